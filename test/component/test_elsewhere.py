@@ -90,13 +90,19 @@ async def embedded_pair(tmp_path: pathlib.Path) -> AsyncIterator[Pair]:
         yield made
 
 
-async def nothing_written(pair: Pair, seconds: float = 1.5) -> None:
-    before = len(pair.world.server.writes)
+def _requests(pair: Pair) -> int:
+    return len(pair.world.server.asked()) + len(pair.local.asked())
 
-    async def unchanged() -> bool:
-        return len(pair.world.server.writes) == before
 
-    await polling.steadily("nothing is written to the site", unchanged, seconds)
+async def nothing_written(pair: Pair) -> None:
+    """Nothing is written to the site while the operator sends three requests more, to either cluster."""
+    before, written = _requests(pair), len(pair.world.server.writes)
+
+    async def tried() -> bool:
+        assert len(pair.world.server.writes) == written, "written to the site"
+        return _requests(pair) >= before + 3
+
+    await polling.until("it has tried three times more", tried)
 
 
 def plurals(pair: Pair, *verbs: str) -> set[str]:

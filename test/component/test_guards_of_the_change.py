@@ -61,11 +61,11 @@ async def echo_now(world: World) -> None:
     await world.echo.go_on()
 
 
-async def stays_unmoved(world: World, seconds: float) -> None:
+async def stays_unmoved(world: World) -> None:
     async def unmoved() -> bool:
         return not world.server.topology_changes and await world.moves() == []
 
-    await polling.steadily("the topology does not move", unmoved, seconds)
+    await world.stays_so("the topology does not move", unmoved)
 
 
 async def test_evidence_older_than_two_seconds_is_thrown_away(world: World) -> None:
@@ -290,7 +290,7 @@ async def test_an_echo_that_belongs_to_somebody_else_is_none(world: World) -> No
         "Upgradeable", "False", "AdminAckRequired", "Kubernetes 1.35 removes several APIs, see the release notes"
     )
     await cluster.set_conditions(world.api, kinds.CLUSTER_VERSIONS, "version", said)
-    await stays_unmoved(world, 1.0)
+    await stays_unmoved(world)
     assert (await world.record())["phase"] == "Admitting"
 
     await echo_now(world)
@@ -305,7 +305,7 @@ async def test_without_a_cluster_version_nothing_is_admitted(world: World) -> No
     found = await world.until_check("NoUpgradeInProgress", "Unknown")
     assert sentences.MISSING in found["message"], found
     assert (await world.record())["phase"] == "Pending"
-    await stays_unmoved(world, 0.5)
+    await stays_unmoved(world)
 
     meta = {"name": "version"}
     made = await world.api.create(kinds.CLUSTER_VERSIONS, {**version, "metadata": meta})

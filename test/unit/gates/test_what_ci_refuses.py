@@ -40,9 +40,10 @@ def run(folder, text, *arguments, **environment):
     file = folder / "test_it.py"
     file.write_text(text)
     known = {name: value for name, value in os.environ.items() if name not in {"CI", exploring.VARIABLE}}
-    command = [sys.executable, "-m", "pytest", "-p", "test.conftest", "-p", "no:cacheprovider", "-rA", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "test.conftest", "-p", "no:cacheprovider", "-rA"]
+    command += ["-c", os.devnull, "--rootdir", str(folder), "--basetemp", str(folder / "temporary"), *arguments]
     done = subprocess.run(  # noqa: S603 - pytest, on a file of ours
-        [*command, "-c", os.devnull, "--rootdir", folder, *(() if folder in arguments else (file,))],
+        [*command, *(() if folder in arguments else (file,))],
         cwd=ROOT, env={**known, **environment}, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr
