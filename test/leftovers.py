@@ -158,6 +158,15 @@ def _settled(left: Callable[[], Held], pause: Callable[[], object]) -> Held:
     return left_open
 
 
+def _pause() -> None:
+    """Let the loops that tests share close what has been asked to close; without one this process waits."""
+    turned = [loop for loop in _kept.loops if not loop.is_closed() and not loop.is_running()]
+    for loop in turned:
+        loop.run_until_complete(asyncio.sleep(_STEP))
+    if not turned:
+        time.sleep(_STEP)
+
+
 def _bury(pids: frozenset[int]) -> None:
     """Wait for those that have ended and whose own parent did not: they came to this process."""
     for pid in pids:
@@ -242,7 +251,7 @@ class Leftovers:
         pytests, sys.unraisablehook = sys.unraisablehook, note
         try:
             gc.collect(1)
-            left_open = _settled(left, lambda: time.sleep(_STEP))
+            left_open = _settled(left, _pause)
         finally:
             sys.unraisablehook = pytests
         return self._lines + left_open.lines() + complaints

@@ -110,6 +110,8 @@ async def running(world: World, folder: pathlib.Path) -> AsyncIterator[Example]:
     command = [sys.executable, str(EXAMPLE), "--kubeconfig", str(place), "--namespace", NAMESPACE]
     command += ["--deployment", DEPLOYMENT, "--operator", OPERATOR]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "error"}
+    # Its library keeps certificates in files that a process which is killed leaves behind.
+    environment["TMPDIR"] = str(log.parent)
     process = await processes.logged(*command, log=log, env=environment)
     made = Example(world, process, log)
     async with processes.killed_after(process):

@@ -56,7 +56,8 @@ class Side:
 
     def session(self) -> aiohttp.ClientSession:
         """Return a session with this side's trust and credentials."""
-        connector = aiohttp.TCPConnector(limit=0, ssl=self.access.tls or True)
+        # The session outlives the rows: a connection that is kept would be left behind by the row that opened it.
+        connector = aiohttp.TCPConnector(limit=0, ssl=self.access.tls or True, force_close=True)
         return aiohttp.ClientSession(
             connector=connector, headers=self.access.headers, trust_env=False, read_bufsize=8 << 20
         )
