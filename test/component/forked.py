@@ -27,7 +27,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from test import leftovers, processes
+from test import processes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,6 +158,9 @@ def _parent() -> socket.socket:
 @functools.cache
 def _started() -> tuple[subprocess.Popen[bytes], socket.socket]:
     """Start the parent of this process that runs tests, once."""
+    # Not above: what is forked off would count pytest as memory of the operator.
+    from test import leftovers  # noqa: PLC0415
+
     with leftovers.kept():
         return _start()
 

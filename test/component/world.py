@@ -19,6 +19,7 @@ from topology_simulator import conditions, kinds, kubeconfig
 
 if TYPE_CHECKING:
     import pathlib
+    import ssl
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from test.component import backend
@@ -185,7 +186,7 @@ class World:
         """
 
         async def decided() -> float:
-            pages = [(await each.ask("/metrics"))[1] for each in self.operators if each.alive]
+            pages = [await self.metrics_of(each) for each in self.operators if each.alive]
             series = [line for page in pages for line in page.splitlines() if line.startswith(_DECIDED)]
             return sum(float(line.rpartition(" ")[2]) for line in series)
 
@@ -201,6 +202,16 @@ class World:
 
             await polling.until(f"a decision while {what}", after)
         assert await holds(), what
+
+    async def metrics_of(self, operator: process.Operator) -> str:
+        """Read the page of metrics of an operator. Where not everybody may, a world comes in as one who may."""
+        status, text = await operator.ask("/metrics", tls=self.scraper())
+        assert status == 200, f"/metrics of {operator.name} answered {status}: {text}"
+        return text
+
+    def scraper(self) -> ssl.SSLContext | None:
+        """How to come in for the metrics; None where everybody may."""
+        return None
 
     async def check(self, name: str, stage: str = "Preflight") -> dict[str, Any]:
         """Read one check of the record; empty when it is not there."""

@@ -125,6 +125,7 @@ class RestrictedWorld(worlds.World):
         self.serving = serving.Serving(folder / "tls", ground.session.server.client_authority)
         self.audit = ground.session.server.audit()
         self._asked: list[audit.Event] = []
+        self._scraper: ssl.SSLContext | None = None
 
     async def operator(
         self,
@@ -157,6 +158,12 @@ class RestrictedWorld(worlds.World):
     def nobody(self) -> ssl.SSLContext:
         """Return the way in of somebody who trusts the operator and has nothing to show."""
         return ssl.create_default_context(cadata=self.serving.scraper("nobody").authority.read_text())
+
+    def scraper(self) -> ssl.SSLContext:
+        """Return the way in of the cluster's Prometheus, who may read the metrics."""
+        if self._scraper is None:
+            self._scraper = self.serving.scraper().tls()
+        return self._scraper
 
     async def write_in_between(self) -> None:
         """Somebody else writes Infrastructure: whoever has read it before gets a conflict."""
