@@ -106,7 +106,10 @@ def _now(*loops: asyncio.AbstractEventLoop) -> Held:
     open_loops = [loop for loop in (*loops, *_kept.loops) if not loop.is_closed()]
     return Held(
         frozenset(_descriptors()),
-        frozenset(threading.enumerate()),
+        # The threads of a loop's executor end with the loop, and a shared one outlives the test.
+        frozenset(
+            thread for thread in threading.enumerate() if not (open_loops and thread.name.startswith("asyncio_"))
+        ),
         frozenset(_descendants(os.getpid())),
         frozenset(os.listdir(_kept.folder) if _kept.folder else ()),
         frozenset(task for loop in open_loops for task in asyncio.all_tasks(loop)),
