@@ -310,7 +310,8 @@ async def test_kubeconfigs_that_are_exchanged_from_the_start_lead_nowhere(real_p
     await nothing_written(pair)
     assert not await pair.world.holder()
     assert await pair.lease() == {}
-    # It has asked for what it may not have.
+    # It has asked for what it may not have, and would ask again.
+    await operator.kill()
     assert pair.local.refusals()
     pair.world.server.refusals()
 
