@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import time
 from typing import TYPE_CHECKING, Any
 
 from test import polling
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
 _PACE = dataclasses.replace(
     pace.FAST, scale=1.0, copy=0.5, operator_sync=1.0, templates=0.4, render=0.6, pool_sync=0.3, lease_renew=10.0
 )
-_WRITES = 10
-"""Of Infrastructure by the operator, for a whole transition."""
+_WRITES = 6
+"""Of Infrastructure by the operator, for a whole transition: its phases, and two more.
+
+Newer answers are written besides, at most once per settle time: a slow cluster gives them for longer.
+"""
 _SECONDS = 12.0
 
 
@@ -83,7 +87,7 @@ async def test_a_transition_completes_although_every_write_is_rendered(
         watching = asyncio.create_task(seen.run())
         try:
             await polling.until("both are watched", lambda: _true(seen.versions and seen.generations))
-            before = len(seen.versions)
+            before, began = len(seen.versions), time.monotonic()
             await opened.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": "HighlyAvailable"}})
             try:
                 await polling.until("Completed", lambda: _true("Completed" in seen.phases), _SECONDS)
@@ -91,9 +95,10 @@ async def test_a_transition_completes_although_every_write_is_rendered(
                 words = f"{error}: {_figures(seen, before)}; {seen.record.get('message')}"
                 raise AssertionError(words) from None
             writes = len(seen.versions) - before - 1
+            newer = (time.monotonic() - began) / opened.settle_seconds
             figure(_figures(seen, before))
             assert seen.topologies[-1] == "HighlyAvailable"
-            assert writes <= _WRITES, _figures(seen, before)
+            assert writes <= _WRITES + newer, _figures(seen, before)
             assert len(seen.generations) <= writes + 2, _figures(seen, before)
             await polling.until("the last write is copied", lambda: _true(seen.copied == seen.versions[-1]), 10.0)
             settled = len(seen.versions), len(seen.generations)
