@@ -178,13 +178,17 @@ def _advised() -> tuple[facts.Facts, ...]:
 
 
 ADVISED = _advised()
+_COMMANDS = {"command", "cancel"}
+"""Fields that hold a command and nothing else."""
 _FIXED = {"True", "False", "Unknown", "master", "etcd", "Running", "Managed", "Deleting", "Failed", "4.20.1", ""}
 
 
 @st.composite
 def hostile_worlds(draw: st.DrawFn) -> facts.Facts:
     known = draw(st.sampled_from(ADVISED) | strategies.worlds_of_any_kind())
-    words = sorted({text for _, text in texts(known)} - (set() if draw(st.booleans()) else _FIXED))
+    # A command that is stored as a whole is one of ours: admission policies leave the record to the operator.
+    given_texts = {text for field, text in texts(known) if field not in _COMMANDS}
+    words = sorted(given_texts - (set() if draw(st.booleans()) else _FIXED))
     usual = sorted({*worlds.NAMES, *worlds.ADDRESSES, "worker", "infra", "host-0", "host-1", "machine-1"} & set(words))
     chosen = usual if draw(st.booleans()) else draw(st.lists(st.sampled_from(words), unique=True, max_size=8))
     first = draw(st.integers(0, len(EVIL) - 1))
@@ -200,7 +204,7 @@ def judge(value: Any) -> int:
     """Fail for what a shell would obey anywhere in this; return how many commands hold something hostile."""
     hostile = 0
     for field, text in texts(value):
-        whole = field in {"command", "cancel"}
+        whole = field in _COMMANDS
         assert list(obeyed(text, whole=whole)) == [], f"{field}: {text}"
         hostile += whole and MARK in text
     return hostile
