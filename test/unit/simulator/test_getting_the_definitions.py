@@ -138,7 +138,12 @@ class Machine:
         }
         command = [str(self.folder / "bin" / "bash"), str(_SCRIPT), *arguments]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)  # noqa: S603 - our own script
+        # Below nohup a script cannot take SIGHUP, which a person's terminal sends.
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        try:
+            return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)  # noqa: S603 - our own script
+        finally:
+            signal.signal(signal.SIGHUP, before)
 
     def run(self, *arguments: str, **more: str) -> tuple[int, list[str], list[str]]:
         """Run the script: exit code, what it printed, what it complained; `more` are environment variables."""
