@@ -2,7 +2,8 @@
 
 Left is what was not there before the test and is there after its teardown: an open descriptor (a socket, a pipe, a
 file), a task of its loop, a thread, a process or what that started, a file in the folder for temporary ones. What a
-fixture of a wider scope than a test opens belongs to that scope; what stands in `kept()` belongs to the run.
+fixture of a wider scope than a test opens belongs to that scope, and so do connections and tasks of a loop of that
+scope; what stands in `kept()` belongs to the run.
 
 What is being closed gets time to be: while something differs, the loop of the test turns, and then this process waits.
 Young objects are collected after each test, so that what only the garbage collector closes is complained about in the
@@ -16,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import dataclasses
 import functools
 import gc
 import os
@@ -170,6 +172,14 @@ def _pause() -> None:
         time.sleep(_STEP)
 
 
+def _of_no_shared_loop(held: Held) -> Held:
+    """Without what belongs to a loop that tests share, while it is open: its tasks, and connections that are kept."""
+    if all(loop.is_closed() for loop in _kept.loops):
+        return held
+    descriptors = frozenset(each for each in held.descriptors if not each[1].startswith("socket:"))
+    return dataclasses.replace(held, descriptors=descriptors, tasks=frozenset())
+
+
 def _bury(pids: frozenset[int]) -> None:
     """Wait for those that have ended and whose own parent did not: they came to this process."""
     for pid in pids:
@@ -249,7 +259,7 @@ class Leftovers:
                 gc.collect()
                 _bury(left_open.processes)
                 left_open = _now() - self._before - _kept.held
-            return left_open
+            return _of_no_shared_loop(left_open)
 
         pytests, sys.unraisablehook = sys.unraisablehook, note
         try:
