@@ -9,6 +9,9 @@ and the reader decides what old facts are worth.
 
 Our own writes come back as the answer to the write, at once (`apply`), and as an event, later. The newer version wins,
 so that nothing is decided from a state that we ourselves have changed.
+
+Versions of a store only grow, and a list is never older than what was known before it was asked for. One that is shows
+that the store was restored from a backup: it is the truth, and `on_restored` is called.
 """
 
 from __future__ import annotations
@@ -31,8 +34,6 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 T = TypeVar("T")
 
-# Seconds for which an answer to our own write outweighs a list: longer than any list takes.
-_OWN_WRITE = 120.0
 _TOMBSTONES = 256
 
 
@@ -56,7 +57,8 @@ class Reflector(Generic[T]):
 
     `reduce` turns a raw object into a value that can be compared; when it raises, the object is kept as what
     `malformed` makes of (its name, the exception), so that one bad object is a fact and not a failure. `on_change` is
-    called in the loop and must not block. Run `run()` as a task; the rest may be called at any time.
+    called in the loop and must not block; neither must `on_restored`, which gets the reason. Run `run()` as a task; the
+    rest may be called at any time.
     """
 
     def __init__(  # noqa: PLR0913 - what is watched, how it is reduced, who is woken
@@ -67,6 +69,7 @@ class Reflector(Generic[T]):
         on_change: Callable[[], None],
         *,
         malformed: Callable[[str, Exception], T],
+        on_restored: Callable[[str], None] = lambda _: None,
         timing: watch.Timing | None = None,
     ) -> None:
         self.selection = selection
@@ -76,10 +79,13 @@ class Reflector(Generic[T]):
         self._reduce = reduce
         self._malformed = malformed
         self._on_change = on_change
+        self._on_restored = on_restored
         self._timing = timing or watch.Timing()
         self._entries: dict[watch.Key, watch.Entry[T]] = {}
-        # Answers to our own writes that the watch has not confirmed, and until when (loop time) they count.
+        # When (loop time) answers to our own writes came that the watch has not confirmed.
         self._own: dict[watch.Key, float] = {}
+        # The newest version that this store has given.
+        self._newest = ""
         self._deleted: dict[watch.Key, str] = {}
         self._synced = False
         self._served = True
@@ -91,7 +97,9 @@ class Reflector(Generic[T]):
 
     async def run(self) -> None:
         """Keep the store current until cancelled."""
-        events = watch.watch(self._client, self.selection, self._value, timing=self._timing)
+        events = watch.watch(
+            self._client, self.selection, self._value, timing=self._timing, newest=lambda: self._newest
+        )
         try:
             async with contextlib.aclosing(events):
                 async for event in events:
@@ -120,7 +128,8 @@ class Reflector(Generic[T]):
         # Events come in order; only an answer to our own write can be overtaken by a deletion.
         gone = self._deleted.get(entry.key)
         if (gone is None or resources.is_older(gone, entry.version)) and self._is_newer(entry):
-            self._own[entry.key] = self._now() + _OWN_WRITE
+            self._own[entry.key] = self._now()
+            self._note(entry.version)
             self._put(entry)
 
     def _now(self) -> float:
@@ -138,21 +147,28 @@ class Reflector(Generic[T]):
         match event:
             case watch.Disturbed(error):
                 self._disturbed(error)
-            case watch.Listed(entries, version):
-                self._listed(entries, version)
+            case watch.Listed(entries, version, began):
+                self._listed(entries, version, began)
             case watch.Opened():
                 self._settle_later()
             case watch.Unserved():
                 # No kind, no objects; and the server has answered, so whatever the trouble was, it is over.
                 self._settled()
-                self._listed((), "", served=False)
-            case watch.Bookmark():
+                self._listed((), "", self._now(), served=False)
+            case watch.Bookmark(version):
                 self._settled()
+                self._note(version)
             case watch.Applied(entry) | watch.Deleted(entry):
                 self._settled()
+                self._note(entry.version)
                 if self._is_newer(entry):
                     self._own.pop(entry.key, None)
                     (self._put if isinstance(event, watch.Applied) else self._remove)(entry)
+
+    def _note(self, version: str) -> None:
+        """Keep the newest version that the store has given."""
+        if not resources.is_older(version, self._newest):
+            self._newest = version
 
     def _is_newer(self, entry: watch.Entry[T]) -> bool:
         known = self._entries.get(entry.key)
@@ -172,24 +188,45 @@ class Reflector(Generic[T]):
         if self._entries.pop(entry.key, None) is not None:
             self._changed()
 
-    def _listed(self, entries: tuple[watch.Entry[T], ...], version: str, *, served: bool = True) -> None:
+    def _listed(self, entries: tuple[watch.Entry[T], ...], version: str, began: float, *, served: bool = True) -> None:
         fresh = {entry.key: entry for entry in entries}
-        # A list may be older than what we wrote while it was on its way. Nothing else may outweigh it: after a restored
-        # backup every version in it is older than ours, and still the truth.
-        own: dict[watch.Key, float] = {}
-        for key, until in self._own.items():
-            known, listed = self._entries[key], fresh.get(key)
-            than = version if listed is None else listed.version
-            if until > self._now() and resources.is_older(than, known.version):
-                fresh[key], own[key] = known, until
+        restored = self._restored(fresh, version, began) if served else ""
+        # A list may be older than what we wrote while it was on its way: the watch from it brings that write.
+        self._own = {key: answered for key, answered in self._own.items() if self._outweighs(key, version, began)}
+        fresh |= {key: self._entries[key] for key in self._own}
+        self._newest = version
+        for key in self._own:
+            self._note(fresh[key].version)
         first = not self._synced or served is not self._served
         before = {key: entry.value for key, entry in self._entries.items()}
-        self._entries, self._own = fresh, own
+        self._entries = fresh
         self._deleted.clear()
         if first:
             self._synced, self._served, self._since = True, served, self._now()
         if first or before != {key: entry.value for key, entry in fresh.items()}:
             self._changed()
+        if restored:
+            self._on_restored(f"{self.selection.describe()}: {restored}")
+
+    def _outweighs(self, key: watch.Key, version: str, began: float) -> bool:
+        """Whether our own write of this object was answered after a list began that is older than it."""
+        answered, known = self._own.get(key), self._entries[key]
+        return answered is not None and answered >= began and resources.is_older(version, known.version)
+
+    def _restored(self, fresh: dict[watch.Key, watch.Entry[T]], version: str, began: float) -> str:
+        """Return how a list shows that its store was put back; empty where it does not."""
+        if resources.is_older(version, self._newest) and not any(
+            self._outweighs(key, version, began) for key in self._own
+        ):
+            return f"its version went back from {self._newest} to {version}"
+        for key, known in self._entries.items():
+            listed = fresh.get(key)
+            if listed is None or self._outweighs(key, version, began):
+                continue
+            if resources.is_older(listed.version, known.version):
+                name = "/".join(part for part in key if part)
+                return f"{name} went back from version {known.version} to {listed.version}"
+        return ""
 
     def _disturbed(self, error: errors.KubeError) -> None:
         self._stop_settling()

@@ -4,6 +4,7 @@
 
 import asyncio
 import contextlib
+import copy
 import gc
 from typing import Any
 
@@ -16,9 +17,10 @@ pytestmark = pytest.mark.looptime
 
 
 class Watched(reflector.Reflector[Any]):
-    """A reflector that knows when it woke its reader, in seconds of the loop."""
+    """A reflector that knows when it woke its reader, in seconds of the loop, and what it said of restored backups."""
 
     woken: list[float]
+    restored: list[str]
 
 
 @pytest.fixture
@@ -26,14 +28,16 @@ async def reflect(store):
     tasks = []
 
     async def started(reduce=lambda raw: raw.get("spec")):
+        restored = []
         made = Watched(
             store,
             resource.Selection(WIDGETS),
             reduce,
             lambda: made.woken.append(asyncio.get_running_loop().time()),
             malformed=lambda name, error: f"{name}: {type(error).__name__}",
+            on_restored=restored.append,
         )
-        made.woken = []
+        made.woken, made.restored = [], restored
         tasks.append(asyncio.create_task(made.run()))
         while not made.snapshot().synced:  # noqa: ASYNC110 - a store tells of changes, not of this
             await asyncio.sleep(0)
@@ -227,6 +231,56 @@ async def test_a_restored_backup_wins_over_all_that_we_saw(store, reflect):
     store.bookmark()
     await asyncio.sleep(1)
     assert objects(made) == {"w1": "restored"}
+    assert made.restored == ["widgets.example.org: its version went back from 105 to 4"]
+
+
+async def test_a_restored_backup_wins_over_what_we_wrote_just_before(store, reflect):
+    store.put("a", spec="old")
+    made = await reflect()
+    backup = copy.deepcopy(store.objects), store.version
+    made.apply(store.put("a", spec="ours"))
+    made.apply(store.put("b", spec="ours"))
+    store.objects, store.version = backup
+    store.log.clear()
+    store.watching[0]._queue.clear()
+    store.cut(store.error(errors.Unreachable))
+    await asyncio.sleep(5)
+    assert objects(made) == {"a": "old"}
+    assert made.restored == ["widgets.example.org: its version went back from 103 to 101"]
+
+
+async def test_a_restored_backup_whose_versions_were_raised_wins_too(store, reflect):
+    store.put("a", spec="old")
+    made = await reflect()
+    backup = copy.deepcopy(store.objects)
+    store.put("a", spec="new")
+    made.apply(store.put("a", spec="ours"))
+    await asyncio.sleep(1)
+    store.objects, store.version = backup, 1_000_000
+    store.compact()
+    store.cut(store.error(errors.Unreachable))
+    await asyncio.sleep(5)
+    assert objects(made) == {"a": "old"}
+    assert made.restored == ["widgets.example.org: a went back from version 103 to 101"]
+    made.apply(store.put("a", spec="ours again"))
+    await asyncio.sleep(1)
+    assert objects(made) == {"a": "ours again"}
+
+
+async def test_lag_compaction_and_deletion_are_no_restored_backup(store, reflect):
+    store.put("a", spec=1)
+    made = await reflect()
+    store.put("a", spec=2)
+    store.remove("a")
+    store.put("a", spec=3)
+    made.apply(store.put("b", spec=1))
+    store.compact()
+    store.cut(store.error(errors.Gone, 410))
+    await asyncio.sleep(5)
+    store.cut()
+    await asyncio.sleep(5)
+    assert objects(made) == {"a": 3, "b": 1}
+    assert made.restored == []
 
 
 async def test_an_object_that_cannot_be_reduced_is_a_value(store, reflect):
