@@ -7,7 +7,11 @@ nothing. The holder renews it long before that, and stops by itself (`LeaseLost`
 
 The deadline runs from the start of the last renewal that succeeded, not from its answer, because the others' clocks may
 have started then. A write that follows a decision asks `time_left()` first. A request that hangs costs one request
-timeout, never the deadline. The library's own elector is not used: it keeps working after it lost the lease, and writes
+timeout, never the deadline.
+
+A lease that is older than what we know of it was put back with its store. Whoever it names then held it in the past,
+and we have held it since: it stays ours. A read of one object comes from etcd whatever API server answers, so no lag
+looks like that. The library's own elector is not used: it keeps working after it lost the lease, and writes
 local time as UTC.
 """
 
@@ -162,6 +166,7 @@ class Elector:
         *,
         utcnow: Callable[[], datetime] = utcnow,
         uniform: Callable[[float, float], float] = random.uniform,
+        on_restored: Callable[[str], None] = lambda _: None,
     ) -> None:
         if not identity:
             raise ValueError("an elector needs an identity")
@@ -178,6 +183,7 @@ class Elector:
         self._due = asyncio.Event()
         self._utcnow = utcnow
         self._uniform = uniform
+        self._on_restored = on_restored
         self._seen = Sight()
         # Whether a write of ours has begun of which we do not know how it ended.
         self._unsure = False
@@ -193,6 +199,10 @@ class Elector:
         if timing != self._adopted:
             self._adopted = timing
             self._due.set()
+
+    def renew_now(self) -> None:
+        """Renew before the time, as where the store was put back: others see what the lease was then."""
+        self._due.set()
 
     def time_left(self) -> float:
         """Return for how many seconds more we may act as the holder; not at all for 0 or less."""
@@ -271,25 +281,33 @@ class Elector:
             await self._claim()
         except (errors.Conflict, errors.NotFound, errors.AlreadyExists):
             # Changed by a new holder, by an administrator, or by a write of ours whose answer was lost.
-            await self._look()
-            if self.holder not in {"", self._identity}:
+            restored = await self._look()
+            if self.holder not in {"", self._identity} and not restored:
                 raise LeaseLost(f"lost {self._described}: {self.holder} holds it") from None
             await self._claim()
 
-    async def _look(self) -> None:
-        """Read the lease. Raises KubeError."""
+    async def _look(self) -> bool:
+        """Read the lease, and return whether it was put back to an earlier state. Raises KubeError."""
         try:
             raw: Raw | None = await self._client.get(
                 LEASES, self._name, namespace=self._namespace, timeout=self._budget()
             )
         except errors.NotFound:
             raw = None
+        return self._see(raw)
+
+    def _see(self, raw: Raw | None) -> bool:
+        before = self._seen.version
         self._seen.see(raw, self._now())
+        if raw is None or not resources.is_older(self._seen.version, before):
+            return False
+        self._on_restored(f"{self._described} went back from version {before} to {self._seen.version}")
+        return True
 
     async def _claim(self) -> None:
         """Make the lease that we saw last ours. Raises Conflict, AlreadyExists or NotFound when it has changed."""
         began, timing = self._now(), self._adopted
-        self._seen.see(await self._write(self._identity, timing.written, self._budget()), self._now())
+        self._see(await self._write(self._identity, timing.written, self._budget()))
         self._unsure = False
         self.timing = timing
         self._held_until = began + timing.renew_deadline

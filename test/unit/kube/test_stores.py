@@ -28,7 +28,7 @@ async def reflect(store):
     tasks = []
 
     async def started(reduce=lambda raw: raw.get("spec")):
-        restored = []
+        restored: list[str] = []
         made = Watched(
             store,
             resource.Selection(WIDGETS),

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import itertools
 import random
+from typing import Any
 
 import looptime
 import pytest
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from topology_controller.kube import errors, reflector, resource, watch
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
-EXACT = {"uniform": lambda low, high: (low + high) / 2}
+EXACT: dict[str, Any] = {"uniform": lambda low, high: (low + high) / 2}
 
 
 async def collect(store, seconds, timing=None, meanwhile=None):

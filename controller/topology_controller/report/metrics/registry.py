@@ -77,6 +77,7 @@ class Metrics:
         )
         openings = families.OPENINGS.counter(registry)
         self._openings = {ok: openings.labels(result) for ok, result in families.RESULTS.items()}
+        self._restored = families.RESTORED.counter(registry)
         self._requests = families.REQUESTS.counter(registry)
         usual = (*_USUAL, *((ERROR, method) for _, method in _USUAL))
         self._pairs = {(code, method): self._requests.labels(code, method, host) for code, method in usual}
@@ -128,6 +129,10 @@ class Metrics:
     def etcd_request(self, code: str) -> None:
         """Count a request to a member of etcd, likewise."""
         self._etcd.labels(families.bounded(_code(code), families.ETCD_CODES)).inc()
+
+    def restored(self) -> None:
+        """Count a store that was put back to an earlier state."""
+        self._restored.inc()
 
     def watches(self, activity: Mapping[str, float]) -> None:
         """Set when each open watch last showed a sign of life: Unix time by what it fills, 0 for never."""
