@@ -22,7 +22,7 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 
 from . import act, discover
-from .decide import leader, phases
+from .decide import cadence, leader, phases
 from .decide.decision import Step
 from .kube import errors
 from .observe import catalog, facts, live
@@ -104,6 +104,8 @@ class Reconciler:
             since=now(), next_attempt=_new_attempt(), settle_seconds=settings.settle_seconds, unsure=True
         )
         self._conflicts = 0
+        self._watching = False
+        self._wanted_at = 0.0
         self._discoverer = discover.Discoverer(deps.client, transitions, deps.etcd, now)
         self._recorded_since_start = False
         self._queued: list[tuple[facts.Infrastructure, TopologyTransition | None, EventSpec]] = []
@@ -142,7 +144,7 @@ class Reconciler:
 
         While a request is open everything that matters is watched, and nothing is read for this.
         """
-        if not self._deps.watches.is_open:
+        if not self._watching:
             self._deps.queue.add_after(self._discoverer.wanted())
 
     async def _pass(self) -> None:
@@ -152,7 +154,7 @@ class Reconciler:
         self._configure()
         missed = False
         while True:
-            if self._state.unsure:
+            if self._state.unsure or self._state.misled:
                 await self._read_again()
             known = watches.known()
             missed |= watches.looked() >= _UNSEEN
@@ -180,6 +182,8 @@ class Reconciler:
             else:
                 self._conflicts = 0
                 break
+        if watches.is_open and not decision.watch:
+            self._deps.queue.add_after(self._lingers())
         await self._discover(known, decision)
 
     async def _look_at_the_definition(self) -> None:
@@ -230,37 +234,45 @@ class Reconciler:
         return decision
 
     async def _read_again(self) -> None:
-        """Read Infrastructure and our own ClusterOperator live, and let the stores know.
+        """Read Infrastructure and our own ClusterOperator live, and let the stores know; all that forbids, if misled.
 
-        Raises KubeError when one cannot be read of which the store has a state that may be old. Where the right to
-        read Infrastructure is missing the decision says so, and nothing is changed without it.
+        Raises KubeError when one of the two cannot be read of which the store has a state that may be old. Where the
+        right to read Infrastructure is missing the decision says so, and nothing is changed without it. What else
+        cannot be read is read once more before a change.
         """
-        watches, client = self._deps.watches, self._deps.client
+        watches = self._deps.watches
         known = watches.known()
         kept = {catalog.INFRASTRUCTURE: known.infrastructure, catalog.OWN_OPERATOR: known.own_operator}
-        for source, fact in kept.items():
+        for source in catalog.IDLE if self._state.misled else kept:
             try:
-                raw = await client.get(source.selection.resource, source.selection.name or "")
-            except errors.NotFound:
-                continue
+                await watches.read_again(source)
             except errors.KubeError as error:
                 reported = isinstance(error, errors.Forbidden) and source is catalog.INFRASTRUCTURE
-                if reported or isinstance(fact, facts.Unobserved):
+                if reported or isinstance(kept.get(source, facts.NOT_READ), facts.Unobserved):
                     continue
                 raise
-            watches.apply(source, raw)
-        self._state = dataclasses.replace(self._state, unsure=False)
+        self._state = dataclasses.replace(self._state, unsure=False, misled=False)
 
     async def _switch_watches(self, decision: Decision) -> None:
+        """Open what the decision needs. What is needed no more stays open for a while: the next request may follow."""
         watches = self._deps.watches
-        if decision.watch and not watches.is_open:
+        self._watching = decision.watch
+        if decision.watch:
+            self._wanted_at = asyncio.get_running_loop().time()
             watches.open()
-        elif not decision.watch and watches.is_open:
+            # After the change no check asks what etcd's members say.
+            await watches.ask_etcd(wanted=decision.phase is not Phase.CONVERGING)
+        elif watches.is_open and self._lingers() <= 0:
+            await watches.ask_etcd(wanted=False)
             await watches.close()
+            # What only they knew is no longer known, nor shown.
+            self._deps.queue.add()
         # Nothing can be accepted before the change, so there is no request for it on the way there.
         await watches.ask_for_acceptances(wanted=decision.watch and decision.phase is Phase.CONVERGING)
-        # After the change no check asks what etcd's members say.
-        await watches.ask_etcd(wanted=decision.watch and decision.phase is not Phase.CONVERGING)
+
+    def _lingers(self) -> float:
+        """Seconds until watches that no decision needs are closed: who flips a request makes us list all only once."""
+        return self._wanted_at + cadence.pause(self._state).total_seconds() - asyncio.get_running_loop().time()
 
     async def _perform(self, known: facts.Facts, decision: Decision) -> None:
         """Do the steps of a decision, in their order; where evidence is gathered, those that follow from it too."""
@@ -270,7 +282,7 @@ class Reconciler:
             if Step.GATHER not in decision.steps:
                 return
             evidence = await self._gather(decision.definition)
-            known, decision = evidence.facts, self._decide_live(evidence)
+            known, decision = evidence.facts, self._decide_live(evidence, decision)
 
     async def _steps(self, known: facts.Facts, decision: Decision, evidence: live.Evidence | None) -> None:
         """Write what is to be written, show it, and keep the events for later."""
@@ -287,7 +299,13 @@ class Reconciler:
             if step is Step.REPORT:
                 await self._report(known, decision)
             elif step is not Step.GATHER and seen is not None and decision.record is not None:
-                await self._write(step, seen, decision.record, evidence)
+                try:
+                    await self._write(step, seen, decision.record, evidence)
+                except errors.Conflict:
+                    if self._conflicts and step is Step.SAVE:
+                        # Decided from what was read live, and others write faster: they keep no report back.
+                        await self._report(known, dataclasses.replace(decision, record=None))
+                    raise
                 if step is Step.CHANGE:
                     # Not before: until then it is only intended.
                     self._show(known, decision)
@@ -364,20 +382,32 @@ class Reconciler:
         infrastructure, own = evidence.facts.infrastructure, evidence.facts.own_operator
         # Nothing is decided without these two, and nothing else would wake the loop: what is watched has not changed.
         if isinstance(infrastructure, facts.Unobserved):
+            self._state = dataclasses.replace(self._state, unsure=True)
             raise act.Voided(f"the last read before the change failed: {infrastructure}")
         if isinstance(own, facts.Unobserved) and not own.missing:
             raise act.Voided(f"the last read before the change failed: {own}")
         return evidence
 
-    def _decide_live(self, evidence: live.Evidence) -> Decision:
+    def _decide_live(self, evidence: live.Evidence, led: Decision) -> Decision:
+        """Decide from the last reads, to which `led` has led.
+
+        Where they lead neither to the change nor back to the same admission, the watches are behind. From these alone
+        the next decision would be `led` again, and so on for as long as they are.
+        """
         decision, now = self._decide(evidence.facts), self._now()
-        if decision.phase is not Phase.PENDING:
+        if Step.CHANGE in decision.steps:
+            return decision
+        self._deps.watches.learn(evidence.answers)
+        if decision.phase is Phase.ADMITTING and decision.definition is led.definition:
             return decision
         self._state = leader.disagreed(self._state, now)
+        if decision.phase is Phase.ADMITTING:
+            # Another definition fits: it is not admitted by what holds this one.
+            decision = self._decide(evidence.facts)
         hold = (self._state.hold_until - now).total_seconds() if self._state.hold_until is not None else 0.0
         _LOG.info(
             "live evidence differs from what was watched: %(message)s; looking again within %(seconds).0f s",
-            {"message": decision.note, "seconds": hold},
+            {"message": decision.sentence, "seconds": hold},
         )
         return dataclasses.replace(decision, look_again=min(hold, decision.look_again or hold))
 

@@ -108,6 +108,9 @@ class Authority(Protocol):
     def answered(self, write: Write) -> None:
         """Its operator knows that it has happened."""
 
+    def stirred(self) -> None:
+        """Somebody else did something, or an operator gets news of it only now."""
+
 
 class Client:
     """Made for one operator process."""
@@ -137,6 +140,7 @@ class Client:
         self._thawed = asyncio.Event()
         self._thawed.set()
         self._silent: asyncio.TimerHandle | None = None
+        self._late_kinds: dict[str, tuple[asyncio.Event, asyncio.TimerHandle]] = {}
         self.lost: type[errors.KubeError] | None = None
         self.troubled = False
         server.told.append(self._happened)
@@ -158,6 +162,25 @@ class Client:
             self._flowing.clear()
             self._silent = self._loop.call_later(SILENCE, self.lose, errors.TimedOut)
 
+    def delay_one(self, kind: str) -> None:
+        """The same for the watches of one kind alone, by its label."""
+        if kind not in self._late_kinds and self.lost is None:
+            silent = self._loop.call_later(SILENCE, self._give_up, kind)
+            self._late_kinds[kind] = (asyncio.Event(), silent)
+
+    def _give_up(self, kind: str) -> None:
+        self.troubled = True
+        for stream in self._streams.values():
+            if stream.selection.resource.label == kind:
+                stream.cut(self._error(errors.TimedOut, stream.selection.resource, stream.selection.name, "watch"))
+        self._come(kind)
+
+    def _come(self, kind: str) -> None:
+        flowing, silent = self._late_kinds.pop(kind)
+        silent.cancel()
+        flowing.set()
+        self._authority.stirred()
+
     def lose(self, why: type[errors.KubeError] = errors.Unreachable) -> None:
         """Cut every watch, and let none be opened."""
         self._stop_waiting()
@@ -171,11 +194,12 @@ class Client:
         self._stop_waiting()
         self.lost = None
         self._flowing.set()
+        self._authority.stirred()
 
     @property
     def delayed(self) -> bool:
         """Does what happened wait somewhere?"""
-        return not self._flowing.is_set()
+        return not self._flowing.is_set() or bool(self._late_kinds)
 
     @property
     def undisturbed(self) -> bool:
@@ -409,6 +433,8 @@ class Client:
         while True:
             await stream.ready.wait()
             await self._flowing.wait()
+            if (late := self._late_kinds.get(stream.selection.resource.label)) is not None:
+                await late[0].wait()
             await self._thaw_awaited()
             if stream.error is not None:
                 raise stream.error
@@ -425,6 +451,8 @@ class Client:
             yield kind, raw
 
     def _stop_waiting(self) -> None:
+        for kind in tuple(self._late_kinds):
+            self._come(kind)
         if self._silent is not None:
             self._silent.cancel()
             self._silent = None

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from .server import Objects, Raw, Server
 
 EVIDENCE_BOUND = 2.0
+NEWER_PHASE = "Verifying"
+"""Of a version that is not written yet."""
+_MINUTE = 60.0
+_PHASES_IN_A_MINUTE = 6
 _HOLDING = frozenset({"Pending", "Admitting", "Converging"})
 
 
@@ -57,6 +61,8 @@ class Promise(enum.StrEnum):
     UNBROKEN = "the loop ends only when it is told to"
     REMEMBERED = "what has moved the topology is not forgotten while a copy of its record is left"
     ARRIVES = "a standing request reaches Completed when everything is good"
+    STEADY = "a record changes its phase at most six times in a minute of the cluster"
+    NEWER = "the record of a newer version is never written over"
     PLAIN = "a record alone moves no topology"
 
 
@@ -94,6 +100,10 @@ class Judge:
     unaware_until: float = 0.0
     """Until when an operator need not know that the definition has our fields again: nobody watches that."""
     open: tuple[str, Raw | None] | None = None
+    carrying: bool = False
+    """Is a write of an operator arriving right now? Whatever the server tells of meanwhile follows from it."""
+    phases: list[float] = field(default_factory=list)
+    """When operators changed the phase of the record, or its definition, since somebody else last did something."""
     heard: dict[str, int] = field(default_factory=dict)
     met_since: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
     pace: paces.Pace = field(default_factory=paces.Pace)
@@ -113,6 +123,7 @@ class Judge:
     def carry_out(self, write: Write) -> Raw:
         """A write arrives: judge it by what the server has, and let it happen."""
         before = self.server.objects.get(write.key)
+        self.carrying = True
         try:
             if write.create:
                 return self.server.create(write.key, write.body)
@@ -120,6 +131,8 @@ class Judge:
         except servers.Refused:
             self.tally.refused += 1
             raise
+        finally:
+            self.carrying = False
         if before is None:
             return after
         dropped = self.server.pruning and write.key == servers.INFRASTRUCTURE
@@ -136,6 +149,10 @@ class Judge:
         process = self.processes[write.operator]
         if write.key == servers.INFRASTRUCTURE:
             self.pace.answered(write.operator, process.loop.time(), process.skew)
+
+    def stirred(self) -> None:
+        """Somebody else did something, or an operator gets news of it: each of that may lead to other phases."""
+        self.phases.clear()
 
     def decided(self, name: str, decision: Decision) -> None:
         """An operator has decided."""
@@ -177,10 +194,17 @@ class Judge:
         definition = self.definitions.get(str(record.get("name")))
         if definition is None:
             return self._break(Promise.PROVEN, f"no definition is named {record.get('name')}")
-        fresh = [read for read in write.reads.values() if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6]
+        by_selection = {
+            selection: read
+            for selection, read in write.reads.items()
+            if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6
+        }
+        fresh = list(by_selection.values())
         objects: Objects = {}
-        for read in sorted(fresh, key=lambda one: one.order):
-            objects |= read.objects
+        for selection, read in sorted(by_selection.items(), key=lambda item: item[1].order):
+            # What an earlier read had, and this one would have too, is gone.
+            gone = [key for key, raw in objects.items() if servers.selects(selection, key, raw)]
+            objects = {key: raw for key, raw in objects.items() if key not in gone} | read.objects
         found = objects.get(servers.INFRASTRUCTURE)
         version = write.body.get("metadata", {}).get("resourceVersion")
         if found is None or version != found["metadata"]["resourceVersion"]:
@@ -217,6 +241,9 @@ class Judge:
             self._break(Promise.EXTERNAL, f"{write.operator} writes {write.body}")
         attempt = str(new.get("attempt"))
         process = self.processes[write.operator]
+        if old.get("phase") == NEWER_PHASE:
+            self._break(Promise.NEWER, f"{write.operator} writes {write.body}")
+        self._judge_steadiness(process.loop.time(), old, new)
         if too_soon := self.pace.arrived(write.operator, write.sent, process.skew, old, new):
             self._break(Promise.PACED, f"{write.operator} writes {too_soon}")
         self._judge_patience(process, old, new)
@@ -233,6 +260,13 @@ class Judge:
             return
         self._judge_change(write, before, old, new)
         self._judge_deadline(process, new)
+
+    def _judge_steadiness(self, now: float, old: Raw, new: Raw) -> None:
+        if (old.get("phase"), old.get("name")) == (new.get("phase"), new.get("name")):
+            return
+        self.phases = [*(at for at in self.phases if at > now - _MINUTE), now]
+        if len(self.phases) > _PHASES_IN_A_MINUTE:
+            self._break(Promise.STEADY, f"{old.get('phase')} becomes {new.get('phase')}, the last at {self.phases}")
 
     def _judge_change(self, write: Write, before: Raw, old: Raw, new: Raw) -> None:
         attempt = str(new.get("attempt"))
@@ -281,7 +315,8 @@ class Judge:
         """What has happened stands in the record, and a transition that is stuck says so."""
         record = self.server.record
         copy = self.server.objects.get(servers.OPERATOR, {}).get("status", {}).get("extension") or {}
-        out_of_place = self.server.pruning or self._stands_down(self.server.objects, paused=False)
+        out_of_place = self.server.pruning or record.get("phase") == NEWER_PHASE
+        out_of_place = out_of_place or self._stands_down(self.server.objects, paused=False)
         if not record or not copy or out_of_place:
             return
         if behind := paces.waiting(record, copy):
@@ -376,6 +411,9 @@ class Judge:
         found = objects[servers.INFRASTRUCTURE]
         labels = found["metadata"].get("labels") or {}
         gates = objects.get(worlds.GATES, {}).get("status", {}).get("featureGates") or []
+        version = objects.get(servers.VERSION, {}).get("status", {}).get("desired", {}).get("version")
+        # Of several versions the one that runs counts; where that is not known, all of them.
+        gates = [entry for entry in gates if entry["version"] == version] or gates
         native = any(gate["name"] == "MutableTopology" for entry in gates for gate in entry["enabled"]) and any(
             item["type"].startswith("TopologyTransitionController")
             for item in _conditions(objects.get(worlds.NATIVE, {}))

@@ -101,6 +101,18 @@ TRAPS = st.one_of(
 """What may happen to a request on the way from the request to the change."""
 
 
+LATE_NEWS = st.one_of(
+    st.sampled_from(
+        (
+            "workers join", "the workers leave", "the native controller appears", "the control plane is hosted",
+            "a newer version writes the record",
+        )
+    ),
+    HAPPENING,
+)  # fmt: skip
+LATE_KINDS = st.sampled_from(sorted({key[0] for key in _ANY.objects()} | {servers.OPERATOR[0]}))
+
+
 class Machine(RuleBasedStateMachine):
     """One example is one cluster."""
 
@@ -155,6 +167,14 @@ class Machine(RuleBasedStateMachine):
         self.on.fault(*trap)
         self.on.ask_for(self.on.world.target.control_plane)
         self.on.pass_time(4.0)
+
+    @rule(what=LATE_NEWS, seconds=st.sampled_from((4.0, 70.0, 130.0)))
+    def the_last_read_shows_what_no_watch_does(self, what: str, seconds: float) -> None:
+        self.on.go_back()
+        self.on.mend_evidence()
+        self.on.late_news(what)
+        self.on.ask_for(self.on.world.target.control_plane)
+        self.on.pass_time(seconds)
 
     @precondition(lambda self: self.stage is not None and self.stage.server.phase == "Converging")
     @rule(broken=BROKEN_FOLLOWERS | LEFT_BEHIND)
@@ -261,6 +281,11 @@ class Machine(RuleBasedStateMachine):
     def watches_are_late(self, which: int) -> None:
         if process := self._process(which):
             process.client.delay()
+
+    @rule(which=WHICH, kind=LATE_KINDS)
+    def one_watch_is_late(self, which: int, kind: str) -> None:
+        if process := self._process(which):
+            process.client.delay_one(kind)
 
     @rule(which=WHICH)
     def watches_are_lost(self, which: int) -> None:

@@ -16,7 +16,7 @@ from unittest import mock
 
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase
-from topology_controller import act
+from topology_controller import act, reconcile
 from topology_controller.checks import catalog, etcd, machine_config, nodes, operators, result
 from topology_controller.decide import admission, applicability, cadence, convergence, phases, records
 from topology_controller.kube import errors
@@ -53,6 +53,7 @@ _CONVERGING = ("all_have_followed_but_one", "it_goes_on", "a_moment_passes")
 _POOLS = ("a_pool_has_not_followed", "it_goes_on", "a_moment_passes")
 _SLOWLY = ("a_follower_breaks", "somebody_follows", "it_goes_on", "much_time_passes")
 _OTHERS = ("something_happens", "a_moment_passes", "it_goes_on", "desired")
+_LATE_NEWS = ("the_last_read_shows_what_no_watch_does", "a_moment_passes", "it_goes_on")
 _ONWARD = ("it_goes_on", "a_moment_passes", "all_is_calm")
 
 
@@ -343,6 +344,12 @@ MUTATIONS = (
         _instead(cadence, "_urgent", lambda *_: False),
         (Promise.AT_ONCE, Promise.CANCELLED),
         _OTHERS,
+    ),
+    Mutation(
+        "what the last reads show is forgotten",
+        _instead(reconcile.Reconciler, "_decide_live", lambda self, evidence, _: self._decide(evidence.facts)),
+        (Promise.STEADY, Promise.CALM),
+        _LATE_NEWS,
     ),
     Mutation(
         "stuck is whatever is overdue",

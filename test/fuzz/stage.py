@@ -21,7 +21,7 @@ from . import judge as judges
 from . import operators, virtual
 from . import server as servers
 from . import world as worlds
-from .client import Fault, Sort
+from .client import Fault, Harm, Sort
 from .judge import BrokenError, Promise
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyPair
 
-    from .client import Harm
     from .operators import Process
     from .server import Key, Raw
 
@@ -118,6 +117,7 @@ class Stage:
 
     def start(self) -> Process:
         """Start another operator process; it leads as soon as the lease is free."""
+        self.judge.stirred()
         self.made += 1
         process = operators.Process(f"operator-{self.made}", self.loop, self.server, self.election, self.judge)
         process.start()
@@ -130,12 +130,14 @@ class Stage:
 
     def kill(self, process: Process, *, release: bool = False) -> None:
         """End a process at once; `release` is a polite end, which gives the lease back."""
+        self.judge.stirred()
         process.stop(release=release)
         self.processes.remove(process)
         self.settle()
 
     def jump(self, process: Process, seconds: float) -> None:
         """Move the wall clock of an operator, and let it look at it."""
+        self.judge.stirred()
         process.skew += timedelta(seconds=seconds)
         if process.queue is not None:
             process.queue.add()
@@ -143,6 +145,7 @@ class Stage:
 
     def thaw(self, process: Process) -> None:
         """Let a frozen process go on; one that finds that its lease is gone ends."""
+        self.judge.stirred()
         process.client.thaw()
         self.settle()
         if process in self.processes and self.election.holder is not process and process.name in self._led:
@@ -158,6 +161,24 @@ class Stage:
     def leader(self) -> Process | None:
         """Who holds the lease and runs."""
         return next((process for process in self.processes if process.leads), None)
+
+    def late_news(self, what: str, kind: str = "") -> None:
+        """Let something happen before the next live read of whoever leads, of which its watches bring nothing.
+
+        With a kind only those of it bring nothing.
+        """
+        leader = self.leader
+        if leader is not None:
+            way = leader.client
+
+            def happen() -> None:
+                if kind:
+                    way.delay_one(kind)
+                else:
+                    way.delay()
+                self.interject(what)
+
+            way.faults.append(Fault(Sort.READ, Harm.INTERJECTED, 0, happen))
 
     def fault(self, sort: Sort, harm: Harm, skip: int = 0, what: str = "") -> None:
         """Let something happen to a coming request of whoever leads."""
@@ -224,6 +245,7 @@ class Stage:
                 self.server.put(key, self._well(key))
         for key in self.world.operators:
             self._calm(key)
+        self._mend_workers()
         self._echo()
 
     def follow(self) -> None:
@@ -257,6 +279,31 @@ class Stage:
         self.server.change(worlds.GATES, {"status": {"featureGates": entries}})
         said = worlds.conditions(self.wall(), TopologyTransitionControllerUpgradeable="True") if active else []
         self.server.change(worlds.NATIVE, {"status": {"conditions": said}})
+
+    def set_gates(self, *, running: bool, other: bool) -> None:
+        """An upgrade is prepared, or was taken back: there are two versions, and the native controller has been."""
+        self.set_native(active=True)
+        entries = [
+            {"version": version, "enabled": [{"name": "MutableTopology"}] if on else []}
+            for version, on in (("4.20.1", running), ("4.21.0", other))
+        ]
+        self.server.change(worlds.GATES, {"status": {"featureGates": entries}})
+
+    def join(self, *names: str) -> None:
+        """Nodes join: dedicated workers, or one more of the control plane."""
+        for name in names:
+            self.server.put((worlds.NODES, None, name), self.world.node(name, self._pair()))
+
+    def leave(self, *names: str) -> None:
+        """Nodes leave, as far as they are there."""
+        for name in names:
+            self.server.delete((worlds.NODES, None, name))
+
+    def write_newer(self) -> None:
+        """A newer version, which has taken over, writes a phase that this one does not know."""
+        record = {"phase": judges.NEWER_PHASE, "phaseTransitionTime": worlds.stamp(self.wall())}
+        self.server.change(servers.INFRASTRUCTURE, {"status": {"topologyTransition": record}})
+        self.judge.open = None
 
     def set_paused(self, *, paused: bool) -> None:
         """An administrator pauses the operator."""
@@ -315,6 +362,8 @@ class Stage:
         self.set_labelled(labelled=False)
         self.set_echoing(echoing=True)
         self.set_installed(installed=True)
+        if self.server.phase == judges.NEWER_PHASE:
+            self.drop_record()
         self.settle()
         if self.server.phase == "Converging":
             self.go_on()
@@ -473,6 +522,8 @@ class Stage:
             self.server.change(worlds.LEASE, {"spec": {"renewTime": worlds.micro(self.wall())}})
 
     def _react(self, change: servers.Change) -> None:
+        if not self.judge.carrying and not _is_echo(change):
+            self.judge.stirred()
         if change.key != servers.OPERATOR:
             return
         if change.after is None:
@@ -515,6 +566,16 @@ class Stage:
             raw = {**raw, "metadata": {**raw["metadata"], "annotations": known}}
         self.server.put(key, raw)
 
+    def _mend_workers(self) -> None:
+        """Who has joined leaves again, unless what is under way needs them."""
+        definition = worlds.TRANSITIONS.named(str(self.server.record.get("name")))
+        under_way = self.server.phase == "Converging" and definition is not None and definition.workers.max != 0
+        for name in worlds.NEWCOMERS:
+            if under_way and not self.world.workers and name in worlds.NEW_WORKERS:
+                self.join(name)
+            else:
+                self.server.delete((worlds.NODES, None, name))
+
     def _mend_pool(self, key: Key) -> None:
         """It stays at the configuration that it has."""
         raw, known = self._well(key), self.server.objects.get(key)
@@ -528,6 +589,17 @@ class Stage:
         statuses = {item["type"]: item["status"] for item in found}
         if statuses != {"Available": "True", "Progressing": "False", "Degraded": "False"}:
             self.server.put(key, self._well(key))
+
+
+def _is_echo(change: servers.Change) -> bool:
+    """Did ClusterVersion only follow what operators report?"""
+    if change.key != servers.VERSION or change.before is None or change.after is None:
+        return False
+    said = (
+        [item for item in raw["status"]["conditions"] if item["type"] != "Upgradeable"]
+        for raw in (change.before, change.after)
+    )
+    return next(said) == next(said)
 
 
 def _source(stage: Stage) -> None:
@@ -552,6 +624,14 @@ HAPPENINGS = {
     "it goes on": lambda stage: stage.set_paused(paused=False),
     "the native controller appears": lambda stage: stage.set_native(active=True),
     "the native controller goes": lambda stage: stage.set_native(active=False),
+    "the gate is on for the next version": lambda stage: stage.set_gates(running=False, other=True),
+    "the gate is on for this version alone": lambda stage: stage.set_gates(running=True, other=False),
+    "a worker joins": lambda stage: stage.join(worlds.NEW_WORKERS[0]),
+    "workers join": lambda stage: stage.join(*worlds.NEW_WORKERS),
+    "the workers leave": lambda stage: stage.leave(*worlds.NEW_WORKERS, *stage.world.workers),
+    "a machine joins the control plane": lambda stage: stage.join(worlds.NEW_MASTER),
+    "a machine of the control plane leaves": lambda stage: stage.leave(worlds.MASTERS[-1]),
+    "a newer version writes the record": Stage.write_newer,
     "it is marked as installed from an image": lambda stage: stage.set_labelled(labelled=True),
     "the mark is taken away": lambda stage: stage.set_labelled(labelled=False),
     "the control plane is hosted": lambda stage: stage.set_topology("External", "HighlyAvailable"),

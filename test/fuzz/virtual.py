@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_HOT = 30_000
-"""Turns of the loop in one `advance`: beyond it somebody runs in circles."""
+_HOT = 2_000
+"""Turns of the loop at one moment: beyond it somebody runs in circles. Forty watches that open take some hundred."""
 
 
 class HotLoopError(AssertionError):
@@ -46,11 +46,14 @@ class _Stillness(selectors.BaseSelector):
         self.turns += 1
         if self.turns > _HOT:
             raise HotLoopError(f"still busy after {_HOT} turns at {self.now:.1f} s")
+        before = self.now
         if timeout is None or self.now + timeout > self.until:
             self.now = max(self.now, self.until)
             self.stop()
         elif timeout > 0:
             self.now += timeout
+        if self.now > before:
+            self.turns = 0
         return []
 
 

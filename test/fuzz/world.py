@@ -69,6 +69,10 @@ RENEWAL = 600.0
 
 MEMBERS = ("8e9e05c52164694d", "a1b2c3", "cafe")
 MASTERS = ("node-0", "node-1", "node-2")
+NEW_WORKERS = ("worker-8", "worker-9")
+NEW_MASTER = "node-9"
+NEWCOMERS = (*NEW_WORKERS, NEW_MASTER)
+"""Nodes that no cluster has at first."""
 ADDRESSES = ("192.0.2.10", "192.0.2.11", "192.0.2.12")
 
 
@@ -210,7 +214,7 @@ class World:
             count = {MASTER_POOL: len(MASTERS), CUSTOM_POOL: _MACHINES}.get(key, len(self.workers))
             return pool(f"rendered-{key[2]}-{pair.control_plane}", count)
         if kind == NODES:
-            return self._node(key[2], pair)
+            return self.node(key[2], pair)
         if key in self.managers:
             return {"spec": {"managementState": "Managed", **({"replicas": 1} if key == REGISTRY else {})}}
         if key in self.pods:
@@ -219,8 +223,9 @@ class World:
         group, operand = self.operands[key]
         return _operand(operand, group.topology(pair), round_)
 
-    def _node(self, name: str, pair: TopologyPair) -> Raw:
-        master = name in MASTERS
+    def node(self, name: str, pair: TopologyPair) -> Raw:
+        """A node that is well, by its name."""
+        master = name in {*MASTERS, NEW_MASTER}
         roles = ["worker"] if not master else ["control-plane", "master"]
         if master and self.schedulable:
             roles.append("worker")
@@ -234,7 +239,7 @@ class World:
             },
         }
         if master:
-            address = ADDRESSES[MASTERS.index(name)]
+            address = dict(zip((*MASTERS, NEW_MASTER), (*ADDRESSES, "192.0.2.19"), strict=True))[name]
             made["status"]["addresses"] = [{"type": "InternalIP", "address": address}]
             made["metadata"]["annotations"] = {_ANNOTATION: pair.control_plane}
         return made

@@ -33,9 +33,8 @@ _JUMP = 1.0
 """Seconds by which a clock that is set differs from the monotonic one."""
 _SLEW = 0.1
 """Share of the time that a clock may be off that is only corrected slowly: NTP slews by less."""
-_DISAGREED_FIRST = 1.0
-"""Seconds until an admission may begin again after live evidence disagreed; twice as long each time."""
-_DISAGREED_CAP = 30.0
+_SHORTEST_HOLD = timedelta(seconds=1)
+"""Until an admission may begin again after live evidence disagreed, however short the settle time is."""
 _MOST_ANSWERS = 2048
 """Answers that are remembered; a transition that has given more only comes and goes."""
 
@@ -94,7 +93,6 @@ class LeaderState:
     """Was something not Met, or not seen, at the last look? It may never be recorded: the write can fail."""
     hold_until: datetime | None = None
     """No admission before that: live evidence has just disagreed with the watches."""
-    hold_seconds: float = 0.0
     latest: TopologyTransition | None = None
     """The record as it was last decided: it may be newer than what was written (`cadence`)."""
     writes: Writes = Writes()  # noqa: RUF009 - frozen
@@ -104,6 +102,8 @@ class LeaderState:
     """When an admission of this leader last went back to Pending."""
     unsure: bool = False
     """A write may or may not have happened: nothing is written before Infrastructure was read live."""
+    misled: bool = False
+    """Live evidence has just disagreed with the watches: nothing is decided before all idle sources were read live."""
 
 
 def jump(leader: LeaderState, now: datetime, steady: float) -> timedelta:
@@ -216,10 +216,9 @@ def _answers(record: TopologyTransition) -> frozenset[int]:
 
 
 def disagreed(leader: LeaderState, now: datetime) -> LeaderState:
-    """The leader after live evidence led back to Pending: for a while that is believed, and not the watches."""
-    seconds = min(max(_DISAGREED_FIRST, 2 * leader.hold_seconds), _DISAGREED_CAP)
-    hold = max(timedelta(seconds=seconds), cadence.pause(leader))
-    return dataclasses.replace(leader, hold_seconds=seconds, hold_until=now + hold)
+    """The leader after the last reads led elsewhere than the watches: for a while they are believed, and no watch."""
+    hold = max(cadence.pause(leader), _SHORTEST_HOLD)
+    return dataclasses.replace(leader, hold_until=now + hold, misled=True)
 
 
 def voided(leader: LeaderState, seconds: float) -> LeaderState:
@@ -239,7 +238,7 @@ def wrote(
     """The leader once a record stands on the server in place of `stored`."""
     leader = dataclasses.replace(leader, writes=cadence.written(leader, record, stored, now), refused="")
     if record.phase is Phase.CONVERGING:
-        leader = dataclasses.replace(leader, voids=Voids(), hold_seconds=0.0)
+        leader = dataclasses.replace(leader, voids=Voids())
     if record.phase is Phase.ADMITTING and record.attempt == leader.next_attempt:
         return dataclasses.replace(leader, attempt=record.attempt, next_attempt=next_attempt)
     return leader

@@ -12,6 +12,9 @@ so that nothing is decided from a state that we ourselves have changed.
 
 Versions of a store only grow, and a list is never older than what was known before it was asked for. One that is shows
 that the store was restored from a backup: it is the truth, and `on_restored` is called.
+
+What a reader has read live while the watch was behind is kept as well (`learn`, `learn_list`, `learn_missing`), where
+it is newer than the store. It outweighs only older events; whatever the watch itself lists next replaces it.
 """
 
 from __future__ import annotations
@@ -87,6 +90,10 @@ class Reflector(Generic[T]):
         # The newest version that this store has given.
         self._newest = ""
         self._deleted: dict[watch.Key, str] = {}
+        # The version that the watch has come to; that of a live list which is ahead of it, while it is.
+        self._version = ""
+        self._ahead = ""
+        self._steps = 0
         self._synced = False
         self._served = True
         self._error: errors.KubeError | None = None
@@ -122,15 +129,58 @@ class Reflector(Generic[T]):
             return False
         return self._error is None or self._now() - self._trouble_since <= self._timing.grace
 
+    @property
+    def steps(self) -> int:
+        """How often what is kept has been written: the same number is the same store, versions included."""
+        return self._steps
+
     def apply(self, raw: Raw) -> None:
         """Take the object that the server returned for a write of ours. Raises ValueError when it is no object."""
-        entry = watch.Entry(resources.key_of(raw), resources.version_of(raw), self._value(raw))
-        # Events come in order; only an answer to our own write can be overtaken by a deletion.
-        gone = self._deleted.get(entry.key)
-        if (gone is None or resources.is_older(gone, entry.version)) and self._is_newer(entry):
+        entry = self.entry(raw)
+        if self._outlives(entry) and self._is_newer(entry):
             self._own[entry.key] = self._now()
             self._note(entry.version)
             self._put(entry)
+
+    def entry(self, raw: Raw) -> watch.Entry[T]:
+        """Reduce an object as the watch does. Raises ValueError when it is no object."""
+        return watch.Entry(resources.key_of(raw), resources.version_of(raw), self._value(raw))
+
+    def learn(self, entry: watch.Entry[T]) -> None:
+        """Take one object that was read live, where it is newer than what is kept."""
+        known = self._entries.get(entry.key)
+        if self._outlives(entry) and (known is None or resources.is_older(known.version, entry.version)):
+            self._note(entry.version)
+            self._put(entry)
+
+    def learn_list(self, entries: tuple[watch.Entry[T], ...], version: str) -> None:
+        """Take a whole list that was read live, where it is newer than all that the watch has brought.
+
+        Then what is missing in it is gone, and events that are not newer than it are old news.
+        """
+        if not self._synced or not self._served or not resources.is_older(self._ahead or self._version, version):
+            return
+        fresh = {entry.key: entry for entry in entries}
+        for key, known in self._entries.items():
+            listed = fresh.get(key)
+            if not resources.is_older(known.version, version if listed is None else listed.version):
+                fresh[key] = known
+        self._own = {key: answered for key, answered in self._own.items() if key in fresh}
+        self._ahead = version
+        self._note(version)
+        self._replace(fresh)
+
+    def learn_missing(self, steps: int) -> None:
+        """Take that the server does not have the one object of this selection, unless the store has moved since.
+
+        `steps` is what it was before the server was asked: an answer without a version is newer than that, and may be
+        older than what has come meanwhile. A read of one object comes from etcd, never from a server's cache.
+        """
+        if steps != self._steps:
+            return
+        for entry in tuple(self._entries.values()):
+            self._own.pop(entry.key, None)
+            self._remove(entry)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -147,21 +197,21 @@ class Reflector(Generic[T]):
         match event:
             case watch.Disturbed(error):
                 self._disturbed(error)
-            case watch.Listed(entries, version, began):
-                self._listed(entries, version, began)
+            case watch.Listed():
+                self._version, self._ahead = event.resource_version, ""
+                self._listed(event)
             case watch.Opened():
                 self._settle_later()
             case watch.Unserved():
                 # No kind, no objects; and the server has answered, so whatever the trouble was, it is over.
                 self._settled()
-                self._listed((), "", self._now(), served=False)
+                self._listed(watch.Listed((), "", self._now()), served=False)
             case watch.Bookmark(version):
                 self._settled()
-                self._note(version)
+                self._reached(version)
             case watch.Applied(entry) | watch.Deleted(entry):
                 self._settled()
-                self._note(entry.version)
-                if self._is_newer(entry):
+                if self._reached(entry.version) and self._is_newer(entry):
                     self._own.pop(entry.key, None)
                     (self._put if isinstance(event, watch.Applied) else self._remove)(entry)
 
@@ -170,62 +220,81 @@ class Reflector(Generic[T]):
         if not resources.is_older(version, self._newest):
             self._newest = version
 
+    def _reached(self, version: str) -> bool:
+        """Note how far the watch has come; return whether that is news beside a list that was read live."""
+        self._version = version
+        self._note(version)
+        if self._ahead and not resources.is_older(self._ahead, version):
+            return False
+        self._ahead = ""
+        return True
+
+    def _outlives(self, entry: watch.Entry[T]) -> bool:
+        """Events come in order; only what did not come by the watch can be overtaken by a deletion."""
+        gone = self._deleted.get(entry.key)
+        return gone is None or resources.is_older(gone, entry.version)
+
     def _is_newer(self, entry: watch.Entry[T]) -> bool:
         known = self._entries.get(entry.key)
         return known is None or not resources.is_older(entry.version, known.version)
 
     def _put(self, entry: watch.Entry[T]) -> None:
         known = self._entries.get(entry.key)
+        self._steps += 1
         self._deleted.pop(entry.key, None)
         self._entries[entry.key] = entry
         if known is None or known.value != entry.value:
             self._changed()
 
     def _remove(self, entry: watch.Entry[T]) -> None:
+        self._steps += 1
         self._deleted[entry.key] = entry.version
         if len(self._deleted) > _TOMBSTONES:
             del self._deleted[next(iter(self._deleted))]
         if self._entries.pop(entry.key, None) is not None:
             self._changed()
 
-    def _listed(self, entries: tuple[watch.Entry[T], ...], version: str, began: float, *, served: bool = True) -> None:
-        fresh = {entry.key: entry for entry in entries}
-        restored = self._restored(fresh, version, began) if served else ""
+    def _listed(self, listed: watch.Listed[T], *, served: bool = True) -> None:
+        fresh = {entry.key: entry for entry in listed.entries}
+        restored = self._restored(listed, fresh)
         # A list may be older than what we wrote while it was on its way: the watch from it brings that write.
-        self._own = {key: answered for key, answered in self._own.items() if self._outweighs(key, version, began)}
+        self._own = {
+            key: answered
+            for key, answered in self._own.items()
+            if answered >= listed.began and resources.is_older(listed.resource_version, self._entries[key].version)
+        }
         fresh |= {key: self._entries[key] for key in self._own}
-        self._newest = version
+        self._newest = listed.resource_version
         for key in self._own:
             self._note(fresh[key].version)
-        first = not self._synced or served is not self._served
-        before = {key: entry.value for key, entry in self._entries.items()}
-        self._entries = fresh
-        self._deleted.clear()
-        if first:
+        if first := not self._synced or served is not self._served:
             self._synced, self._served, self._since = True, served, self._now()
-        if first or before != {key: entry.value for key, entry in fresh.items()}:
-            self._changed()
+        self._replace(fresh, first=first)
         if restored:
             self._on_restored(f"{self.selection.describe()}: {restored}")
 
-    def _outweighs(self, key: watch.Key, version: str, began: float) -> bool:
-        """Whether our own write of this object was answered after a list began that is older than it."""
-        answered, known = self._own.get(key), self._entries[key]
-        return answered is not None and answered >= began and resources.is_older(version, known.version)
+    def _replace(self, fresh: dict[watch.Key, watch.Entry[T]], *, first: bool = False) -> None:
+        before, self._entries = self._entries, fresh
+        self._steps += 1
+        self._deleted.clear()
+        values = ({key: entry.value for key, entry in entries.items()} for entries in (before, fresh))
+        if first or next(values) != next(values):
+            self._changed()
 
-    def _restored(self, fresh: dict[watch.Key, watch.Entry[T]], version: str, began: float) -> str:
-        """Return how a list shows that its store was put back; empty where it does not."""
-        if resources.is_older(version, self._newest) and not any(
-            self._outweighs(key, version, began) for key in self._own
-        ):
-            return f"its version went back from {self._newest} to {version}"
+    def _restored(self, listed: watch.Listed[T], fresh: Mapping[watch.Key, watch.Entry[T]]) -> str:
+        """Return how a list shows that its store was put back; empty where it does not.
+
+        What came while the list was on its way may be newer than it, and shows nothing.
+        """
+        if resources.is_older(listed.resource_version, listed.after):
+            return f"its version went back from {listed.after} to {listed.resource_version}"
         for key, known in self._entries.items():
-            listed = fresh.get(key)
-            if listed is None or self._outweighs(key, version, began):
+            entry = fresh.get(key)
+            if entry is None or resources.is_older(listed.after, known.version):
                 continue
-            if resources.is_older(listed.version, known.version):
+            if resources.is_older(entry.version, known.version):
                 name = "/".join(part for part in key if part)
-                return f"{name} went back from version {known.version} to {listed.version}"
+                return f"{name} went back from version {known.version} to {entry.version}"
         return ""
 
     def _disturbed(self, error: errors.KubeError) -> None:

@@ -75,11 +75,15 @@ class Entry(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[T]):
-    """All there is, as of this version. Replaces everything known before the list `began` (the loop's time)."""
+    """All there is, as of this version. Replaces everything known before the list `began` (the loop's time).
+
+    `after` is the newest version that was known then: a list of the same store is not older.
+    """
 
     entries: tuple[Entry[T], ...]
     resource_version: str
     began: float = field(default=0.0, compare=False)
+    after: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
         try:
             resumed = state.version is not None
             if state.version is None:
-                began = asyncio.get_running_loop().time()
+                began, after = asyncio.get_running_loop().time(), newest()
                 listing = await source.list(
                     selection.resource,
                     reduce=entry,
@@ -165,7 +169,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
                     retry=False,
                 )
                 state.version = listing.resource_version
-                yield Listed(listing.items, listing.resource_version, began)
+                yield Listed(listing.items, listing.resource_version, began, after)
             version, lasting = state.version, uniform(timing.shortest, timing.longest)
             async with source.open_watch(selection, version, lasting, timing.silence) as events:
                 state.opened()

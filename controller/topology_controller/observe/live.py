@@ -12,12 +12,13 @@ so that the same trouble has the same words everywhere.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..kube import client as clients
-from ..kube import errors
+from ..kube import errors, resource, watch
 from . import catalog, facts, parse
 
 if TYPE_CHECKING:
@@ -39,11 +40,24 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server answered to one read: the objects, and the version of a list; None where one object was read."""
+
+    source: catalog.Source
+    entries: tuple[watch.Entry[Any], ...]
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """Facts that were read for one decision. `taken` is the loop's time before the first request was sent."""
+    """Facts that were read for one decision. `taken` is the loop's time before the first request was sent.
+
+    `answers` are the reads behind them that were answered with everything that there is: who watches can keep them.
+    """
 
     facts: facts.Facts
     taken: float
+    answers: tuple[Answer, ...] = ()
 
     def age(self) -> float:
         """Seconds since the oldest fact in it was read, on the monotonic clock."""
@@ -74,20 +88,28 @@ def value(source: catalog.Source, objects: Iterable[Any]) -> Any:
     return tuple(sorted(objects, key=lambda item: item.what if isinstance(item, facts.Unobserved) else item.name))
 
 
-async def read(client: clients.Client, source: catalog.Source) -> Any:
-    """Read one source; whatever goes wrong becomes the fact."""
+async def read(client: clients.Client, source: catalog.Source, answers: list[Answer] | None = None) -> Any:
+    """Read one source; whatever goes wrong becomes the fact. What was answered is added to `answers`."""
     selection = source.selection
+    entries: list[watch.Entry[Any]] = []
 
     def reduce(raw: dict[str, Any]) -> Any:
         try:
-            return source.reduce(raw)
+            fact = source.reduce(raw)
         except Exception as error:  # noqa: BLE001 - an object may be anything; it is reported as a fact
             name = raw.get("metadata", {}).get("name") if isinstance(raw.get("metadata"), dict) else None
-            return malformed(selection.resource.describe(str(name), selection.namespace), error)
+            fact = malformed(selection.resource.describe(str(name), selection.namespace), error)
+        if answers is not None:
+            with contextlib.suppress(ValueError):
+                entries.append(watch.Entry(resource.key_of(raw), resource.version_of(raw), fact))
+        return fact
 
     try:
         if selection.name is not None:
-            return reduce(await client.get(selection.resource, selection.name, namespace=selection.namespace))
+            fact = reduce(await client.get(selection.resource, selection.name, namespace=selection.namespace))
+            if answers is not None:
+                answers.append(Answer(source, tuple(entries)))
+            return fact
         options: clients.ListOptions = {
             "namespace": selection.namespace,
             "label_selector": selection.label_selector,
@@ -97,7 +119,11 @@ async def read(client: clients.Client, source: catalog.Source) -> Any:
         }
         if source.enough is not None:
             options["enough"] = source.enough
-        return value(source, (await client.list(selection.resource, reduce=reduce, **options)).items)
+        listing = await client.list(selection.resource, reduce=reduce, **options)
+        # Neither a list that may have ended early nor one with an object that has no version replaces anything.
+        if answers is not None and source.enough is None and len(entries) == len(listing.items):
+            answers.append(Answer(source, tuple(entries), listing.resource_version))
+        return value(source, listing.items)
     except errors.KubeError as error:
         if await clients.is_unserved(client, selection, error):
             return unserved(source)
@@ -119,10 +145,11 @@ async def gather(
     taken = loop.time()
     chosen = tuple(sources)
     lanes = asyncio.Semaphore(_LANES)
+    answers: list[Answer] = []
 
     async def read_in_turn(source: catalog.Source) -> Any:
         async with lanes:
-            return await read(client, source)
+            return await read(client, source, answers)
 
     def open_lanes() -> None:
         for _ in chosen:
@@ -145,8 +172,8 @@ async def gather(
     lease = read_facts.get("etcd_lease")
     if isinstance(lease, facts.EtcdLease) and isinstance(base.etcd_lease, facts.EtcdLease):
         read_facts["etcd_lease"] = dataclasses.replace(lease, moving=base.etcd_lease.moving)
-    read_facts["infrastructure"] = await read(client, catalog.INFRASTRUCTURE)
-    return Evidence(dataclasses.replace(base, **read_facts, live=True), taken)
+    read_facts["infrastructure"] = await read(client, catalog.INFRASTRUCTURE, answers)
+    return Evidence(dataclasses.replace(base, **read_facts, live=True), taken, tuple(answers))
 
 
 async def _hosts(client: clients.Client, base: facts.Facts, machines: asyncio.Task[Any]) -> Any:

@@ -25,14 +25,14 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from ..kube import reflector
+from ..kube import errors, reflector
 from . import catalog, facts, live
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ..kube import client as clients
-    from ..kube import errors, watch
+    from ..kube import watch
     from . import members
 
 _LOG = logging.getLogger(__name__)
@@ -169,6 +169,32 @@ class Watches:
     def apply(self, source: catalog.Source, raw: dict[str, Any]) -> None:
         """Feed back the server's answer to a write of ours, so that the next decision sees it."""
         self._watches[source.field].reflector.apply(raw)
+
+    def learn(self, answers: Iterable[live.Answer]) -> None:
+        """Keep what was read live, where it is newer than what the watches have brought."""
+        for answer in answers:
+            watch = self._watches.get(answer.source.field)
+            if watch is None:
+                continue
+            if answer.version is not None:
+                watch.reflector.learn_list(answer.entries, answer.version)
+                continue
+            for entry in answer.entries:
+                watch.reflector.learn(entry)
+
+    async def read_again(self, source: catalog.Source) -> None:
+        """Read the one object of an idle source live, and keep what comes; that it does not exist, too.
+
+        Raises KubeError when that cannot be said.
+        """
+        kept = self._watches[source.field].reflector
+        steps = kept.steps
+        try:
+            raw = await self._client.get(source.selection.resource, source.selection.name or "")
+        except errors.NotFound:
+            kept.learn_missing(steps)
+        else:
+            kept.learn(kept.entry(raw))
 
     def known(self) -> facts.Facts:
         """Everything that is known now, as one consistent set."""

@@ -67,6 +67,9 @@ class Cluster:
         self.before_get: Callable[[str], None] = accept
         self.unserved: set[str] = set()
         """Kinds by plural that the server does not have, and that the operator may not list either."""
+        self.flowing = asyncio.Event()
+        """While it is not set, what happens waits on its way to the watches."""
+        self.flowing.set()
         self._watching: dict[int, tuple[resource.Selection, asyncio.Queue[tuple[str, Raw]]]] = {}
         for key, raw in cluster_objects.objects().items():
             self.put(key, raw)
@@ -197,7 +200,9 @@ class Cluster:
 
         async def lines() -> AsyncIterator[tuple[str, Raw]]:
             while True:
-                yield await happening.get()
+                news = await happening.get()
+                await self.flowing.wait()
+                yield news
 
         try:
             yield lines()
@@ -220,6 +225,8 @@ class Cluster:
         self.fault(where, body)
         if create and key in self.objects:
             raise self.error(errors.AlreadyExists, 409)
+        if not create and key not in self.objects:
+            raise self.error(errors.NotFound, 404)
         version = body["metadata"].get("resourceVersion")
         if not create and version != self.objects[key]["metadata"]["resourceVersion"]:
             raise self.error(errors.Conflict, 409)

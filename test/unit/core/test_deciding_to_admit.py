@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_api.vocabulary import CheckName, CheckStatus, ConditionType, EventReason, Phase, Reason
+from topology_controller.decide import leader
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 
@@ -247,6 +248,17 @@ def test_a_hold_that_time_ends_asks_to_look_again() -> None:
     found = worlds.decide(gate, worlds.term(since=worlds.NOW - timedelta(seconds=100)))
     assert found.look_again == pytest.approx(37.05)
     assert worlds.decide(gate, worlds.term(since=worlds.NOW - timedelta(seconds=137))).phase is Phase.ADMITTING
+
+
+@pytest.mark.parametrize(("settle", "seconds"), [(None, 60), (600, 60), (5, 5), (0, 1)])
+def test_what_the_last_reads_showed_is_believed_for_a_minute(settle: int | None, seconds: float) -> None:
+    """Each time anew, and as long each time; shorter only where the settle time is, but never nothing."""
+    first = leader.disagreed(worlds.term(settle_seconds=settle), worlds.NOW)
+    assert first.hold_until == worlds.NOW + timedelta(seconds=seconds)
+    assert first.misled
+    later = worlds.NOW + timedelta(minutes=2)
+    again = leader.disagreed(first, later)
+    assert again.hold_until == later + timedelta(seconds=seconds)
 
 
 def test_the_native_controller_is_awaited_from_when_its_gate_was_first_seen_on() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .clusters import INFRASTRUCTURE, OPERATOR, VERSION, Cluster, running
+from .clusters import INFRASTRUCTURE, OPERATOR, VERSION, Cluster, accept, running
 
 if TYPE_CHECKING:
     from .clusters import Raw
@@ -59,6 +60,7 @@ async def test_a_request_becomes_a_topology_with_few_writes() -> None:
         await asyncio.sleep(70)
         assert cluster.phase == "Completed"
         assert cluster.condition("Upgradeable") == ("True", "AsExpected")
+        await asyncio.sleep(60)
         assert cluster.watched == IDLE
         assert cluster.changes == 1
         assert operator.told.reasons == [
@@ -116,8 +118,61 @@ async def test_a_cancelled_request_closes_the_watches() -> None:
         cluster.ask_for(None)
         await asyncio.sleep(1)
         assert cluster.phase == "Idle"
-        assert cluster.watched == IDLE
         assert cluster.condition("Upgradeable") == ("True", "AsExpected")
+        await asyncio.sleep(58)
+        assert cluster.watched >= EVIDENCE, "the next request may follow"
+        await asyncio.sleep(2)
+        assert cluster.watched == IDLE
+
+
+async def test_a_request_that_flips_opens_each_watch_once_and_is_reported() -> None:
+    """Sixty times in six seconds, on a server that needs time for each answer."""
+    cluster = Cluster()
+    cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+    cluster.latency = lambda: 0.02
+    async with running(cluster):
+        await asyncio.sleep(1)
+        before, reports = len(cluster.asked), len(cluster.writes)
+        for _ in range(30):
+            cluster.ask_for("HighlyAvailable")
+            await asyncio.sleep(0.1)
+            cluster.ask_for(None)
+            await asyncio.sleep(0.1)
+        opened = Counter(what for verb, what in cluster.asked[before:] if verb == "watch")
+        # Of some kinds there is more than one watch.
+        at_once = Counter(selection.resource.plural for selection, _ in cluster._watching.values())
+        assert set(opened) >= EVIDENCE - {"infrastructures"}
+        assert all(count <= at_once[plural] for plural, count in opened.items()), opened
+        assert any(where == "clusteroperators/topology" for where, _ in cluster.writes[reports:])
+        await asyncio.sleep(2)
+        assert cluster.phase == "Idle"
+        assert cluster.condition("Progressing") == ("False", "AsExpected")
+
+
+async def test_a_record_that_always_conflicts_keeps_no_report_back() -> None:
+    """Somebody writes Infrastructure right before each of our writes: that a request waits is said all the same."""
+    cluster = Cluster()
+    cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+    async with running(cluster):
+        await asyncio.sleep(1)
+        assert cluster.condition("Upgradeable") == ("True", "AsExpected")
+
+        def storm(where: str, _: Raw) -> None:
+            if where == "infrastructures/cluster":
+                cluster.change(INFRASTRUCTURE, {"status": {"noise": cluster.version}})
+
+        cluster.fault, cluster.limit = storm, 20_000
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(3)
+        assert cluster.phase == "Idle", "nothing can be recorded"
+        assert cluster.condition("Upgradeable")[0] == "False"
+        assert cluster.objects[OPERATOR]["status"]["extension"]["phase"] == "Idle", "the copy is of what stands there"
+        written = sum(where == "clusteroperators/topology" for where, _ in cluster.writes)
+        await asyncio.sleep(10)
+        assert sum(where == "clusteroperators/topology" for where, _ in cluster.writes) <= written + 1
+        cluster.fault = accept
+        await asyncio.sleep(61)
+        assert cluster.phase == "Pending"
 
 
 async def test_an_echo_that_comes_late_lets_it_proceed() -> None:

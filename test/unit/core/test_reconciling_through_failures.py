@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
+from topology_api import vocabulary
 from topology_controller.kube import errors
-from topology_controller.observe import catalog
+from topology_controller.observe import catalog, facts
 
-from .clusters import INFRASTRUCTURE, Cluster, Lease, accept, running
+from . import raw_operands, worlds
+from .clusters import INFRASTRUCTURE, OPERATOR, VERSION, Cluster, Lease, accept, running
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .clusters import Raw
 
 pytestmark = pytest.mark.looptime
@@ -185,28 +190,170 @@ async def test_a_report_that_is_refused_keeps_topology_from_moving() -> None:
         assert operator.queue.retries > 3
 
 
-async def test_live_evidence_that_differs_holds_it_without_a_hot_loop() -> None:
-    """A watch that is behind says that all is well; what is read live says otherwise."""
+SCHEDULER = ("schedulers", None, "cluster")
+WORKER: Raw = {
+    "metadata": {"labels": {"node-role.kubernetes.io/worker": ""}},
+    "status": {"conditions": raw_operands.conditions(Ready="True"), "nodeInfo": {"kubeletVersion": "v1.34.2"}},
+}
+
+
+def _workers_join(cluster: Cluster) -> None:
+    for name in ("worker-0", "worker-1"):
+        cluster.put(("nodes", None, name), WORKER)
+
+
+def _native_controller_appears(cluster: Cluster) -> None:
+    gates = [{"version": "4.20.1", "enabled": [{"name": "MutableTopology"}]}]
+    cluster.change(("featuregates", None, "cluster"), {"status": {"featureGates": gates}})
+    conditions = raw_operands.conditions(TopologyTransitionControllerUpgradeable="True")
+    cluster.change(("configs", None, "cluster"), {"status": {"conditions": conditions}})
+
+
+def _echo_stops(cluster: Cluster) -> None:
+    cluster.echo = False
+    cluster.change(VERSION, {"status": {"conditions": raw_operands.conditions(Progressing="False")}})
+
+
+def _infrastructure(patch: Raw) -> Callable[[Cluster], None]:
+    return lambda cluster: accept(cluster.change(INFRASTRUCTURE, patch))
+
+
+def _record(record: Raw | None) -> Callable[[Cluster], None]:
+    return _infrastructure({"status": {"topologyTransition": record}})
+
+
+LAST_READS = {
+    "a check that is not met": (
+        lambda cluster: cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}}), "Pending", "SingleReplica",
+    ),
+    "a node that is gone": (
+        lambda cluster: cluster.delete(("nodes", None, worlds.NAMES[2])), "Pending", "SingleReplica",
+    ),
+    "an object that is gone": (lambda cluster: cluster.delete(SCHEDULER), "Pending", "SingleReplica"),
+    "workers that joined, so that another definition fits": (_workers_join, "Pending", "SingleReplica"),
+    "the native controller in charge": (_native_controller_appears, "Idle", "SingleReplica"),
+    "a hosted control plane": (
+        _infrastructure({"status": {"controlPlaneTopology": "External"}}), "Admitting", "External",
+    ),
+    "a record of a newer version": (
+        _record({"phase": "Verifying", "phaseTransitionTime": "2026-03-01T12:00:00Z"}), "Verifying", "SingleReplica",
+    ),
+    "a record that was dropped": (_record(None), "Converging", "HighlyAvailable"),
+    "no request": (lambda cluster: cluster.ask_for(None), "Idle", "SingleReplica"),
+    "another request": (lambda cluster: cluster.ask_for("DualReplica"), "Unsupported", "SingleReplica"),
+    "the topology that is requested": (
+        _infrastructure({"status": {"controlPlaneTopology": "HighlyAvailable",
+                                    "infrastructureTopology": "HighlyAvailable"}}), "Idle", "HighlyAvailable",
+    ),
+    "the mark of an image-based installation": (
+        _infrastructure({"metadata": {"labels": {vocabulary.IMAGE_BASED_INSTALL_LABEL: ""}}}), "Idle", "SingleReplica",
+    ),
+    "a pause": (
+        lambda cluster: cluster.change(OPERATOR, {"metadata": {"annotations": {vocabulary.PAUSED_ANNOTATION: ""}}}),
+        "Pending", "SingleReplica",
+    ),
+    "our ClusterOperator gone": (lambda cluster: cluster.delete(OPERATOR), "Converging", "HighlyAvailable"),
+    "no echo": (_echo_stops, "Admitting", "SingleReplica"),
+}  # fmt: skip
+"""What happens, which phase it leads to within 50 s, and with which topology of the control plane."""
+
+
+@pytest.mark.parametrize("shown", LAST_READS)
+async def test_live_evidence_that_differs_holds_it_without_a_hot_loop(shown: str) -> None:
+    """The watches are behind and say that all is well; what is read live says otherwise, and is believed."""
+    happens, phase, topology = LAST_READS[shown]
     cluster = Cluster()
-    key = ("schedulers", None, "cluster")
+    began: list[int] = []
 
     def behind(where: str) -> None:
-        if where == "schedulers/cluster":
-            cluster.objects[key]["spec"]["mastersSchedulable"] = False
+        if not began and where == "clusterversions/version":
+            cluster.flowing.clear()
+            happens(cluster)
+            began.append(len(cluster.writes))
+
+    async with running(cluster, transitions=worlds.TRANSITIONS) as operator:
+        await asyncio.sleep(1)
+        cluster.before_get = behind
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(50)
+        assert began
+        assert (cluster.phase, cluster.topology) == (phase, topology)
+        assert len(cluster.writes) - began[0] <= 10, cluster.writes[began[0] :]
+        phases = [phase_of(body) for where, body in cluster.writes if where == "infrastructures/cluster"]
+        assert len(phases) <= 6, phases
+        assert operator.loop.decisions < 40
+        cluster.flowing.set()
+        await asyncio.sleep(1)
+        assert (cluster.phase, cluster.topology) == (phase, topology), "what the watches bring late is no news"
+
+
+async def test_what_was_read_live_is_kept_and_what_was_held_begins_again_after_a_minute() -> None:
+    """Workers joined while the watches are behind: the definition that fits is admitted without them."""
+    cluster = Cluster()
+    joined = False
+
+    def behind(where: str) -> None:
+        nonlocal joined
+        if not joined and where == "clusterversions/version":
+            joined = True
+            cluster.flowing.clear()
+            _workers_join(cluster)
+
+    async with running(cluster, transitions=worlds.TRANSITIONS) as operator:
+        await asyncio.sleep(1)
+        cluster.before_get = behind
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(1)
+        assert (cluster.phase, cluster.record["name"]) == ("Pending", "sno-to-ha-with-workers")
+        joined_nodes = operator.watches.known().other_nodes
+        assert isinstance(joined_nodes, tuple)
+        assert len(joined_nodes) == 2
+        await asyncio.sleep(61)
+        assert (cluster.phase, cluster.record["name"]) == ("Admitting", "sno-to-ha-with-workers")
+
+
+async def test_once_the_last_reads_differed_all_that_forbids_is_read_again_before_the_next_decision() -> None:
+    """The native controller appears after it was read; the watches, which are late, do not say so."""
+    cluster = Cluster()
+
+    def behind(where: str) -> None:
+        if cluster.flowing.is_set() and where == "clusterversions/version":
+            cluster.flowing.clear()
+            cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
+        elif not cluster.flowing.is_set() and where == "infrastructures/cluster":
+            cluster.before_get = accept
+            _native_controller_appears(cluster)
+
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.before_get = behind
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(1)
+        assert cluster.condition("Disabled") == ("True", "NativeControllerActive")
+        assert cluster.phase == "Idle"
+        asked = Counter(what for verb, what in cluster.asked if verb == "get")
+        await asyncio.sleep(50)
+        assert Counter(what for verb, what in cluster.asked if verb == "get") == asked, "and once only"
+
+
+async def test_a_live_answer_that_there_is_no_such_object_clears_the_store() -> None:
+    """Infrastructure is deleted and no watch says so; the conflict makes the loop look."""
+    cluster = Cluster()
+
+    def vanish(where: str, _: Raw) -> None:
+        if where == "infrastructures/cluster" and cluster.flowing.is_set():
+            cluster.flowing.clear()
+            cluster.delete(INFRASTRUCTURE)
+            raise cluster.error(errors.Conflict, 409)
 
     cluster.ask_for("HighlyAvailable")
+    cluster.fault = vanish
     async with running(cluster) as operator:
-        cluster.before_get = behind
-        for _ in range(40):
-            cluster.objects[key]["spec"]["mastersSchedulable"] = True
-            await asyncio.sleep(5)
-        assert cluster.changes == 0
-        holds = operator.loop.decisions
-        assert holds < 60, holds
-        cluster.before_get = accept
-        cluster.objects[key]["spec"]["mastersSchedulable"] = True
-        await asyncio.sleep(61)
-        assert cluster.changes == 1
+        await asyncio.sleep(2)
+        assert not cluster.flowing.is_set()
+        assert isinstance(operator.watches.known().infrastructure, facts.Unobserved)
+        assert cluster.condition("Degraded") == ("True", "InfrastructureMissing")
+        assert operator.queue.retries == 0
 
 
 async def test_a_last_read_that_fails_for_a_while_is_tried_again_by_itself() -> None:

@@ -86,6 +86,7 @@ async def test_with_machines_on_hosts_both_are_read_live() -> None:
         cluster.follow()
         await asyncio.sleep(70)
         assert cluster.phase == "Completed"
+        await asyncio.sleep(60)
         assert not cluster.watched & UNDER, "what follows from a source ends with it"
 
 

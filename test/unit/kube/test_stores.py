@@ -283,6 +283,99 @@ async def test_lag_compaction_and_deletion_are_no_restored_backup(store, reflect
     assert made.restored == []
 
 
+async def test_a_live_list_that_is_ahead_of_the_watch_replaces_the_store_and_old_events_are_no_news(
+    store, reflect, make_widget
+):
+    for name in ("kept", "gone", "changed"):
+        store.put(name, spec=1)
+    made = await reflect()
+    live = (make_widget("kept", 101, spec=1), make_widget("changed", 150, spec=2), make_widget("new", 160, spec=1))
+    made.learn_list(tuple(map(made.entry, live)), "170")
+    assert objects(made) == {"kept": 1, "changed": 2, "new": 1}
+    assert len(made.woken) == 2
+    for kind, name, version, spec in (
+        ("MODIFIED", "gone", 130, "before it was gone"),
+        ("DELETED", "gone", 140, None),
+        ("MODIFIED", "changed", 145, "before"),
+        ("ADDED", "new", 160, 1),
+    ):
+        store.watching[0].put_nowait((kind, make_widget(name, version, spec=spec)))
+        await asyncio.sleep(0.1)
+    assert objects(made) == {"kept": 1, "changed": 2, "new": 1}
+    assert len(made.woken) == 2, "the watch is still behind"
+    store.watching[0].put_nowait(("DELETED", make_widget("new", 171)))
+    store.watching[0].put_nowait(("ADDED", make_widget("gone", 172, spec="again")))
+    await asyncio.sleep(0.1)
+    assert objects(made) == {"kept": 1, "changed": 2, "gone": "again"}
+
+
+@pytest.mark.parametrize("version", ["120", "119", "opaque"])
+async def test_a_live_list_that_is_not_ahead_of_the_watch_is_not_taken(store, reflect, make_widget, version):
+    store.put("a", spec=1)
+    made = await reflect()
+    store.watching[0].put_nowait(("MODIFIED", make_widget("a", 120, spec=2)))
+    await asyncio.sleep(0.1)
+    made.learn_list((made.entry(make_widget("a", 101, spec="old")),), version)
+    assert objects(made) == {"a": 2}
+    store.watching[0].put_nowait(("ADDED", make_widget("b", 121, spec=1)))
+    await asyncio.sleep(0.1)
+    assert objects(made) == {"a": 2, "b": 1}
+
+
+async def test_what_we_wrote_after_a_live_list_is_not_taken_back_by_it(store, reflect, make_widget):
+    store.put("a", spec=1)
+    made = await reflect()
+    made.apply(make_widget("a", 180, spec="ours"))
+    made.apply(make_widget("b", 181, spec="ours"))
+    made.learn_list((made.entry(make_widget("a", 101, spec=1)),), "170")
+    assert objects(made) == {"a": "ours", "b": "ours"}
+
+
+async def test_one_live_object_is_taken_where_it_is_newer(store, reflect, make_widget):
+    store.put("a", spec=1)
+    made = await reflect()
+    made.learn(made.entry(make_widget("a", 150, spec="live")))
+    assert objects(made) == {"a": "live"}
+    made.learn(made.entry(make_widget("a", 140, spec="of a server that lags")))
+    assert objects(made) == {"a": "live"}
+    store.watching[0].put_nowait(("DELETED", make_widget("a", 160)))
+    await asyncio.sleep(0.1)
+    made.learn(made.entry(make_widget("a", 155, spec="before it was gone")))
+    assert objects(made) == {}
+
+
+async def test_what_was_read_live_outweighs_no_list(store, reflect, make_widget):
+    """After a restored backup every version is older, and still the truth."""
+    store.put("a", spec=1)
+    made = await reflect()
+    await asyncio.sleep(100)
+    made.learn(made.entry(make_widget("a", 5000, spec="live")))
+    made.learn_list((made.entry(make_widget("a", 6000, spec="live")),), "6000")
+    store.cut(store.error(errors.Gone, 410))
+    await asyncio.sleep(1)
+    assert objects(made) == {"a": 1}
+    store.put("b", spec=1)
+    await asyncio.sleep(0.1)
+    assert objects(made) == {"a": 1, "b": 1}
+
+
+async def test_a_live_answer_that_there_is_none_clears_the_store_unless_it_has_moved(store, reflect, make_widget):
+    store.put("a", spec=1)
+    made = await reflect()
+    before = made.steps
+    store.put("a", spec=1, heartbeat=1)
+    await asyncio.sleep(0.1)
+    made.learn_missing(before)
+    assert objects(made) == {"a": 1}, "it may have come after the answer"
+    made.learn_missing(made.steps)
+    assert objects(made) == {}
+    made.apply(make_widget("a", 90, spec="an answer from before"))
+    assert objects(made) == {}
+    store.put("a", spec=2)
+    await asyncio.sleep(0.1)
+    assert objects(made) == {"a": 2}
+
+
 async def test_an_object_that_cannot_be_reduced_is_a_value(store, reflect):
     store.put("good", spec={"size": 1})
     store.put("bad", spec=None)
