@@ -127,6 +127,10 @@ def _parser() -> argparse.ArgumentParser:
         help="leave out what belongs into openshift-machine-api, for clusters without capability MachineAPI",
     )  # fmt: skip
     manifests.add_argument(
+        "--bare-metal-host-reader", action="store_true",
+        help="let cluster-reader read BareMetalHosts, with addresses of management controllers, as oc topology does",
+    )  # fmt: skip
+    manifests.add_argument(
         "--console", metavar="URL",
         help="let the console offer kubectl-topology, whose archives are below URL; for clusters that have the console",
     )  # fmt: skip
@@ -233,6 +237,10 @@ def _manifests(options: argparse.Namespace) -> None:
             "--without-machine-api does not go with --crd-only, --crd-patch or --elsewhere management",
         ),
         (
+            options.bare_metal_host_reader and (only_definition or options.elsewhere == "management"),
+            "--bare-metal-host-reader does not go with --crd-only, --crd-patch or --elsewhere management",
+        ),
+        (
             options.console is not None and (only_definition or options.elsewhere),
             "--console does not go with --crd-only, --crd-patch or --elsewhere: these print nothing for it",
         ),
@@ -258,8 +266,9 @@ def _manifests(options: argparse.Namespace) -> None:
             text = manifests.render(
                 kind, options.image, options.namespace, served, monitoring=monitoring, machine_api=machine_api
             )
-        if options.console is not None:
-            text += f"---\n{manifests.console(options.console)}"
+        chosen = [manifests.host_reader()] if options.bare_metal_host_reader else []
+        chosen += [manifests.console(options.console)] if options.console is not None else []
+        text = "---\n".join([text, *chosen])
         if runbooks and kind is manifests.Kind.OPERATOR and monitoring:
             text = manifests.linked(text, runbooks)
     except manifests.ManifestsError as error:

@@ -17,6 +17,8 @@ from topology_api import crd, crd_patch, vocabulary
 from topology_api import served as served_fields
 from topology_api.vocabulary import Phase
 
+from . import shell
+
 if TYPE_CHECKING:
     from topology_api.crd import Edge
 
@@ -161,10 +163,11 @@ def script(served: dict[str, Any], edges: tuple[Edge, ...]) -> str:
 {text}"""
 
 
-def _unchanged(generation: int) -> str:
+def _unchanged(generation: object) -> str:
     """A rule is appended: a patch that is sent twice would append it twice."""
     read = "oc get crd \"$crd\" -o jsonpath='{.metadata.generation}'"
-    return f'  [ "$({read})" = {generation} ] || fail "$changed"\n'
+    wanted = shell.command("{}", generation)
+    return f'  [ "$({read})" = {wanted} ] || fail "$changed"\n'
 
 
 def _patch(operations: list[dict[str, Any]]) -> str:

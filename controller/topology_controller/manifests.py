@@ -2,7 +2,8 @@
 
 Nothing here is applied by the operator itself. `bindata/manifests/` is printed in the order of its file names, with
 image, namespace and version put in; after it `bindata/monitoring/`, which a cluster without monitoring.coreos.com would
-refuse, and can be left out. So can the rights in a namespace that a cluster without the Machine API does not have.
+refuse, and can be left out. So can the rights in a namespace that a cluster without the Machine API does not have;
+`bindata/readers/` is printed where it is asked for.
 These files are also what a release payload takes as they are, and what `bindata/kustomization.yaml` lists: tests hold
 all three together. `bindata/console/` is printed for those who say where their users download the plugin; what a
 fleet's hub needs (`bindata/fleet/`) never is.
@@ -104,6 +105,11 @@ def console(downloads: str) -> str:
         raise ManifestsError(f"{downloads!r} cannot be an address of downloads: wanted https://HOST[/PATH]")
     text = "\n---\n".join(place.read_text(encoding="utf-8").strip() for place in console_files()) + "\n"
     return text.replace(DOWNLOADS, downloads.rstrip("/")).replace(RELEASE, image_tag())
+
+
+def host_reader() -> str:
+    """Return the role by which OpenShift's cluster-reader reads BareMetalHosts, ending with a line break."""
+    return (bindata.root() / "readers" / "baremetalhosts.yaml").read_text(encoding="utf-8")
 
 
 def linked(text: str, runbooks: str) -> str:

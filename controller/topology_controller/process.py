@@ -194,17 +194,18 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             work.add()
             try:
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(deps.events.run(), name="events")
-                    group.create_task(reconciler.run(), name="loop")
+                    group.create_task(_endless(deps.events.run(), "events"), name="events")
+                    group.create_task(_endless(reconciler.run(), "loop"), name="loop")
             finally:
                 measured.leading(leads=False)
                 shown.clear()
 
+        leading = _lead(options, client, watched, holder=holder, reconcile_while=reconcile_while, placed=placed)
         tasks: list[Coroutine[None, None, object]] = [
-            _lead(options, client, watched, holder=holder, reconcile_while=reconcile_while, placed=placed),
+            _endless(leading, "leader"),
             stop.wait(),
-            *([] if options.configuration is None else [settings.run()]),
-            *([] if placed is None else [placed.run()]),
+            *([] if options.configuration is None else [_endless(settings.run(), "configuration")]),
+            *([] if placed is None else [_endless(placed.run(), "placement")]),
         ]
         await _until_one_ends(*tasks)
 
@@ -322,19 +323,34 @@ def _elector(
 async def _until_one_ends(*works: Coroutine[None, None, object]) -> None:
     """Run all until the first ends; then cancel the others, the last one first, each with time to clean up.
 
-    Raises what one of them has raised.
+    Raises what one of them has raised. Cancelled again meanwhile, it cuts short what cleans up just then, ends the
+    others in the same order, and leaves none of them running.
     """
     tasks = [asyncio.create_task(work) for work in works]
+    hurried: asyncio.CancelledError | None = None
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        results: list[object] = []
         for task in reversed(tasks):
             task.cancel()
-            results += await asyncio.gather(task, return_exceptions=True)
-    for result in reversed(results):
-        if isinstance(result, Exception):
-            raise result
+            while not task.done():
+                try:
+                    await asyncio.wait([task])
+                except asyncio.CancelledError as error:
+                    hurried = error
+                    task.cancel()
+        failures = [task.exception() for task in tasks if not task.cancelled()]
+        if hurried is not None:
+            raise hurried
+    for failure in failures:
+        if isinstance(failure, Exception):
+            raise failure
+
+
+async def _endless(work: Coroutine[None, None, object], name: str) -> None:
+    """Run what ends by being cancelled only: a task that is over without an error is a bug as one with an error is."""
+    await work
+    raise RuntimeError(f"the {name} of this process ended, and nothing had asked for that")
 
 
 def _stop(stop: asyncio.Event) -> None:

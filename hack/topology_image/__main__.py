@@ -6,7 +6,8 @@
     audit [--advisories D]          the locked files against known vulnerabilities
     base                            write the digest that the base's tag has now into the Dockerfile
 
-Exit codes: 0 done, 1 not as it has to be, or it cannot be done on this machine, 2 bad usage.
+Exit codes: 0 done, 1 not as it has to be, or it cannot be done on this machine, 2 bad usage, 3 `audit` has no advisory
+source at hand.
 """
 
 from __future__ import annotations
@@ -57,6 +58,9 @@ def _audit(options: argparse.Namespace) -> int:
 
     try:
         return audit.audit([check.ROOT / name for name in locks.FILES], options.advisories)
+    except audit.NoSourceError as error:
+        _failed(error)
+        return 3
     except audit.AuditError as error:
         return _failed(error)
 

@@ -33,6 +33,10 @@ class AuditError(Exception):
     """It could not be audited; the message says what is missing."""
 
 
+class NoSourceError(AuditError):
+    """No folder was given, and the database over the network gave no answer."""
+
+
 def records(folder: pathlib.Path) -> Records:
     """Return the records of a folder, by name of the package. Raises AuditError."""
     records_by_name: Records = collections.defaultdict(list)
@@ -75,21 +79,31 @@ def affects(record: Mapping[str, Any], name: str, asked: str) -> bool:
 
 
 def audit(files: Sequence[pathlib.Path], folder: pathlib.Path | None) -> int:
-    """Audit locked files; return pip-audit's exit code: 0 nothing known, 1 something is. Raises AuditError."""
+    """Audit locked files; return pip-audit's exit code: 0 nothing known, 1 something is.
+
+    Raises AuditError, and of these NoSourceError where there is nothing to ask.
+    """
     tool = pathlib.Path(sys.executable).with_name("pip-audit")
     command = [str(tool), "--disable-pip", "--require-hashes", "--progress-spinner=off", "--vulnerability-service=osv"]
     for file in files:
         command += ["--requirement", str(file)]
     with tempfile.TemporaryDirectory(prefix="audit-") as cache, _served(folder) as url:
         command += ["--cache-dir", cache, *(["--osv-url", url] if url else [])]
-        done = subprocess.run(  # noqa: S603 - a tool of the development environment
-            command, capture_output=True, text=True, check=False, timeout=_SECONDS
-        )
+        try:
+            done = subprocess.run(  # noqa: S603 - a tool of the development environment
+                command, capture_output=True, text=True, check=False, timeout=_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            done = subprocess.CompletedProcess(command, 1, "", f"no answer in {_SECONDS:.0f} s")
     # It ends with 1 both when it finds something and when it cannot ask; only what it found is on its output.
     if done.returncode != 0 and not done.stdout.strip():
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        advice = "" if folder else "\nwithout a network, name a folder of OSV records: make audit ADVISORIES=FOLDER"
-        raise AuditError(f"pip-audit: {last}{advice}")
+        if folder is None:
+            raise NoSourceError(
+                "not audited, no advisory source is at hand: give a folder of OSV records (ADVISORIES=FOLDER) or a "
+                f"network. pip-audit: {last}"
+            )
+        raise AuditError(f"pip-audit: {last}")
     print(done.stdout + done.stderr, end="")
     return done.returncode
 

@@ -13,6 +13,7 @@ import fcntl
 import itertools
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import sys
@@ -190,7 +191,7 @@ async def _keep(opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, s
 
 async def _show_tables(api: client.Client, screen: terminal.Terminal) -> None:
     for kind, name in ((kinds.INFRASTRUCTURES, "cluster"), (kinds.CLUSTER_OPERATORS, "topology"), (kinds.NODES, "")):
-        command = " ".join(["kubectl get", kind.kind.lower() if name else kind.plural, name]).rstrip()
+        command = shlex.join(["kubectl", "get", *([kind.kind.lower(), name] if name else [kind.plural])])
         screen.print(f"\n$ {command}\n{terminal.layout(await api.table(kind, name))}")
 
 

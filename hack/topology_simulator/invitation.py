@@ -6,7 +6,9 @@ Every line that is shown as a command can be pasted as it stands; tests run them
 
 from __future__ import annotations
 
+import json
 import pathlib
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -24,33 +26,34 @@ _DEFAULT = "HighlyAvailable"
 def request(played: scenario.Scenario) -> str:
     """Return the command that makes the request of a scenario."""
     topology = next((step.request.topology for step in played.steps if step.request), _DEFAULT)
-    return _merge("infrastructure cluster", f'{{"spec":{{"desiredTopology":"{topology}"}}}}')
+    body = json.dumps({"spec": {"desiredTopology": topology}}, separators=(",", ":"))
+    return _merge("infrastructure", "cluster", body=body)
 
 
 def environment(file: pathlib.Path) -> Iterator[str]:
     """Yield what the second terminal needs first; the programs of this environment, kubectl-topology among them."""
-    yield f"export PATH={pathlib.Path(sys.executable).parent}:$PATH"
-    yield f"export KUBECONFIG={file}"
+    yield f"export PATH={shlex.quote(str(pathlib.Path(sys.executable).parent))}:$PATH"
+    yield f"export KUBECONFIG={shlex.quote(str(file))}"
 
 
 def experiments(played: scenario.Scenario) -> Iterator[tuple[str, list[str]]]:
     """Yield what may be tried, in this order: a sentence, and the commands that do it."""
     joined = [name for step in played.steps for name in step.join or ()]
     if joined:
-        power = f"kubectl annotate node {joined[-1]} {kubelets.POWER}"
+        off, on = (shlex.join(["kubectl", "annotate", "node", joined[-1], kubelets.POWER + to]) for to in ("=off", "-"))
         yield (
             "Kill a node (kubectl topology plan says what that blocks), and start it again:",
-            [f"{power}=off", f"{power}-"],
+            [off, on],
         )
         yield (
             "Kill a node, request, and cancel the request while it waits:",
-            [f"{power}=off", request(played), "kubectl topology cancel", f"{power}-"],
+            [off, request(played), "kubectl topology cancel", on],
         )
     if not played.cluster.hosted:
-        router = f"ingresscontroller default -n {cluster.INGRESS_NAMESPACE}"
+        router = _merge("ingresscontroller", "default", "-n", cluster.INGRESS_NAMESPACE, body='{"spec":{"replicas":1}}')
         yield (
             "Pin the router, then request; the status says how to release it:",
-            [_merge(router, '{"spec":{"replicas":1}}'), request(played), "kubectl topology status"],
+            [router, request(played), "kubectl topology status"],
         )
 
 
@@ -70,5 +73,5 @@ def lines(played: scenario.Scenario, file: pathlib.Path) -> Iterator[tuple[str, 
         yield from ((command, True) for command in tried)
 
 
-def _merge(what: str, body: str) -> str:
-    return f"kubectl patch {what} --type merge -p '{body}'"
+def _merge(*what: str, body: str) -> str:
+    return shlex.join(["kubectl", "patch", *what, "--type", "merge", "-p", body])

@@ -112,6 +112,7 @@ async def test_cluster_reader_with_what_the_operator_adds_reads_everything_and_u
     ours = next(
         one for one in yaml.safe_load_all(manifests.read_text()) if one["metadata"]["name"] == reading.ADDED_TO_READER
     )
+    chosen = yaml.safe_load(bindata.root().joinpath("readers", "baremetalhosts.yaml").read_text())
     label = {operand_rights.AGGREGATED: "true"}
     log = real_server.server.audit()
     try:
@@ -139,13 +140,21 @@ async def test_cluster_reader_with_what_the_operator_adds_reads_everything_and_u
             await there.idle_operator()
             await there.ask_for()
             await there.until_phase("Pending")
+            unread = (await command.json("status", "--as", name))[1]["unread"]
+            assert [reading.added_by_choice(fact["right"]) for fact in unread] == [True], "hosts are added by choice"
+            await there.api.create(_ROLES, chosen)
+
+            async def may_read_hosts() -> bool:
+                return not (await command.json("status", "--as", name))[1]["unread"]
+
+            await polling.until("the chosen role is added and counts", may_read_hosts, 60.0)
             log.skip()
-            assert (await command.json("status", "--as", name))[1]["unread"] == []
+            assert await may_read_hosts()
             assert (await command.json("plan", worlds.DESIRED, "--as", name))[1]["unread"] == []
             asked: set[tuple[str, str, str, str]] = set()
             wanted = {
                 (verb, group, resource, one)
-                for rule in ours["rules"]
+                for rule in (*ours["rules"], *chosen["rules"])
                 for group in rule["apiGroups"]
                 for resource in rule["resources"]
                 for one in rule.get("resourceNames", [""])
@@ -165,6 +174,8 @@ async def test_cluster_reader_with_what_the_operator_adds_reads_everything_and_u
     finally:
         await _taken(there, name)
         await there.api.delete(_ROLES, base)
+        if await there.api.find(_ROLES, reading.HOST_READER) is not None:
+            await there.api.delete(_ROLES, reading.HOST_READER)
 
 
 async def test_who_may_only_request_plans_and_requests_by_what_the_operator_has_recorded(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from topology_api import types, vocabulary
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
 
+from .. import shell
 from ..observe import facts
 from . import load_balancer, machine_advisories, operands
 
@@ -84,8 +85,12 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
                 AdvisoryName.ROUTER_REPLICAS_PINNED,
                 f"{operand.key} has spec.replicas set to {routers.wanted_replicas}, so the ingress operator will not "
                 f"scale it to the {count} that {target} implies. {_HOSTED if _is_hosted(target) else waits}",
-                f"oc -n {operand.namespace} patch ingresscontroller {operand.name} --type merge "
-                f"""-p '{{"spec":{{"replicas":{count}}}}}'""",
+                shell.command(
+                    "oc -n {} patch ingresscontroller {} --type merge -p {}",
+                    operand.namespace,
+                    operand.name,
+                    f'{{"spec":{{"replicas":{count}}}}}',
+                ),
             )
     return None
 
@@ -124,7 +129,9 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
         f"{_HOSTED if _is_hosted(target) else follows}. {_REGISTRIES} replicas need storage that several nodes can "
         "mount at once, an object store or a volume with ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it "
         "is",
-        f"""oc patch {group.managed_by.key} --type merge -p '{{"spec":{{"replicas":{_REGISTRIES}}}}}'""",
+        shell.command(
+            "oc patch {} --type merge -p {}", group.managed_by.key, f'{{"spec":{{"replicas":{_REGISTRIES}}}}}'
+        ),
     )
 
 
@@ -203,9 +210,14 @@ def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime
         f"{evidence}. Restoring one from before would bring the old topology and its members back. Take one and record "
         f"it as annotation {vocabulary.ETCD_BACKUP_ANNOTATION} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}; the "
         "command does both",
-        f"oc debug node/{homes[0].name} -- chroot /host /usr/local/bin/cluster-backup.sh {_BACKUP_FOLDER} && "
-        f"oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} --overwrite "
-        f'{vocabulary.ETCD_BACKUP_ANNOTATION}="$(date -u +%Y-%m-%dT%H:%M:%SZ)"',
+        shell.command(
+            "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh {} && "
+            'oc annotate clusteroperator {} --overwrite {}="$(date -u +%Y-%m-%dT%H:%M:%SZ)"',
+            homes[0].name,
+            _BACKUP_FOLDER,
+            vocabulary.CLUSTER_OPERATOR,
+            vocabulary.ETCD_BACKUP_ANNOTATION,
+        ),
     )
 
 

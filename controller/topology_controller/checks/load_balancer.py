@@ -9,7 +9,6 @@ balancer; the advisory asks for the confirmation, and the check, where it is ask
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from topology_api import types, vocabulary
 from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
+from .. import shell
 from ..observe import facts
 from ..observe import load_balancer as observed
 from . import result
@@ -142,12 +142,16 @@ class Confirmation:
         """
         nodes = sorted((*self.confirmed, *self.missing), key=lambda node: node.name)
         chosen = [min(node.addresses, key=self._rank) for node in nodes if node.addresses]
-        value = ",".join(chosen)
-        command = f"oc annotate clusteroperator {vocabulary.CLUSTER_OPERATOR} --overwrite {_ANNOTATION}={value}"
+        command = shell.command(
+            "oc annotate clusteroperator {} --overwrite {}={}",
+            vocabulary.CLUSTER_OPERATOR,
+            _ANNOTATION,
+            ",".join(chosen),
+        )
         return command if chosen and len(command) <= _COMMAND_LIMIT else _NODES
 
-    def _rank(self, address: str) -> tuple[bool, int, str]:
-        return address not in self.given, ipaddress.ip_address(address).version, address
+    def _rank(self, address: str) -> tuple[bool, bool, str]:
+        return address not in self.given, ":" in address, address
 
 
 def compare(nodes: list[facts.Node], backends: facts.Backends | None) -> Confirmation:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from topology_api import types
 from topology_api.vocabulary import AdvisoryName, Topology
 
+from .. import shell
 from ..observe import facts
 from ..observe import machines as observed
 from . import machines, result
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from topology_api.types import Advisory, TopologyPair
 
-_OC = f"oc -n {observed.NAMESPACE}"
 _COLUMNS = (
     f"{machines.LOOK} -l '{observed.SELECTOR}' -o custom-columns="
     "'NAME:.metadata.name,PHASE:.status.phase,NODE:.status.nodeRef.name,ADDRESSES:.status.addresses[*].address'"
@@ -83,15 +83,19 @@ def _troubles(known: facts.Facts, nodes: dict[str, facts.Node]) -> Iterator[tupl
         below = f"of Machine {machine.name}, node {node.name}"
         if host is not None and host.failed:
             text = f"BareMetalHost {host.name} {below}, is in error: {host.trouble or 'no message'}"
-            yield text, f"{_OC} describe baremetalhost {host.name}"
+            yield text, _describe("baremetalhost", host.name)
         elif machine.phase == "Failed":
             text = f"Machine {machine.name} of node {node.name} is Failed: {machine.trouble or 'no message'}"
-            yield text, f"{_OC} describe {machines.KIND} {machine.name}"
+            yield text, _describe(machines.KIND, machine.name)
         elif host is not None and node.ready == "True" and not host.powered_on:
             yield (
                 f"BareMetalHost {host.name} {below}, is powered off, and the node is Ready",
-                (f"{_OC} describe baremetalhost {host.name}"),
+                _describe("baremetalhost", host.name),
             )
+
+
+def _describe(kind: str, name: str) -> str:
+    return shell.command("oc -n {} describe {} {}", observed.NAMESPACE, kind, name)
 
 
 def _advisory(name: AdvisoryName, message: str, command: str) -> Advisory:

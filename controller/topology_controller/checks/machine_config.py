@@ -13,12 +13,12 @@ lib/resourceapply/machineconfig.go, pkg/controller/template/status.go; release-4
 
 from __future__ import annotations
 
-import shlex
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName, CheckStatus, Topology
 
+from .. import shell
 from ..definitions import operands as matrices
 from ..observe import facts
 from . import operands, result
@@ -145,7 +145,7 @@ def _finding(
         status, text = CheckStatus.UNMET, _FIRST
     elif lacks is not None:
         status, text = CheckStatus.UNMET, f"{pool.name}: {lacks}"
-    elif must_change and pool.name == MASTER and _before(context, MASTER) is None:
+    elif must_change and pool.name == MASTER and context.convergence.baseline is None:
         what = operands.unmeasured(f"{_POOLS}/{MASTER}", "machineConfigPools")
         status, text = CheckStatus.UNKNOWN, f"pool {MASTER} needs another rendered configuration, and {what}"
     rolled = pool.configuration == pool.wanted_configuration
@@ -159,8 +159,8 @@ def _finding(
 
 def _unpause(pool: facts.MachineConfigPool) -> str:
     """The command that lets a paused pool follow."""
-    name, body = shlex.quote(pool.name), '{"spec":{"paused":false}}'
-    return f"unpause it: oc patch machineconfigpool {name} --type merge -p '{body}'"
+    command = shell.command('oc patch machineconfigpool {} --type merge -p \'{"spec":{"paused":false}}\'', pool.name)
+    return f"unpause it: {command}"
 
 
 def _pools(context: CheckContext) -> list[facts.MachineConfigPool] | facts.Unobserved:
@@ -182,7 +182,7 @@ def _must_change(context: CheckContext, group: matrices.Group) -> bool:
 
 
 def _before(context: CheckContext, name: str) -> str | None:
-    """The pool's configuration when the topology changed, None where none was recorded: it may be younger."""
+    """The pool's configuration when the topology changed, None where none was recorded: one of both is younger."""
     baseline = context.convergence.baseline
     pools = baseline.machine_config_pools if baseline is not None else ()
     return next((pool.configuration for pool in pools if pool.name == name), None)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckStatus
 
+from .. import shell
 from ..observe import facts
 from . import etcd, machines, result
 from .result import Count, Finding, first_reason
@@ -222,7 +223,10 @@ def masters_schedulable(context: CheckContext) -> CheckResult:
     wanted, value = (str(bool(flag)).lower() for flag in (context.spec.wanted, scheduler.masters_schedulable))
     if value == wanted:
         return context.met(f"Scheduler cluster has mastersSchedulable={wanted}")
+    command = shell.command(
+        "oc patch scheduler cluster --type merge -p {}", f'{{"spec":{{"mastersSchedulable":{wanted}}}}}'
+    )
     return context.unmet(
         f"Wanted: schedulers.config.openshift.io/cluster with mastersSchedulable={wanted}. Found: {value}. "
-        f"""Change it with: oc patch scheduler cluster --type merge -p '{{"spec":{{"mastersSchedulable":{wanted}}}}}'"""
+        f"Change it with: {command}"
     )

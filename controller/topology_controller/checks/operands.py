@@ -13,6 +13,10 @@ time, and their findings add up to one answer that names each object, what is wa
   pkg/operator/staticpod/controller/guard, release-4.20 to 4.22). Their controllers watch pods, nodes and service
   accounts, not Infrastructure: on a quiet cluster nothing happens until the next such event, so the message has a
   command that makes one.
+
+An operand that the baseline does not mention was added to the matrix by a newer version, in the middle of a transition.
+There is nothing to compare it with: it is asked for its present state, and where it is absent, it is not in use. A
+record that has no baseline at all has lost it; then nothing that needs it is called done.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
 
+from .. import shell
 from ..definitions import operands as matrices
 from ..observe import facts
 from . import result
@@ -62,8 +67,10 @@ def _finding(
     """The finding of an operand; static pods go by their operator."""
     static_pods = operand.kind == "StaticPods"
     name = group.operator_of(operand) if static_pods else f"{operand.namespace}/{operand.name}"
-    namespace = f"-n {operand.namespace} " if operand.namespace else ""
-    where = f"oc {namespace}get {operand.plural} {operand.name}{' -o yaml' if static_pods else ''}"
+    where = shell.command("oc get {} {}", operand.plural, operand.name)
+    if operand.namespace:
+        where = shell.command("oc -n {} get {} {}", operand.namespace, operand.plural, operand.name)
+    where += " -o yaml" if static_pods else ""
     return Finding(operand.kind, name, status, text, wanted or operand.key, where)
 
 
@@ -145,7 +152,7 @@ def _before(context: CheckContext, operand: matrices.Operand) -> OperandBaseline
 
 
 def unmeasured(what: str, field: str) -> str:
-    """Say that the baseline is silent about something that cannot be judged without it, and what to do."""
+    """Say that the record has lost its baseline, that something cannot be judged without it, and what to do."""
     return (
         f"the record does not say how {what} was when the topology changed. If you know it, write it to "
         f"status.topologyTransition.baseline.{field} with: oc edit infrastructure cluster --subresource=status"
@@ -153,9 +160,17 @@ def unmeasured(what: str, field: str) -> str:
 
 
 def _missing(context: CheckContext, group: matrices.Group, operand: matrices.Operand, wanted: str) -> Finding:
-    """The operand does not exist: Met where it is optional and did not exist at the change either."""
+    """The operand does not exist: Met where this cluster does not use it.
+
+    An optional one that did not exist at the change either need not follow. One that a baseline does not mention is
+    younger than the version that changed the topology: absent, it is not in use. Guard budgets are never recorded.
+    """
     before = _before(context, operand)
     text = lacks = f"{operand.key} does not exist"
+    if before is None and context.convergence.baseline is not None and operand.kind != "PodDisruptionBudget":
+        return _finding(
+            group, operand, _MET, f"nothing has to follow: {text}, and the record has no entry of it", wanted
+        )
     if not operand.optional:
         return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), lacks=lacks)
     if before is None:
@@ -292,12 +307,13 @@ def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices
     anew = _needs_revision(context, group, operand)
     finding = _revision(context, group, operand, anew=anew, recorded=recorded)
     lacks: str | facts.Unobserved | None = None
-    if anew and isinstance(pods, facts.Unobserved):
-        lacks = pods
-    elif anew and recorded is None:
-        lacks = facts.Unobserved(operand.key, unmeasured("it", "operands"))
-    elif recorded is not None and anew and not isinstance(pods, facts.Unobserved) and pods.latest <= recorded:
-        lacks = f"{operand.key} is still at revision {pods.latest}"
+    if anew and finding.status is not _MET:
+        if isinstance(pods, facts.Unobserved):
+            lacks = pods
+        elif context.convergence.baseline is None:
+            lacks = facts.Unobserved(operand.key, unmeasured("it", "operands"))
+        elif recorded is not None and pods.latest <= recorded:
+            lacks = f"{operand.key} is still at revision {pods.latest}"
     count = None
     if not isinstance(pods, facts.Unobserved) and not isinstance(nodes, facts.Unobserved):
         there = {entry.node for entry in pods.nodes if entry.current == pods.latest and entry.target == 0}
@@ -349,7 +365,7 @@ def _revision(
             return _finding(group, operand, _UNMET, text, wanted)
     if behind := _behind(pods, nodes):
         return _finding(group, operand, _UNMET, f"{operand.key}: {result.listed(behind)}", wanted)
-    if anew and recorded is None:
+    if anew and context.convergence.baseline is None:
         text = f"{operand.key} needs another revision, and {unmeasured('it', 'operands')}"
         return _finding(group, operand, _UNKNOWN, text, wanted)
     text = f"{operand.key} is at its newest revision on {result.listed(nodes)}"
@@ -384,9 +400,10 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
     # It wakes the controllers. They do not wait for long where nodes report, so it is no advisory.
+    command = shell.command("oc annotate node {} {}=guard --overwrite", nodes[0], _NUDGE)
     nudge = (
         "Its operator does not watch Infrastructure and looks again at the next event of a Node, Pod or "
-        f"ServiceAccount; this makes one: oc annotate node {nodes[0]} {_NUDGE}=guard --overwrite"
+        f"ServiceAccount; this makes one: {command}"
     )
     wanted = f"{operand.key} with minAvailable {len(nodes) - 1}"
     budget = context.facts.operand(operand.key)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _KIND = "ClusterOperator"
 _VERSION = "clusterversions.config.openshift.io/version"
+_LOOK = "Look at oc get co"
 _STABLE = (("Available", "True"), ("Progressing", "False"), ("Degraded", "False"))
 _SET_OFF_BY_WRITES = {"console": "SyncLoopRefresh_InProgress"}
 """Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then.
@@ -93,7 +94,7 @@ def _reacted(
     if wrong:
         return context.unmet(
             "Wanted: every ClusterOperator Available, not Progressing, not Degraded, those whose operands follow the "
-            f"topology seen to react, and no upgrade. Found: {result.listed(wrong)}. Look at oc get co{news}",
+            f"topology seen to react, and no upgrade. Found: {result.listed(wrong)}. {_LOOK}{news}",
             findings,
         )
     if unclear:

@@ -12,13 +12,13 @@ right to write more of ClusterOperators than status.
 from __future__ import annotations
 
 import json
-import shlex
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 from topology_api.vocabulary import EXTERNAL, Reason, Topology
 
+from .. import shell
 from ..observe import facts
 from .decision import Cause
 
@@ -78,10 +78,8 @@ def _handed_over(infrastructure: facts.Infrastructure) -> str:
     )
     if infrastructure.desired and infrastructure.desired != infrastructure.native_desired:
         body = json.dumps({"spec": {"controlPlaneTopology": infrastructure.desired}}, separators=(",", ":"))
-        text += (
-            ". It does not read spec.desiredTopology; hand the request over with: oc patch infrastructure cluster "
-            f"--type merge -p {shlex.quote(body)}"
-        )
+        command = shell.command("oc patch infrastructure cluster --type merge -p {}", body)
+        text += f". It does not read spec.desiredTopology; hand the request over with: {command}"
     return text
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from topology_api.types import TopologyTransition, fit
+from topology_api.types import TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, Phase, ProblemReason, Reason
 
 from ..checks import operators
@@ -309,12 +309,14 @@ def _unsupported(context: contexts.Context, desired: str) -> Decision:
         f"No transition leads from {here} to {desired} on platform {infrastructure.platform or 'unknown'}. "
         f"From here: {listed(legal) or none}"
     )
-    kept = context.record if context.phase is Phase.UNSUPPORTED else None
-    same_request = kept is not None and kept.observed_generation == infrastructure.generation
+    requested = contexts.requested(context, None)
+    if context.record is not None and context.record.observed_generation != infrastructure.generation:
+        # No target says which request this was: a later change of the spec counts as another one.
+        requested = whole_seconds(context.now)
     record = TopologyTransition(
         phase=Phase.UNSUPPORTED,
         source=here,
-        requested_time=kept.requested_time if kept is not None and same_request else contexts.requested(context, None),
+        requested_time=requested,
         phase_transition_time=records.phase_time(context.record, Phase.UNSUPPORTED, context.now),
         observed_generation=infrastructure.generation,
         available=contexts.available(context),

@@ -8,7 +8,6 @@ here decides about the topology.
 from __future__ import annotations
 
 import json
-import shlex
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from topology_api import vocabulary
 from topology_api.types import Problem, fit, whole_seconds
 from topology_api.vocabulary import CheckName, Phase, ProblemReason, Reason
 
+from .. import shell
 from ..checks import etcd
 from ..checks.result import listed
 from ..observe import facts
@@ -117,10 +117,8 @@ def after_change(
 def restored(target: TopologyPair) -> str:
     """Say that the request is gone after the topology has changed to this, and which command makes it again."""
     body = json.dumps({"spec": {vocabulary.DESIRED: target.control_plane}}, separators=(",", ":"))
-    return (
-        f"The topology has changed to {target}, and spec.{vocabulary.DESIRED} is gone. Restore it with: "
-        f"oc patch infrastructure cluster --type merge -p {shlex.quote(body)}"
-    )
+    command = shell.command("oc patch infrastructure cluster --type merge -p {}", body)
+    return f"The topology has changed to {target}, and spec.{vocabulary.DESIRED} is gone. Restore it with: {command}"
 
 
 def _paused_pools(awaited: tuple[CheckResult, ...]) -> str:

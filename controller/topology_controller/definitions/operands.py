@@ -18,7 +18,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from topology_api.vocabulary import CheckName, Topology
 
-from .. import bindata
+from .. import bindata, shell
 from . import read, registry
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class StartupReader(read.Strict):
     @property
     def command(self) -> str:
         """What starts it again."""
-        return f"oc -n {self.namespace} delete pod -l {self.selector}"
+        return shell.command("oc -n {} delete pod -l {}", self.namespace, self.selector)
 
 
 class StartupReaders(read.Strict):

@@ -74,7 +74,8 @@ metadata:
 rules:
   - apiGroups: [config.openshift.io]
     resources: [clusteroperators]
-    verbs: [get, list, watch]
+    resourceNames: [{vocabulary.CLUSTER_OPERATOR}]
+    verbs: [get]
 ---
 # The same for the policy controller, where it is no cluster administrator, and what it needs for itself: bind it to the
 # controller's ServiceAccount. It can only write whole objects, and asks for that also where it informs, as a dry run;
@@ -206,7 +207,7 @@ spec:
               {block(languages.cel_choice(rules, _message(plan)), 14)}
       - resourceIdentifier: {{group: config.openshift.io, resource: clusteroperators, name: {operator}}}
         updateStrategy: {{type: ReadOnly}}
-        feedbackScrapeType: Watch
+        feedbackScrapeType: Poll # to watch, the agent lists every ClusterOperator, and may get only this one
         feedbackRules:
           - type: JSONPaths
             jsonPaths:

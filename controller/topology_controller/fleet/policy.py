@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 
+from .. import shell
 from . import languages, meaning, objects
 from .meaning import State
 
@@ -118,9 +119,14 @@ def group_upgrade(plan: plans.Plan) -> str:
     wanted = plan.wanted
     return f"""\
 # When. Begin with:
-#     oc -n {wanted.namespace} patch clustergroupupgrade {wanted.name} --type merge -p '{{"spec":{{"enable":true}}}}'
+#     {_enabled(wanted.namespace, wanted.name)}
 # {plan.arithmetic()}
 {_upgrade(plan, wanted.name, wanted.name, plan.timeout, wanted.max_concurrency)}"""
+
+
+def _enabled(namespace: str, name: str, value: str = "true") -> str:
+    body = f'{{"spec":{{"enable":{value}}}}}'
+    return shell.command("oc -n {} patch clustergroupupgrade {} --type merge -p {}", namespace, name, body)
 
 
 def _upgrade(plan: plans.Plan, name: str, policy: str, timeout: int, at_once: int) -> str:
@@ -168,8 +174,8 @@ def withdraw(plan: plans.Plan) -> str:
 # CANCEL what is left. A roll-out that was stopped leaves requests behind, and each is fulfilled as soon as its
 # cluster can.
 # So it ends with this step, which sets those of clusters whose topology has not changed to {plan.source}:
-#     oc -n {wanted.namespace} patch clustergroupupgrade {wanted.name} --type merge -p '{{"spec":{{"enable":false}}}}'
-#     oc -n {wanted.namespace} patch clustergroupupgrade {name} --type merge -p '{{"spec":{{"enable":true}}}}'
+#     {_enabled(wanted.namespace, wanted.name, "false")}
+#     {_enabled(wanted.namespace, name)}
 # It has done its work when `oc topology fleet` counts none under way.
 {_policy(wanted.namespace, name, raw, 0)}\
 ---

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 
+from .. import shell
 from . import languages, meaning, objects
 from .meaning import State
 
@@ -29,10 +30,11 @@ def roll_out(plan: plans.Plan) -> str:
     """Placement and ManifestWorkReplicaSet."""
     wanted = plan.wanted
     rules = meaning.rules(plan.pair, wanted.transition)
-    first = "".join(f" {name}" for name in wanted.canaries) or " CLUSTER"
+    clusters = (shell.command("{}", name) for name in wanted.canaries or ("CLUSTER",))
+    label = " ".join((shell.command("oc label managedcluster"), *clusters, shell.command("{}=0", wanted.wave_label)))
     return f"""\
 # Label the clusters that go first, then the others; nothing is asked of a cluster without the label:
-#     oc label managedcluster{first} {wanted.wave_label}=0
+#     {label}
 # Clusters of a group are taken in the order of their names. This needs the feature gate ManifestWorkReplicaSet.
 {objects.placement(plan, canaries_first=True)}\
 ---
@@ -86,11 +88,12 @@ def withdraw(plan: plans.Plan) -> str:
     """The last step of a roll-out that was stopped, as a comment: applied with the rest it would undo it."""
     wanted = plan.wanted
     template = "/spec/manifestWorkTemplate/workload/manifests/0/spec"
+    patch = shell.command("oc -n {} patch manifestworkreplicaset {} --type json -p", wanted.namespace, wanted.name)
     return f"""\
 # CANCEL what is left. A roll-out that was stopped leaves requests behind, and each is fulfilled as soon as its
 # cluster can.
 # This cancels those whose topology has not changed; a cluster whose topology has changed refuses, and goes on:
-#     oc -n {wanted.namespace} patch manifestworkreplicaset {wanted.name} --type json -p '[
+#     {patch} '[
 #       {{"op":"replace","path":"{template}","value":{{}}}},
 #       {{"op":"replace","path":"/spec/placementRefs/0/rolloutStrategy","value":{{"type":"All"}}}}]'
 """

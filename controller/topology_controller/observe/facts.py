@@ -269,7 +269,7 @@ class Etcd:
 
 @dataclass(frozen=True, slots=True)
 class EtcdLease:
-    """Lease of the etcd operator. `moving`: we saw it renewed within its own duration, by our clock."""
+    """Lease of the etcd operator. `moving`: a watch saw it renewed within its own duration, by our clock."""
 
     holder: str
     renew_time: datetime | None

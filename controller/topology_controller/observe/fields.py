@@ -104,8 +104,11 @@ def name(raw: object) -> str:
 
 
 def address(value: str) -> str | None:
-    """An IP address in its shortest form, None when it is none; brackets around IPv6 are accepted."""
-    return _address(value) if len(value) <= _LONGEST_ADDRESS else None
+    """An IP address in its shortest form, None when it is none; brackets around IPv6 are accepted.
+
+    An address with a scope (`fe80::1%eth0`) is none: it holds on one machine only, and the scope is any text.
+    """
+    return _address(value) if len(value) <= _LONGEST_ADDRESS and "%" not in value else None
 
 
 @functools.lru_cache(maxsize=256)

@@ -139,7 +139,8 @@ async def gather(
     """Read these sources and, where there is a way to it, etcd itself concurrently, then Infrastructure.
 
     They are read two at a time; what is left after 0.1 s is asked for at once. Everything else is taken from `base`.
-    The lease of the etcd operator keeps what the watches know of it (is it renewed?), which one read cannot tell.
+    Whether the lease of the etcd operator is being renewed, one read cannot tell: one that is too old is Unmet then,
+    and Unknown by the watches. Neither is Met.
     """
     loop = asyncio.get_running_loop()
     taken = loop.time()
@@ -169,11 +170,16 @@ async def gather(
     operands = {source.operand: read_facts.pop(source.field) for source in chosen if source.operand is not None}
     if operands:
         read_facts["operands"] = {**base.operands, **operands}
+<<<<<<< HEAD
     lease = read_facts.get("etcd_lease")
     if isinstance(lease, facts.EtcdLease) and isinstance(base.etcd_lease, facts.EtcdLease):
         read_facts["etcd_lease"] = dataclasses.replace(lease, moving=base.etcd_lease.moving)
     read_facts["infrastructure"] = await read(client, catalog.INFRASTRUCTURE, answers)
     return Evidence(dataclasses.replace(base, **read_facts, live=True), taken, tuple(answers))
+=======
+    read_facts["infrastructure"] = await read(client, catalog.INFRASTRUCTURE)
+    return Evidence(dataclasses.replace(base, **read_facts, live=True), taken)
+>>>>>>> main
 
 
 async def _hosts(client: clients.Client, base: facts.Facts, machines: asyncio.Task[Any]) -> Any:

@@ -130,7 +130,8 @@ def cluster_operator(raw: Raw) -> facts.ClusterOperator:
         for item in conditions(raw)
         if item.type in {"Available", "Progressing", "Degraded"}
     )
-    entries = {item.get("type"): item for item in reversed(fields.items(raw, "status.conditions"))}
+    # A type stands there once: the API keeps conditions as a map.
+    entries = {item.get("type"): item for item in fields.items(raw, "status.conditions")}
     backup = entries.get("RecentBackup", {})
     return facts.ClusterOperator(
         name=fields.text(raw, "metadata.name") or "",

@@ -16,6 +16,7 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from .. import shell
 from ..observe import fields
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def findings(
 
 
 def _about(each: Definition, unmanaged: frozenset[str], *, known: bool) -> Iterator[Found]:
-    show = f"oc get crd {each.name} -o yaml --show-managed-fields"
+    show = shell.command("oc get crd {} -o yaml --show-managed-fields", each.name)
     is_listed = each.name in unmanaged
     if is_listed and each.group == CORE and NEEDED not in each.served:
         yield Found(
@@ -217,5 +218,5 @@ def _about(each: Definition, unmanaged: frozenset[str], *, known: bool) -> Itera
             Finding.STORED_VERSION_NOT_SERVED,
             each.name,
             f"has {', '.join(lost)} in status.storedVersions and serves {', '.join(each.served) or 'no version'}",
-            f"oc get crd {each.name} -o jsonpath='{{.status.storedVersions}}'",
+            shell.command("oc get crd {} -o jsonpath='{.status.storedVersions}'", each.name),
         )

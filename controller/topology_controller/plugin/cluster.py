@@ -24,6 +24,7 @@ from topology_api import vocabulary
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 
+from .. import shell
 from .._version import __version__
 from ..decide import records
 from ..definitions import read, settings
@@ -54,7 +55,9 @@ READER = "cluster-reader"
 """OpenShift's own cluster role, which may read what this program reads once ADDED_TO_READER is installed."""
 ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
 """Our cluster role that Kubernetes adds to READER: what OpenShift leaves out of it."""
-_ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io", "metal3.io")
+HOST_READER = f"{vocabulary.OPERATOR_NAME}-baremetalhost-reader"
+"""Our cluster role that is added to READER too, where an administrator chooses so."""
+_ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
 _CANNOT_IMPERSONATE = "cannot impersonate"
 """In the message of an API server that refuses to take a user for another one."""
 LOOK_AGAIN = timedelta(seconds=60)
@@ -75,6 +78,11 @@ def added_to_reader(what: str) -> bool:
     return any(kind in what for kind in _ADDED)
 
 
+def added_by_choice(what: str) -> bool:
+    """Does READER have the right to read this only by HOST_READER?"""
+    return "metal3.io" in what
+
+
 @dataclass(frozen=True, slots=True)
 class Connection:
     """An open client, how messages name the server and the user, and what an interruption would print."""
@@ -93,7 +101,7 @@ class Connection:
     def grant(self, role: str) -> str:
         """How an administrator gives this user a cluster role that has the permission."""
         user = "USER" if self.acting is None else self.acting.user
-        return f"Role {role} grants it: oc adm policy add-cluster-role-to-user {role} {user}"
+        return f"Role {role} grants it: {shell.command('oc adm policy add-cluster-role-to-user {} {}', role, user)}"
 
 
 @contextlib.asynccontextmanager

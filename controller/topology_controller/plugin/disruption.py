@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CheckName, Topology
 
+from .. import shell
 from ..checks import etcd, load_balancer, operands
 from ..decide import convergence
 from ..definitions import operands as matrices
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ..definitions import load, model
 
 _QUORUM = 3
-_BACKUP = "oc debug node/{node} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup"
 
 
 def disruption(
@@ -174,5 +174,7 @@ def _backup(known: facts.Facts) -> answers.Expected:
         "EtcdBackup",
         f"Take an etcd backup now, and another one once it is completed: one from before the change brings the old "
         f"topology back. {last}",
-        _BACKUP.format(node=ready),
+        shell.command(
+            "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup", ready
+        ),
     )

@@ -19,7 +19,7 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
-from .. import terminal
+from .. import shell, terminal
 from . import naming
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LEAST: Final = 24
 """Columns that the last cell needs beside others; with less it stands below them."""
 _NARROW: Final = 64
-_COMMAND = re.compile(r"(?<![\w/.-])(?:oc|kubectl(?:-topology)?)(?: (?:'[^']*'|[^\s'`]*[^\s'`.,;:)]))+")
+_COMMAND = re.compile(rf"(?<![\w/.-])(?:oc|kubectl(?:-topology)?)(?: {shell.WORD})+")
 """A command in a sentence: up to what ends the sentence, or a part of it."""
 _TOGETHER: Final = "\N{NO-BREAK SPACE}"
 """Stands for a space that no line ends at. `terminal.plain` leaves none in a text."""

@@ -17,6 +17,8 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import shell
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -27,9 +29,12 @@ _SHARED = (
     "annotate|apply|auth|create|delete|describe|drain|edit|events|explain|get|label|logs|patch|rollout|scale|"
     "uncordon|wait"
 )
-_CLUSTER = re.compile(rf"(?<![\w/.-])oc(?= (?:(?:-n|--namespace) \S+ )?(?:{_SHARED})\b)")
+_CLUSTER = re.compile(rf"(?<![\w/.-])oc(?= (?:(?:-n|--namespace) {shell.WORD} )?(?:{_SHARED})\b)")
 """`oc` before a verb that kubectl has too. Where one part of a command is for oc alone, all of it stays."""
-_GRANTS = re.compile(r"\boc adm policy add-cluster-role-to-user (\S+) (\S+)")
+_GRANTS = re.compile(
+    r"\boc adm policy add-cluster-role-to-user ([-\w:]+) (?:-- )?(?:([-\w@:.]*\w)(?=[\s.,;:)]|\Z))?", re.ASCII
+)
+"""A user that has to be quoted stays where it is, as the last word: what is quoted is not taken apart."""
 _ONLY_OC = re.compile(r"(?<![\w/.-])oc (?:debug|adm must-gather|login)\b")
 _COMMANDS: Final = frozenset({"command", "cancel"})
 
@@ -48,8 +53,13 @@ class Caller:
         text = _OWN.sub(self.program, text)
         if self.client == "oc" or _ONLY_OC.search(text):
             return text
-        text = _GRANTS.sub(rf"{self.client} create clusterrolebinding \1-\2 --clusterrole=\1 --user=\2", text)
+        text = _GRANTS.sub(self._granted, text)
         return _CLUSTER.sub(self.client, text)
+
+    def _granted(self, match: re.Match[str]) -> str:
+        role, user = match[1], match[2] or ""
+        words = (self.client, "create clusterrolebinding", f"{role}-{user or 'user'}", f"--clusterrole={role}")
+        return f"{' '.join(words)} --user={user}"
 
     def answered(self, value: Any, key: str = "") -> Any:
         """An answer for a script with its commands so; a message that the operator has written stays as it is."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from topology_api import vocabulary
 from topology_api.types import TopologyTransition
 
+from .. import shell
 from ..kube import errors as kube
 from ..observe import catalog, fields, parse
 from . import cluster, errors
@@ -199,11 +199,12 @@ def patch(version: str, wanted: str | None, acting: cluster.Acting | None = None
 
 def command(body: Raw, acting: cluster.Acting | None = None) -> str:
     """The `oc patch` that sends this merge patch of Infrastructure `cluster`, in that user's name."""
-    words = ["oc", "patch", "infrastructure", _NAME, "--type", "merge"]
+    parts = [shell.command("oc patch infrastructure {} --type merge", _NAME)]
     if acting is not None:
-        words += [f"--as={acting.user}", *(f"--as-group={group}" for group in acting.groups)]
-        words += [f"--as-uid={acting.uid}"] if acting.uid is not None else []
-    return shlex.join([*words, "-p", json.dumps(body, separators=(",", ":"))])
+        flags = [f"--as={acting.user}", *(f"--as-group={group}" for group in acting.groups)]
+        flags += [f"--as-uid={acting.uid}"] if acting.uid is not None else []
+        parts += [shell.command("{}", flag) for flag in flags]
+    return " ".join([*parts, shell.command("-p {}", json.dumps(body, separators=(",", ":")))])
 
 
 def _desired(raw: Raw) -> str | None:

@@ -6,7 +6,9 @@ and the event sends it after its restart, and one that crashed after it learns t
 
 What could not be sent keeps waiting. An API server in trouble is tried again soon; one that refuses (a right is
 missing, a webhook says no) now and then, the events taking turns. Both are logged when they begin and when they end.
-When too many wait, the oldest are given up. When `run` is cancelled, two seconds more are left to send what waits.
+When too many wait, the oldest are given up; what still holds waits again as soon as it is decided again. What the API
+calls invalid is given up for good: the same event would be invalid again. When `run` is cancelled, two seconds more are
+left to send what waits.
 """
 
 from __future__ import annotations

@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import shlex
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
 
 from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemReason, Reason, Stage
 
+from .. import shell
 from ..decide import assessment, problems, records
 from ..observe import facts
 from . import clusteroperator, evidence, state
@@ -285,7 +285,7 @@ def _available(transition: AvailableTransition, about: About) -> state.Available
 def _request(topology: str | None) -> str:
     """The command that makes this request, or cancels the one that stands."""
     body = json.dumps({"spec": {"desiredTopology": topology}}, separators=(",", ":"))
-    return f"oc patch infrastructure cluster --type merge -p {shlex.quote(body)}"
+    return shell.command("oc patch infrastructure cluster --type merge -p {}", body)
 
 
 def _pair(pair: TopologyPair | None) -> state.Pair | None:

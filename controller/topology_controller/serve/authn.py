@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-import shlex
 import ssl
 import time
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aiohttp import web
 
+from .. import shell
 from ..kube import errors
 from ..kube import resource as resources
 
@@ -336,7 +336,5 @@ def _unauthorized(request: web.Request) -> web.Response:
 def _forbidden(name: str) -> str:
     """Say what a user may not do, and what would help."""
     shown = errors.clean(name, 200)
-    return (
-        f'user "{shown}" may not get "{PATH}"; users who are bound to ClusterRole {ROLE} may: '
-        f"oc adm policy add-cluster-role-to-user {ROLE} {shlex.quote(shown)}"
-    )
+    command = shell.command("oc adm policy add-cluster-role-to-user {} {}", ROLE, shown)
+    return f'user "{shown}" may not get "{PATH}"; users who are bound to ClusterRole {ROLE} may: {command}'

@@ -141,6 +141,7 @@ class Server:
         self._protocol: Callable[[], asyncio.Protocol]
         self._silent: connections.Silent | None = None
         self._stack = contextlib.AsyncExitStack()
+        self._met: set[type[Exception]] = set()
         self.bound = 0
 
     @property
@@ -224,8 +225,9 @@ class Server:
 
     async def _handshake(self, connection: connections.Connection, accepted: socket.socket) -> None:
         context = None if self._security is None else self._security.tls.context
+        loop = asyncio.get_running_loop()
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(
+            await loop.connect_accepted_socket(
                 lambda: connection,
                 accepted,
                 ssl=context,
@@ -234,6 +236,16 @@ class Server:
         except OSError:
             # The client's business: an old version, a certificate of another CA, or it has left.
             connection.drop()
+        except Exception as error:  # noqa: BLE001 - a bug that one client meets; the others go on being served
+            connection.drop()
+            with contextlib.suppress(RuntimeError):
+                # Refused where a transport has it, which closes it.
+                loop.remove_reader(accepted)
+                accepted.close()
+            # Anybody who connects may bring it about, so the log has it once.
+            if type(error) not in self._met:
+                self._met.add(type(error))
+                _LOG.error("a connection from %(source)s failed", {"source": connection.source}, exc_info=error)
 
     @web.middleware
     async def _respond(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -301,10 +313,15 @@ class Server:
 
 @contextlib.asynccontextmanager
 async def _beside(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run these while this is entered. One that fails cancels the body; what the body raises is not wrapped."""
+    """Run these while this is entered. One that ends cancels the body; what the body raises is not wrapped."""
     failure: Exception | None = None
+
+    async def endless(coroutine: Coroutine[Any, Any, None]) -> None:
+        await coroutine
+        raise RuntimeError("a task of the server ended, and nothing had asked for that")
+
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(coroutine) for coroutine in coroutines]
+        tasks = [group.create_task(endless(coroutine)) for coroutine in coroutines]
         try:
             yield
         except Exception as error:  # noqa: BLE001 - raised again below, outside of the group that would wrap it

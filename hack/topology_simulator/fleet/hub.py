@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any, Self
 
@@ -76,7 +77,7 @@ class Hub:
         kubectl = str(binaries.folder() / "kubectl")
         code, output = await _run(kubectl, f"--kubeconfig={self._administrator()}", *arguments)
         if code:
-            raise verdict.StoryFailedError(f"kubectl {' '.join(arguments)}: exit {code}, {output}")
+            raise verdict.StoryFailedError(f"{shlex.join(['kubectl', *arguments])}: exit {code}, {output}")
 
     async def surveyed(self) -> tuple[int, str]:
         """Return what `oc topology fleet` ends with and prints here."""

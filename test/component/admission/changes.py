@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 _STATUS = f"{policy_server.INFRASTRUCTURE}/status"
 _REPORT = f"{policy_server.OPERATOR}/status"
 COPY = {"phase": "Converging", "name": "sno-to-ha-compact"}
+_TIME = "2026-01-01T00:00:00Z"
+_BLOCK = {"type": "Upgradeable", "status": "False", "reason": "TransitionInProgress", "lastTransitionTime": _TIME}
+BLOCK = [_BLOCK]
+_LIFTED = [{**_BLOCK, "status": "True", "reason": "AsExpected"}]
+_DONE = [{**_BLOCK, "type": "Progressing", "reason": "Completed"}]
+BACKENDS = "topology.openshift.io/load-balancer-backends"
+_BACKUP = "topology.openshift.io/etcd-backup-taken"
+_ELSEWHERE = "topology.openshift.io/operator-elsewhere"
+PAUSED = "topology.openshift.io/paused"
+CONFIRMED = {BACKENDS: "192.0.2.10"}
+"""What an administrator has confirmed before anything is tried."""
 _JSON_PATCH = "application/json-patch+json"
 _APPLY = "application/apply-patch+yaml"
 _OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "somebody", "uid": "11111111-2222-3333-4444-555555555555"}
@@ -31,7 +42,9 @@ _GONE = object()
 async def prepare(ground: policy_server.PolicyServer) -> Object:
     """Make the Infrastructure what the changes begin with, and return it."""
     await ground.anew()
-    await ground.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", {"extension": COPY})
+    confirmed = {_BACKUP: None, _ELSEWHERE: None, PAUSED: None, **CONFIRMED}
+    await ground.api.patch(kinds.CLUSTER_OPERATORS, "topology", {"metadata": {"annotations": confirmed}})
+    await ground.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", {"extension": COPY, "conditions": BLOCK})
     marks = {"labels": {MARK: "old"}, "annotations": {MARK: "old"}}
     await ground.api.patch(
         kinds.INFRASTRUCTURES, "cluster", {"metadata": marks, "spec": {"desiredTopology": "HighlyAvailable"}}
@@ -76,6 +89,29 @@ def _applied(**spec: str) -> Callable[[Object], Request]:
     return lambda _: Request("PATCH", {**body, "spec": spec}, _APPLY, query=query)
 
 
+def _confirmed(**annotations: str | None) -> Callable[[Object], Request]:
+    return _merge({"metadata": {"annotations": annotations}}, policy_server.OPERATOR)
+
+
+def _writers(*added: Object, kept: Callable[[Object], bool]) -> Callable[[Object], Request]:
+    """The object with other managedFields: of those that it has what is to be kept, and what is added."""
+
+    def request(before: Object) -> Request:
+        entries = [entry for entry in before["metadata"]["managedFields"] if kept(entry)]
+        return _replaced((("metadata", "managedFields"), [*entries, *added]))(before)
+
+    return request
+
+
+def _is_of_status(entry: Object) -> bool:
+    return bool(entry.get("subresource") == "status")
+
+
+_SCAPEGOAT: Object = {
+    "manager": "kube-scheduler", "operation": "Update", "apiVersion": "config.openshift.io/v1",
+    "time": "2099-01-01T00:00:00Z", "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}},
+}  # fmt: skip
 _BACK = "SingleReplica"
 CHANGES: dict[str, Callable[[Object], Request]] = {
     "move the control plane": _status(controlPlaneTopology="HighlyAvailable"),
@@ -112,13 +148,44 @@ CHANGES: dict[str, Callable[[Object], Request]] = {
     "hold with a finalizer": _merge({"metadata": {"finalizers": [MARK]}}),
     "own": _merge({"metadata": {"ownerReferences": [_OWNER]}}),
     "forget who wrote what": _merge({"metadata": {"managedFields": [{}]}}),
+    "forge who wrote what": _writers({**_SCAPEGOAT, "subresource": "status"}, kept=lambda _: False),
+    "forge one more who wrote status": _writers({**_SCAPEGOAT, "subresource": "status"}, kept=lambda _: True),
+    "forge the same without the sub-resource": _writers(_SCAPEGOAT, kept=lambda _: True),
+    "forget who wrote status": _writers(kept=lambda entry: not _is_of_status(entry)),
+    "forget who wrote spec": _writers(kept=_is_of_status),
     "request and label": _merge({"metadata": {"labels": {MARK: "new"}}, "spec": {"desiredTopology": _BACK}}),
     "write the copy": _merge({"status": {"extension": {"phase": "Completed"}}}, _REPORT),
     "forge the copy with the rest of the report": _merge(
         {"status": {"extension": {**COPY, "phase": "Completed"}, "versions": []}}, _REPORT
     ),
     "drop the copy": _operations({"op": "remove", "path": "/status/extension"}, path=_REPORT),
-    "report something else": _merge({"status": {"versions": [{"name": "operator", "version": "9"}]}}, _REPORT),
+    "lift the upgrade block": _merge({"status": {"conditions": _LIFTED}}, _REPORT),
+    "take the upgrade block away": _merge({"status": {"conditions": None}}, _REPORT),
+    "call it done": _merge({"status": {"conditions": [*BLOCK, *_DONE]}}, _REPORT),
+    "report another version": _merge({"status": {"versions": [{"name": "operator", "version": "9"}]}}, _REPORT),
+    "have something else gathered": _merge(
+        {"status": {"relatedObjects": [{"group": "", "resource": "secrets", "name": "", "namespace": "default"}]}},
+        _REPORT,
+    ),
+    "send the same report": _merge({"status": {"conditions": BLOCK, "extension": COPY}}, _REPORT),
+    "confirm the load balancer": _confirmed(**{BACKENDS: "192.0.2.10,192.0.2.11"}),
+    "take a confirmation back": _confirmed(**{BACKENDS: None}),
+    "claim a backup": _confirmed(**{_BACKUP: "2099-01-01T00:00:00Z"}),
+    "call the operator elsewhere": _confirmed(**{_ELSEWHERE: "true"}),
+    "pause": _confirmed(**{PAUSED: "true"}),
+    "label the ClusterOperator": _merge({"metadata": {"labels": {MARK: "new"}}}, policy_server.OPERATOR),
+    "confirm the load balancer through status": _merge(
+        {"metadata": {"annotations": {BACKENDS: "192.0.2.11"}}}, _REPORT
+    ),
+    "confirm it for another ClusterOperator": lambda _: Request(
+        "POST",
+        {
+            **kinds.CLUSTER_OPERATORS.new("stranger", spec={}),
+            "metadata": {"name": "stranger", "annotations": CONFIRMED},
+        },
+        "application/json",
+        kinds.CLUSTER_OPERATORS.path(),
+    ),
     "create another ClusterOperator": lambda _: Request(
         "POST", kinds.CLUSTER_OPERATORS.new("stranger", spec={}), "application/json", kinds.CLUSTER_OPERATORS.path()
     ),

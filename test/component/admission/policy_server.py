@@ -55,7 +55,7 @@ class Person(NamedTuple):
 
 
 EDITOR, STATUS_WRITER, MOVER = "infrastructure-editor", "infrastructure-status-writer", "infrastructure-mover"
-OPERATOR_EDITOR = "clusteroperator-editor"
+OPERATOR_EDITOR, CONFIRMER = "clusteroperator-editor", "load-balancer-confirmer"
 _OWN_ROLES = {
     EDITOR: [
         {"apiGroups": [_CONFIG], "resources": ["infrastructures"], "verbs": ["get", "create", "update", "patch"]},
@@ -73,6 +73,16 @@ _OWN_ROLES = {
             "apiGroups": [_CONFIG],
             "resources": ["clusteroperators"],
             "verbs": ["get", "create", "update", "patch", "delete"],
+        },
+    ],
+    # What docs/delegation.md gives to a program that confirms and does nothing else.
+    CONFIRMER: [
+        {"apiGroups": [_CONFIG], "resources": ["clusteroperators"], "resourceNames": ["topology"], "verbs": ["patch"]},
+        {
+            "apiGroups": ["topology.openshift.io"],
+            "resources": ["infrastructures/confirmations"],
+            "resourceNames": ["cluster"],
+            "verbs": ["set"],
         },
     ],
     MOVER: [
@@ -104,6 +114,7 @@ PEOPLE = {
     "late": Person("otto", ("topology-requester", EDITOR, "topology-administrator")),
     "nobody": Person("nina"),
     "janitor": Person("jan", (OPERATOR_EDITOR, STATUS_WRITER)),
+    "balancer": Person(_account("load-balancers", "agent"), (CONFIRMER,)),
 }
 
 

@@ -1,7 +1,7 @@
-"""The copy of the record in ClusterOperator `topology`, by every way to it that the API has.
+"""The report in ClusterOperator `topology`, with the copy of the record, by every way to it that the API has.
 
-Without the right it stays as it is, whatever a client sends; every other field of that object, and every other
-ClusterOperator, is as before. What is tried is done for real here, and not as a dry run.
+Without the right it stays as it is, whatever a client sends; its metadata but for what an administrator confirms, and
+every other ClusterOperator, is as before. What is tried is done for real here, and not as a dry run.
 """
 
 from __future__ import annotations
@@ -46,6 +46,11 @@ def _applied(extension: Any) -> Object:
     return kinds.CLUSTER_OPERATORS.new("topology", status={"extension": extension})
 
 
+def _applied_condition() -> Object:
+    lifted = {**changes.BLOCK[0], "status": "True"}
+    return kinds.CLUSTER_OPERATORS.new("topology", status={"conditions": [lifted]})
+
+
 def _operations(*operations: Object, path: str = _STATUS) -> Request:
     return Request("PATCH", list(operations), _JSON_PATCH, path)
 
@@ -67,6 +72,12 @@ TO_STATUS: dict[str, Callable[[Object], Request]] = {
         {"op": "test", "path": "/status/extension/phase", "value": "Converging"},
         {"op": "add", "path": "/status/extension", "value": _FORGED},
     ),
+    "replace the conditions": lambda operator: Request("PUT", _with(operator, conditions=[]), _JSON, _STATUS),
+    "JSON patch of a condition": lambda _: _operations(
+        {"op": "replace", "path": "/status/conditions/0/status", "value": "True"}
+    ),
+    "JSON patch that drops the conditions": lambda _: _operations({"op": "remove", "path": "/status/conditions"}),
+    "apply a condition": lambda _: Request("PATCH", _applied_condition(), _APPLY, _STATUS, _FORCE),
     "apply": lambda _: Request("PATCH", _applied(_FORGED), _APPLY, _STATUS, _FORCE),
     "apply one key": lambda _: Request("PATCH", _applied({"accepted": [{"name": "x"}]}), _APPLY, _STATUS, _FORCE),
 }
@@ -123,13 +134,61 @@ async def test_a_typed_client_that_knows_no_copy_is_not_refused_where_there_is_n
 ) -> None:
     """It sends null for what it does not know, and that is nothing new."""
     await changes.prepare(ground)
-    await ground.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", {"extension": None, "versions": []})
+    await ground.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", {"extension": None})
     before = await _operator(ground)
     assert before["status"].get("extension") is None
-    for status in ({"extension": None}, {}):
-        body = _with(before, **status, versions=[{"name": "operator", "version": "9"}])
-        answer = await ground.send("ingress", Request("PUT", body, _JSON, _STATUS))
+    for status in ({"extension": None}, {"extension": None, "versions": None}, {}):
+        answer = await ground.send("ingress", Request("PUT", _with(before, **status), _JSON, _STATUS))
         assert answer.code == 200, answer
+
+
+async def test_what_the_version_operator_writes_of_it_passes(ground: policy_server.PolicyServer) -> None:
+    """It creates the object from the payload and writes status once (cluster-version-operator pkg/cvo/internal)."""
+    await changes.prepare(ground)
+    await ground.api.delete(kinds.CLUSTER_OPERATORS, "topology")
+    try:
+        (shipped,) = [one for one in policy_server.rendered() if one["kind"] == kinds.CLUSTER_OPERATORS.kind]
+        create = Request("POST", shipped, _JSON, kinds.CLUSTER_OPERATORS.path())
+        created = await ground.send("version", create, dry=False)
+        assert created.code == 201, created
+        status = {**shipped["status"], "conditions": [{**changes.BLOCK[0], "status": "Unknown"}]}
+        written = await ground.send(
+            "version", Request("PUT", {**created.obj, "status": status}, _JSON, _STATUS), dry=False
+        )
+        assert written.code == 200, written
+        assert written.obj["status"]["versions"] == shipped["status"]["versions"]
+    finally:
+        await ground.anew()
+
+
+async def test_nothing_is_confirmed_by_creating_it(ground: policy_server.PolicyServer) -> None:
+    """Whoever deletes it may create it again, but not with what an administrator has to confirm."""
+    await changes.prepare(ground)
+    path = kinds.CLUSTER_OPERATORS.path()
+    claims = {
+        changes.BACKENDS: "192.0.2.10",
+        "topology.openshift.io/etcd-backup-taken": "2099-01-01T00:00:00Z",
+        "topology.openshift.io/operator-elsewhere": "true",
+    }
+
+    def created(**annotations: str) -> Request:
+        metadata = {"name": "topology", "annotations": annotations}
+        return Request("POST", {**kinds.CLUSTER_OPERATORS.new("topology", spec={}), "metadata": metadata}, _JSON, path)
+
+    deleted = await ground.send("janitor", Request("DELETE", None, _JSON, policy_server.OPERATOR), dry=False)
+    try:
+        assert deleted.code == 200, deleted
+        for name, value in claims.items():
+            answer = await ground.send("janitor", created(**{name: value}), dry=False)
+            assert answer.refused_by == policy_server.REPORT_POLICY, answer
+            assert f"may not change annotation {name} of ClusterOperator topology" in answer.said
+            assert (await ground.send("admin", created(**{name: value}))).code == 201
+        answer = await ground.send("janitor", created(**{changes.PAUSED: "true", changes.MARK: "new"}), dry=False)
+        assert answer.code == 201, answer
+        assert not changes.CONFIRMED.keys() & (await _operator(ground))["metadata"]["annotations"].keys()
+    finally:
+        await ground.api.delete(kinds.CLUSTER_OPERATORS, "topology")
+        await ground.anew()
 
 
 @pytest.fixture
@@ -141,7 +200,7 @@ async def other(ground: policy_server.PolicyServer) -> AsyncIterator[Object]:
         await ground.api.delete(kinds.CLUSTER_OPERATORS, _OTHER)
 
 
-async def test_another_clusteroperator_and_the_rest_of_ours_are_as_before(
+async def test_another_clusteroperator_and_the_metadata_of_ours_are_as_before(
     ground: policy_server.PolicyServer, other: Object
 ) -> None:
     await changes.prepare(ground)
@@ -150,7 +209,7 @@ async def test_another_clusteroperator_and_the_rest_of_ours_are_as_before(
     for who, request in (
         ("ingress", Request("PATCH", {"status": {"extension": _FORGED}}, path=f"{path}/status")),
         ("ingress", Request("PATCH", {"status": {"extension": None, "conditions": conditions}}, path=f"{path}/status")),
-        ("ingress", Request("PATCH", {"status": {"conditions": conditions}}, path=_STATUS)),
+        ("janitor", Request("PATCH", {"metadata": {"annotations": changes.CONFIRMED}}, path=path)),
         ("janitor", Request("PATCH", {"metadata": {"labels": {changes.MARK: "new"}}}, path=path)),
         ("janitor", Request("PATCH", {"metadata": {"labels": {changes.MARK: "new"}}}, path=policy_server.OPERATOR)),
         ("janitor", Request("PUT", other, _JSON, path)),

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component.admission import policy_server
+from test.component.admission import changes, policy_server
 from test.component.rights import restricted_world
+from topology_simulator import kinds
 
 if TYPE_CHECKING:
     import pathlib
@@ -48,3 +49,34 @@ async def test_a_requester_asks_and_the_operator_moves_the_topology(
     assert code == 0, said
     await staged.until_phase("Idle")
     assert not staged.refused()
+
+
+async def test_while_no_operator_runs_upgrades_stay_blocked_and_nothing_is_confirmed(
+    staged: restricted_world.RestrictedWorld, ground: policy_server.PolicyServer
+) -> None:
+    """It is evicted in every roll-out of machine configuration: then nothing puts its report right."""
+    staged.operands.on = False
+    operator = await staged.idle_operator()
+    await ground.in_force()
+    await staged.ask_for()
+    attempt = (await staged.until_phase("Converging"))["attempt"]
+    await staged.until_condition("Upgradeable", "False", "TransitionInProgress")
+    await operator.kill()
+    before = await staged.api.get(kinds.CLUSTER_OPERATORS, "topology")
+    lift = {**next(one for one in before["status"]["conditions"] if one["type"] == "Upgradeable"), "status": "True"}
+    forged = {**before["status"]["extension"], "phase": "Completed"}
+    for who, what, change in (
+        ("ingress", "/status", {"status": {"conditions": [lift]}}),
+        ("ingress", "/status", {"status": {"extension": forged, "conditions": [lift]}}),
+        ("ingress", "/status", {"status": None}),
+        ("janitor", "", {"metadata": {"annotations": changes.CONFIRMED}}),
+    ):
+        tried = policy_server.Request("PATCH", change, path=policy_server.OPERATOR + what)
+        answer = await ground.send(who, tried, dry=False)
+        assert answer.refused_by == policy_server.REPORT_POLICY, answer
+    assert await staged.api.get(kinds.CLUSTER_OPERATORS, "topology") == before
+    await staged.operator("operator-b")
+    await staged.operands.go_on()
+    await staged.completed_once()
+    assert (await staged.record())["attempt"] == attempt
+    await staged.until_condition("Upgradeable", "True")

@@ -1,13 +1,15 @@
 """Everybody tries everything, and the table says what becomes of it.
 
-`yes` it is done; `rbac` the right is missing, as it was before there were policies; `STATUS`, `REQUEST`, `REST` and
-`REPORT` our policies refuse it: the topology in status, the request, all else for holders of the delegated role, and
-the copy of the record in ClusterOperator `topology`.
+`yes` it is done; `rbac` the right is missing, as it was before there were policies; `STATUS`, `REQUEST`, `REST`,
+`REPORT` and `CONFIRM` our policies refuse it: the topology in status, the request, all else for holders of the
+delegated role, the report in the status of ClusterOperator `topology`, and what an administrator confirms by its
+annotations.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 import pytest
 
@@ -15,46 +17,64 @@ from test.component.admission import changes, policy_server
 from topology_simulator import kinds
 
 TABLE = """
-                                          masters admin operator native version squatter namesake ingress mover editor  requester both   full late nobody janitor
-move the control plane                    yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-move the infrastructure                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-move by replacing                         yes     yes   rbac     yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-let the default move it                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-take all of status away                   yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-write another record                      yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-move and drop the record                  yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS
-drop the record                           yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes
-write something else of status            yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes
-send the same status                      yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes
-request                                   yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac
-cancel                                    yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac
-request by a JSON patch                   yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac
-request by applying                       yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac
-request by replacing                      yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac   rbac
-drop the request by replacing             yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac   rbac
-send nothing new                          yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     yes       yes    yes  yes  rbac   rbac
-replace with the same                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac   rbac
-change spec                               yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-change spec deep down                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-add to spec                               yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-take from spec                            yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-label                                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-take a label                              yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-annotate                                  yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-take an annotation                        yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-hold with a finalizer                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-own                                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-forget who wrote what                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac
-request and label                         yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST REST      REST   yes  yes  rbac   rbac
-write the copy                            yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT
-forge the copy with the rest of the reportyes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT
-drop the copy                             yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT
-report something else                     yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes
-create another ClusterOperator            yes     yes   REPORT   yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   rbac rbac rbac   yes
+                                            masters admin operator native version squatter namesake ingress mover editor  requester both   full late nobody janitor balancer
+move the control plane                      yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+move the infrastructure                     yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+move by replacing                           yes     yes   rbac     yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+let the default move it                     yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+take all of status away                     yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+write another record                        yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+move and drop the record                    yes     yes   yes      yes    yes     STATUS   STATUS   STATUS  yes   rbac    rbac      STATUS rbac rbac rbac   STATUS  rbac
+drop the record                             yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes     rbac
+write something else of status              yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes     rbac
+send the same status                        yes     yes   rbac     yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes     rbac
+request                                     yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac    rbac
+cancel                                      yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac    rbac
+request by a JSON patch                     yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac    rbac
+request by applying                         yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac    rbac
+request by replacing                        yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac   rbac    rbac
+drop the request by replacing               yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac   rbac    rbac
+send nothing new                            yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     yes       yes    yes  yes  rbac   rbac    rbac
+replace with the same                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac   rbac    rbac
+change spec                                 yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+change spec deep down                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+add to spec                                 yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+take from spec                              yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+label                                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+take a label                                yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+annotate                                    yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+take an annotation                          yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+hold with a finalizer                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+own                                         yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+forget who wrote what                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
+forge who wrote what                        yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      REST   rbac yes  rbac   rbac    rbac
+forge one more who wrote status             yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      REST   rbac yes  rbac   rbac    rbac
+forge the same without the sub-resource     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      REST   rbac yes  rbac   rbac    rbac
+forget who wrote status                     yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      REST   rbac yes  rbac   rbac    rbac
+forget who wrote spec                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac   rbac    rbac
+request and label                           yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST REST      REST   yes  yes  rbac   rbac    rbac
+write the copy                              yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+forge the copy with the rest of the report  yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+drop the copy                               yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+lift the upgrade block                      yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+take the upgrade block away                 yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+call it done                                yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+report another version                      yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+have something else gathered                yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
+send the same report                        yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes     rbac
+confirm the load balancer                   yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
+take a confirmation back                    yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
+claim a backup                              yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
+call the operator elsewhere                 yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
+pause                                       yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   yes     yes
+label the ClusterOperator                   yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   yes     yes
+confirm the load balancer through status    yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes     rbac
+confirm it for another ClusterOperator      yes     yes   REPORT   yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   rbac rbac rbac   yes     rbac
+create another ClusterOperator              yes     yes   REPORT   yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   rbac rbac rbac   yes     rbac
 """  # noqa: E501 - a table is read in its columns
 _HEAD, *_LINES = TABLE.strip("\n").splitlines()
 PEOPLE = _HEAD.split()
-ROWS = {line[:42].strip(): line[42:].split() for line in _LINES}
+ROWS = {line[:44].strip(): line[44:].split() for line in _LINES}
 
 
 def verdict(answer: policy_server.Answer) -> str:
@@ -64,7 +84,7 @@ def verdict(answer: policy_server.Answer) -> str:
         case policy_server.STATUS_POLICY:
             return "STATUS"
         case policy_server.REPORT_POLICY:
-            return "REPORT"
+            return "CONFIRM" if "administrator confirms" in answer.said else "REPORT"
         case policy_server.REQUEST_POLICY:
             return "REST" if "may change nothing" in answer.said else "REQUEST"
         case other:
@@ -75,11 +95,13 @@ def test_the_table_has_everybody_and_everything() -> None:
     assert list(policy_server.PEOPLE) == PEOPLE
     assert list(ROWS) == list(changes.CHANGES)
     assert {len(one) for one in ROWS.values()} == {len(PEOPLE)}
-    assert {word for row in ROWS.values() for word in row} == {"yes", "rbac", "STATUS", "REQUEST", "REST", "REPORT"}
+    words = {"yes", "rbac", "STATUS", "REQUEST", "REST", "REPORT", "CONFIRM"}
+    assert {word for row in ROWS.values() for word in row} == words
 
 
 async def test_everybody_tries_everything(ground: policy_server.PolicyServer) -> None:
     found = await changes.prepare(ground)
+    report = await ground.api.get(kinds.CLUSTER_OPERATORS, "topology")
     wrong = []
     for what, row in ROWS.items():
         request = changes.CHANGES[what](found)
@@ -89,9 +111,24 @@ async def test_everybody_tries_everything(ground: policy_server.PolicyServer) ->
                 wrong.append(f"{who}: {what}: wanted {wanted}, found {verdict(answer)}: {answer.said}")
     assert not wrong, "\n".join(wrong)
     assert await ground.infrastructure() == found, "a dry run leaves nothing behind"
+    assert await ground.api.get(kinds.CLUSTER_OPERATORS, "topology") == report
 
 
 REFUSALS = {
+    ("ingress", "lift the upgrade block"): """
+        User system:serviceaccount:openshift-ingress-operator:ingress-operator may not change status.conditions of
+        ClusterOperator topology: only the topology operator and cluster administrators write its report, which blocks
+        upgrades during a transition and holds a copy of the record. For the right to write it (set
+        infrastructures/observedtopology in group topology.openshift.io) ask an administrator of this cluster.""",
+    ("janitor", "confirm the load balancer"): """
+        User jan may not change annotation topology.openshift.io/load-balancer-backends of ClusterOperator topology, by
+        which an administrator confirms what the topology operator cannot see: that takes the right to set
+        infrastructures/confirmations in group topology.openshift.io, as ClusterRole topology-administrator has it. Ask
+        an administrator of this cluster to bind it.""",
+    ("both", "forge who wrote what"): """
+        User bea may change nothing of Infrastructure cluster but spec.desiredTopology, and this would change
+        metadata.managedFields too: for that the right to set infrastructures/everything in group topology.openshift.io
+        is missing, as ClusterRole topology-administrator has it. Ask an administrator of this cluster to bind it.""",
     ("ingress", "move and drop the record"): """
         User system:serviceaccount:openshift-ingress-operator:ingress-operator may not change
         status.controlPlaneTopology, status.infrastructureTopology of Infrastructure cluster: these follow what is
@@ -145,3 +182,29 @@ async def test_the_first_status_is_the_installers(ground: policy_server.PolicySe
     assert answer.obj["status"]["controlPlaneTopology"] == "HighlyAvailable", "by the default of the definition"
     again = await ground.send("ingress", policy_server.Request("PATCH", {"status": topologies}, path=path))
     assert again.refused_by == policy_server.STATUS_POLICY
+
+
+async def test_a_request_passes_where_the_server_itself_forgets_the_oldest_writers(
+    ground: policy_server.PolicyServer,
+) -> None:
+    """It keeps ten clients that update an object, by the time of their last write, and calls the others ancient."""
+    await changes.prepare(ground)
+    for number in range(9):
+        label = {"metadata": {"labels": {f"{changes.MARK}-{number}": "new"}}}
+        manager = (("fieldManager", f"client-{number}"),)
+        answer = await ground.send("editor", policy_server.Request("PATCH", label, query=manager), dry=False)
+        assert answer.code == 200, answer
+        before = await ground.infrastructure()
+        for what in ("request", "request by applying"):
+            request = changes.CHANGES[what](before)
+            request = dataclasses.replace(request, query=request.query or (("fieldManager", "another"),))
+            answer = await ground.send("requester", request)
+            assert answer.code == 200, (number, what, answer)
+        for what in (
+            "forge who wrote what",
+            "forge one more who wrote status",
+            "forge the same without the sub-resource",
+        ):
+            answer = await ground.send("both", changes.CHANGES[what](before))
+            assert answer.refused_by == policy_server.REQUEST_POLICY, (number, what, answer)
+    assert "ancient-changes" in {entry["manager"] for entry in before["metadata"]["managedFields"]}

@@ -198,7 +198,8 @@ def _followed(case: Case, operand: matrices.Operand, topology: str) -> bool:
     found = case.known.operand(operand.key)
     was = {one.name: one for one in case.before.operands}.get(operand.key) if case.before else None
     if isinstance(found, facts.Unobserved):
-        return operand.optional and found.missing and (was is None or was.missing)
+        younger = was is None and case.before is not None and operand.kind != "PodDisruptionBudget"
+        return found.missing and (younger or (operand.optional and (was is None or was.missing)))
     if isinstance(found, facts.Etcd):
         found = found.static_pods or worlds.MISSING
     implied = _implied(operand, topology)

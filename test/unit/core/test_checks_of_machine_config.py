@@ -119,9 +119,17 @@ def test_without_a_baseline_nobody_knows_whether_it_is_another_configuration() -
     assert status is CheckStatus.UNKNOWN
     assert measured_cluster.MASTER in message
     assert "status.topologyTransition.baseline.machineConfigPools" in message
-    assert measured_cluster.followed().measured_by(machine_config_pools=()).ask(POOLS)[0] is CheckStatus.UNKNOWN
     status, message = pools(worlds.pool(degraded=1)).unmeasured().ask(POOLS)
     assert status is CheckStatus.UNMET, "that it has not rolled out can be told all the same"
+
+
+def test_a_pool_that_a_baseline_has_no_configuration_of_is_asked_for_its_present_state() -> None:
+    """The version that changed the topology did not ask about pools."""
+    younger = {"machine_config_pools": (), "control_plane_observed": None}
+    assert measured_cluster.followed().measured_by(**younger).ask(POOLS)[0] is CheckStatus.MET
+    status, message = pools(worlds.pool(wanted_configuration="rendered-master-2")).measured_by(**younger).ask(POOLS)
+    assert status is CheckStatus.UNMET
+    assert "rolling out rendered-master-2" in message
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,14 @@ def test_the_first_reason_of_a_node_that_falls_short_is_named(changes: dict[str,
     assert message.startswith("Wanted: 3 eligible control-plane nodes. Found: 2: node-0, node-1. Not eligible: node-2 ")
 
 
+def test_of_two_kubelet_versions_that_are_as_frequent_the_newer_counts_by_number() -> None:
+    versions = ("v1.9.1", "v1.10.0")
+    known = worlds.healthy(
+        control_plane_nodes=tuple(worlds.node(number, kubelet_version=text) for number, text in enumerate(versions))
+    )
+    assert "node-0 (kubelet 1.9 while others have 1.10)" in nodes(known)[1]
+
+
 NOT_COMPACT = [one for one in worlds.TRANSITIONS.definitions if one.workers.max != 0]
 RESERVED = facts.Taint("node-role.kubernetes.io/infra", "reserved", "NoExecute")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,9 @@ from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus
 from topology_controller.observe import facts
 
 from . import measured_cluster, operand_worlds, worlds
+
+if TYPE_CHECKING:
+    from topology_controller.definitions import operands as matrices
 
 CONSOLE, ROUTER = CheckName.CONSOLE_REPLICAS, CheckName.ROUTER_REPLICAS
 REGISTRY, SERVERS = CheckName.IMAGE_REGISTRY_REPLICAS, CheckName.API_SERVER_REPLICAS
@@ -198,12 +201,35 @@ def test_what_may_be_missing_and_was_missing_at_the_change_need_not_follow() -> 
     assert f"{OAUTH} did not exist when the topology changed either" in message
 
 
-def test_what_may_be_missing_is_unknown_where_nobody_recorded_how_it_was() -> None:
-    for cluster in (measured_cluster.followed().unmeasured(), measured_cluster.followed().measured_by(operands=())):
-        assert cluster.ask(SERVERS)[0] is CheckStatus.MET, "it is there: nothing has to be measured"
-        status, message = cluster.having(OAUTH, GONE).ask(SERVERS)
-        assert status is CheckStatus.UNKNOWN
-        assert "oc edit infrastructure cluster --subresource=status" in message
+def test_what_may_be_missing_is_unknown_where_the_record_has_lost_how_it_was() -> None:
+    cluster = measured_cluster.followed().unmeasured()
+    assert cluster.ask(SERVERS)[0] is CheckStatus.MET, "it is there: nothing has to be measured"
+    status, message = cluster.having(OAUTH, GONE).ask(SERVERS)
+    assert status is CheckStatus.UNKNOWN
+    assert "oc edit infrastructure cluster --subresource=status" in message
+
+
+@pytest.mark.parametrize(
+    "operand",
+    [operand for group in worlds.MATRIX.groups for operand in group.operands],
+    ids=lambda operand: operand.key,
+)
+def test_what_a_baseline_does_not_mention_is_in_use_where_it_exists(operand: matrices.Operand) -> None:
+    """A newer version has added it to the matrix since the topology changed. Guard budgets are never recorded."""
+    group = next(group for group in worlds.MATRIX.groups if operand in group.operands)
+    cluster = measured_cluster.followed().without_reaction()
+    assert cluster.convergence.baseline is not None
+    recorded = cluster.convergence.baseline.operands
+    younger = cluster.measured_by(operands=tuple(entry for entry in recorded if entry.name != operand.key))
+    assert younger.unmet() == set()
+    status, message = younger.having(operand.key, GONE).ask(group.check)
+    if operand.kind == "PodDisruptionBudget":
+        assert status is CheckStatus.UNMET
+        return
+    assert status is CheckStatus.MET
+    assert f"{operand.key} does not exist, and the record has no entry of it" in message
+    assert younger.having(operand.key, GONE).unmet() == set()
+    assert younger.having(operand.key, worlds.BROKEN).ask(group.check)[0] is CheckStatus.UNKNOWN
 
 
 def test_what_may_not_be_missing_is_unmet_whatever_was_recorded() -> None:

@@ -105,20 +105,28 @@ def test_a_control_plane_that_stays_keeps_its_configuration() -> None:
 
 
 def test_without_a_baseline_a_new_revision_cannot_be_told_from_an_old_one() -> None:
-    for cluster in (
-        measured_cluster.followed().unmeasured(),
-        measured_cluster.followed().measured_by(operands=()),
-        measured_cluster.followed().measured_by(
-            operands=(OperandBaseline(name=measured_cluster.KUBE_API_SERVER, missing=True),)
-        ),
-    ):
-        status, message = cluster.ask(KAS)
-        assert status is CheckStatus.UNKNOWN
-        assert "status.topologyTransition.baseline.operands" in message
+    status, message = measured_cluster.followed().unmeasured().ask(KAS)
+    assert status is CheckStatus.UNKNOWN
+    assert "status.topologyTransition.baseline.operands" in message
     behind = (
         measured_cluster.followed().unmeasured().having(measured_cluster.KUBE_API_SERVER, pods(8, node_1=(7, 8, 0)))
     )
     assert behind.ask(KAS)[0] is CheckStatus.UNMET, "what has not finished can be told all the same"
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [(), (OperandBaseline(name=measured_cluster.KUBE_API_SERVER, missing=True),)],
+    ids=["younger than the record", "absent at the change"],
+)
+def test_what_a_baseline_has_no_revision_of_is_asked_for_its_present_state(
+    recorded: tuple[OperandBaseline, ...],
+) -> None:
+    cluster = measured_cluster.followed().without_reaction().measured_by(operands=recorded, cluster_operators=())
+    assert cluster.unmet() == set(), "neither it nor its operator has anything to be compared with"
+    behind = cluster.having(measured_cluster.KUBE_API_SERVER, pods(8, node_1=(7, 8, 0)))
+    assert behind.ask(KAS)[0] is CheckStatus.UNMET
+    assert cluster.having(measured_cluster.KUBE_API_SERVER, worlds.BROKEN).ask(KAS)[0] is CheckStatus.UNKNOWN
 
 
 @pytest.mark.parametrize("check", KEYS)

@@ -86,6 +86,18 @@ def test_what_would_be_legal_is_named() -> None:
     )
 
 
+def test_another_unsupported_request_has_a_time_of_its_own() -> None:
+    known, later = worlds.with_infrastructure(worlds.healthy(), desired="DualReplica"), worlds.NOW + timedelta(hours=1)
+    first = worlds.decide(known).record
+    assert first is not None
+    same = worlds.decide(worlds.recorded(known, first), now=later).record
+    other = worlds.decide(worlds.recorded(known, first, desired="External", generation=3), now=later).record
+    assert same is not None
+    assert other is not None
+    assert (first.requested_time, same.requested_time, other.requested_time) == (worlds.NOW, worlds.NOW, later)
+    assert other.phase_transition_time == worlds.NOW, "the phase is the same"
+
+
 def test_an_unsupported_request_that_is_cancelled_leaves_no_trace() -> None:
     known = worlds.with_infrastructure(worlds.healthy(), desired="DualReplica")
     before = worlds.decide(known).record

@@ -282,6 +282,27 @@ async def test_one_that_makes_no_sense_to_the_api_is_given_up(caplog: pytest.Log
     await asyncio.sleep(600)
     assert len(api.asked) == 1
     assert "given up" in caplog.text
+    api.fault = clusters.accept
+    telling.tell(REQUESTED, pending())
+    await asyncio.sleep(600)
+    assert len(api.asked) == 1, "the same event would make as little sense"
+    await telling.end()
+
+
+async def test_one_that_was_given_up_for_others_waits_again_while_it_still_holds() -> None:
+    """A transition that is stuck is decided anew with each look: who reads the events later has to see it."""
+    api = Api()
+    api.fail(errors.Forbidden, 403)
+    telling = Telling(api)
+    telling.tell(STUCK, worlds.converging())
+    for number in range(64):
+        telling.tell(REQUESTED, pending(at=worlds.NOW + timedelta(seconds=number)))
+    api.fault = clusters.accept
+    await asyncio.sleep(600)
+    assert "TransitionStuck" not in api.reasons
+    telling.tell(STUCK, worlds.converging())
+    await asyncio.sleep(600)
+    assert api.reasons.count("TransitionStuck") == 1
     await telling.end()
 
 

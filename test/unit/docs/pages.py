@@ -15,7 +15,8 @@ _CODE = re.compile(r"(?m)^```.*?^```$|`[^`\n]*`", re.DOTALL)
 
 def every() -> list[pathlib.Path]:
     """Every page of the repository, by its path."""
-    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    top = (ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md"))
+    return [*top, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def links(page: pathlib.Path) -> list[str]:

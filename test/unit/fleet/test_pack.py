@@ -114,7 +114,16 @@ def test_nothing_in_it_forces_enforces_recreates_or_deletes(capsys: pytest.Captu
             assert template["deleteOption"] == {"propagationPolicy": "Orphan"}
             for configured in template["manifestConfigs"]:
                 assert configured["updateStrategy"]["type"] in {"ServerSideApply", "ReadOnly"}
-                assert configured["feedbackScrapeType"] == "Watch"
+                # To watch, the agent lists the whole kind (ocm pkg/work/spoke/objectreader), which takes that right.
+                identifier = configured["resourceIdentifier"]
+                listed = [
+                    rule
+                    for rule in values(list(yaml.safe_load_all(objects.rights())), "rules")
+                    for rule in rule  # type: ignore[attr-defined]
+                    if identifier["resource"] in rule["resources"] and {"list", "watch"} <= {*rule["verbs"]}
+                    and identifier["group"] in rule["apiGroups"] and "resourceNames" not in rule
+                ]  # fmt: skip
+                assert (configured["feedbackScrapeType"] == "Watch") is bool(listed), identifier
         if item["kind"] == "Placement":
             assert {entry["key"].rpartition("/")[2] for entry in item["spec"]["tolerations"]} == {
                 "unreachable", "unavailable",
@@ -136,6 +145,9 @@ def test_only_the_policy_controller_may_update_and_only_the_one_object() -> None
         assert found == ({writes} if writes else set()), name
         for rule in rules:
             assert rule.get("resourceNames") == ["cluster"] or set(rule["verbs"]) <= {"get", "list", "watch"}
+    (survey,) = roles["topology-fleet-survey"]["rules"]
+    assert (survey["resources"], survey["resourceNames"]) == (["clusteroperators"], ["topology"])
+    assert survey["verbs"] == ["get"]
     # The marker is the one that the admission policy asks for, and not the right to every other field.
     markers = [rule["resources"] for role in roles.values() for rule in role["rules"] if rule["verbs"] == ["set"]]
     assert markers == [["infrastructures/desiredtopology"]] * 2

@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 
+from topology_image import __main__ as command
 from topology_image import audit, locks
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -40,6 +41,32 @@ def test_one_that_is_not_affected_passes(tmp_path, capsys):
     record(tmp_path, "another", versions=["1.25.1"], file="PYSEC-2026-2.json")
     assert audit.audit([locked(tmp_path)], tmp_path) == 0
     assert "No known vulnerabilities found" in capsys.readouterr().out
+
+
+def test_without_a_source_it_prints_that_in_one_line_and_ends_in_a_way_of_its_own(monkeypatch, capsys):
+    """CI goes on then, and fails for whatever is found."""
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    assert command.main(["audit"]) == 3
+    printed = capsys.readouterr()
+    [line] = (printed.out + printed.err).splitlines()
+    assert line.startswith("topology_image: not audited, no advisory source is at hand: ")
+    assert "ADVISORIES=FOLDER" in line
+
+
+def test_a_source_without_an_answer_in_time_is_none(monkeypatch):
+    monkeypatch.setattr(audit, "_SECONDS", 0.01)
+    with pytest.raises(audit.NoSourceError, match="no answer in"):
+        audit.audit([ROOT / locks.FILES[0]], None)
+
+
+def test_what_is_found_and_what_cannot_be_read_fail(monkeypatch, capsys, tmp_path):
+    record(tmp_path, "yarl", [{"introduced": "0"}])
+    monkeypatch.setattr(locks, "FILES", [str(locked(tmp_path))])
+    assert command.main(["audit", "--advisories", str(tmp_path)]) == 1
+    (tmp_path / "broken.json").write_text("{")
+    assert command.main(["audit", "--advisories", str(tmp_path)]) == 1
+    assert "broken.json" in capsys.readouterr().err
 
 
 def test_a_folder_without_records_is_refused(tmp_path):

@@ -376,6 +376,19 @@ async def test_a_live_answer_that_there_is_none_clears_the_store_unless_it_has_m
     assert objects(made) == {"a": 2}
 
 
+@pytest.mark.parametrize(("later", "believed"), [(100, "ours"), (130, "restored")])
+async def test_our_own_write_outweighs_an_older_list_for_two_minutes(store, reflect, make_widget, later, believed):
+    """Longer than any list takes. After that the list is no older: a backup was restored."""
+    store.put("a", spec="restored")
+    made = await reflect()
+    await asyncio.sleep(10)
+    made.apply(make_widget("a", 150, spec="ours"))
+    await asyncio.sleep(later)
+    store.cut(store.error(errors.Gone, 410))
+    await asyncio.sleep(5)
+    assert objects(made) == {"a": believed}
+
+
 async def test_an_object_that_cannot_be_reduced_is_a_value(store, reflect):
     store.put("good", spec={"size": 1})
     store.put("bad", spec=None)

@@ -79,6 +79,12 @@ def test_the_policies_guard_the_fields_that_the_operator_works_with():
     assert f"'{vocabulary.DESIRED}'" in str(desired["variables"])
 
 
+def test_all_annotations_of_the_report_are_confirmed_but_the_one_that_pauses():
+    names = {value for name, value in vars(vocabulary).items() if name.endswith("_ANNOTATION")}
+    text = str(POLICIES[f"{vocabulary.OPERATOR_NAME}-report"]["spec"]["variables"])
+    assert set(re.findall(r"'(topology\.openshift\.io/[a-z-]+)'", text)) == names - {vocabulary.PAUSED_ANNOTATION}
+
+
 def test_who_changes_the_topology_and_the_copy_is_the_account_of_the_deployment():
     (deployment,) = of("Deployment").values()
     account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
@@ -92,7 +98,8 @@ def test_the_roles_grant_the_markers_that_are_asked_for_but_the_one_for_status()
     requester, administrator = granted("topology-requester"), granted("topology-administrator")
     assert requester < administrator < asked()
     assert {one[2] for one in asked() - administrator} == {"observedtopology"}
-    assert len(asked()) == 3
+    assert {one[2] for one in administrator - requester} == {"everything", "confirmations"}
+    assert len(asked()) == 4
     assert {(group, resource, name, verb) for group, resource, _, name, verb in asked()} == {
         (MARKER_GROUP, "infrastructures", "cluster", "set")
     }

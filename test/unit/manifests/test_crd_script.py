@@ -124,6 +124,17 @@ def test_installing_says_what_the_override_costs_on_this_release(terminal, relea
     assert "until: sh crd-patch.sh remove" in said.stdout
 
 
+@pytest.mark.parametrize("generation", ["3 ]; touch pwned; [ 1", "$(touch pwned)", "`touch pwned`"])
+def test_what_a_file_says_of_a_generation_runs_nothing(terminal, tmp_path, monkeypatch, generation):
+    monkeypatch.chdir(tmp_path)
+    served = bare()
+    served["metadata"]["generation"] = generation
+    script = manifests.render(manifests.Kind.CRD_PATCH, served=served)
+    said = terminal.run(script=script, **OPENSHIFT)
+    assert (said.returncode, terminal.of_version()) == (1, []), "it is not what this script was printed for"
+    assert not (tmp_path / "pwned").exists()
+
+
 @pytest.mark.parametrize("answers", [{}, {"KIND": "crd/clusterversions"}], ids=["no kind", "no object"])
 def test_without_a_cluster_version_only_the_definition_is_written(terminal, answers):
     assert terminal.run(**answers, GENERATION="3").returncode == 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from test.unit.docs import pages
 from test.unit.manifests import references
 
 from topology_api import vocabulary
@@ -61,6 +62,14 @@ def test_both_together_have_the_rights_of_one_installation_and_of_telling_cluste
         "leases", "namespaces", "tokenreviews", "subjectaccessreviews", "apiservers", "configmaps",
     }  # fmt: skip
     assert {one for one in there if one[2] == "leases" and one[0] != "get" and one[4] == "own"} == set()
+
+
+def test_the_policy_that_ends_on_the_usual_port_has_the_name_that_the_page_says() -> None:
+    """A target on another port needs a copy of it, which replaces nothing: the pod has a policy for each way."""
+    (shipped,) = (one for one in MANAGEMENT if one["metadata"]["name"] == "allow-to-api-server")
+    assert shipped["spec"]["egress"] == [{"ports": [{"protocol": "TCP", "port": 6443}]}]
+    page = (pages.ROOT / "docs" / "elsewhere.md").read_text(encoding="utf-8")
+    assert "`allow-to-api-server` ends on port 6443" in page
 
 
 def test_no_right_about_secrets() -> None:

@@ -198,12 +198,23 @@ def test_what_is_added_to_cluster_reader_is_what_the_command_reads_and_that_role
         (one.resource.group, one.resource.plural, one.name)
         for one in reads
         if one.resource.group.endswith("operator.openshift.io")
-        or one.resource.group in {"lca.openshift.io", "metal3.io"}
+        or one.resource.group == "lca.openshift.io"
         or one.resource.plural == "machineconfigs"
     }
     assert granted == lacking
     assert len(granted) == sum(len(rule.get("resourceNames", [None])) for rule in role["rules"]), "nothing twice"
-    assert {(group, plural) for group, plural, name in granted if name is None} == {("metal3.io", "baremetalhosts")}
+    assert not [one for one in granted if one[2] is None], "nothing whole, and BareMetalHosts only by choice"
+
+
+def test_bare_metal_hosts_are_added_to_cluster_reader_by_choice_and_not_by_installing():
+    assert "metal3.io" not in str([one for one in OBJECTS if one["kind"] == "ClusterRole"])
+    role = yaml.safe_load(manifests.host_reader())
+    assert (role["kind"], role["metadata"]["name"]) == ("ClusterRole", cluster.HOST_READER)
+    assert role["metadata"]["labels"] == {operand_rights.AGGREGATED: "true"}
+    hosts = catalog.UNDER_MACHINES.selection.resource
+    rule = {"apiGroups": [hosts.group], "resources": [hosts.plural], "verbs": ["list", "watch"]}
+    assert role["rules"] == [rule]
+    assert cluster.added_by_choice(f"{hosts.plural}.{hosts.group}")
 
 
 def test_who_may_see_the_page_may_forward_a_port_of_our_pods_and_nothing_else():

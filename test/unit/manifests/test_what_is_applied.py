@@ -90,6 +90,28 @@ def test_what_belongs_into_a_namespace_that_may_not_be_there_is_left_out_by_a_fl
         assert [one["kind"] for one in gone] == ["Role", "RoleBinding"]
 
 
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        ([], cli.OK),
+        (["--namespace", "mine"], cli.OK),
+        (["--elsewhere", "target"], cli.OK),
+        (["--elsewhere", "management", "--namespace", "mine"], cli.USAGE),
+        (["--crd-only"], cli.USAGE),
+        (["--crd-patch"], cli.USAGE),
+    ],
+)
+def test_who_asks_for_it_lets_cluster_reader_read_bare_metal_hosts(flags, code, capsys):
+    def printed(*more: str) -> list[object]:
+        found = cli.main(["manifests", *flags, *more])
+        output, complaint = capsys.readouterr()
+        assert (found, bool(complaint)) == ((code, code != cli.OK) if more else (cli.OK, False))
+        return [one for one in yaml.safe_load_all(output) if one] if found == cli.OK else []
+
+    plain, asked = printed() if code == cli.OK else [], printed("--bare-metal-host-reader")
+    assert asked == ([*plain, yaml.safe_load(manifests.host_reader())] if code == cli.OK else [])
+
+
 def test_the_monitoring_finds_the_service_and_may_look_for_its_pods():
     (namespace,), (service,) = of_kind("Namespace"), of_kind("Service")
     assert namespace["metadata"]["labels"]["openshift.io/cluster-monitoring"] == "true"

@@ -45,6 +45,11 @@ async def test_each_check_names_the_right_that_lacks() -> None:
     assert text.count("oc adm policy add-cluster-role-to-user cluster-reader USER") == 1
 
 
+HOSTS = "list baremetalhosts.metal3.io in namespace openshift-machine-api"
+BY_CHOICE = (
+    f"BareMetalHosts: once ClusterRole {cluster.HOST_READER} is installed, which `cluster-topology-operator manifests "
+    "--bare-metal-host-reader` prints."
+)
 ADDED = f"once ClusterRole {cluster.ADDED_TO_READER} is installed, which comes with the operator."
 GRANT = "oc adm policy add-cluster-role-to-user cluster-reader USER"
 
@@ -61,6 +66,9 @@ GRANT = "oc adm policy add-cluster-role-to-user cluster-reader USER"
         ),
         (("etcds.operator.openshift.io/cluster",), True, f"Role cluster-reader grants that {ADDED}", False),
         (("etcds.operator.openshift.io/cluster",), False, f"Role cluster-reader grants that {ADDED}", False),
+        ((HOSTS,), True, BY_CHOICE, False),
+        (("nodes", HOSTS), True, f"Role cluster-reader grants 1 of them: {GRANT} {BY_CHOICE}", True),
+        (("nodes", "etcds.operator.openshift.io/cluster", HOSTS), True, f"grants 2 of them: {GRANT} {BY_CHOICE}", True),
     ],
 )  # fmt: skip
 def test_the_role_that_has_it_is_named_and_what_it_has_only_with_the_operator(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TextIO
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckStatus, Phase, Stage
 
-from ... import terminal
+from ... import shell, terminal
 from ..._version import __version__
 from ...decide import records
 from ...definitions import registry
@@ -234,17 +234,18 @@ def _explained(connection: cluster.Connection, error: kube.KubeError) -> errors.
     namespace = error.namespace
     if isinstance(error, kube.Forbidden):
         user = connection.acting.user if connection.acting is not None else "YOU"
+        role = vocabulary.CHECK_ACCEPTOR
+        command = shell.command("oc -n {} create rolebinding accepting --role={} --user={}", namespace, role, user)
         return errors.PluginError(
             f"{connection.lacks(error)}, and nothing was written",
-            f"Role {vocabulary.CHECK_ACCEPTOR} grants it: oc -n {namespace} create rolebinding accepting "
-            f"--role={vocabulary.CHECK_ACCEPTOR} --user={user}. The server says: {error.message}",
+            f"Role {role} grants it: {command}. The server says: {error.message}",
         )
     if isinstance(error, kube.NotFound):
+        command = shell.command("oc -n {} create configmap {}", namespace, vocabulary.ACCEPTED_CHECKS)
         return errors.PluginError(
             f"{error.resource.describe(error.name, error.namespace)} does not exist, and nothing was written",
-            f"It comes with the operator: {vocabulary.OPERATOR_NAME} manifests, or "
-            f"oc -n {namespace} create configmap {vocabulary.ACCEPTED_CHECKS}. Where the operator is in another "
-            "namespace, say --operator-namespace",
+            f"It comes with the operator: {vocabulary.OPERATOR_NAME} manifests, or {command}. Where the operator is "
+            "in another namespace, say --operator-namespace",
         )
     return cluster.explained(connection, error)
 
@@ -273,5 +274,5 @@ async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked
         operator = cluster.operator_state(await cluster.head(connection, namespace))["message"]
     except errors.PluginError as error:
         operator = str(error)
-    logs = f"Look at: oc -n {namespace} logs deployment/{vocabulary.OPERATOR_NAME}"
-    return Ended(f"{message}. {operator}. {logs}", errors.ExitCode.TIMED_OUT)
+    logs = shell.command("oc -n {} logs deployment/{}", namespace, vocabulary.OPERATOR_NAME)
+    return Ended(f"{message}. {operator}. Look at: {logs}", errors.ExitCode.TIMED_OUT)

@@ -10,6 +10,7 @@ import operator
 import re
 from typing import TYPE_CHECKING, Final, TypedDict
 
+from ... import shell
 from .. import answers, document, errors, explanations
 from . import show
 
@@ -58,7 +59,7 @@ def _explained(sheet: document.Document, answer: Explanations) -> None:
         where = [document.Row(("Source", item["source"]), indent=0)]
         for name in item["runbooks"]:
             # An alert's own runbook is what stands above.
-            offline = "" if item["kind"] == "alert" else f"oc topology explain {name}"
+            offline = "" if item["kind"] == "alert" else shell.command("oc topology explain {}", name)
             if place := explanations.address(name) or offline:
                 where.append(document.Row(("Runbook", place), indent=0))
         sheet.add("", where)

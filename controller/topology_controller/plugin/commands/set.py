@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import Phase, Reason
 
+from ... import shell
 from .. import answers, cluster, errors, printing, simulate, write
 from . import plan, show, wait
 
@@ -175,12 +176,13 @@ def _next(
             "AllowPending",
             "Request it anyway: the operator waits until all checks pass and goes on by itself then. No check can be "
             "skipped",
-            f"oc topology set {asked.target} --confirm --allow-pending",
+            shell.command("oc topology set {} --confirm --allow-pending", asked.target),
         )
         return [_look(planned["desired"]), *([allowing] if waits else [])]
     if not asked.confirm and result == "WouldWrite":
         flag = " --allow-pending" if asked.allow_pending else ""
-        return [simulate.item("Confirm", "Make the request", f"oc topology set {asked.target} --confirm{flag}")]
+        command = shell.command("oc topology set {} --confirm", asked.target) + flag
+        return [simulate.item("Confirm", "Make the request", command)]
     if verdict is simulate.Verdict.FULFILLED:
         return [simulate.item("Status", "How it stands", "oc topology status")]
     following = [

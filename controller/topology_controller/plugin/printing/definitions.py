@@ -6,6 +6,7 @@ import itertools
 import operator
 from typing import TYPE_CHECKING, Final
 
+from ... import shell
 from ..document import command
 from . import sections
 
@@ -26,7 +27,8 @@ def definitions(document: Document, answer: capi.Audit) -> None:
         findings = list(group)
         title = f"{name} (for information)" if findings[0]["informational"] else name
         rows: list[Row | tuple[str, ...]] = [(item["definition"], item["message"]) for item in findings]
-        document.add(title, [*rows, command(findings[0]["command"], 4), command(f"oc topology explain {name}", 4)])
+        explain = shell.command("oc topology explain {}", name)
+        document.add(title, [*rows, command(findings[0]["command"], 4), command(explain, 4)])
     if listed and not answer["findings"]:
         far = ", as far as it could be read" if answer["unread"] else ""
         document.add("", [f"No known dead end{far}."])

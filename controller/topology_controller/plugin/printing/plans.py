@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ... import shell
 from .. import answers, assessment, machines
 from ..document import command
 from . import sections
@@ -37,7 +38,7 @@ def overview(document: Document, answer: answers.Overview) -> None:
         blockers = [(check["status"], check["name"], check["message"]) for check in way["blockers"]]
         document.add(f"What blocks {way['name']}{when}", blockers)
     targets = dict.fromkeys(way["target"]["controlPlane"] or "" for way in ways if not way["elsewhere"])
-    document.add("For details", [command(f"oc topology plan {target}") for target in targets])
+    document.add("For details", [command(shell.command("oc topology plan {}", target)) for target in targets])
     sections.advised(document, answer.get("advisories", []))
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"], answer["operator"])
@@ -94,7 +95,7 @@ def plan(document: Document, answer: answers.Plan) -> None:
             title, flag = "Request it anyway (the operator waits until all checks pass)", " --allow-pending"
         elif absent:
             title, flag = "Request it anyway (no operator runs that would act on it)", " --allow-pending"
-        document.add(title, [command(f"oc topology set {answer['target']} --confirm{flag}")])
+        document.add(title, [command(shell.command("oc topology set {} --confirm", answer["target"]) + flag)])
 
 
 def _probed(document: Document, answer: answers.Plan) -> None:

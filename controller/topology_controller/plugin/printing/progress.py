@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from ... import shell
 from ...decide import assessment as decided
 from ...definitions import registry
 from .. import assessment, machines
@@ -70,7 +71,7 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
     document.add(
         "A check that will never be met can be accepted; read first what that means",
         [
-            command(f"oc topology accept --check {check.value}", rank=Rank.TO_DO)
+            command(shell.command("oc topology accept --check {}", check.value), rank=Rank.TO_DO)
             for check in registry.ACCEPTABLE_CHECKS
             if check.value in open_
         ],
@@ -130,7 +131,7 @@ def _available(document: Document, available: Sequence[state.Available], clock: 
         )
     document.add("Available transitions", rows)
     targets = dict.fromkeys(way["target"]["controlPlane"] or "" for way in available)
-    document.add("For details", [command(f"oc topology plan {target}") for target in targets])
+    document.add("For details", [command(shell.command("oc topology plan {}", target)) for target in targets])
 
 
 def _objects(document: Document, answer: answers.Status) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from topology_api import vocabulary
+
+from ... import shell
 from .. import cluster, hosted
 from ..document import Rank, Row, command
 
@@ -75,7 +78,8 @@ def explained(document: Document, answered: Iterable[answers.Check | state.Check
     """Where to read on about the first check that is not met; its message says only what was found."""
     name = next((check["name"] for check in answered if check["status"] != "Met"), "")
     if name:
-        document.add("What a check asks, and what to do", [command(f"oc topology explain {name}", rank=Rank.IN_ORDER)])
+        explain = shell.command("oc topology explain {}", name)
+        document.add("What a check asks, and what to do", [command(explain, rank=Rank.IN_ORDER)])
 
 
 def steps(
@@ -121,21 +125,26 @@ def unread(document: Document, objects: Sequence[answers.Unread], operator: answ
     Who lacks nothing but what the operator adds to that role has the role without the addition.
     """
     forbidden = [fact["what"] for fact in objects if fact["right"]]
-    others = sum(not cluster.added_to_reader(what) for what in forbidden)
+    common = [what for what in forbidden if not cluster.added_by_choice(what)]
+    others = sum(not cluster.added_to_reader(what) for what in common)
     is_installed = operator is None or operator["state"] != "NotInstalled"
-    is_added = len(forbidden) == others or (is_installed and others > 0)
+    is_added = len(common) == others or (is_installed and others > 0)
     if forbidden:
         count = "1 object" if len(forbidden) == 1 else f"{len(forbidden)} objects"
         few = f": {', '.join(forbidden)}" if len(forbidden) <= _FEW else ""
         rows: list[Row | str] = [f"You may not read {count} that this depends on{few}."]
         if others:
-            grants = "that" if is_added else f"{others} of them"
+            granted = len(common) if is_added else others
+            grants = "that" if granted == len(forbidden) else f"{granted} of them"
             rows = [f"{rows[0]} Role {cluster.READER} grants {grants}:"]
             rows.append(command(f"oc adm policy add-cluster-role-to-user {cluster.READER} USER", 4))
         if not is_added:
             which = "the others" if others else "that"
             by = f"ClusterRole {cluster.ADDED_TO_READER} is installed, which comes with the operator"
             rows.append(f"Role {cluster.READER} grants {which} once {by}.")
+        if common != forbidden:
+            by = f"`{vocabulary.OPERATOR_NAME} manifests --bare-metal-host-reader` prints"
+            rows.append(f"BareMetalHosts: once ClusterRole {cluster.HOST_READER} is installed, which {by}.")
         document.add("Permissions", rows)
     document.add("What could not be read", [(fact["what"], fact["why"]) for fact in objects if not fact["right"]])
 
