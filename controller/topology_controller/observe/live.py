@@ -170,16 +170,8 @@ async def gather(
     operands = {source.operand: read_facts.pop(source.field) for source in chosen if source.operand is not None}
     if operands:
         read_facts["operands"] = {**base.operands, **operands}
-<<<<<<< HEAD
-    lease = read_facts.get("etcd_lease")
-    if isinstance(lease, facts.EtcdLease) and isinstance(base.etcd_lease, facts.EtcdLease):
-        read_facts["etcd_lease"] = dataclasses.replace(lease, moving=base.etcd_lease.moving)
     read_facts["infrastructure"] = await read(client, catalog.INFRASTRUCTURE, answers)
     return Evidence(dataclasses.replace(base, **read_facts, live=True), taken, tuple(answers))
-=======
-    read_facts["infrastructure"] = await read(client, catalog.INFRASTRUCTURE)
-    return Evidence(dataclasses.replace(base, **read_facts, live=True), taken)
->>>>>>> main
 
 
 async def _hosts(client: clients.Client, base: facts.Facts, machines: asyncio.Task[Any]) -> Any:
