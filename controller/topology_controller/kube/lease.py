@@ -139,6 +139,12 @@ class Sight:
         if spec != self.spec:
             self.spec, self._since = spec, now
 
+    @property
+    def renewed(self) -> str:
+        """When it was renewed, as its holder wrote it: MicroTime, so that the text compares as the time does."""
+        renewed = (self.spec or {}).get("renewTime")
+        return renewed if isinstance(renewed, str) else ""
+
     def free_in(self, now: float, default: int) -> float:
         """Return in how many seconds others may take it; 0: now. `default` is its duration where it names none."""
         if self.spec is None or not self.holder:
@@ -185,6 +191,8 @@ class Elector:
         self._uniform = uniform
         self._on_restored = on_restored
         self._seen = Sight()
+        # What we last wrote as the time of a renewal, as far as it was answered.
+        self._renewed = ""
         # Whether a write of ours has begun of which we do not know how it ended.
         self._unsure = False
         self._held_until = float("-inf")
@@ -299,15 +307,26 @@ class Elector:
     def _see(self, raw: Raw | None) -> bool:
         before = self._seen.version
         self._seen.see(raw, self._now())
-        if raw is None or not resources.is_older(self._seen.version, before):
+        if raw is None:
             return False
-        self._on_restored(f"{self._described} went back from version {before} to {self._seen.version}")
+        if resources.is_older(self._seen.version, before):
+            went = f"from version {before} to {self._seen.version}"
+        elif self.holder == self._identity and (renewed := self._seen.renewed) < self._renewed:
+            # Versions may have grown past those that we know: the time is our own.
+            went = f"to what we wrote at {renewed}, after we wrote at {self._renewed}"
+        else:
+            return False
+        self._renewed = ""
+        self._on_restored(f"{self._described} went back {went}")
         return True
 
     async def _claim(self) -> None:
         """Make the lease that we saw last ours. Raises Conflict, AlreadyExists or NotFound when it has changed."""
         began, timing = self._now(), self._adopted
-        self._see(await self._write(self._identity, timing.written, self._budget()))
+        raw = await self._write(self._identity, timing.written, self._budget())
+        self._renewed = ""
+        self._see(raw)
+        self._renewed = self._seen.renewed
         self._unsure = False
         self.timing = timing
         self._held_until = began + timing.renew_deadline

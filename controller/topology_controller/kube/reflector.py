@@ -14,7 +14,8 @@ Versions of a store only grow, and a list is never older than what was known bef
 that the store was restored from a backup: it is the truth, and `on_restored` is called.
 
 What a reader has read live while the watch was behind is kept as well (`learn`, `learn_list`, `learn_missing`), where
-it is newer than the store. It outweighs only older events; whatever the watch itself lists next replaces it.
+it is newer than the store. It outweighs only older events; whatever the watch itself lists next replaces it. One object
+that is older than the store shows a restored backup, too (`learn_live`).
 """
 
 from __future__ import annotations
@@ -152,6 +153,21 @@ class Reflector(Generic[T]):
         if self._outlives(entry) and (known is None or resources.is_older(known.version, entry.version)):
             self._note(entry.version)
             self._put(entry)
+
+    def learn_live(self, entry: watch.Entry[T], steps: int) -> None:
+        """Take the object of this selection as it was read live, which comes from etcd and never from a cache.
+
+        `steps` is what it was before the server was asked. Where the store has not moved since and knows a newer state,
+        that state was restored away: it is forgotten, and `on_restored` is called.
+        """
+        known = self._entries.get(entry.key)
+        newer = self._deleted.get(entry.key, "") if known is None else known.version
+        if steps != self._steps or not resources.is_older(entry.version, newer):
+            self.learn(entry)
+            return
+        self._own.pop(entry.key, None)
+        self._put(entry)
+        self._on_restored(f"{self.selection.describe()} went back from version {newer} to {entry.version}")
 
     def learn_list(self, entries: tuple[watch.Entry[T], ...], version: str) -> None:
         """Take a whole list that was read live, where it is newer than all that the watch has brought.

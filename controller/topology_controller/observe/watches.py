@@ -113,6 +113,7 @@ class Watches:
             self._on_restored()
             _LOG.warning("the API server's store was restored from a backup (%(why)s): reading all anew", {"why": why})
         self.restored.set()
+        self._on_change()
 
     async def read_anew(self) -> None:
         """Forget what was read from a store that was put back, and wait for the first answers of the idle watches."""
@@ -194,7 +195,7 @@ class Watches:
         except errors.NotFound:
             kept.learn_missing(steps)
         else:
-            kept.learn(kept.entry(raw))
+            kept.learn_live(kept.entry(raw), steps)
 
     def known(self) -> facts.Facts:
         """Everything that is known now, as one consistent set."""

@@ -83,7 +83,10 @@ class _Event:
 
 
 class EventRecorder:
-    """Sends events in order, one at a time. Run `run()` as a task. `guard` raises KubeError where none may be sent."""
+    """Sends events in order, one at a time. Run `run()` as a task. `guard` raises KubeError where none may be sent.
+
+    While `void`, what waits is about a state that was restored away: it is dropped.
+    """
 
     def __init__(
         self,
@@ -91,9 +94,11 @@ class EventRecorder:
         identity: str,
         utcnow: Callable[[], datetime],
         guard: Callable[[], Awaitable[None]] | None = None,
+        void: Callable[[], bool] = lambda: False,
     ) -> None:
         self._client = client
         self._guard = guard
+        self._void = void
         # In bytes, as the API counts.
         self._identity = identity.encode()[:_WORD_BYTES].decode(errors="ignore")
         self._utcnow = utcnow
@@ -148,6 +153,9 @@ class EventRecorder:
 
     async def _send(self, event: _Event) -> errors.KubeError | None:
         """Send an event, or return why it still waits; one that the API would never take is given up."""
+        if self._void():
+            self._waiting.clear()
+            return None
         done = "is sent"
         try:
             if self._guard is not None:

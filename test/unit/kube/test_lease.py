@@ -32,7 +32,7 @@ def elect(store):
     store.kind = lease.LEASES
 
     def made(identity, timing=FIGURES, *, api=store, skew=0.0, **options):
-        return lease.Elector(api, "ns", "lock", identity, timing, utcnow=clock(skew), **EXACT, **options)
+        return lease.Elector(api, "ns", "lock", identity, timing, **{"utcnow": clock(skew), **EXACT, **options})
 
     return made
 
@@ -508,4 +508,37 @@ async def test_an_answer_that_was_lost_and_another_holder_are_no_restored_backup
         await asyncio.sleep(100)
         with pytest.raises(lease.LeaseLost):
             tasks[0].result()
+        assert noted == []
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_lease_whose_versions_have_grown_past_ours_is_known_by_the_time_that_we_wrote(store, elect):
+    noted: list[str] = []
+    elector = elect("me", on_restored=noted.append)
+    async with running(elector):
+        await elector.leading.wait()
+        backup = copy.deepcopy(store.objects)
+        await asyncio.sleep(100)
+        assert noted == []
+        store.objects = copy.deepcopy(backup)
+        store.version += 1_000_000
+        next(iter(store.objects.values()))["metadata"]["resourceVersion"] = str(store.version)
+        elector.renew_now()
+        await asyncio.sleep(1)
+        assert spec(store)["holderIdentity"] == "me"
+        assert len(noted) == 1
+        assert "to what we wrote at" in noted[0]
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_clock_that_is_set_back_is_no_restored_backup(store, elect):
+    noted: list[str] = []
+    wall = [START]
+    elector = elect("me", on_restored=noted.append, utcnow=lambda: wall[0])
+    async with running(elector):
+        await elector.leading.wait()
+        wall[0] = START - datetime.timedelta(hours=1)
+        await asyncio.sleep(100)
+        store.put("lock", spec={**spec(store), "label": "of an administrator"})
+        await asyncio.sleep(100)
         assert noted == []
