@@ -85,7 +85,8 @@ class _Event:
 class EventRecorder:
     """Sends events in order, one at a time. Run `run()` as a task. `guard` raises KubeError where none may be sent.
 
-    While `void`, what waits is about a state that was restored away: it is dropped.
+    While `void`, the store was restored from a backup: what waited when the API server last refused an event is about
+    a state that never was, and is dropped.
     """
 
     def __init__(
@@ -99,6 +100,8 @@ class EventRecorder:
         self._client = client
         self._guard = guard
         self._void = void
+        # What waited when the API server last did not take an event.
+        self._outlasting: frozenset[str] = frozenset()
         # In bytes, as the API counts.
         self._identity = identity.encode()[:_WORD_BYTES].decode(errors="ignore")
         self._utcnow = utcnow
@@ -153,8 +156,8 @@ class EventRecorder:
 
     async def _send(self, event: _Event) -> errors.KubeError | None:
         """Send an event, or return why it still waits; one that the API would never take is given up."""
-        if self._void():
-            self._waiting.clear()
+        if self._void() and event.name in self._outlasting:
+            self._waiting.pop(event.name, None)
             return None
         done = "is sent"
         try:
@@ -169,6 +172,7 @@ class EventRecorder:
             _LOG.warning("event %(event)s was not sent, and is given up: %(error)s", facts)
             return None
         except errors.KubeError as error:
+            self._outlasting = frozenset(self._waiting)
             if error.same_as != self._trouble:
                 self._trouble = error.same_as
                 _LOG.warning(
