@@ -102,9 +102,13 @@ async def _until_shown(world: World, wanted: dict[str, Any], since: float) -> No
         raise AssertionError(f"{error}\nwanted: {wanted}\n{await world.describe()}") from None
 
 
+async def _restorations(operator: Operator) -> float:
+    return await operator.metric("topology_store_restored_total") or 0.0
+
+
 async def _noticed(operator: Operator, times: float) -> None:
     async def noticed() -> bool:
-        return await operator.metric("topology_store_restored_total") >= times
+        return await _restorations(operator) >= times
 
     await polling.until(f"it was noticed for the {times:g}. time", noticed, _SOON)
 
@@ -137,7 +141,7 @@ async def test_back_and_forth(
     # What is about a request and still waits to be sent would be sent into any cluster.
     await world.until_told("TransitionRequested")
     await _noticed(operator, 1)
-    restored = await operator.metric("topology_store_restored_total")
+    restored = await _restorations(operator)
 
     forth = await _put_back(world, late, way)
     if phase != _CHANGE:

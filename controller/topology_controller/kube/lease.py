@@ -9,7 +9,7 @@ The deadline runs from the start of the last renewal that succeeded, not from it
 have started then. A write that follows a decision asks `time_left()` first. A request that hangs costs one request
 timeout, never the deadline.
 
-A lease that is older than what we know of it was put back with its store. Whoever it names then held it in the past,
+A lease that is older than what we know of it was put back with its store. The holder that it names held it in the past,
 and we have held it since: it stays ours. A read of one object comes from etcd whatever API server answers, so no lag
 looks like that. The library's own elector is not used: it keeps working after it lost the lease, and writes
 local time as UTC.

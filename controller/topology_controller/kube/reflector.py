@@ -157,7 +157,7 @@ class Reflector(Generic[T]):
     def learn_live(self, entry: watch.Entry[T], steps: int) -> None:
         """Take the object of this selection as it was read live, which comes from etcd and never from a cache.
 
-        `steps` is what it was before the server was asked. Where the store has not moved since and knows a newer state,
+        `steps` is what it was before the server was asked. Where nothing has come since and a newer state is known,
         that state was restored away: it is forgotten, and `on_restored` is called.
         """
         known = self._entries.get(entry.key)

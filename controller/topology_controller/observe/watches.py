@@ -55,7 +55,7 @@ class Watches:
     store is seen to be put back.
     """
 
-    def __init__(  # noqa: PLR0913 - where from, what, how often, and who is told
+    def __init__(  # noqa: PLR0913 - where from, what, how often, and who is called
         self,
         client: clients.Client,
         on_change: Callable[[], None],
