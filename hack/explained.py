@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 ADVICE = _ROOT / "hack" / "explanations"
 RULES = _ROOT / "bindata" / "monitoring" / "0000_90_topology-operator_prometheusrule.yaml"
+PLACED_RULES = _ROOT / "bindata" / "elsewhere" / "prometheusrule.yaml"
 FLEET_RULES = _ROOT / "bindata" / "fleet" / "thanos-ruler-custom-rules.yaml"
 _MANIFESTS = _ROOT / "bindata" / "manifests"
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
@@ -237,10 +238,16 @@ def _checks() -> Iterator[Name]:
         )
 
 
-def rules() -> list[dict[str, Any]]:
+def rules(file: pathlib.Path = RULES) -> list[dict[str, Any]]:
     """Every rule of a cluster."""
-    groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["spec"]["groups"]
+    groups = yaml.safe_load(file.read_text(encoding="utf-8"))["spec"]["groups"]
     return [rule for group in groups for rule in group["rules"]]
+
+
+def placed_rules() -> list[dict[str, Any]]:
+    """The rules that only an operator has which runs in another cluster than it acts on."""
+    usual = {rule.get("alert") for rule in rules()}
+    return [rule for rule in rules(PLACED_RULES) if rule["alert"] not in usual]
 
 
 def fleet_rules() -> list[dict[str, Any]]:
@@ -252,7 +259,7 @@ def fleet_rules() -> list[dict[str, Any]]:
 def severities() -> dict[str, str]:
     """How severe each alert is, and after what time: `warning after 15 minutes, critical after 30 minutes`."""
     alerts: dict[str, list[str]] = {}
-    for rule in (*rules(), *fleet_rules()):
+    for rule in (*rules(), *placed_rules(), *fleet_rules()):
         if "alert" in rule:
             time = rule["for"]
             after = f"{rule['labels']['severity']} after {time[:-1]} {_UNITS[time[-1]]}"

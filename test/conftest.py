@@ -1,16 +1,15 @@
-"""What every test needs: a seed, a loop that pytest-asyncio may return to, and in CI nothing that is skipped."""
+"""What every test needs: a seed, a loop that pytest-asyncio may return to, and nothing that is skipped."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import os
-import pathlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test import durations, exploring, further, scheduling, skips
+from test import durations, exploring, further, leftovers, scheduling, skips
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +24,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # The API servers, etcd and kubectl that tests start: memory they may have, time is what many of them have not.
     os.environ.setdefault("GOGC", "400")
     config.pluginmanager.register(exploring.Exploring(exploring.seed_of(config)))
-    if skips.in_ci():
-        config.pluginmanager.register(skips.Skips())
+    config.pluginmanager.register(leftovers.Leftovers())
+    config.pluginmanager.register(skips.Skips())
 
 
 def pytest_collection_finish() -> None:
@@ -48,19 +47,19 @@ def loop_to_return_to() -> Iterator[None]:
     loop.close()
 
 
-_SCAFFOLDED = tuple(pathlib.Path(__file__).parent / name for name in ("component", "etcd", "unit/simulator"))
+@pytest.fixture(scope="session", autouse=True)
+def folder_for_temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Give this process of tests a folder of its own for temporary files, so that each that stays has an owner."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = str(tmp_path_factory.mktemp("temporary"))
+        patch.setenv("TMPDIR", folder)
+        patch.setattr("tempfile.tempdir", folder)
+        leftovers.watch(folder)
+        yield
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave further cases to `make nightly`, and let a socket of the scaffolding be collected late.
-
-    Where the operator is a process of its own, a test that ends in the middle of a connect of the cluster's actors
-    leaves its socket to the garbage collector, some tests later. What the operator itself leaves open is watched in the
-    unit tests of `kube`.
-    """
-    for item in items:
-        if any(item.path.is_relative_to(folder) for folder in _SCAFFOLDED):
-            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"))
+    """Leave further cases to `make nightly`."""
     if config.getoption("--apiserver", "auto") == "auto":
         further.leave_out(config, items, [item for item in items if further.is_nightly(item)])
     durations.long_first(items)

@@ -106,7 +106,7 @@ class Problem(ApiModel):
     """Why a person should look at this transition. What a fleet or a health check goes by."""
 
     reason: ProblemReason
-    """Stuck, Blocked, EvidenceUnreadable, TwoVoters, TopologyOverwritten, Paused or RequestLost."""
+    """Stuck, Blocked, EvidenceUnreadable, TwoVoters, RedundancyLost, TopologyOverwritten, Paused or RequestLost."""
     message: Annotated[str, Field(max_length=MESSAGE_LIMIT)]
     """What is wrong, and what to do."""
     since: Time
@@ -161,6 +161,8 @@ class Baseline(ApiModel):
     """Workloads and static pods that the definition asks about."""
     cluster_operators: Annotated[tuple[OperatorBaseline, ...], Field(max_length=32)] = ()
     """The operators that answer for these operands."""
+    control_plane_nodes: Annotated[tuple[Annotated[str, Field(max_length=253)], ...], Field(max_length=16)] = ()
+    """Control-plane nodes that carried a voting member of etcd."""
 
 
 class Advisory(ApiModel):

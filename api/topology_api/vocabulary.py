@@ -135,8 +135,12 @@ class ProblemReason(StrEnum):
     EVIDENCE_UNREADABLE = "EvidenceUnreadable"
     """A check has been Unknown for more than five minutes. The message names the object that cannot be read."""
     TWO_VOTERS = "TwoVoters"
-    """etcd has had two voting members for 15 minutes while a request is open or the cluster converges: the loss of
-    either stops the cluster. It comes before every other problem."""
+    """etcd has had two voting members for 15 minutes while a request is open or the cluster converges, or one while it
+    converges: the loss of either stops the cluster. It comes before every other problem."""
+    REDUNDANCY_LOST = "RedundancyLost"
+    """After the change fewer control-plane nodes carry a voting member of etcd than at the change: a node is gone, or
+    not Ready without being cordoned, or a member votes no longer. It is there at once, until a minute after they are
+    back, and comes next after TwoVoters. The message names the nodes."""
     TOPOLOGY_OVERWRITTEN = "TopologyOverwritten"
     """The topology was set back after it had changed. The message names the field manager."""
     PAUSED = "Paused"
@@ -346,6 +350,9 @@ class Reason(StrEnum):
     TRANSITION_STUCK = "TransitionStuck"
     """Past the deadline, and nothing has progressed for ten minutes; the message names the check that an administrator
     can repair, with the command, else the one that has been failing longest. Nothing is rolled back."""
+    REDUNDANCY_LOST = "RedundancyLost"
+    """The topology has changed, and fewer control-plane nodes carry a voting member of etcd than at the change; the
+    message names them. Nothing is rolled back."""
     HOSTED_CONTROL_PLANE = "HostedControlPlane"
     """The control plane is hosted; its availability is set on the HostedCluster."""
     UNKNOWN_TOPOLOGY = "UnknownTopology"
@@ -400,6 +407,7 @@ REASON_CONDITIONS: Final[dict[Reason, tuple[ConditionType, ...]]] = {
     Reason.TRANSITION_CONVERGING: (ConditionType.PROGRESSING,),
     Reason.TRANSITION_COMPLETED: (ConditionType.PROGRESSING,),
     Reason.TRANSITION_STUCK: (ConditionType.DEGRADED,),
+    Reason.REDUNDANCY_LOST: (ConditionType.DEGRADED,),
     Reason.HOSTED_CONTROL_PLANE: (ConditionType.DISABLED,),
     Reason.UNKNOWN_TOPOLOGY: (ConditionType.DISABLED,),
     Reason.NATIVE_CONTROLLER_ACTIVE: (ConditionType.DISABLED,),

@@ -4,7 +4,8 @@ Three writes exist: the record (Infrastructure status, topology untouched), the 
 the change (Infrastructure status, topology and record together). Those to Infrastructure carry the resourceVersion that
 the decision was made from, so that a request that changed, another leader's record, or anybody else's write turns ours
 into a conflict instead of a mistake. The change asks twice more, right before it is sent: how old is the evidence, and
-how long is the lease still ours? Where the lease is in another cluster, `guard` asks both clusters before that.
+how long is the lease still ours? It says how long it may take, because facts grow old on the way, too. Where the lease
+is in another cluster, `guard` asks both clusters before that.
 
 `reconcile` calls it; it knows nothing about why a decision was made.
 """
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from topology_api import vocabulary
 
-from .decide.decision import EVIDENCE_SECONDS
+from .decide.decision import EVIDENCE_SECONDS, EXECUTED_SECONDS
 from .observe import catalog, facts
 from .report import clusteroperator
 
@@ -102,9 +103,9 @@ class Act:
     ) -> Raw:
         """Move the topology: the one write that matters.
 
-        Raises Voided without evidence, when it is older than 2 s, or when the lease has less than one request timeout
-        left, KubeError otherwise; `outcome_unknown` errors must be followed by a live read before anything else is
-        written.
+        It is executed before the evidence is 4 s old, or not at all. Raises Voided without evidence, when it is older
+        than 2 s, or when the lease has less than one request timeout left, KubeError otherwise; `outcome_unknown`
+        errors must be followed by a live read before anything else is written.
         """
         target = record.target
         if evidence is None:
@@ -120,7 +121,7 @@ class Act:
             "controlPlaneTopology": target.control_plane,
             "infrastructureTopology": target.infrastructure,
         }
-        return await self._write(infrastructure, record, moved)
+        return await self._write(infrastructure, record, moved, executed_within=EXECUTED_SECONDS - age)
 
     async def report(self, own: facts.Fact[facts.OwnOperator], status: Raw) -> Raw | None:
         """Write ClusterOperator `topology` if it would differ; create it first where it is missing.
@@ -156,16 +157,23 @@ class Act:
         if self._lease.time_left() < self._client.request_timeout:
             raise Voided("the lease has less than one request timeout left")
 
-    async def _write(self, infrastructure: facts.Infrastructure, record: TopologyTransition, moved: Raw) -> Raw:
+    async def _write(
+        self,
+        infrastructure: facts.Infrastructure,
+        record: TopologyTransition,
+        moved: Raw,
+        executed_within: float | None = None,
+    ) -> Raw:
         change = merge_patch(infrastructure.raw_record or {}, record.to_api())
         body = {
             "metadata": {"resourceVersion": infrastructure.resource_version},
             "status": {**moved, "topologyTransition": change},
         }
         # Not even 429 is retried inside: what had to wait is decided again from what is true then.
-        raw = await self._client.merge_patch(
-            catalog.INFRASTRUCTURES, "cluster", body, subresource="status", retry=False
-        )
+        options: clients.Options = {"subresource": "status", "retry": False}
+        if executed_within is not None:
+            options["executed_within"] = executed_within
+        raw = await self._client.merge_patch(catalog.INFRASTRUCTURES, "cluster", body, **options)
         written = (raw.get("status") or {}).get("topologyTransition")
         if not isinstance(written, dict) or written.get("phase") != record.phase.value:
             raise RecordDropped("infrastructures.config.openshift.io/cluster")

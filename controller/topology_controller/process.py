@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import logging
 import os
 import signal
@@ -25,7 +26,7 @@ from . import act, bindata, reconcile
 from ._version import __version__
 from .definitions import current as configured
 from .kube import client as clients
-from .kube import config, lease, placement, queue
+from .kube import config, credentials, lease, placement, queue
 from .observe import catalog, facts, live, watches
 from .report import events, latest, metrics, view
 from .serve import page, routes, server
@@ -124,16 +125,16 @@ async def run(options: Options, transitions: load.Transitions) -> None:
     address is taken, ValueError for an address that may not be served.
     """
     sslproto.SSLProtocol.max_size = _TLS_BUFFER
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _stop, stop)
-    configuration = await config.load(options.kubeconfig, options.context)
+    stop = _stop_on_signals()
+    configuration = await config.load(options.kubeconfig, options.context, programs=options.elsewhere is None)
     measured = metrics.Metrics(transitions, lease=LEASE, server=str(configuration.host))
+    measured.expires(metrics.TARGET, functools.partial(credentials.expiry, configuration))
     holder = identity()
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(_client(configuration, options, measured.request))
-        placed = None if options.elsewhere is None else await _placed(options, options.elsewhere, client, stack)
+        placed = (
+            None if options.elsewhere is None else await _placed(options, options.elsewhere, client, stack, measured)
+        )
         work = queue.WorkQueue(measured)
         settings = configured.Current(options.configuration, transitions, log_level=options.log_level)
         etcd = _etcd(options, transitions, measured)
@@ -241,11 +242,16 @@ def _client(
 
 
 async def _placed(
-    options: Options, elsewhere: Elsewhere, target: clients.Client, stack: contextlib.AsyncExitStack
+    options: Options,
+    elsewhere: Elsewhere,
+    target: clients.Client,
+    stack: contextlib.AsyncExitStack,
+    measured: metrics.Metrics,
 ) -> placement.Placement:
     """Open the way to the cluster of the lease. Raises config.ConfigError."""
     chosen = elsewhere.kubeconfig
-    configuration = config.in_cluster() if chosen == IN_CLUSTER else await config.load(chosen)
+    configuration = config.in_cluster() if chosen == IN_CLUSTER else await config.load(chosen, programs=False)
+    measured.expires(metrics.LEASE, functools.partial(credentials.expiry, configuration))
     local = await stack.enter_async_context(_client(configuration, options))
     period = 2 * (options.lease or HIGHLY_AVAILABLE).retry_period
     return placement.Placement(target, local, namespace=options.namespace, name=LEASE, period=period)
@@ -357,6 +363,14 @@ async def _endless(work: Coroutine[None, None, object], name: str) -> None:
     """Run what ends by being cancelled only: a task that is over without an error is a bug as one with an error is."""
     await work
     raise RuntimeError(f"the {name} of this process ended, and nothing had asked for that")
+
+
+def _stop_on_signals() -> asyncio.Event:
+    """Return what SIGTERM or SIGINT set."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, _stop, stop)
+    return stop
 
 
 def _stop(stop: asyncio.Event) -> None:

@@ -275,7 +275,7 @@ class Reconciler:
         await watches.ask_for_acceptances(wanted=decision.watch and decision.phase is Phase.CONVERGING)
 
     def _lingers(self) -> float:
-        """Seconds until watches that no decision needs are closed: who flips a request makes us list all only once."""
+        """Seconds until watches that no decision needs are closed: the next request finds them open."""
         return self._wanted_at + cadence.pause(self._state).total_seconds() - asyncio.get_running_loop().time()
 
     async def _perform(self, known: facts.Facts, decision: Decision) -> None:
@@ -406,7 +406,7 @@ class Reconciler:
             return decision
         self._state = leader.disagreed(self._state, now)
         if decision.phase is Phase.ADMITTING:
-            # Another definition fits: it is not admitted by what holds this one.
+            # Another definition fits: what holds this one holds it, too.
             decision = self._decide(evidence.facts)
         hold = (self._state.hold_until - now).total_seconds() if self._state.hold_until is not None else 0.0
         _LOG.info(

@@ -193,7 +193,7 @@ class Client:
                         yield Changed(event["object"], event["type"] == "DELETED")
                 finally:
                     hang_up(response)
-        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError) as error:
+        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, RecursionError) as error:
             raise UnreachableError(f"WATCH {path}: {error!r}") from error
 
     async def _call(
@@ -213,7 +213,7 @@ class Client:
                 if response.status >= 300:
                     raise _refusal(method, path, response.status, raw)
                 answer = json.loads(raw)
-        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        except (aiohttp.ClientError, TimeoutError, ValueError, RecursionError) as error:
             raise UnreachableError(f"{method} {path}: {error!r}") from error
         if not isinstance(answer, dict):
             raise UnreachableError(f"{method} {path}: the answer is no object")

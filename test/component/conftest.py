@@ -1,18 +1,18 @@
 """Opens a world for each test, against the API server that `--apiserver` names.
 
-`embedded` and `real` are one of them, `both` runs every test twice. `auto`, the default, is both where the binaries of
-the real one are found; where they are not, it is left out with one line that says how to get them, and in CI the run
-ends with that line. The real server is started once for a run: the fixture `real_server` (`real.Session`) is for tests
-that need it without a proxy in between.
+`embedded` and `real` are one of them, `both` runs every test twice. `auto`, the default, is embedded for all, and real
+for those where the server decides the outcome, which have the mark `on_real`. Where the binaries of the real one
+are missing, a run that wants them ends with one line that says how to get them. The real server is started once for a
+run: the fixture `real_server` (`real.Session`) is for tests that need it without a proxy in between, which
+`--apiserver embedded` leaves out.
 
-Where the server decides the outcome a test has the mark `on_real`: by default only those run on the real server too.
+
 `on_real(first=True)` is the first case of a test, `on_real("8")` the case of that name. `--apiserver both` and `real`
 run them all, and what has the mark `nightly` (`test/further.py`): `make nightly`.
 """
 
 from __future__ import annotations
 
-import os
 import pathlib
 from typing import TYPE_CHECKING
 
@@ -32,25 +32,12 @@ _FIGURE = "figure"
 _ON_REAL = "on_real"
 _SERVERS = ("embedded", "real")
 _RIGHTS = pathlib.Path(__file__).parent / "rights"
-_CHOICES = ("auto", *_SERVERS, "both")
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--apiserver",
-        choices=_CHOICES,
-        default="auto",
-        help="API server of the component tests; default: auto, which is both where the real one is found",
-    )
 
 
 def _servers(config: pytest.Config) -> tuple[str, ...]:
     """Return the servers of this run."""
     asked = config.getoption("--apiserver", "auto")
-    if asked in _SERVERS:
-        return (asked,)
-    left_out = asked == "auto" and not os.environ.get("CI") and _missing()
-    return ("embedded",) if left_out else _SERVERS
+    return (asked,) if asked in _SERVERS else _SERVERS
 
 
 def _missing() -> str:
@@ -104,16 +91,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
     if config.getoption("--apiserver", "auto") == "auto":
         further.leave_out(config, items, _left_out(items))
+    if "real" not in _servers(config):
+        further.leave_out(config, items, [item for item in items if item.nodeid in asking])
     wanted = "real" in _servers(config) and (bool(asking) or any(map(_wants_the_real_one, items)))
     if wanted and (missing := _missing()):
         raise pytest.UsageError(missing)
 
 
 @pytest.fixture(scope="session")
-def real_binaries(pytestconfig: pytest.Config) -> None:
-    """Skip what starts a real API server where this run has none."""
-    if "real" not in _servers(pytestconfig):
-        pytest.skip(_missing() or "needs the real API server, which --apiserver embedded leaves out")
+def real_binaries() -> None:
+    """For what starts a real API server: a run with `--apiserver embedded` leaves it out."""
 
 
 @pytest.fixture(scope="session")
@@ -156,9 +143,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for name, text in report.user_properties
         if name == _FIGURE and report.when == "call"
     ]
-    asked = terminalreporter.config.getoption("--apiserver", "auto")
-    if asked == "auto" and not os.environ.get("CI") and (missing := _missing()):
-        terminalreporter.write_line(f"not run on the real API server: {missing}")
     if said:
         terminalreporter.write_sep("-", "figures")
         for test, text in said:

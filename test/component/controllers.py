@@ -9,10 +9,6 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-import pytest
-
-from topology_simulator.envtest import binaries
-
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
@@ -24,18 +20,9 @@ NAMESPACES = "namespace-controller"
 EXPRESSIONS = "validatingadmissionpolicy-status-controller"
 
 
-def needed() -> None:
-    """Skip the test where kube-controller-manager is missing."""
-    try:
-        binaries.controller_manager()
-    except binaries.MissingError as missing:
-        pytest.skip(str(missing))
-
-
 @contextlib.asynccontextmanager
 async def running(session: real.Session, *names: str) -> AsyncIterator[None]:
     """Run these controllers. One that ended by itself is an error at the end, with the last lines of its log."""
-    needed()
     await session.run(session.server.start_controllers(*names))
     try:
         yield

@@ -16,6 +16,7 @@ from __future__ import annotations
 import enum
 import re
 import shlex
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -99,6 +100,13 @@ def below(page: pathlib.Path, heading: str) -> list[Command]:
     first = lines.index(heading) + 1
     last = next((number for number, line in enumerate(lines, 1) if number > first and line.startswith("#")), len(lines))
     return [one for one in of(page) if first < one.line < last]
+
+
+def blocks(page: pathlib.Path, heading: str) -> list[str]:
+    """Return the indented blocks between a heading and the next of its level, as a reader copies them whole."""
+    text = page.read_text(encoding="utf-8").partition(f"\n{heading}\n")[2].partition("\n## ")[0]
+    found = re.findall(r"(?:^    .*\n)+", f"{text}\n", re.MULTILINE)
+    return [textwrap.dedent(block) for block in found]
 
 
 def _lines(page: str) -> Iterator[tuple[int, str]]:

@@ -27,7 +27,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from test import processes
+from test import leftovers, processes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,6 +158,11 @@ def _parent() -> socket.socket:
 @functools.cache
 def _started() -> tuple[subprocess.Popen[bytes], socket.socket]:
     """Start the parent of this process that runs tests, once."""
+    with leftovers.kept():
+        return _start()
+
+
+def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}

@@ -174,13 +174,13 @@ async def until_advised(world: World, name: str, *, shown: bool = True) -> dict[
     return advisory
 
 
-async def stays_unchanged(world: World, seconds: float) -> None:
-    """Assert that no change of the topology is even tried for so long."""
+async def stays_unchanged(world: World) -> None:
+    """Assert that no change of the topology is even tried by the next decisions."""
 
     async def unchanged() -> bool:
         return not world.server.topology_changes
 
-    await polling.steadily("the topology does not change", unchanged, seconds)
+    await world.stays_so("the topology does not change", unchanged)
 
 
 async def planned(world: World, folder: pathlib.Path, *flags: str) -> tuple[int, dict[str, Any]]:

@@ -378,6 +378,12 @@ async def test_a_lease_that_is_forbidden_is_named_and_waited_for(world: World) -
     async def untouched() -> bool:
         return operator.alive and not world.server.writes
 
-    await polling.steadily("nothing is written without the lease", untouched, 1.0)
+    before = world.server.mark()
+
+    async def tried() -> bool:
+        assert await untouched()
+        return sum(request.resource == "leases" for request in world.server.asked(before)) >= 2
+
+    await polling.until("it has tried the lease twice more", tried)
     world.server.lift(active)
     await world.until_phase("Completed", seconds=20.0)

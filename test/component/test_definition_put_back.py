@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test import polling
 from test.component import definitions, phases
 from test.component import world as worlds
 from topology_simulator import kinds
@@ -76,7 +75,7 @@ async def test_put_back_while_converging_upgrades_stay_blocked_and_it_is_finishe
             and said["Available"]["status"] == "True"
         )
 
-    await polling.steadily("minor upgrades stay blocked, nothing is called completed", still_blocked, 0.5)
+    await world.stays_so("minor upgrades stay blocked, nothing is called completed", still_blocked)
 
     await definitions.restore(world.api, kinds.INFRASTRUCTURES, ours)
     await world.ask_for()

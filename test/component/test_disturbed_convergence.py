@@ -272,7 +272,7 @@ async def test_a_baseline_that_is_rebuilt_still_counts(world: World) -> None:
         found = await world.record()
         return bool(found["phase"] == "Converging" and found["baseline"] == before["baseline"])
 
-    await polling.steadily("it goes on waiting", waits, 1.5)
+    await world.stays_so("it goes on waiting", waits)
     pools = await world.check("MachineConfigPoolsRolledOut", "Convergence")
     revision = await world.check("KubeAPIServerRevision", "Convergence")
     assert pools["status"] == revision["status"] == "Unmet"

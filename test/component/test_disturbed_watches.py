@@ -64,7 +64,7 @@ async def test_while_a_watch_is_down_nothing_is_called_finished_from_old_news(wo
     async def not_completed() -> bool:
         return bool((await world.record())["phase"] == "Converging")
 
-    await polling.steadily("it stays Converging", not_completed, 2.5)
+    await world.stays_so("it stays Converging", not_completed)
     world.server.lift(refused)
     await world.completed_once(seconds=15.0)
 

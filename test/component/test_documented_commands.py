@@ -45,6 +45,7 @@ NOT_HERE = {
     "get service,servicemonitor,networkpolicy": "the operator is not applied there: test_applying asks for these",
     "get role,rolebinding prometheus-k8s": "the same",
     "-n open-cluster-management-observability": "it is asked on the hub of a fleet",
+    "--context edge-1": "it takes two clusters, which test_elsewhere has",
 }
 NOT_SERVED = (" scale ", "endpoints", " csr")
 """What our own API server does not serve; the real one is asked."""

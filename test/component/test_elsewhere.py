@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test import polling
+from test import polling, skips
 from test.component import backend, documented, elsewhere, installing, metrics_clients, real
 from test.component import world as worlds
 from test.component.rights import pod
@@ -90,13 +90,19 @@ async def embedded_pair(tmp_path: pathlib.Path) -> AsyncIterator[Pair]:
         yield made
 
 
-async def nothing_written(pair: Pair, seconds: float = 1.5) -> None:
-    before = len(pair.world.server.writes)
+def _requests(pair: Pair) -> int:
+    return len(pair.world.server.asked()) + len(pair.local.asked())
 
-    async def unchanged() -> bool:
-        return len(pair.world.server.writes) == before
 
-    await polling.steadily("nothing is written to the site", unchanged, seconds)
+async def nothing_written(pair: Pair) -> None:
+    """Nothing is written to the site while the operator sends three requests more, to either cluster."""
+    before, written = _requests(pair), len(pair.world.server.writes)
+
+    async def tried() -> bool:
+        assert len(pair.world.server.writes) == written, "written to the site"
+        return _requests(pair) >= before + 3
+
+    await polling.until("it has tried three times more", tried)
 
 
 def plurals(pair: Pair, *verbs: str) -> set[str]:
@@ -448,7 +454,7 @@ async def test_a_lease_of_the_site_that_is_not_renewed_counts_for_its_duration(p
 @pytest.mark.on_real
 async def test_in_cluster_is_the_cluster_of_the_pod(pair: Pair, tmp_path: pathlib.Path) -> None:
     if not pod.allowed(tmp_path):
-        pytest.skip("mount namespaces are not allowed here")
+        pytest.skip(f"{skips.ELSEWHERE}mount namespaces are not allowed here")
     access = pair.local.kubeconfig()
     account = pod.ServiceAccount(tmp_path / "account", access)
     account.write("operator-a")
@@ -466,13 +472,20 @@ async def test_in_cluster_is_the_cluster_of_the_pod(pair: Pair, tmp_path: pathli
 
 
 async def test_the_commands_of_the_page_lead_there(real_pair: Pair, tmp_path: pathlib.Path) -> None:
-    """Both sets are applied, the kubeconfig is made and stored: the operator has all that it needs."""
+    """Both sets are applied, the kubeconfig is made and stored: the operator has all that it needs, and nothing more.
+
+    Nothing of the administrator's credentials is stored or left behind, and the token can be taken back.
+    """
     pair, desk = real_pair, tmp_path / "desk"
     desk.mkdir()
     administrator = installing.Administrator(two_contexts(pair), desk)
-    for command in documented.below(PAGE, "## Commands"):
-        bare = command.text.replace("--namespace topology-edge-1", "--namespace topology-edge-1 --without-monitoring")
-        await administrator.types(bare)
+    watched(administrator)
+    install, store = documented.blocks(PAGE, "## Commands")
+    bare = "--namespace topology-edge-1"
+    await administrator.types(f"set -e\n{install.replace(bare, f'{bare} --without-monitoring')}")
+    await administrator.types(store)
+    # The next time it is there already.
+    await administrator.types(store)
     hub = ("--context", "hub", "-n", elsewhere.NAMESPACE)
     deployment = json.loads(await administrator.oc(*hub, "get", "deployment", installing.NAME, "-o", "json"))
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
@@ -482,6 +495,17 @@ async def test_the_commands_of_the_page_lead_there(real_pair: Pair, tmp_path: pa
     for name, content in stored.items():
         (tmp_path / name).write_bytes(content)
     (user,) = yaml.safe_load(stored["kubeconfig"])["users"]
+    assert set(user["user"]) == {"token"}
+    assert "annotations" not in secret["metadata"], "the token is nowhere else"
+    for name, access in (("edge-1", pair.world.server), ("hub", pair.local)):
+        for value in access.kubeconfig()["users"][0]["user"].values():
+            assert str(value).encode() not in stored["kubeconfig"], f"a credential of {name}'s administrator"
+    claims = json.loads(base64.urlsafe_b64decode(user["user"]["token"].split(".")[1] + "=="))
+    assert claims["kubernetes.io"]["secret"]["name"] == "topology-elsewhere"
+    assert claims["exp"] - claims["iat"] == 90 * 24 * 3600
+    assert not list(desk.glob("edge-1*")), "nothing is left"
+    assert (desk / "modes").read_text().split() == ["600"] * 2
+    assert user["user"]["token"] not in (desk / "typed").read_text(), "everybody on this computer sees the processes"
     pair.elsewhere[user["user"]["token"]] = "operator-pod"
 
     account = pod.ServiceAccount(tmp_path / "account", pair.local.kubeconfig())
@@ -496,6 +520,50 @@ async def test_the_commands_of_the_page_lead_there(real_pair: Pair, tmp_path: pa
     await pair.world.completed_once()
     assert await pair.holder() == "operator-pod"
     assert {one.who for one in pair.world.server.writes} == {user["user"]["token"]}
+    assert await operator.metric("topology_credential_expiry_timestamp_seconds") == claims["exp"]
+
+    (take_back,) = documented.blocks(PAGE, "## Replacing the token")
+    await administrator.types(take_back)
+    await pair.not_ready(operator, "401 Unauthorized")
+
+
+def watched(administrator: installing.Administrator) -> None:
+    """Note what `oc` is called with, and who may read the kubeconfig that is made when it is stored."""
+    oc = administrator.folder / "bin" / "oc"
+    oc.unlink()
+    oc.write_text(f"""#!/bin/sh
+echo "$@" >> {administrator.folder}/typed
+case "$*" in *--from-file=*) stat -c %a edge-1.kubeconfig >> {administrator.folder}/modes;; esac
+exec {administrator.folder}/bin/kubectl "$@"
+""")
+    oc.chmod(0o755)
+
+
+@pytest.mark.parametrize("which", ["target", "lease"])
+@pytest.mark.parametrize("how", ["exec", "auth-provider"])
+async def test_a_kubeconfig_that_runs_a_program_is_refused(
+    embedded_pair: Pair, tmp_path: pathlib.Path, which: str, how: str
+) -> None:
+    """It would be run in the pod, by whoever can write the Secret."""
+    pair, ran = embedded_pair, tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    program.chmod(0o755)
+    run = {
+        "exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(program)},
+        "auth-provider": {"name": "gcp", "config": {"cmd-path": str(program)}},
+    }
+    files = dict(zip(("target", "lease"), pair.files("operator-a"), strict=True))
+    for name, server in (("target", pair.world.server), ("lease", pair.local)):
+        pair.write(files[name], server.kubeconfig(), "operator-a")
+    content = yaml.safe_load(files[which].read_text())
+    content["users"][0]["user"] = {how: run[how]}
+    files[which].write_text(yaml.safe_dump(content))
+    placed = ("--lease-kubeconfig", str(files["lease"]), "--lease-namespace", elsewhere.NAMESPACE)
+    operator = await pair.world.operator("operator-a", *placed, file=files["target"], wait=False)
+    assert await operator.ended() == FAILED
+    assert f"{how} runs a program, which is refused with --lease-kubeconfig" in operator.words()
+    assert not ran.exists()
 
 
 def two_contexts(pair: Pair) -> dict[str, Any]:

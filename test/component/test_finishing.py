@@ -80,6 +80,8 @@ async def test_whatever_falls_back_while_it_settles_starts_it_again(
         return " s for all of them to stay met" in message
 
     await polling.until("it settles", settling)
+    # The conditions come before the record: until that is written as well, it would seem to have fallen back already.
+    await world.until_check("MonitoringReplicas", "Met", stage="Convergence")
     await polling.steadily("half of the time has passed", settling, settle / 2)
     await follow.spoil(world.api, _LAST)
     await until_failing(world, "one falls back", "MonitoringReplicas")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from test.component import process
     from test.component.world import World
-    from topology_simulator.apiserver import requests
+    from topology_simulator.apiserver import audit, requests
 
 _CHANGE = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
 OTHER = "0123456789abcdef0123456789abcdef"
@@ -61,11 +61,11 @@ async def echo_now(world: World) -> None:
     await world.echo.go_on()
 
 
-async def stays_unmoved(world: World, seconds: float) -> None:
+async def stays_unmoved(world: World) -> None:
     async def unmoved() -> bool:
         return not world.server.topology_changes and await world.moves() == []
 
-    await polling.steadily("the topology does not move", unmoved, seconds)
+    await world.stays_so("the topology does not move", unmoved)
 
 
 async def test_evidence_older_than_two_seconds_is_thrown_away(world: World) -> None:
@@ -79,6 +79,81 @@ async def test_evidence_older_than_two_seconds_is_thrown_away(world: World) -> N
 
     await world.completed_once()
     assert len(world.server.topology_changes) == 1
+
+
+@pytest.mark.on_real
+@pytest.mark.parametrize("gives_up", [True, False], ids=["the connection ends", "delivered all the same"])
+async def test_a_change_that_is_held_for_five_seconds_changes_nothing_on_old_evidence(
+    world: World, figure: Callable[[str], None], *, gives_up: bool
+) -> None:
+    """Between sending and execution a node fails: what was read live is not true any more."""
+    await pending(world)
+    arrived: list[float] = []
+    delivered: list[float] = []
+
+    async def hold(_: requests.Request) -> None:
+        arrived.append(time.time())
+        await cluster.set_ready(world.api, "master-2", ready=False)
+        try:
+            await asyncio.sleep(5.0)
+        except asyncio.CancelledError:
+            if gives_up:
+                raise
+            # A balancer on the way delivers what it has taken, whether the client still waits or not.
+            await asyncio.sleep(arrived[0] + 5.0 - time.time())
+        delivered.append(time.time())
+
+    before = world.server.mark()
+    world.server.before(backend.is_change, hold)
+    await set_schedulable(world, wanted=True)
+
+    async def ended() -> audit.Record | None:
+        wrote = [one for one in world.server.asked() if one.verb in {"create", "patch"}]
+        wrote = sorted((one for one in wrote if one.resource not in {"leases", "events"}), key=lambda one: one.time)
+        place = next((place for place, one in enumerate(world.server.writes) if one.is_change), len(wrote))
+        # It is recorded when it has ended, and others may have come and gone by then.
+        return wrote[place] if place < len(wrote) and wrote[place].time <= arrived[0] else None
+
+    change = await polling.until("the change has ended", ended, seconds=10.0)
+    reads = [one.time for one in world.server.asked(before) if one.verb in {"get", "list"} and one.time < change.time]
+    age = time.time() - min(reads)
+    figure(f"sent {change.time - min(reads):.2f} s after the first read, ended with {change.code} after {age:.2f} s")
+    assert change.code != 200 or age < 4.0
+    await world.until_check("ControlPlaneNodes", "Unmet")
+    assert await world.moves() == []
+    assert bool(delivered) is not gives_up
+
+    await cluster.set_ready(world.api, "master-2", ready=True)
+    await world.completed_once()
+
+
+@pytest.mark.on_real
+async def test_what_is_lost_while_the_change_is_executed_is_a_problem_with_the_first_look(world: World) -> None:
+    """Nothing guards nodes and voters in that moment: the topology changes, and it is said at once."""
+    await pending(world)
+
+    async def lose(_: requests.Request) -> None:
+        voters = (await world.api.get(kinds.CONFIG_MAPS, "etcd-endpoints", "openshift-etcd"))["data"]
+        await cluster.set_endpoints(world.api, dict.fromkeys(sorted(voters)[1:]))
+        await world.api.delete(kinds.NODES, "master-1")
+        await cluster.set_ready(world.api, "master-2", ready=False)
+
+    world.server.before(backend.is_change, lose)
+    await set_schedulable(world, wanted=True)
+    await world.until_phase("Converging")
+
+    degraded = await world.until_condition("Degraded", "True", "RedundancyLost")
+    record = (await world.until("the problem", lambda status: "problem" in status["topologyTransition"]))[
+        "topologyTransition"
+    ]
+    assert record["problem"]["reason"] == "RedundancyLost"
+    assert record["problem"]["message"] == degraded["message"]
+    for name in ("master-1 (is not a control-plane node any more)", "master-2 (Ready=False)"):
+        assert name in degraded["message"]
+    assert record["baseline"]["controlPlaneNodes"] == ["master-0", "master-1", "master-2"]
+    saved = [write.record for write in world.server.writes if write.resource == "infrastructures"]
+    after = saved[next(place for place, one in enumerate(saved) if one.get("phase") == "Converging") + 1 :]
+    assert (after[0].get("problem") or {}).get("reason") == "RedundancyLost", "the first write after the change says it"
 
 
 @pytest.mark.parametrize("how", ["refused", "slow"])
@@ -215,7 +290,7 @@ async def test_an_echo_that_belongs_to_somebody_else_is_none(world: World) -> No
         "Upgradeable", "False", "AdminAckRequired", "Kubernetes 1.35 removes several APIs, see the release notes"
     )
     await cluster.set_conditions(world.api, kinds.CLUSTER_VERSIONS, "version", said)
-    await stays_unmoved(world, 1.0)
+    await stays_unmoved(world)
     assert (await world.record())["phase"] == "Admitting"
 
     await echo_now(world)
@@ -230,7 +305,7 @@ async def test_without_a_cluster_version_nothing_is_admitted(world: World) -> No
     found = await world.until_check("NoUpgradeInProgress", "Unknown")
     assert sentences.MISSING in found["message"], found
     assert (await world.record())["phase"] == "Pending"
-    await stays_unmoved(world, 0.5)
+    await stays_unmoved(world)
 
     meta = {"name": "version"}
     made = await world.api.create(kinds.CLUSTER_VERSIONS, {**version, "metadata": meta})

@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 from test import polling, processes
-from test.component import controllers, documented, installing, inventory, payload, process, reactors, test_uninstalling
+from test.component import documented, installing, inventory, payload, process, reactors, test_uninstalling
 from topology_api import crd
 from topology_simulator import client as clients
 from topology_simulator import kinds, kubeconfig, machine_api, serving
@@ -41,7 +41,6 @@ FOLLOWERS = {reactors.Echo.agent, reactors.Operands.agent}
 
 @pytest.fixture(scope="module")
 def empty(real_binaries: None) -> Iterator[Empty]:
-    controllers.needed()
     with installing.Empty() as session:
         yield session
 

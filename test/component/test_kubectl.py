@@ -7,14 +7,11 @@ looked for in KUBEBUILDER_ASSETS, then where hack/envtest built it, then on the 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import functools
 import json
 import os
 import pathlib
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -25,6 +22,7 @@ import pytest
 from test import polling, processes
 from topology_simulator import box, conditions, invitation, kinds, pace, scenario
 from topology_simulator.actors import kubelets
+from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -42,36 +40,8 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def needed() -> str:
-    """The kubectl to use; where there is none the test is skipped, which is a failure in CI."""
-    binary = _found()
-    if not binary:
-        text = "no kubectl 1.30 or newer: set KUBEBUILDER_ASSETS, or build one with hack/envtest/envtest build"
-        pytest.skip(text)
-    return binary
-
-
-@functools.cache
-def _found() -> str:
-    """The kubectl to use, or an empty string."""
-    if assets := os.environ.get("KUBEBUILDER_ASSETS"):
-        candidate = pathlib.Path(assets) / "kubectl"
-        if os.access(candidate, os.X_OK):
-            return str(candidate)
-    script = _REPOSITORY / "hack" / "envtest" / "envtest"
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        said = _run(str(script), "path")
-        candidate = pathlib.Path(said.stdout.strip() or "nowhere") / "kubectl"
-        if said.returncode == 0 and os.access(candidate, os.X_OK):
-            return str(candidate)
-    installed = shutil.which("kubectl")
-    if installed is None:
-        return ""
-    said = _run(installed, "version", "--client", "--output=json")
-    with contextlib.suppress(ValueError, KeyError):
-        client = json.loads(said.stdout)["clientVersion"]
-        if (int(client["major"]), int(re.sub(r"\D", "", client["minor"]))) >= _OLDEST:
-            return installed
-    return ""
+    """Return the kubectl to use. Raises binaries.MissingError."""
+    return str(binaries.folder() / "kubectl")
 
 
 @dataclass(frozen=True, slots=True)

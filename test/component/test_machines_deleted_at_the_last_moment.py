@@ -71,7 +71,7 @@ async def race(place: backend.Place, folder: pathlib.Path, delay: float) -> tupl
             assert last_look(world) > admitting, "changed without a look at Machines"
             assert after <= 0, f"changed, though deleted {-after * 1000:.1f} ms before the last look\n{world.logs()}"
         else:
-            await machine_world.stays_unchanged(world, 0.3)
+            await machine_world.stays_unchanged(world)
             assert await world.moves() == []
         return changed, after
 

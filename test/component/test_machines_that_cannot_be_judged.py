@@ -47,7 +47,7 @@ async def requests_to_the_change(world: World, *flags: str) -> list[str]:
     before = world.server.mark()
     await cluster.set_ready(world.api, "master-0", ready=True)
     await world.until_phase("Converging", "Completed")
-    way = happy.to_the_change(world.server.asked(before))
+    way = await happy.asked_to_the_change(world, before)
     return sorted(f"{one.verb} {one.resource}" for one in way)
 
 
@@ -160,7 +160,7 @@ async def mirrored_and_migrating(world: World, folder: pathlib.Path) -> None:
     await world.idle_operator()
     await world.ask_for()
     await machine_world.until_message(world, CHECK, "Unknown", "master-1", "Migrating")
-    await machine_world.stays_unchanged(world, 1.0)
+    await machine_world.stays_unchanged(world)
     await machine_world.set_machine(world.api, "master-1", authoritativeAPI="ClusterAPI")
     await world.completed_once()
 
@@ -197,7 +197,7 @@ async def test_what_is_malformed_is_named_and_what_merely_says_nothing_is_not(
             return
         told = MACHINE("master-1") if what == "addresses" else "baremetalhosts.metal3.io/master-1"
         await machine_world.until_message(world, CHECK, "Unknown", told)
-        await machine_world.stays_unchanged(world, 1.0)
+        await machine_world.stays_unchanged(world)
 
 
 async def test_machines_of_workers_are_not_read_and_cost_nothing(
@@ -247,7 +247,7 @@ async def test_a_list_that_fails_is_unknown_and_the_next_heals_it(
         operator = await world.idle_operator()
         await world.ask_for()
         await machine_world.until_message(world, CHECK, "Unknown", f"{kind.plural}.{kind.group}")
-        await machine_world.stays_unchanged(world, 1.0)
+        await machine_world.stays_unchanged(world)
         world.server.lift(failing)
         await world.completed_once(seconds=60.0)
         assert operator.alive

@@ -150,7 +150,7 @@ async def test_a_machine_that_is_being_deleted_keeps_the_topology_until_it_is_re
         await world.ask_for()
         told = f"Machine {MACHINE('master-1')} of node master-1 is being deleted"
         await machine_world.until_message(world, CHECK, "Unmet", told)
-        await machine_world.stays_unchanged(world, 5.0)
+        await machine_world.stays_unchanged(world)
         record = await world.record()
         assert [one["name"] for one in record["checks"] if one["status"] != "Met"] == [CHECK]
 
@@ -177,7 +177,7 @@ async def test_a_host_that_is_being_taken_away_keeps_the_topology(whole: World) 
     await machine_world.until_message(whole, CHECK, "Unmet", f"{subject} is being deleted")
     await let_go_on(whole)
     await whole.until_check("EligibleWorkers", "Met")
-    await machine_world.stays_unchanged(whole, 2.0)
+    await machine_world.stays_unchanged(whole)
     await machine_world.let_go(whole.api, kinds.BARE_METAL_HOSTS, "master-1")
     await whole.completed_once()
 

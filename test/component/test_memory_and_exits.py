@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from test import processes
+from test import processes, skips
 from test.component import cluster
 from topology_api import crd
 from topology_controller import _version
@@ -129,7 +129,9 @@ async def test_help_is_an_answer_and_no_mistake(command: list[str]) -> None:
 
 
 @pytest.mark.on_real
-@pytest.mark.skipif(not pathlib.Path("/proc/self/status").exists(), reason="needs /proc to read memory")
+@pytest.mark.skipif(
+    not pathlib.Path("/proc/self/status").exists(), reason=f"{skips.ELSEWHERE}needs /proc to read memory"
+)
 async def test_with_everything_watched_it_stays_within_its_memory(world: World) -> None:
     operator = await world.idle_operator()
     world.echo.on = False

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _TYPE = "TopologyTransitionController"
 _NEWER = "4.22.0"
-_WATCHED = 0.5
 
 
 def gates(**versions: bool) -> dict[str, Any]:
@@ -67,12 +66,12 @@ async def until_it_leads(world: World) -> dict[str, Any]:
 
 async def nothing_is_written(world: World) -> None:
     """Infrastructure is left alone."""
-    before = (await world.infrastructure())["metadata"]["resourceVersion"]
+    before = len(world.server.writes)
 
-    async def same() -> bool:
-        return bool((await world.infrastructure())["metadata"]["resourceVersion"] == before)
+    async def unwritten() -> bool:
+        return all(write.resource != "infrastructures" for write in world.server.writes[before:])
 
-    await polling.steadily("Infrastructure is not written", same, _WATCHED)
+    await world.stays_so("Infrastructure is not written", unwritten)
 
 
 @pytest.mark.nightly("Completed")
@@ -122,7 +121,7 @@ async def test_what_we_have_moved_is_reported_to_its_end_and_then_handed_over(wo
         disabled = await world.condition("Disabled")
         return bool(disabled["status"] == "False" and (await world.record())["phase"] == "Converging")
 
-    await polling.steadily("it goes on converging", ours, _WATCHED)
+    await world.stays_so("it goes on converging", ours)
     await world.operands.go_on()
     await world.until_phase("Completed")
     await until_it_leads(world)
@@ -211,7 +210,7 @@ async def test_a_gate_without_a_controller_is_waited_for(world: World) -> None:
         return "waiting whether the native controller shows up" in message and not world.server.topology_changes
 
     await polling.until("it says what it waits for", waits)
-    await polling.steadily("it waits", waits, _WATCHED)
+    await world.stays_so("it waits", waits)
     await native(world, "True", "AsExpected")
     await until_it_leads(world)
     assert await world.moves() == []

@@ -322,6 +322,6 @@ async def test_it_is_not_called_finished_while_it_waits(world: worlds.World) -> 
     async def converging() -> bool:
         return bool((await world.record())["phase"] == "Converging")
 
-    await polling.steadily("it stays Converging", converging, 2.5)
+    await world.stays_so("it stays Converging", converging)
     await world.operands.go_on()
     await world.completed_once()

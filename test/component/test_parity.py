@@ -52,19 +52,15 @@ SAMPLE = (
 
 @functools.cache
 def _kubectl() -> str:
-    """The version of kubectl beside the real binaries; empty where there is none."""
-    try:
-        command = [str(binaries.folder() / "kubectl"), "version", "--client", "--output=json"]
-    except binaries.MissingError:
-        return ""
+    """The version of kubectl beside the real binaries. Raises binaries.MissingError."""
+    command = [str(binaries.folder() / "kubectl"), "version", "--client", "--output=json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - the kubectl to be tested
     return str(json.loads(done.stdout)["clientVersion"]["gitVersion"]) if done.returncode == 0 else ""
 
 
 def kubectl_as_recorded() -> None:
-    """Skip where kubectl is missing, or is not the one whose words were recorded."""
-    if _kubectl() != RECORD.version:
-        pytest.skip(f"kubectl {RECORD.version} is needed, found {_kubectl() or 'none'}: hack/envtest/envtest build")
+    """Fail where kubectl is not the one whose words were recorded."""
+    assert _kubectl() == RECORD.version, "recorded with another kubectl"
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
-from test import polling
+from test import polling, skips
 from test.component.test_thousands_of_nodes import resident_mib
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def _port(words: str) -> int:
     return int(words.partition("serves on port ")[2].split()[0])
 
 
-@pytest.mark.skipif(not pathlib.Path("/proc/self/fd").exists(), reason="needs /proc to count descriptors")
+@pytest.mark.skipif(
+    not pathlib.Path("/proc/self/fd").exists(), reason=f"{skips.ELSEWHERE}needs /proc to count descriptors"
+)
 async def test_connections_that_are_begun_and_reset_are_gone(world: World, figure: Callable[[str], None]) -> None:
     operator = await world.idle_operator()
     pid, port = operator.process.pid, _port(await operator.said("serves on port"))

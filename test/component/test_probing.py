@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from test import skips
 from test.component import cluster, desk
 from topology_simulator import kinds, machines
 
@@ -47,7 +48,9 @@ async def probed(
     world: World, folder: pathlib.Path, network: desk.Network, host: str = API_HOST, code: int = 0
 ) -> desk.Seen:
     if why := desk.missing():
-        pytest.skip(f"no network of its own can be made here, which needs root or user namespaces: {why}")
+        pytest.skip(
+            f"{skips.ELSEWHERE}no network of its own can be made here, which needs root or user namespaces: {why}"
+        )
     seen = await desk.run(folder, network, world.server.kubeconfig(), host, "plan", TARGET, "--probe", "-o", "json")
     # What a plan takes without it differs by half of that while other tests run.
     assert seen.seconds < SECONDS + 3 * seen.usual

@@ -119,7 +119,6 @@ async def test_clusters_that_share_an_etcd_do_not_see_each_other(real: server.Re
 
 
 async def test_its_controllers_empty_a_namespace_and_collect_what_lost_its_owner(real: server.RealServer) -> None:
-    controllers.needed()
     async with _client(real) as api:
         owner = await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new("owner"))
         await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new("inhabited"))
@@ -149,7 +148,6 @@ async def test_its_controllers_empty_a_namespace_and_collect_what_lost_its_owner
 
 @pytest.mark.nightly
 async def test_controllers_that_do_not_start_say_why(real: server.RealServer) -> None:
-    controllers.needed()
     await real.start_controllers("no-such-controller")
 
     async def ended() -> bool:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test import polling
 from test.component import cluster, definitions
 from test.component import world as worlds
 from test.component.operator_conditions import until_told
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
 _SNO = ("SingleReplica", "SingleReplica")
 
 
-async def stays_put(world: World, seconds: float = 0.5) -> None:
-    """Nothing was written to Infrastructure by an operator, and nothing is in the next moment."""
+async def stays_put(world: World) -> None:
+    """Nothing was written to Infrastructure by an operator, and nothing is by the next decisions."""
 
     async def ask() -> bool:
         return not [one for one in world.server.writes if one.resource == "infrastructures"]
 
-    await polling.steadily("Infrastructure is not written", ask, seconds)
+    await world.stays_so("Infrastructure is not written", ask)
 
 
 # -- Infrastructure is not what it should be
@@ -210,7 +209,7 @@ async def test_a_topology_that_somebody_set_back_is_reported_and_never_fought_ov
     async def untouched() -> bool:
         return await world.pair() == _SNO and len(world.server.topology_changes) == 1
 
-    await polling.steadily("topology is not written", untouched, 0.5)
+    await world.stays_so("topology is not written", untouched)
     # The way out is the one that the message gives.
     assert """'{"spec":{"desiredTopology":null}}'""" in message
     await world.ask_for(None)
@@ -234,7 +233,7 @@ async def test_an_infrastructure_topology_that_somebody_set_back_is_reported_too
     await until_told(world, Degraded="TopologyOverwritten", Upgradeable="TransitionInProgress")
     message = (await world.condition("Degraded"))["message"]
     assert "was HighlyAvailable/HighlyAvailable and is HighlyAvailable/SingleReplica now" in message
-    await polling.steadily("it is not fought over", lambda: _is_pair(world, ("HighlyAvailable", "SingleReplica")), 0.5)
+    await world.stays_so("it is not fought over", lambda: _is_pair(world, ("HighlyAvailable", "SingleReplica")))
     assert len(world.server.topology_changes) == 1
     # Put back by whoever did it, it goes on where it was.
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"infrastructureTopology": "HighlyAvailable"})
@@ -267,7 +266,7 @@ async def test_paused_admits_nothing_new_and_still_reports(world: World) -> None
     async def waits() -> bool:
         return bool((await world.record())["phase"] == "Pending")
 
-    await polling.steadily("nothing is admitted", waits, 0.5)
+    await world.stays_so("nothing is admitted", waits)
     world.operands.on = False
     await pause(None)
     await world.until_phase("Converging")

@@ -64,7 +64,7 @@ async def test_the_next_version_takes_a_pending_request_over_once_and_finishes_i
     async def unchanged() -> bool:
         return bool((await world.record())["name"] == OLDER)
 
-    await polling.steadily("the record is the leader's alone", unchanged, 0.5)
+    await world.stays_so("the record is the leader's alone", unchanged)
     assert writers(world, before) <= {OLD}
     assert "leading as" not in second.words()
 

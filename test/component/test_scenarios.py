@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from test.component import event_counts, plan_witness, states
 from topology_simulator import box, pace, play, scenario
-from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
     import pathlib
@@ -45,17 +43,6 @@ OF_THE_GATE = {
 """The story turns MutableTopology on, which brings a field that the Default definitions do not have."""
 
 
-def _has_definitions() -> bool:
-    """Whether OpenShift's definitions are there; in CI they have to be."""
-    try:
-        binaries.definitions()
-    except binaries.MissingError:
-        if os.environ.get("CI"):
-            raise
-        return False
-    return True
-
-
 @pytest.mark.nightly(but=EACH_TIME)
 @pytest.mark.on_real("upgrade-starts")
 @pytest.mark.parametrize("name", scenario.names())
@@ -72,7 +59,7 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
     ):
         player = play.Player(opened.api, opened.actors, pace.FAST, told.append, operator=opened.operator)
         witness = plan_witness.Witness(opened, story) if not apiserver.is_real or name in ON_REAL else None
-        if not apiserver.is_real and _has_definitions():
+        if not apiserver.is_real:
             seen = await stack.enter_async_context(states.watching(opened.api))
         await opened.beside(player.play(story, before=witness.before if witness is not None else None))
         operator = opened.operator

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
-from test import polling
 from test.component import backend
 from test.component import world as worlds
 from topology_simulator import cluster as simulated
@@ -125,7 +124,7 @@ async def test_a_stale_status_that_is_applied_is_reported_with_its_writer(
         async def untouched() -> bool:
             return await world.pair() == _SPREAD and len(world.server.topology_changes) == 1
 
-        await polling.steadily("the topology is not written", untouched, 1.0)
+        await world.stays_so("the topology is not written", untouched)
 
         # The way out is the one that the message gives, and a field that somebody else has applied is no obstacle.
         await world.ask_for(None)

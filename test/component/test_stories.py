@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from test.component.world import World
 
 _SHAPE = simulated.Shape(masters=3)
-_WAITED = 0.5
-"""Seconds for which a state is watched that must not change."""
 
 
 async def stays(world: World, phase: str) -> None:
@@ -36,7 +34,7 @@ async def stays(world: World, phase: str) -> None:
     async def unmoved() -> bool:
         return (await world.record())["phase"] == phase and await world.pair() == pair
 
-    await polling.steadily(f"it stays {phase}", unmoved, _WAITED)
+    await world.stays_so(f"it stays {phase}", unmoved)
 
 
 async def advisory(world: World, name: str) -> dict[str, Any]:

@@ -73,7 +73,7 @@ async def test_what_decides_stands_on_the_last_page_and_the_history_of_a_list_is
     shape = simulated.Shape(masters=len(cluster.MASTERS), schedulable=False)
     async with worlds.opened(backend.Place(None), tmp_path, shape) as world:
         await add_workers(world.api)
-        operator = await world.idle_operator()
+        operator = await world.idle_operator(lease=())
         lists = collections.Counter[str]()
 
         async def count(request: requests.Request) -> None:

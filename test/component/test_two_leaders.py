@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from test import polling
-from test.component import backend, cluster, phases
+from test.component import backend, cluster, phases, process
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ async def test_a_leader_that_is_told_to_stop_hands_over_at_once(world: World, fi
     await world.until_condition("Progressing", "True", "TransitionAdmitting")
     attempt = (await world.record())["attempt"]
 
-    began = time.monotonic()
     assert await first.stop() == 0
+    began = time.monotonic()
     assert await world.holder() in {"", "operator-b"}
     await held_by(world, "operator-b", seconds=3.0)
     lasted = time.monotonic() - began
-    figure(f"SIGTERM to the next leader: {lasted:.2f} s")
-    assert lasted < 3.0
+    figure(f"a clean end to the next leader: {lasted:.2f} s")
+    assert lasted < int(process.LEASE[1]) / 2, "it waits until the lease has run out"
 
     async def superseded() -> bool:
         return bool((await world.record())["attempt"] != attempt)
@@ -176,7 +176,7 @@ async def test_a_leader_that_is_cut_off_has_stopped_before_the_next_one_begins(
 
     ended = asyncio.create_task(end())
     try:
-        async with asyncio.timeout(15.0):
+        async with asyncio.timeout(15.0 * polling.PATIENCE):
             after = await taken
     finally:
         stopped = await ended

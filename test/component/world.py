@@ -19,7 +19,7 @@ from topology_simulator import conditions, kinds, kubeconfig
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from test.component import backend
 
@@ -27,6 +27,7 @@ DESIRED = "HighlyAvailable"
 INSTALLED = ("SingleReplica", "SingleReplica")
 MOVED = ("HighlyAvailable", "HighlyAvailable")
 NAME = "sno-to-ha-compact"
+_DECIDED = "controller_runtime_reconcile_total{"
 
 
 class World:
@@ -176,6 +177,30 @@ class World:
             return await polling.until(f"condition {type_}={status} {reason}", ask, seconds)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{await self.describe()}") from None
+
+    async def stays_so(self, what: str, holds: Callable[[], Awaitable[object]], decisions: int = 3) -> None:
+        """Assert that `holds()` stays truthy while the operators decide so many times more, each time for a new reason.
+
+        The reason is news of Infrastructure that means nothing: an annotation. A slow operator takes longer.
+        """
+
+        async def decided() -> float:
+            pages = [(await each.ask("/metrics"))[1] for each in self.operators if each.alive]
+            series = [line for page in pages for line in page.splitlines() if line.startswith(_DECIDED)]
+            return sum(float(line.rpartition(" ")[2]) for line in series)
+
+        for number in range(decisions):
+            before = await decided()
+            note = {"metadata": {"annotations": {"example.com/news": f"{before:g}-{number}"}}}
+            await self.api.patch(kinds.INFRASTRUCTURES, "cluster", note)
+
+            async def after(before: float = before) -> bool:
+                answer = await holds()
+                assert answer, f"did not stay so: {what}; answer: {answer!r}"
+                return await decided() > before
+
+            await polling.until(f"a decision while {what}", after)
+        assert await holds(), what
 
     async def check(self, name: str, stage: str = "Preflight") -> dict[str, Any]:
         """Read one check of the record; empty when it is not there."""

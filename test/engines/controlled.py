@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from topology_simulator import client, install, kinds, kubeconfig
-from topology_simulator.envtest import binaries, server
+from topology_simulator.envtest import server
 from topology_simulator.fleet import engines, wire
 
 if TYPE_CHECKING:
@@ -20,12 +18,7 @@ _AS_TEXT = "policy.open-cluster-management.io/disable-templates"
 
 @contextlib.asynccontextmanager
 async def opened(crds: Iterable[Raw]) -> AsyncIterator[client.Client]:
-    """Open both, with these definitions. Skips the test where a program is not here."""
-    try:
-        binaries.folder()
-        engines.folder()
-    except binaries.MissingError as error:
-        pytest.skip(str(error))
+    """Open both, with these definitions. Raises binaries.MissingError where a program is not here."""
     async with server.RealServer() as api_server, engines.Engines() as running:
         access = kubeconfig.access(api_server.kubeconfig(), api_server.folder)
         async with client.Client(access, "test-engines", strict=True) as api:

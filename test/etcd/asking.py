@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MET, UNMET, UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 BUDGET = 1.0
-LATEST = 0.5
+LATEST = 0.5 * polling.PATIENCE
 """Seconds that an answer may come after the budget, on a busy machine."""
 
 

@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from topology_simulator.etcd import binaries, cluster
+from topology_simulator.etcd import cluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator
 
 THREE = ("master-0", "master-1", "master-2")
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "binary" in metafunc.fixturenames:
-        best, *others = binaries.installed()
-        older = [pytest.param(one, marks=pytest.mark.nightly) for one in others]
-        metafunc.parametrize("binary", [best, *older], ids=str, scope="module")
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from test.etcd import asking, conftest
 from topology_simulator.etcd import cluster
 
 
-async def test_every_step_of_growing_is_not_met_and_says_why(binary):
-    async with cluster.Cluster(binary, strict=False) as etcd:
+async def test_every_step_of_growing_is_not_met_and_says_why():
+    async with cluster.Cluster(strict=False) as etcd:
         await etcd.bootstrap("master-0")
         asker = asking.Asker(etcd, endpoints=etcd.urls)
 
@@ -36,9 +36,9 @@ async def test_every_step_of_growing_is_not_met_and_says_why(binary):
         assert answer.status is asking.MET, answer
 
 
-async def test_somebody_who_keeps_asking_never_hears_it_too_early(binary):
+async def test_somebody_who_keeps_asking_never_hears_it_too_early():
     """The first answer that is Met came after the promotion of the third, and nobody in it calls itself a learner."""
-    async with cluster.Cluster(binary, strict=False) as etcd:
+    async with cluster.Cluster(strict=False) as etcd:
         await etcd.bootstrap("master-0")
         asker = asking.Asker(etcd, endpoints=etcd.urls)
         heard: list[tuple[float, asking.Answer]] = []

@@ -82,8 +82,8 @@ async def test_a_leader_that_is_killed(etcd):
     assert (await asker.until(asking.MET)).status is asking.MET
 
 
-async def test_no_quorum(binary):
-    async with cluster.Cluster(binary, strict=False) as etcd:
+async def test_no_quorum():
+    async with cluster.Cluster(strict=False) as etcd:
         await etcd.grow(*conftest.THREE)
         asker = asking.Asker(etcd, data=await asking.published(etcd))
         assert (await asker.ask()).status is asking.MET

@@ -1,8 +1,8 @@
-"""What the JSON gateway says, in the raw, on every version that there is: the habits that every reader relies on."""
+"""What the JSON gateway says, in the raw: the habits that every reader relies on."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import pytest
@@ -10,17 +10,13 @@ import pytest_asyncio
 
 from topology_simulator.etcd import certificates, cluster, gateway
 
-if TYPE_CHECKING:
-    from topology_simulator.etcd import binaries
-
-
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def two_and_more(binary: binaries.Binary):
+async def two_and_more():
     """Two voters, a learner, and a voter that has not started."""
-    async with cluster.Cluster(binary, strict=False) as made:
+    async with cluster.Cluster(strict=False) as made:
         await made.grow("a", "b")
         await made.add("learner")
         await made.announce("unstarted", learner=False)
@@ -69,8 +65,8 @@ async def test_a_learner_says_that_it_is_well_but_not_who_is_a_member(two_and_mo
         assert refused.value.by_learner, refused.value
 
 
-async def test_only_a_learner_that_has_caught_up_is_promoted(binary):
-    async with cluster.Cluster(binary, strict=False) as etcd:
+async def test_only_a_learner_that_has_caught_up_is_promoted():
+    async with cluster.Cluster(strict=False) as etcd:
         await etcd.bootstrap("a")
         await etcd.announce("b")
         assert (
@@ -82,8 +78,8 @@ async def test_only_a_learner_that_has_caught_up_is_promoted(binary):
         assert not (await etcd.named("b")).learner
 
 
-async def test_one_learner_at_a_time(binary):
-    async with cluster.Cluster(binary, strict=False) as etcd:
+async def test_one_learner_at_a_time():
+    async with cluster.Cluster(strict=False) as etcd:
         await etcd.bootstrap("a")
         await etcd.announce("b")
         with pytest.raises(gateway.GatewayError, match="too many learner members"):
@@ -91,8 +87,8 @@ async def test_one_learner_at_a_time(binary):
         assert set(etcd.members) == {"a", "b"}
 
 
-async def test_nobody_is_added_right_after_another_one_unless_that_is_turned_off(binary):
-    async with cluster.Cluster(binary) as etcd:
+async def test_nobody_is_added_right_after_another_one_unless_that_is_turned_off():
+    async with cluster.Cluster() as etcd:
         await etcd.bootstrap("a")
         await etcd.add("b")
         await etcd.promote("b")

@@ -291,7 +291,14 @@ class Client:
     async def merge_patch(self, kind: resource.Resource, name: str, body: Raw, **options: Any) -> Raw:
         """Patch a status."""
         assert options.get("subresource") == "status", f"only a status may be patched: {kind.label}/{name}"
-        return await self._write(kind, options.get("namespace"), name, body, create=False)
+        # The client gives up then, and the server leaves undone what has waited for so long.
+        within = options.get("executed_within")
+        try:
+            async with asyncio.timeout(within):
+                return await self._write(kind, options.get("namespace"), name, body, create=False)
+        except TimeoutError:
+            await self._thaw_awaited()
+            raise self._error(errors.TimedOut, kind, name, "patch") from None
 
     # The way.
     async def _write(
@@ -355,9 +362,12 @@ class Client:
         elif harm is Harm.THROTTLED:
             raise self._error(errors.Throttled, kind, name, verb, 429)
         elif harm in {Harm.LOST, Harm.LATE}:
-            await asyncio.sleep(REQUEST_TIMEOUT)
-            if harm is Harm.LATE and write is not None:
-                self.late.append(write)
+            try:
+                await asyncio.sleep(REQUEST_TIMEOUT)
+            finally:
+                # Given up, when its time is over or sooner.
+                if harm is Harm.LATE and write is not None:
+                    self.late.append(write)
             raise self._error(errors.TimedOut, kind, name, verb)
         await self._reachable(kind, name, verb)
 

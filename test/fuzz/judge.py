@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .server import Objects, Raw, Server
 
 EVIDENCE_BOUND = 2.0
+EXECUTION_BOUND = 4.0
 NEWER_PHASE = "Verifying"
 """Of a version that is not written yet."""
 _MINUTE = 60.0
@@ -46,6 +47,7 @@ class Promise(enum.StrEnum):
     ONCE_PER_ATTEMPT = "topology is written at most once per admission"
     PROVEN = "topology is written only while every preflight fact is true in what was read live"
     FRESH = "topology is written only on evidence of the last two seconds, Infrastructure read last"
+    IN_TIME = "no fact behind a change is older than four seconds when it is executed"
     ECHOED = "topology is written only while ClusterVersion holds upgrades back in our words"
     REQUESTED = "topology is written only while it is requested"
     LEASED = "nothing is written without the lease"
@@ -56,6 +58,7 @@ class Promise(enum.StrEnum):
     CALM = "nothing is written twice for the same facts"
     PACED = "the record is written for newer answers alone only when its interval has passed"
     AT_ONCE = "a phase, an attempt, a problem and an accepted check are recorded at once"
+    LOST = "a node or voter that the change rested on and that is gone is a problem with the first look"
     STUCK = "a transition is stuck past its deadline, once no answer was new for long, and then it says so"
     CANCELLED = "a request that was cancelled before the change leaves nothing open"
     UNBROKEN = "the loop ends only when it is told to"
@@ -149,6 +152,10 @@ class Judge:
         process = self.processes[write.operator]
         if write.key == servers.INFRASTRUCTURE:
             self.pace.answered(write.operator, process.loop.time(), process.skew)
+        fresh = [read.asked for read in write.reads.values() if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6]
+        age = process.loop.time() - min(fresh, default=0.0)
+        if write.sort is clients.Sort.CHANGE and age > EXECUTION_BOUND:
+            self._break(Promise.IN_TIME, f"the change of {write.operator} was executed after {age:.1f} s")
 
     def stirred(self) -> None:
         """Somebody else did something, or an operator gets news of it: each of that may lead to other phases."""
@@ -324,18 +331,28 @@ class Judge:
         definition = self.definitions.get(str(record.get("name")))
         if record.get("phase") != "Converging" or definition is None or self._excused(self.server.objects):
             return
+        self._judge_loss(process, definition, record)
         late = process.now() >= datetime.fromisoformat(record["deadlineTime"]) + timedelta(seconds=1)
         quiet = self.patience.quiet(process.name, process.loop.time())
         patient = quiet <= 60 * definition.convergence.stuck_minutes + 1
         if late and not patient and self.patience.lacks(process.name) and not self._says_stuck(record):
             self._break(Promise.STUCK, f"{process.name} has given no new answer for {quiet:.0f} s and does not say so")
 
+    def _judge_loss(self, process: Process, definition: model.Definition, record: Raw) -> None:
+        """What the change rested on and is gone is a problem. A record whose baseline was lost does not know it."""
+        seen = self.at_change.get(str(record.get("attempt")))
+        if seen is None or not record.get("baseline"):
+            return
+        gone = oracle.lost(oracle.Case(process.client.view, definition, process.now(), seen))
+        if gone and _problem(record) not in {"TwoVoters", "RedundancyLost"}:
+            self._break(Promise.LOST, f"{gone} are lost, and the problem is {_problem(record)}")
+
     def _says_stuck(self, record: Raw) -> bool:
-        """Two voters come before every other problem (docs/api.md); Degraded says it even then."""
+        """What costs redundancy comes before every other problem (docs/api.md); Degraded says it even then."""
         degraded = next(
             (item for item in _conditions(self.server.objects[servers.OPERATOR]) if item["type"] == "Degraded"), {}
         )
-        covered = _problem(record) == "TwoVoters" and degraded.get("reason") == "TransitionStuck"
+        covered = _problem(record) in {"TwoVoters", "RedundancyLost"} and degraded.get("reason") == "TransitionStuck"
         return _problem(record) == "Stuck" or covered
 
     def _judge_completed(self, write: Write, process: Process) -> None:

@@ -350,7 +350,7 @@ class Machine(RuleBasedStateMachine):
         if stage is None:
             return
         try:
-            if not self.failed:
+            if not self.failed and not stage.judge.broken:
                 self.reached.add(stage, self.steps)
                 stage.arrive()
         except BrokenError as error:

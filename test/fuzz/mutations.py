@@ -89,10 +89,10 @@ def _infrastructure_first(_: Any) -> Any:
 
 
 def _unguarded(write: Any) -> Any:
-    async def wrong(self: act.Act, infrastructure: Any, record: Any, moved: Any) -> Any:
+    async def wrong(self: act.Act, infrastructure: Any, record: Any, moved: Any, **options: Any) -> Any:
         if moved:
             infrastructure = dataclasses.replace(infrastructure, resource_version=None)
-        return await write(self, infrastructure, record, moved)
+        return await write(self, infrastructure, record, moved, **options)
 
     return wrong
 
@@ -100,13 +100,13 @@ def _unguarded(write: Any) -> Any:
 def _stubborn(write: Any) -> Any:
     """A conflict is answered by sending the same again with the newer version."""
 
-    async def wrong(self: Any, infrastructure: Any, record: Any, moved: Any) -> Any:
+    async def wrong(self: Any, infrastructure: Any, record: Any, moved: Any, **options: Any) -> Any:
         try:
-            return await write(self, infrastructure, record, moved)
+            return await write(self, infrastructure, record, moved, **options)
         except errors.Conflict:
             raw = await self._client.get(sources.INFRASTRUCTURES, "cluster")
             newer = dataclasses.replace(infrastructure, resource_version=raw["metadata"]["resourceVersion"])
-            return await write(self, newer, record, moved)
+            return await write(self, newer, record, moved, **options)
 
     return wrong
 

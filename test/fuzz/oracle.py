@@ -77,6 +77,30 @@ def echoed(case: Case) -> bool:
     return said.get("status") == "False" and all(word in said.get("message", "") for word in words)
 
 
+def lost(case: Case) -> list[str]:
+    """Nodes that carried a voter at the change and do not now, where as many others do not; a restart is none."""
+    before, now = _carrying(case.at_change), _carrying(case.objects)
+    if before is None or now is None or len(now) >= len(before):
+        return []
+    return sorted(before - now)
+
+
+def _carrying(objects: Objects) -> set[str] | None:
+    """Names of the control-plane nodes that are up and have a voter; None where it cannot be told who votes."""
+    data = objects.get(worlds.ENDPOINTS, {}).get("data") or {}
+    nodes = {key[2]: raw for key, raw in objects.items() if key[0] == worlds.NODES}
+    if worlds.ENDPOINTS not in objects or any(key in nodes or not _MEMBER.fullmatch(key) for key in data):
+        return None
+    return {
+        name
+        for name, raw in nodes.items()
+        if "control-plane" in _labels(raw)
+        and not raw["metadata"].get("deletionTimestamp")
+        and (_status(raw, "Ready") == "True" or (raw.get("spec") or {}).get("unschedulable"))
+        and _addresses(raw) & set(data.values())
+    }
+
+
 def _conditions(raw: Raw) -> list[Raw]:
     return raw.get("status", {}).get("conditions") or []
 

@@ -488,7 +488,8 @@ class Stage:
         except virtual.HotLoopError as error:
             # Two who both believe to lead take turns for ever: what led to that is the better answer.
             self._raise()
-            raise BrokenError(Promise.CALM, str(error)) from error
+            self.judge.broken.append(BrokenError(Promise.CALM, str(error)))
+            raise self.judge.broken[0] from error
 
     def _elect(self) -> None:
         if not self.election.free:

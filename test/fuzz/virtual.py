@@ -45,6 +45,8 @@ class _Stillness(selectors.BaseSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         self.turns += 1
         if self.turns > _HOT:
+            # Whoever ends what runs in circles needs some turns as well.
+            self.turns = 0
             raise HotLoopError(f"still busy after {_HOT} turns at {self.now:.1f} s")
         before = self.now
         if timeout is None or self.now + timeout > self.until:

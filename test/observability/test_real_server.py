@@ -10,7 +10,6 @@ import pytest
 import pytest_asyncio
 
 from test.observability import monitored_story
-from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -22,10 +21,6 @@ _SECONDS = 20.0
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[monitored_story.MonitoredStory]:
     """An installed operator that leads; nobody requests anything."""
-    try:
-        binaries.folder()
-    except binaries.MissingError as missing:
-        pytest.skip(str(missing))
     async with monitored_story.opened("happy-path", tmp_path_factory.mktemp("real"), apiserver="real") as made:
         yield made
 

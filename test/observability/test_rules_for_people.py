@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from test.observability import durations
-from test.observability.rules import hub, promtool
+from test.observability.rules import hub, placed, promtool
 from topology_api import vocabulary
 from topology_controller import bindata
 
@@ -36,8 +36,8 @@ SEVERITY = {
 }
 SECTIONS = ["Meaning", "Impact", "Look at", "What to do", "What not to do", "When to call whom"]
 FIRST = "oc topology status"
-EVERY = {**ALERTS, **hub.rules("alert")}
-"""Those of a hub too; test_rules_of_a_hub has what else is asked of them."""
+EVERY = {**ALERTS, **placed.rules(), **hub.rules("alert")}
+"""Those of a management cluster and of a hub too; test_rules_elsewhere and test_rules_of_a_hub have the rest."""
 PAGED = sorted({name.partition("/")[0] for name in EVERY})
 
 

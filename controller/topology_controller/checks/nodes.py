@@ -88,6 +88,42 @@ def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserve
     return failures
 
 
+def carrying(known: facts.Facts) -> dict[str, str] | None:
+    """Why a control-plane node carries no control plane now, empty where it does; None when that is not known.
+
+    A node that is cordoned may restart. Source: machine-config-operator pkg/daemon/drain.go (release-4.22): a node is
+    cordoned from before it restarts until it has come back.
+    """
+    nodes, voters = result.every(known.control_plane_nodes), etcd.members(known)
+    if isinstance(nodes, facts.Unobserved) or isinstance(voters, facts.Unobserved):
+        return None
+    addresses = frozenset(voters.values())
+    return {
+        node.name: first_reason(
+            (node.deleting, "is being deleted"),
+            (node.ready != "True" and not node.cordoned, f"Ready={node.ready}"),
+            (not addresses.intersection(node.addresses), _NO_VOTER),
+        )
+        or ""
+        for node in nodes
+    }
+
+
+def lost(known: facts.Facts, names: Iterable[str]) -> list[str] | None:
+    """Those of these nodes that carry the control plane no more, each with why; none where as many others do.
+
+    None when that is not known.
+    """
+    before = list(names)
+    reasons = carrying(known) if before else {}
+    if reasons is None:
+        return None
+    if sum(not why for why in reasons.values()) >= len(before):
+        return []
+    whys = {name: reasons.get(name, "is not a control-plane node any more") for name in before}
+    return [f"{name} ({why})" for name, why in whys.items() if why]
+
+
 def _failing(
     node: facts.Node, context: CheckContext, common: str | None, voters: frozenset[str], left_out: str
 ) -> str | None:

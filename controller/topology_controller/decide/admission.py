@@ -139,8 +139,7 @@ def _admitting(context: contexts.Context, *, echoed: bool) -> str:
 
 def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
     """What keeps the request from passing its preflight, and the danger of the state in which it waits."""
-    danger = assessment.TWO_VOTERS if problems.two_voters(known) else ""
-    return assessment.sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), danger)
+    return assessment.sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), problems.danger(known))
 
 
 def _hold(context: contexts.Context) -> str:

@@ -29,6 +29,7 @@ _EVERY = 64
 _LONGEST_COMMAND = 1024
 """Characters of a command that is printed in a sentence; half a command would be worse than none."""
 TWO_VOTERS = "etcd has two voting members, and the loss of either one stops the cluster"
+ONE_VOTER = "etcd has one voting member, and its loss stops the cluster"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ import pydantic
 from topology_api.types import Baseline
 from topology_api.vocabulary import CheckName
 
-from ..checks import operands, result
+from ..checks import nodes, operands, result
 from ..observe import facts
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ LARGEST = 8 * 1024
 """Bytes of JSON."""
 _FOR_POOLS = 3 * 1024
 _MOST_POOLS = 16
+_MOST_NODES = 16
 _MASTER = "master"
 _VERSION = "clusterversions.config.openshift.io/version"
 
@@ -71,6 +72,9 @@ def capture(known: facts.Facts, definition: model.Definition, matrix: matrices.M
             parts["control_plane_observed"] = config.control_plane
     if CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT in checks:
         parts["machine_config_pools"] = _pools(known, unread)
+    if CheckName.CONTROL_PLANE_NODES in checks:
+        carrying = nodes.carrying(known) or {}
+        parts["control_plane_nodes"] = tuple(sorted(name for name, why in carrying.items() if not why))[:_MOST_NODES]
     parts["operands"] = tuple(
         part
         for group in groups

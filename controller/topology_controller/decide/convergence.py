@@ -103,12 +103,14 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
     waiting = not all_met or bool(known.disturbed)
     stuck_at = max(deadline, progressed(context, kept, definition) + _patience(definition))
     stuck = _stuck(kept, pending, known.disturbed) if now >= stuck_at and waiting else None
-    degraded = stuck or contexts.unreadable(pending, now)
-    kept = kept.model_copy(update={"problem": problems.after_change(context, kept, awaited, degraded)})
+    unreadable = contexts.unreadable(pending, now)
+    lost = problems.redundancy_lost(context)
+    degraded = stuck or (unreadable if lost is None else Cause(Reason.REDUNDANCY_LOST, lost.message))
+    kept = kept.model_copy(update={"problem": problems.after_change(context, kept, awaited, stuck or unreadable)})
     # An answer that time alone takes back is looked at then, while it settles too.
     moments = [deadline, stuck_at, *contexts.lease_moments(known), *_failing_moments(known)]
     moments += [quiet_at] if all_met else contexts.unreadable_moments(converged)
-    moments += problems.two_voters_moments(context)
+    moments += [*problems.two_voters_moments(context), *problems.redundancy_moments(context)]
     decision = Decision(
         Phase.CONVERGING,
         kept,
@@ -144,7 +146,7 @@ def note(
     return assessment.sentences(
         f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}" if overdue and record.deadline_time else "",
         assessment.converging(results, definition, record.admitted_time, record.last_transition),
-        assessment.TWO_VOTERS if problems.two_voters(known) else "",
+        problems.danger(known),
         _awaiting(context, awaited, definition),
         f"Accepted without: {missing}" if missing else "",
         _begun(known, record),

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 EVIDENCE_SECONDS = 2.0
 """Evidence older than this voids the attempt (DESIGN section 4)."""
+EXECUTED_SECONDS = 3.5
+"""How old it may become until the API server has executed the change.
+
+Half a second less than what is promised: the server counts from when the request arrives.
+"""
 
 
 class Step(Enum):

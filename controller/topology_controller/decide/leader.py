@@ -87,6 +87,8 @@ class LeaderState:
     """When the feature gate of the native controller was first seen on."""
     two_voters_since: datetime | None = None
     """Since when etcd has been seen with two voters; None when it has not."""
+    lost_at: datetime | None = None
+    """When nodes that the change rested on were last seen missing; None when they were not."""
     steady_since: datetime | None = None
     """When the wall clock was last set, or something that matters could last not be watched; None: never."""
     unquiet: bool = True
@@ -138,6 +140,7 @@ def looked(
         steady_since=now if blind or leader.unquiet or missed else leader.steady_since,
         gate_since=gate_since,
         two_voters_since=_two_voters_since(leader, known, now),
+        lost_at=now if problems.lost_nodes(known) else leader.lost_at,
         unquiet=blind,
     )
 
@@ -162,6 +165,7 @@ def _shifted(leader: LeaderState, by: timedelta, now: datetime) -> LeaderState:
         hold_until=shifted(leader.hold_until),
         gate_since=shifted(leader.gate_since),
         two_voters_since=shifted(leader.two_voters_since),
+        lost_at=shifted(leader.lost_at),
         steady_since=now,
         writes=dataclasses.replace(leader.writes, at=shifted(leader.writes.at)),
         fell_back=shifted(leader.fell_back),

@@ -12,18 +12,19 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
-from topology_api.types import Problem, fit, whole_seconds
+from topology_api.types import Problem, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import CheckName, Phase, ProblemReason, Reason
 
 from .. import shell
-from ..checks import etcd
+from ..checks import etcd, nodes
 from ..checks.result import listed
 from ..observe import facts
+from . import assessment, cadence
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import TopologyPair, TopologyTransition
+    from topology_api.types import TopologyPair
 
     from ..checks.result import CheckResult
     from . import context as contexts
@@ -66,9 +67,67 @@ def before_change(
 
 
 def two_voters(known: facts.Facts) -> bool | None:
-    """Does etcd have exactly two voting members? None when that is not known."""
+    """Does etcd have exactly two voting members, or, after the change, only one? None when that is not known.
+
+    Before the change one is what a single node has.
+    """
     voters = etcd.members(known)
-    return None if isinstance(voters, facts.Unobserved) else len(voters) == _TWO
+    if isinstance(voters, facts.Unobserved):
+        return None
+    return len(voters) == _TWO or (len(voters) == 1 and _converging(known) is not None)
+
+
+def danger(known: facts.Facts) -> str:
+    """How few voting members etcd has and what that means; empty where it has enough, or where that is not known."""
+    voters = etcd.members(known)
+    if not two_voters(known) or isinstance(voters, facts.Unobserved):
+        return ""
+    return assessment.TWO_VOTERS if len(voters) == _TWO else assessment.ONE_VOTER
+
+
+def _converging(known: facts.Facts) -> TopologyTransition | None:
+    """The record of a change that the cluster still follows."""
+    infrastructure = known.infrastructure
+    record = None if isinstance(infrastructure, facts.Unobserved) else infrastructure.record
+    return record if isinstance(record, TopologyTransition) and record.phase is Phase.CONVERGING else None
+
+
+def lost_nodes(known: facts.Facts) -> list[str] | None:
+    """What the change rested on and is gone: `checks.nodes.lost`, of the nodes that the record has of the change."""
+    record = _converging(known)
+    if record is None or record.baseline is None:
+        return []
+    return nodes.lost(known, record.baseline.control_plane_nodes)
+
+
+def redundancy_lost(context: contexts.Context) -> Problem | None:
+    """What the change rested on is gone: reported with the first look, and until it has been back for a while.
+
+    It lasts over a restart and while it is not known.
+    """
+    lost = lost_nodes(context.known)
+    before = context.record.problem if context.record is not None else None
+    if lost:
+        message = (
+            f"Fewer control-plane nodes carry a voting member of etcd than when the topology changed: {listed(lost)}. "
+            "Bring them back. Do not restart or drain another one. "
+            "Look at: oc get nodes -l node-role.kubernetes.io/control-plane"
+        )
+        return problem(context, ProblemReason.REDUNDANCY_LOST, message)
+    if before is None or before.reason is not ProblemReason.REDUNDANCY_LOST:
+        return None
+    return before if lost is None or context.now < _lost_until(context) else None
+
+
+def redundancy_moments(context: contexts.Context) -> list[datetime]:
+    """When what was lost will have been back for long enough."""
+    before = context.record.problem if context.record is not None else None
+    return [_lost_until(context)] if before is not None and before.reason is ProblemReason.REDUNDANCY_LOST else []
+
+
+def _lost_until(context: contexts.Context) -> datetime:
+    """A node that comes and goes is one problem: each beginning and end is a write of Infrastructure."""
+    return (context.leader.lost_at or context.leader.since) + cadence.pause(context.leader)
 
 
 def two_voters_moments(context: contexts.Context) -> list[datetime]:
@@ -85,9 +144,15 @@ def _two_voters(context: contexts.Context) -> Problem | None:
     late = since is not None and context.now >= since + TWO_VOTERS_BOUND
     if two_voters(context.known) is False or not (recorded or late):
         return None
+    voters = etcd.members(context.known)
+    if isinstance(voters, facts.Unobserved) and before is not None and recorded:
+        return before
+    single = not isinstance(voters, facts.Unobserved) and len(voters) == 1
+    text = "one voting member" if single else "two voting members"
+    harm = "its loss" if single else "the loss of either one"
     message = (
-        "etcd has had two voting members for more than 15 minutes, and the loss of either one stops the cluster. Do "
-        "not restart or drain a control-plane node, and bring in the third one. Look at: "
+        f"etcd has had {text} for more than 15 minutes, and {harm} stops the cluster. Do "
+        f"not restart or drain a control-plane node, and bring in the {'others' if single else 'third one'}. Look at: "
         "oc get nodes -l node-role.kubernetes.io/control-plane"
     )
     return problem(context, ProblemReason.TWO_VOTERS, message)
@@ -102,8 +167,8 @@ def after_change(
     context: contexts.Context, record: TopologyTransition, awaited: tuple[CheckResult, ...], degraded: Cause | None
 ) -> Problem | None:
     """The problem of a transition that converges. `awaited` are the answers that it still goes by."""
-    if (two := _two_voters(context)) is not None:
-        return two
+    if (first := _two_voters(context) or redundancy_lost(context)) is not None:
+        return first
     if degraded is not None:
         stuck = degraded.reason is Reason.TRANSITION_STUCK
         return problem(context, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)

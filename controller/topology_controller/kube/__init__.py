@@ -5,6 +5,7 @@
 * `redact`: what may be written to a log: nothing that is a credential.
 * `config`: how to reach the cluster and who we are there: a kubeconfig, or the service account of a pod.
 * `credentials`: who we are: token files, credential plugins, certificates in memory, impersonation.
+* `exec_plugin`: runs a credential plugin: both pipes, bounded, and no process left behind.
 * `slim_import`: imports kubernetes_asyncio without its 755 models.
 * `transport`: requests over one pool of connections with TLS, keep-alive and credentials.
 * `client`: the verbs, each within one budget of seconds.

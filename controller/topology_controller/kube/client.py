@@ -47,13 +47,15 @@ class Options(TypedDict, total=False):
     """Of a request about one object.
 
     `timeout` is the budget in seconds, one request timeout by default. `retry=False` leaves even 429 to the caller, for
-    a write whose reasons grow old while it waits.
+    a write whose reasons grow old while it waits. `executed_within` is for one whose reasons grow old on the way: its
+    budget in seconds, which is sent along, so that the server leaves undone what waits there for longer.
     """
 
     namespace: str | None
     subresource: str | None
     retry: bool
     timeout: float | None
+    executed_within: float
 
 
 class ListOptions(TypedDict, total=False):
@@ -214,8 +216,14 @@ class Client:
         # The path of an object that is created does not have its name yet.
         path = resource.path(namespace, None if verb == "create" else name, options.get("subresource"))
         query = () if body is None else (("fieldManager", self._field_manager),)
+        timeout = options.get("timeout")
+        if (within := options.get("executed_within")) is not None:
+            # Go's syntax. Source: apiserver pkg/endpoints/filters/request_deadline.go (1.36). The server may still have
+            # begun to write when it answers 504, which is why that does not say that nothing has happened.
+            timeout = min(within, self.request_timeout)
+            query = (*query, ("timeout", f"{int(1000 * timeout)}ms"))
         request = errors.Request(verb, resource, namespace, name, (resource.kind,), path, query, body)
-        return await self._send(request, options.get("timeout"), retry=options.get("retry", True))
+        return await self._send(request, timeout, retry=options.get("retry", True))
 
     async def _send(self, request: errors.Request, timeout: float | None, *, retry: bool) -> Raw:
         """Send a request until there is an answer; the last error when the budget cannot hold another attempt."""

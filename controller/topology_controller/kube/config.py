@@ -15,11 +15,12 @@ import ipaddress
 import os
 import pathlib
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import credentials, errors, slim_import
+from . import credentials, errors, exec_plugin, slim_import
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
 # Login providers that the library asks before it would ask a credential plugin.
 _PROVIDERS = frozenset({"gcp", "oidc"})
+# What may run a program: of the login providers gcp does.
+_PROGRAMS = ("exec", "auth-provider")
 # What a credential plugin is asked instead of.
 _INSTEAD_OF_PLUGIN = frozenset({"exec", "token", "tokenFile", "username", "password"})
 _FILES = frozenset({"client-certificate", "client-key", "tokenFile"})
@@ -65,17 +68,18 @@ async def load(
     context: str | None = None,
     *,
     environ: Mapping[str, str] = os.environ,
+    programs: bool = True,
 ) -> Configuration:
     """Load how to reach the cluster from the first of these that there is, which is kubectl's order.
 
     `kubeconfig` (a path); the paths in KUBECONFIG; ~/.kube/config; the service account of this pod. `context` is a
     context of the kubeconfig, its current one by default. Raises ConfigError. May run a credential plugin, and then
-    takes as long as that (at most 5 minutes).
+    takes as long as that (at most 5 minutes); without `programs` a kubeconfig that wants to run one is refused.
     """
     default = pathlib.Path(environ.get("HOME") or "/").joinpath(".kube", "config")
     paths = (environ.get("KUBECONFIG") or default) if kubeconfig is None else kubeconfig
     if paths is not default or default.is_file():
-        return await _from_kubeconfig(os.fspath(paths), context)
+        return await _from_kubeconfig(os.fspath(paths), context, programs=programs)
     if environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster(environ=environ)
     raise ConfigError(str(default), "no such file, KUBECONFIG is not set, and this is not a pod")
@@ -108,20 +112,27 @@ def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path 
 class _Source:
     """Where a configuration was read from, and what stood there then. It stays with its context and its server."""
 
-    def __init__(self, configuration: Configuration, paths: str, context: str, content: list[bytes]) -> None:
+    def __init__(
+        self, configuration: Configuration, paths: str, context: str, content: list[bytes], *, programs: bool
+    ) -> None:
         self._configuration, self._paths, self._context, self._content = configuration, paths, context, content
+        self._programs = programs
+        self._not_before = float("-inf")
 
     async def read_again(self) -> None:
-        """Take what has changed over into the configuration. Raises ConfigError, once for each change."""
-        content = _contents(self._paths)
-        if content == self._content:
+        """Take what has changed over into the configuration.
+
+        Raises ConfigError. What could not be used is read again after ten seconds at the earliest, also when it has not
+        changed since: a credential plugin may have failed.
+        """
+        content, now = _contents(self._paths), time.monotonic()
+        if content == self._content or now < self._not_before:
             return
         try:
-            fresh = await _from_kubeconfig(self._paths, self._context)
+            fresh = await _from_kubeconfig(self._paths, self._context, programs=self._programs)
         except ConfigError:
-            self._content = content
+            self._not_before = time.monotonic() + credentials.PLUGIN_PERIOD
             raise
-        # Not before: a request that waits for this may be cancelled, and the next one begins again.
         self._content = content
         if fresh.host != self._configuration.host:
             raise ConfigError(self._paths, f"context {self._context} leads to another server now: {fresh.host}")
@@ -139,16 +150,16 @@ def _contents(paths: str) -> list[bytes]:
     return contents
 
 
-async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
+async def _from_kubeconfig(paths: str, context: str | None, *, programs: bool) -> Configuration:
     content = _contents(paths)
     _check(paths)
     library = slim_import.library()
     configuration: Configuration = library.client.Configuration()
     try:
-        context = await _fill(configuration, paths, context)
+        context = await _fill(configuration, paths, context, programs=programs)
     except TimeoutError as error:
         raise ConfigError(paths, f"no credentials within {credentials.PLUGIN_TIMEOUT:.0f} s") from error
-    except (library.config.ConfigException, _UnusableError) as error:
+    except (library.config.ConfigException, _UnusableError, exec_plugin.PluginError) as error:
         raise ConfigError(paths, str(error).removeprefix("Invalid kube-config file. ")) from error
     except ConfigError:
         raise
@@ -160,7 +171,8 @@ async def _from_kubeconfig(paths: str, context: str | None) -> Configuration:
     token = configuration.api_key.get("BearerToken")
     if token:
         configuration.api_key["BearerToken"] = token.strip()
-    credentials.extras(configuration).read_again = _Source(configuration, paths, context, content).read_again
+    source = _Source(configuration, paths, context, content, programs=programs)
+    credentials.extras(configuration).read_again = source.read_again
     return configuration
 
 
@@ -219,7 +231,7 @@ def _problem(file: pathlib.Path) -> str:
     return ""
 
 
-async def _fill(configuration: Configuration, paths: str, context: str | None) -> str:
+async def _fill(configuration: Configuration, paths: str, context: str | None, *, programs: bool) -> str:
     """Let the library load a context, without what it would do wrong; return its name."""
     library = slim_import.library().config
     merger = library.kube_config.KubeConfigMerger(paths)
@@ -241,6 +253,8 @@ async def _fill(configuration: Configuration, paths: str, context: str | None) -
         user = type(cluster)("no user", {})
     if not isinstance(cluster.value, dict) or not isinstance(user.value, dict):
         raise TypeError("the cluster or the user is not a mapping")
+    if not programs:
+        _refuse_programs(user)
     secure = _is_secure(cluster, paths)
     kept = credentials.extras(configuration)
     kept.acting = _acting(user.value)
@@ -249,9 +263,9 @@ async def _fill(configuration: Configuration, paths: str, context: str | None) -
     if not secure:
         loader.provider = None
     by_plugin = "exec" in theirs and loader.provider not in _PROVIDERS
-    left = _without_data(theirs)
-    if by_plugin:
-        left = {name: value for name, value in left.items() if name not in _INSTEAD_OF_PLUGIN}
+    # No program is run by the library.
+    without = _INSTEAD_OF_PLUGIN if by_plugin else {"exec"}
+    left = {name: value for name, value in _without_data(theirs).items() if name not in without}
     loader._cluster = type(cluster)(cluster.name, _without_data(cluster.value), cluster.path)  # noqa: SLF001 - as above
     loader._user = type(user)(user.name, left, user.path)  # noqa: SLF001 - as above
     async with asyncio.timeout(credentials.PLUGIN_TIMEOUT):
@@ -259,14 +273,24 @@ async def _fill(configuration: Configuration, paths: str, context: str | None) -
     if secure:
         kept.certificates = _inline(cluster.value, "ssl_ca_cert") | _inline(theirs, "cert_file", "key_file")
     if by_plugin:
-        exec_ = type(user)(user.name, theirs, user.path)["exec"]
-        plugin = credentials.ExecPlugin(library.exec_provider.ExecProvider(exec_).run)
+        section = theirs["exec"]
+        plugin = credentials.ExecPlugin(exec_plugin.Program.of(section if isinstance(section, dict) else {}).run)
         await plugin.refresh(configuration)
         configuration.refresh_api_key_hook = plugin
     elif isinstance(theirs.get("tokenFile"), str):
         # Beside a token the file comes first, as with kubectl; the token is for as long as the file has none.
         configuration.refresh_api_key_hook = credentials.TokenFile(pathlib.Path(theirs["tokenFile"]))
     return str(loader.current_context["name"])
+
+
+def _refuse_programs(user: Any) -> None:
+    """Raise _UnusableError for a user whose credentials are what a program prints."""
+    for name in _PROGRAMS:
+        if user.value.get(name):
+            raise _UnusableError(
+                f"{user.name.partition('/')[0]}: {name} runs a program, which is refused with --lease-kubeconfig: "
+                "store a token (docs/elsewhere.md)"
+            )
 
 
 def _check_context(content: Mapping[str, Any], context: str | None) -> None:

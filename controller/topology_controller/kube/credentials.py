@@ -10,7 +10,10 @@ would leave behind: `transport` has them as files in memory while it makes its T
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import json
+import logging
 import pathlib
 import ssl
 import time
@@ -20,16 +23,18 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from .. import mounted
+from . import errors, exec_plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 
     from kubernetes_asyncio.client.configuration import Configuration
 
+_LOG = logging.getLogger(__name__)
 PLUGIN_TIMEOUT = 300.0
 """Seconds for a credential plugin: it may ask for a login."""
-# Seconds between two runs of a credential plugin, at least.
-_PLUGIN_PERIOD = 10.0
+PLUGIN_PERIOD = 10.0
+"""Seconds between two runs of a credential plugin, at least."""
 # Seconds between two reads of a token file: the kubelet leaves ten minutes between a new token and the old one's end.
 _TOKEN_PERIOD = 60.0
 DATA = {
@@ -38,6 +43,7 @@ DATA = {
     "key_file": "client-key-data",
 }
 """Certificates in a kubeconfig itself, by the field of a Configuration that names a file instead."""
+_LAST_TIME = 2**40
 # A word in the first lines of a key with a passphrase.
 _PASSPHRASE = b"ENCRYPTED"
 
@@ -102,6 +108,61 @@ def rejected(configuration: Configuration) -> None:
         hook.rejected()
 
 
+def expiry(configuration: Configuration) -> float | None:
+    """Return the Unix time at which the bearer token of a kubeconfig ends; None where that is not known.
+
+    Not known: no token, not a JSON web token, or one that is replaced without us (a token file, a credential plugin).
+    """
+    token = (configuration.api_key.get("BearerToken") or "").removeprefix("Bearer ").split(".")
+    if configuration.refresh_api_key_hook is not None or len(token) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(token[1] + "=" * (-len(token[1]) % 4)))
+    except (ValueError, RecursionError):
+        return None
+    end = claims.get("exp") if isinstance(claims, dict) else None
+    return float(end) if isinstance(end, int | float) and 0 < end < _LAST_TIME else None
+
+
+async def close(configuration: Configuration) -> None:
+    """End a credential plugin that is still running."""
+    hook = configuration.refresh_api_key_hook
+    if isinstance(hook, ExecPlugin):
+        await hook.alone.close()
+
+
+class Alone:
+    """Work that is done in a task of its own, once at a time: a request that waits for it may end before it does."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, work: Callable[[], Coroutine[None, None, None]]) -> asyncio.Task[None]:
+        """Begin it, or return the task that has begun."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(work())
+        return self._task
+
+    async def wait(self, task: asyncio.Task[None]) -> None:
+        """Wait for its end and raise what it raises. Where the wait is cancelled that is logged."""
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(self._report)
+            raise
+
+    async def close(self) -> None:
+        """Cancel it, and wait until it has cleaned up."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _report(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.warning("%(what)s failed: %(error)s", {"what": self._what, "error": errors.clean(str(error))})
+
+
 class TokenFile:
     """A bearer token in a file that is replaced now and then; while it is empty or half-written, the last good one.
 
@@ -147,6 +208,7 @@ class ExecPlugin:
         self._refused = False
         self._expires: datetime | None = None
         self._ask_again = float("-inf")
+        self.alone = Alone("the credential plugin")
 
     def rejected(self) -> None:
         """Run the program before the next request (at most every ten seconds)."""
@@ -158,17 +220,18 @@ class ExecPlugin:
         expired = self._expires is not None and self._expires - timedelta(minutes=5) <= datetime.now(UTC)
         if self._monotonic() < self._ask_again or not (self._refused or expired):
             return None
-        return self.refresh(configuration)
+        # A login may take longer than the request that needs it.
+        return self.alone.wait(self.alone.begin(lambda: self.refresh(configuration)))
 
     async def refresh(self, configuration: Configuration) -> None:
-        """Run the program and use what it prints. Raises whatever that raises; TimeoutError after 5 minutes."""
+        """Run the program and use what it prints. Raises PluginError; TimeoutError after 5 minutes."""
         # Meanwhile other requests go on with what there is.
         self._ask_again = float("inf")
         try:
             async with asyncio.timeout(PLUGIN_TIMEOUT):
                 status = await self._run()
         finally:
-            self._ask_again = self._monotonic() + _PLUGIN_PERIOD
+            self._ask_again = self._monotonic() + PLUGIN_PERIOD
         self._refused = False
         self._take(status, configuration)
 
@@ -176,13 +239,13 @@ class ExecPlugin:
         names = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
         token, certificate, key, expires = (status.get(name) if isinstance(status, dict) else None for name in names)
         if any(value is not None and not isinstance(value, str) for value in (token, certificate, key, expires)):
-            raise ValueError("exec: the program printed something that is not a text")
+            raise exec_plugin.PluginError("exec: the program printed something that is not a text")
         if not token and not (certificate and key):
-            raise ValueError("exec: the program printed neither a token nor a certificate with its key")
+            raise exec_plugin.PluginError("exec: the program printed neither a token nor a certificate with its key")
         try:
             moment = datetime.fromisoformat(expires) if expires else None
         except ValueError:
-            raise ValueError("exec: the program printed an expirationTimestamp that is no time") from None
+            raise exec_plugin.PluginError("exec: the program printed an expirationTimestamp that is no time") from None
         self._expires = moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
         if token:
             configuration.api_key["BearerToken"] = f"Bearer {token}"

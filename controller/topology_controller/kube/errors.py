@@ -32,6 +32,14 @@ _LONGEST_MESSAGE = 1000
 """Characters. An admission policy says what to do at the end of its refusal."""
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 _EVENT_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
+TOO_DEEP = "nested too deeply"
+_DEEPEST = 200
+"""Levels that are kept of an answer with more than Python's decoder takes (about 985). No API has half as many."""
+_ABOUT = ("namespace", "name", "resourceVersion")
+_CUT_OFF = object()
+"""Stands for what was nested deeper."""
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[][{}]', re.DOTALL)
+"""A text, or a bracket outside of one. A text without an end reaches to the last byte, so each byte is read once."""
 
 
 def clean(text: str, longest: int = _LONGEST_MESSAGE) -> str:
@@ -141,6 +149,12 @@ class Malformed(_Unclear):
     """An answer that is not the API's: HTML, cut JSON, another kind, a redirect. Often a proxy's; then it passes."""
 
 
+class NestedTooDeeply(Malformed):
+    """An answer about one object that has more levels than can be decoded, as kube-apiserver lets them be."""
+
+    may_pass = False
+
+
 _BY_STATUS: dict[int, type[KubeError]] = {
     401: Unauthorized,
     403: Forbidden,
@@ -197,17 +211,36 @@ def failure(request: Request, status: int, headers: Mapping[str, str], body: byt
     return error
 
 
+class Undecoded(Raw):
+    """An object that is nested too deeply: its kind, name and version are known. Reading anything else raises."""
+
+    def __init__(self, known: Raw, error: NestedTooDeeply) -> None:
+        super().__init__(known)
+        self.error = error
+
+    def get(self, key: str, default: object = None) -> Any:
+        """Return one of these; raises NestedTooDeeply for any other field, also for one that is not there."""
+        if key not in self:
+            raise self.error
+        return super().get(key, default)
+
+
 def parsed(request: Request, status: int, headers: Mapping[str, str], body: bytes) -> Raw:
-    """Return the object of a 2xx response. Raises Malformed when it is not one of the kinds that were asked for."""
+    """Return the object of a 2xx response. Raises Malformed when it is not one of the kinds that were asked for.
+
+    Items of a list that are nested too deeply are `Undecoded`, and the others are as they are.
+    """
     try:
-        raw = json.loads(body)
-    except (ValueError, RecursionError):
+        raw = _decoded(request, status, body)
+    except ValueError:
         what = _describe(headers.get("Content-Type", ""), body)
         raise request.error(Malformed, status, "NotJSON", what) from None
     if not isinstance(raw, dict):
         raise request.error(Malformed, status, "NotAnObject", f"JSON, but a {type(raw).__name__}")
     if raw.get("kind") not in request.kinds:
         raise request.error(Malformed, status, "WrongKind", _wrong_kind(request, raw))
+    if isinstance(raw, Undecoded):
+        raise raw.error
     return raw
 
 
@@ -230,22 +263,93 @@ def page(request: Request, status: int, raw: Raw) -> tuple[list[Raw], str, str]:
 def event(request: Request, line: bytes) -> tuple[str, Raw]:
     """Return (type, object) of one line of a watch; `watch` reads its name and version.
 
+    An object that is nested too deeply is `Undecoded`.
     Raises the error that an ERROR event stands for, and Malformed for what is no event about one of the wanted kinds.
     """
     try:
-        raw = json.loads(line)
-    except (ValueError, RecursionError):
+        raw = _decoded(request, 200, line)
+    except ValueError:
         raise request.error(Malformed, 200, "NotJSON", _describe("", line)) from None
-    kind, subject = (raw.get("type"), raw.get("object")) if isinstance(raw, dict) else (None, None)
+    is_event = isinstance(raw, dict) and not isinstance(raw, Undecoded)
+    kind, subject = (raw.get("type"), raw.get("object")) if is_event else (None, None)
     if kind not in _EVENT_TYPES or not isinstance(subject, dict):
         raise request.error(Malformed, 200, "NotAnEvent", _describe("", line))
     if kind == "ERROR":
-        if subject.get("kind") != "Status":
+        if subject.get("kind") != "Status" or isinstance(subject, Undecoded):
             raise request.error(Malformed, 200, "NotAnEvent", "an ERROR event without a Status")
         raise _from_status(request, subject, 0)
     if subject.get("kind") not in request.kinds:
         raise request.error(Malformed, 200, "WrongKind", _wrong_kind(request, subject))
     return kind, subject
+
+
+def _decoded(request: Request, status: int, body: bytes) -> Any:
+    """Decode JSON, however deeply it is nested. Raises ValueError.
+
+    A page of one object would not do: neither its name nor the token of the next page could be read from that.
+    """
+    try:
+        return json.loads(body)
+    except RecursionError:
+        pass
+    try:
+        raw = json.loads(_cut(body), parse_constant=lambda _: _CUT_OFF)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    if not isinstance(raw, dict):
+        raise ValueError(TOO_DEEP)  # noqa: TRY004 - a wrong value from outside, not a wrong type in our code
+    items, subject = raw.get("items"), raw.get("object")
+    if isinstance(items, list):
+        raw["items"] = [_whole(request, status, item) for item in items]
+    elif isinstance(subject, dict):
+        raw["object"] = _whole(request, status, subject)
+    return _whole(request, status, raw)
+
+
+def _cut(body: bytes) -> bytes:
+    """Replace what is nested deeper than `_DEEPEST` by a constant that JSON does not have."""
+    kept: list[bytes] = []
+    depth = begin = 0
+    for token in _TOKEN.finditer(body):
+        if (sign := token[0]) in {b"{", b"["}:
+            depth += 1
+            if depth == _DEEPEST + 1:
+                kept.append(body[begin : token.start()])
+        elif sign in {b"}", b"]"}:
+            depth -= 1
+            if depth == _DEEPEST:
+                kept.append(b"NaN")
+                begin = token.end()
+    return b"".join((*kept, body[begin:]))
+
+
+def _is_cut(value: Any) -> bool:
+    rest = [value]
+    while rest:
+        value = rest.pop()
+        if value is _CUT_OFF:
+            return True
+        rest.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+    return False
+
+
+def _whole(request: Request, status: int, raw: Any) -> Any:
+    """Return a value as it is, or what is known of the object when a part was cut off."""
+    if not isinstance(raw, dict) or not _is_cut(raw):
+        return raw
+    metadata = raw.get("metadata")
+    about = {key: metadata.get(key) for key in _ABOUT} if isinstance(metadata, dict) else {}
+    namespace, name = (about.get(key) if isinstance(about.get(key), str) else None for key in _ABOUT[:2])
+    error = NestedTooDeeply(
+        request.verb,
+        request.resource,
+        namespace,
+        name or request.name,
+        status,
+        NestedTooDeeply.__name__,
+        TOO_DEEP,
+    )
+    return Undecoded({"kind": raw.get("kind"), "metadata": Undecoded(about, error)}, error)
 
 
 def _from_status(request: Request, raw: Raw, status: int) -> KubeError:

@@ -43,6 +43,8 @@ LONGEST = 600
 No holder of ours has a longer one, so none is overtaken. It is more than twice OpenShift's figure for a single node.
 """
 _RELEASE = 5.0
+# leaseTransitions is an int32: the server refuses one more, and no candidate could ever take the lease.
+_MOST_TRANSITIONS = 2**31 - 1
 # Seconds for one request, at most and at least: a handshake and a write to a slow disk need a moment.
 _LONGEST_CALL, _SHORTEST_CALL = 10.0, 1.0
 # Seconds: timers are not exact, and no request is answered in less.
@@ -335,7 +337,8 @@ class Elector:
         now, before = micro_time(self._utcnow()), self._seen.spec or {}
         acquired = before.get("acquireTime") if holder == self.holder else None
         transitions = before.get("leaseTransitions")
-        transitions = transitions if isinstance(transitions, int) else 0
+        if not isinstance(transitions, int) or not 0 <= transitions < _MOST_TRANSITIONS:
+            transitions = 0
         spec = {
             "holderIdentity": holder,
             "leaseDurationSeconds": duration,

@@ -187,7 +187,7 @@ class Reflector(Generic[T]):
         self._replace(fresh)
 
     def learn_missing(self, steps: int) -> None:
-        """Take that the server does not have the one object of this selection, unless the store has moved since.
+        """Take that the server does not have the one object of this selection, unless the store has changed since.
 
         `steps` is what it was before the server was asked: an answer without a version is newer than that, and may be
         older than what has come meanwhile. A read of one object comes from etcd, never from a server's cache.

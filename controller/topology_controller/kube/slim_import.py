@@ -42,7 +42,7 @@ def library() -> Any:
 
 
 def _collect() -> Any:
-    for name in ("client.api_client", "client.configuration", "config.kube_config", "config.exec_provider"):
+    for name in ("client.api_client", "client.configuration", "config.kube_config"):
         importlib.import_module(f"{_ROOT}.{name}")
     return sys.modules[_ROOT]
 

@@ -51,6 +51,8 @@ _KEEP_IDLE = 75.0
 _BUFFER = 256 * 1024
 # Seconds between two looks at the certificates: an authority that was taken out must not be trusted for long.
 _CERTIFICATE_PERIOD = 60.0
+# Seconds for which a request waits for a kubeconfig that is read again in time.
+_PATIENCE = 2.0
 # Pools with older certificates that may still carry a watch.
 _RETIRED = 2
 # Seconds; together they find a vanished peer within about a minute, whether we are waiting or sending.
@@ -79,6 +81,7 @@ class Transport:
         self._look_again = float("inf")
         self._retired: list[ApiClient] = []
         self._renewing = asyncio.Lock()
+        self._reading = credentials.Alone("reading the kubeconfig again")
         self._warned = ""
         self._base = str(configuration.host).rstrip("/")
         # The environment of a process does not change, and reading all of it would cost more than a request's headers.
@@ -96,7 +99,9 @@ class Transport:
         self._look_again = asyncio.get_running_loop().time() + _CERTIFICATE_PERIOD
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and end a credential plugin that is still running."""
+        await self._reading.close()
+        await credentials.close(self._configuration)
         pools = [*self._retired, *([] if self._api is None else [self._api])]
         self._retired, self._api = [], None
         for api in pools:
@@ -198,7 +203,8 @@ class Transport:
     async def _credentials(self, request: errors.Request) -> dict[str, str]:
         if (now := asyncio.get_running_loop().time()) >= self._look_again:
             self._look_again = now + _CERTIFICATE_PERIOD
-            await self._read_again()
+            # Longer than a file takes: a credential plugin may ask for a login, and what there is still serves.
+            await asyncio.wait({self._read_again()}, timeout=_PATIENCE)
             await self._replace()
         try:
             return await self._authorization()
@@ -227,7 +233,7 @@ class Transport:
         half-written, as in the middle of a rotation, are no failure, and neither is a credential plugin that fails: the
         server's own error is raised then.
         """
-        await self._read_again()
+        await asyncio.wait({self._read_again()})
         credentials.rejected(self._configuration)
         try:
             # Before the certificates, as a plugin may bring one too.
@@ -237,14 +243,17 @@ class Transport:
             fresh = refused
         return await self._replace() or fresh != refused
 
-    async def _read_again(self) -> None:
-        """Read a kubeconfig again that has changed; what was read before is kept for as long as it cannot be used."""
-        async with self._renewing:
-            try:
-                await credentials.extras(self._configuration).read_again()
-            except config.ConfigError as error:
-                text = "the kubeconfig has changed, and what was read before is kept until it can be used: %(error)s"
-                self._warn(text, error)
+    def _read_again(self) -> asyncio.Task[None]:
+        """Begin to read a kubeconfig again that has changed. A request that waits for it may give up: it goes on."""
+        return self._reading.begin(self._take_changes)
+
+    async def _take_changes(self) -> None:
+        """What was read before is kept for as long as what has changed cannot be used."""
+        try:
+            await credentials.extras(self._configuration).read_again()
+        except config.ConfigError as error:
+            text = "the kubeconfig has changed, and what was read before is kept until it can be used: %(error)s"
+            self._warn(text, error)
 
     async def _replace(self) -> bool:
         """Make a new pool if the certificates have changed, and return whether there is one."""

@@ -67,6 +67,8 @@ class Evidence:
 def unobserved(what: str, error: errors.KubeError) -> facts.Unobserved:
     """The fact of a read that failed, in words that stay the same while the trouble does."""
     reason = " ".join(part for part in (str(error.status or ""), error.reason) if part)
+    if isinstance(error, errors.NestedTooDeeply):
+        return malformed(what, error)
     return facts.Unobserved(what, _REASONS.get(type(error), reason), missing=isinstance(error, errors.NotFound))
 
 
@@ -77,7 +79,8 @@ def unserved(source: catalog.Source) -> facts.Unobserved:
 
 def malformed(what: str, error: Exception) -> facts.Unobserved:
     """The fact of an object that is not what its API promises."""
-    return facts.Unobserved(what, f"malformed: {error}", malformed=True)
+    why = error.message if isinstance(error, errors.KubeError) else error
+    return facts.Unobserved(what, f"malformed: {why}", malformed=True)
 
 
 def value(source: catalog.Source, objects: Iterable[Any]) -> Any:

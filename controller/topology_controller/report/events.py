@@ -85,7 +85,7 @@ class _Event:
 class EventRecorder:
     """Sends events in order, one at a time. Run `run()` as a task. `guard` raises KubeError where none may be sent.
 
-    While `void`, the store was restored from a backup: what waited when the API server last refused an event is about
+    While `void`, the store was restored from a backup: what waited when no API server last answered is about
     a state that never was, and is dropped.
     """
 
@@ -100,7 +100,7 @@ class EventRecorder:
         self._client = client
         self._guard = guard
         self._void = void
-        # What waited when the API server last did not take an event.
+        # What waited when the API server last did not answer.
         self._outlasting: frozenset[str] = frozenset()
         # In bytes, as the API counts.
         self._identity = identity.encode()[:_WORD_BYTES].decode(errors="ignore")
@@ -172,7 +172,8 @@ class EventRecorder:
             _LOG.warning("event %(event)s was not sent, and is given up: %(error)s", facts)
             return None
         except errors.KubeError as error:
-            self._outlasting = frozenset(self._waiting)
+            if isinstance(error, errors.Unreachable):
+                self._outlasting = frozenset(self._waiting)
             if error.same_as != self._trouble:
                 self._trouble = error.same_as
                 _LOG.warning(

@@ -40,8 +40,9 @@ RUNBOOKS = {
     ProblemReason.STUCK: "TopologyTransitionStuck",
     ProblemReason.BLOCKED: "TopologyTransitionBlocked",
     ProblemReason.TWO_VOTERS: "TopologyTransitionTwoVoters",
+    ProblemReason.REDUNDANCY_LOST: "TopologyTransitionTwoVoters",
 }
-"""Of problems that have an alert."""
+"""Of problems that have an alert, or are what leads to one."""
 _BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 
 
@@ -112,7 +113,7 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
         "headline": next((item["message"] for item in conditions if item["type"] == ConditionType.PROGRESSING), ""),
         "problem": _problem(record),
         "runbook": _runbook(record, about),
-        "warning": assessment.TWO_VOTERS if problems.two_voters(based) else "",
+        "warning": problems.danger(based),
         "disabled": disabled,
         "degraded": degraded,
         "conditions": conditions,

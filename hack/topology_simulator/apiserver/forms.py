@@ -27,6 +27,10 @@ class FormError(ValueError):
     """A value that does not fit its type, in the words of the real server's decoder."""
 
 
+class _NotOfTheTypeError(ValueError):
+    """A number of which the type has none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """A value without parts: its Go type, the JSON types that it takes, and how it is brought into form."""
@@ -68,9 +72,9 @@ class Struct:
 Type = Leaf | Map | List | Struct
 
 
-def _whole(value: Any) -> Any:
-    if isinstance(value, float) and not value.is_integer():
-        raise FormError
+def _int32(value: Any) -> Any:
+    if (isinstance(value, float) and not value.is_integer()) or not -(2**31) <= value < 2**31:
+        raise _NotOfTheTypeError
     return int(value)
 
 
@@ -104,7 +108,7 @@ def _quantity(value: Any) -> str:
 
 STRING = Leaf("string", (str,), zero="")
 BOOL = Leaf("bool", (bool,), zero=False)
-INT32 = Leaf("int32", (int, float), _whole, zero=0)
+INT32 = Leaf("int32", (int, float), _int32, zero=0)
 TIME = Leaf("Time", (str,), _time(times.seconds))
 MICRO_TIME = Leaf("MicroTime", (str,), _time(times.micros))
 BYTES = Leaf("[]uint8", (str,), _bytes)
@@ -293,9 +297,12 @@ def _value(kind: Type, value: Any, path: str, owner: str, unknown: list[str]) ->
         isinstance(value, bool) and bool not in kind.takes and object not in kind.takes
     ):
         raise _wrong(value, owner, path, kind.go)
-    return value if kind.shape is None else kind.shape(value)
+    try:
+        return value if kind.shape is None else kind.shape(value)
+    except _NotOfTheTypeError:
+        raise _wrong(value, owner, path, kind.go, str(value)) from None
 
 
-def _wrong(value: Any, owner: str, path: str, go: str) -> FormError:
-    json_type = metadata.json_type(value)
+def _wrong(value: Any, owner: str, path: str, go: str, shown: str = "") -> FormError:
+    json_type = f"{metadata.json_type(value)} {shown}".rstrip()
     return FormError(f"json: cannot unmarshal {json_type} into Go struct field {owner}.{path} of type {go}")

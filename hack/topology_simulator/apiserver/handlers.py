@@ -53,6 +53,16 @@ def refusal(error: statuses.StatusError) -> Answer:
     return Answer(error.code, storage.encode(error.body()), warnings=error.warnings, headers=headers)
 
 
+def timed_out() -> Answer:
+    """Return what the real server says of a request whose `timeout` has passed: a Status without its kind, as text.
+
+    Source: apiserver pkg/server/filters/timeout.go (1.36).
+    """
+    text = "Timeout: request did not complete within the allotted timeout"
+    body = {"metadata": {}, "status": "Failure", "message": text, "reason": "Timeout", "details": {}, "code": 504}
+    return Answer(504, storage.encode(body) + b"\n", "text/plain; charset=utf-8")
+
+
 def unknown_path() -> Answer:
     """Return what the real server says of a path that nothing serves: 404 in plain text."""
     return Answer(404, b"404 page not found\n", "text/plain; charset=utf-8")

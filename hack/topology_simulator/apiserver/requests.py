@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import field_errors, protobuf, statuses
+from . import field_errors, protobuf, statuses, times
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,6 +105,21 @@ class Request:
             return int(text)
         except ValueError:
             raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+    def allowed(self) -> float | None:
+        """Return the seconds within which it has to be executed, None where it sets none.
+
+        Raises StatusError 400. Watches have `timeoutSeconds`. Source: apiserver pkg/endpoints/filters/
+        request_deadline.go (1.36): what is not more than nothing is as if it were not there.
+        """
+        text = self.query.get("timeout", "")
+        if self.watch or not text:
+            return None
+        try:
+            seconds = times.parsed_duration(text)
+        except ValueError as error:
+            raise statuses.bad_request(f"invalid timeout specified in the request URL - {error}") from None
+        return seconds if seconds > 0 else None
 
     def revision(self, *, prefix: str = "", code: int = 500) -> int | None:
         """Return the asked-for resourceVersion, or None.

@@ -166,7 +166,10 @@ class ApiServer(front.Front):
 
     async def _answer(self, http: web.Request, request: requests.Request) -> handlers.Answer | reads.Opening | None:
         """Return what to send; None: nothing, the connection is to end."""
+        loop = asyncio.get_running_loop()
+        arrived = loop.time()
         try:
+            allowed = request.allowed()
             request = dataclasses.replace(request, body=await self._body(http))
             verdict = await self.faults.before(request)
             if verdict.drop:
@@ -174,7 +177,8 @@ class ApiServer(front.Front):
             if verdict.hold is not None:
                 await self._hold(verdict.hold)
                 return None
-            answer = verdict.answer or self._handlers.handle(request)
+            late = allowed is not None and loop.time() - arrived > allowed
+            answer = verdict.answer or (handlers.timed_out() if late else self._handlers.handle(request))
             if verdict.lost is not None:
                 if isinstance(answer, reads.Opening):
                     self._forget(answer)

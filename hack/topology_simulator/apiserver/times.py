@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -15,6 +16,9 @@ def now() -> str:
 
 _SECONDS = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)?(.*)")
 _WRITTEN = re.compile(r"(?<=\")(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?=(?:\.\d+)?Z\")")
+_NUMBER = re.compile(r"[0-9]+\.?[0-9]*|\.[0-9]+")
+_NO_NUMBER = re.compile(r"[^0-9.]+")
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LAYOUT, _MICRO_LAYOUT = "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05.000000Z07:00"
 
 
@@ -68,6 +72,29 @@ def age(text: str | None) -> str:
     if then.tzinfo is None:
         return "<invalid>"
     return duration(int((dt.datetime.now(dt.UTC) - then).total_seconds()))
+
+
+def parsed_duration(text: str) -> float:
+    """Read a duration of Go (time.ParseDuration), such as 1.5s or 1h30m, as seconds. Raises ValueError in its words."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    rest = text.removeprefix("-") if text.startswith("-") else text.removeprefix("+")
+    if rest == "0":
+        return 0.0
+    if not rest:
+        raise ValueError(f"time: invalid duration {quoted}")
+    seconds = 0.0
+    while rest:
+        number = _NUMBER.match(rest)
+        if number is None:
+            raise ValueError(f"time: invalid duration {quoted}")
+        unit = _NO_NUMBER.match(rest, number.end())
+        if unit is None:
+            raise ValueError(f"time: missing unit in duration {quoted}")
+        if unit[0] not in _UNITS:
+            raise ValueError(f"time: unknown unit {json.dumps(unit[0], ensure_ascii=False)} in duration {quoted}")
+        seconds += float(number[0]) * _UNITS[unit[0]]
+        rest = rest[unit.end() :]
+    return -seconds if text.startswith("-") else seconds
 
 
 def duration(seconds: int) -> str:

@@ -26,6 +26,12 @@ def folder() -> pathlib.Path:
 
 
 @functools.cache
+def etcd() -> pathlib.Path:
+    """Return the etcd beside them; a folder of KUBEBUILDER_ASSETS may hold it alone. Raises MissingError."""
+    return _asked("path", "etcd") / "etcd"
+
+
+@functools.cache
 def controller_manager() -> pathlib.Path:
     """Return kube-controller-manager, which a folder with the other binaries may lack. Raises MissingError."""
     return _asked("path", _CONTROLLER_MANAGER) / _CONTROLLER_MANAGER

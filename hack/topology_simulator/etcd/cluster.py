@@ -44,12 +44,11 @@ class Cluster:
 
     def __init__(
         self,
-        binary: binaries.Binary | None = None,
         *,
         strict: bool = True,
         authority: certificates.Authority | None = None,
     ) -> None:
-        self.binary = binary or binaries.best()
+        self.binary = binaries.installed()
         self._strict = strict
         self.authority = authority or certificates.Authority()
         self.members: dict[str, member.Member] = {}

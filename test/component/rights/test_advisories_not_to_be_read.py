@@ -37,7 +37,7 @@ async def test_what_was_advised_is_not_seen_to_be_done_without_the_right_to_look
             return any(grant.covers(one) for one in staged.refused())
 
         await polling.until(f"{grant}: it looks whether the advisory is done", tried)
-        await polling.steadily(f"{grant}: the advisory stays", advised, 0.5)
+        await staged.stays_so(f"{grant}: the advisory stays", advised)
         await operator.stop()
         await staged.give_back()
     await staged.operator("operator-c")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test import polling
+from test import polling, skips
 from test.component import cluster
 from test.component.rights import pod, restoring, restricted_world
 from topology_controller import bindata
@@ -81,7 +81,9 @@ async def blocked(staged: RestrictedWorld, issue, account: pod.ServiceAccount) -
     It runs as in a pod, in a folder that looks like a pod's.
     """
     if not pod.allowed(account.folder):
-        pytest.skip("no process can be shown a pod's folder: this needs root, or mount namespaces for users")
+        pytest.skip(
+            f"{skips.ELSEWHERE}no process can be shown a pod's folder: this needs root, or mount namespaces for users"
+        )
     first = await issue()
     account.write(first.token)
     await cluster.set_ready(staged.api, "master-2", ready=False)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
-import shutil
 import signal
 import sys
 import urllib.request
@@ -17,16 +15,6 @@ import yaml
 from topology_simulator.envtest import binaries
 
 DEADLINE = 20.0
-
-
-def kubectl():
-    """The kubectl that envtest has built, else that of PATH; empty where there is none."""
-    with contextlib.suppress(binaries.MissingError):
-        return str(binaries.folder() / "kubectl")
-    return shutil.which("kubectl") or ""
-
-
-kubectl_needed = pytest.mark.skipif(not kubectl(), reason="no kubectl: build one with hack/envtest/envtest build")
 
 
 class Process:
@@ -41,7 +29,7 @@ class Process:
         }
         pipe = asyncio.subprocess.PIPE
         made = await asyncio.create_subprocess_exec(
-            kubectl(), *words, env=environment, stdin=pipe, stdout=pipe, stderr=pipe
+            binaries.folder() / "kubectl", *words, env=environment, stdin=pipe, stdout=pipe, stderr=pipe
         )
         async with asyncio.timeout(DEADLINE):
             out, error = await made.communicate(stdin.encode())
@@ -110,7 +98,6 @@ spec: {size: %d}
 """
 
 
-@kubectl_needed
 async def test_kubectl_lives_with_a_custom_resource(standalone):
     run = standalone.kubectl
     assert (await run("create", "-f", "-", stdin=WIDGET % 3))[:2] == (0, "widget.example.com/one created\n")
@@ -140,7 +127,6 @@ async def test_kubectl_lives_with_a_custom_resource(standalone):
     assert (code, printed.startswith('widget.example.com "one" deleted')) == (0, True)
 
 
-@kubectl_needed
 async def test_kubectl_knows_the_kinds_and_prints_nodes(standalone):
     run = standalone.kubectl
     _, out, error = await run("api-resources", "--api-group=example.com")
@@ -159,7 +145,6 @@ async def test_kubectl_knows_the_kinds_and_prints_nodes(standalone):
     assert (await run("get", "wd"))[2] == "No resources found in default namespace.\n"
 
 
-@kubectl_needed
 async def test_kubectl_watches(standalone):
     environment = {
         "PATH": os.environ["PATH"],
@@ -168,7 +153,7 @@ async def test_kubectl_watches(standalone):
     }
     await standalone.kubectl("create", "-f", "-", stdin=WIDGET % 1)
     watching = await asyncio.create_subprocess_exec(
-        kubectl(), "get", "wd", "-w", env=environment, stdout=asyncio.subprocess.PIPE
+        binaries.folder() / "kubectl", "get", "wd", "-w", env=environment, stdout=asyncio.subprocess.PIPE
     )
     assert watching.stdout is not None
     try:

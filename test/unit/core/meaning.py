@@ -57,6 +57,19 @@ def upgrades_are_held_back(known: facts.Facts, definition: model.Definition) -> 
     return said is not None and said.status == "False" and all(word in said.message for word in words)
 
 
+def lost(known: facts.Facts, before: Baseline) -> bool:
+    """Do fewer nodes than at the change carry a voter, and is that sure?"""
+    nodes, others = _all(known.control_plane_nodes, facts.Node), _all(known.other_nodes, facts.OtherNode)
+    voters = _voters(known)
+    names = {one.name for one in (*(nodes or ()), *(others or ()))}
+    if nodes is None or others is None or not all(_MEMBER.fullmatch(key) and key not in names for key in voters):
+        return False
+    if not isinstance(known.etcd_endpoints, facts.EtcdEndpoints):
+        return False
+    up = [one for one in nodes if not one.deleting and (one.ready == "True" or one.cordoned)]
+    return sum(bool(set(voters.values()) & set(one.addresses)) for one in up) < len(before.control_plane_nodes)
+
+
 def _all(found: facts.Fact[tuple[Any, ...]], kind: type[T]) -> list[T] | None:
     """The items, None when one of them could not be read."""
     if not isinstance(found, tuple) or not all(isinstance(one, kind) for one in found):

@@ -93,7 +93,7 @@ async def test_the_change_is_one_write_with_topology_record_and_version() -> Non
     await hands(server).change(await evidence(), worlds.infrastructure(), worlds.converging())
     ((where, body, options),) = server.sent
     assert where == "infrastructures/cluster"
-    assert options == {"subresource": "status", "retry": False}
+    assert options == {"subresource": "status", "retry": False, "executed_within": 3.5}
     assert body["metadata"] == {"resourceVersion": "100"}
     assert body["status"]["controlPlaneTopology"] == "HighlyAvailable"
     assert body["status"]["infrastructureTopology"] == "HighlyAvailable"
@@ -104,9 +104,10 @@ async def test_the_change_is_one_write_with_topology_record_and_version() -> Non
 async def test_a_saved_record_leaves_topology_alone() -> None:
     server = PatchRecorder()
     await hands(server).save(worlds.infrastructure(), worlds.admitting())
-    ((_, body, _),) = server.sent
+    ((_, body, options),) = server.sent
     assert set(body["status"]) == {"topologyTransition"}
     assert body["metadata"] == {"resourceVersion": "100"}
+    assert options == {"subresource": "status", "retry": False}, "a record that is old does no harm"
 
 
 @pytest.mark.looptime
@@ -121,6 +122,18 @@ async def test_evidence_older_than_two_seconds_voids_the_change(age: float, sent
         with pytest.raises(act.Voided, match="older than 2 s"):
             await hands(server).change(found, worlds.infrastructure(), worlds.converging())
     assert len(server.sent) == sent
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("age", [0.0, 0.3, 2.0])
+async def test_the_change_has_to_be_executed_before_its_evidence_is_four_seconds_old(age: float) -> None:
+    server = PatchRecorder()
+    known = await evidence()
+    await asyncio.sleep(age)
+    await hands(server).change(known, worlds.infrastructure(), worlds.converging())
+    ((_, _, options),) = server.sent
+    # The server counts from when the request arrives, which takes a moment.
+    assert options["executed_within"] == pytest.approx(3.5 - age)
 
 
 @pytest.mark.looptime

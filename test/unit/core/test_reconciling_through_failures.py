@@ -384,12 +384,12 @@ async def test_after_a_conflict_an_older_live_answer_ends_the_decisions_of_this_
 async def test_a_last_read_that_fails_for_a_while_is_tried_again_by_itself() -> None:
     """No watch brings news meanwhile: nobody but the loop can ask again."""
     cluster = Cluster()
-    refused = 0
+    tries: list[float] = []
 
     def away(where: str) -> None:
-        nonlocal refused
+        if where == "clusterversions/version":
+            tries.append(asyncio.get_running_loop().time())
         if where == "infrastructures/cluster":
-            refused += 1
             raise errors.Forbidden("get", catalog.INFRASTRUCTURES, None, "cluster", 403, "Forbidden", "refused")
 
     async with running(cluster):
@@ -398,7 +398,8 @@ async def test_a_last_read_that_fails_for_a_while_is_tried_again_by_itself() -> 
         cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(120)
         assert (cluster.phase, cluster.changes) == ("Admitting", 0)
-        assert 2 <= refused < 20, refused
+        assert 2 <= len(tries) < 20, tries
+        assert tries[1] - tries[0] < 3, "at once, and then ever more seldom"
         cluster.before_get = accept
         await asyncio.sleep(61)
         assert (cluster.phase, cluster.changes) == ("Converging", 1)

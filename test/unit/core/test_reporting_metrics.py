@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import sys
 from datetime import timedelta
 from typing import Any
@@ -552,6 +553,17 @@ def test_the_last_sign_of_life_is_of_the_watches_that_are_open() -> None:
     assert series(found, name) == {("infrastructure",): 1700000000.0, ("etcd",): 0}
     found.watches({"infrastructure": 1700000001.0})
     assert series(found, name) == {("infrastructure",): 1700000001.0}
+
+
+def test_the_end_of_a_token_is_shown_as_it_is_now_and_only_where_it_is_known() -> None:
+    name = "topology_credential_expiry_timestamp_seconds"
+    shown, ends = registry(), {"target": 1_700_000_000.0, "lease": None}
+    assert series(shown, name) == {}
+    for kubeconfig in ends:
+        shown.expires(kubeconfig, functools.partial(ends.__getitem__, kubeconfig))
+    assert series(shown, name) == {("target",): 1_700_000_000.0}
+    ends |= {"target": 1_707_776_000.0, "lease": 1_700_000_001.0}
+    assert series(shown, name) == {("target",): 1_707_776_000.0, ("lease",): 1_700_000_001.0}
 
 
 def test_requests_to_etcd_are_counted_from_zero_where_etcd_is_asked() -> None:

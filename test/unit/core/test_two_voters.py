@@ -30,12 +30,19 @@ UNREAD = worlds.BROKEN
 PHASES = [Phase.PENDING, Phase.CONVERGING]
 
 
+def converging() -> TopologyTransition:
+    """The record of an earlier version: it does not have the nodes, whose loss is a problem at once."""
+    record = worlds.converging()
+    assert record.baseline is not None
+    return record.model_copy(update={"baseline": record.baseline.model_copy(update={"control_plane_nodes": ()})})
+
+
 class Watching:
     """A leader that looks at etcd in that phase; `record` is what it has written."""
 
     def __init__(self, phase: Phase, record: TopologyTransition | None = None) -> None:
         self.phase = phase
-        self.record = record if phase is Phase.PENDING or record is not None else worlds.converging()
+        self.record = record if phase is Phase.PENDING or record is not None else converging()
         self.begin()
 
     def begin(self, at: timedelta = timedelta()) -> None:

@@ -78,7 +78,9 @@ class Gateway:
         app.router.add_post("/v3/cluster/member/list", self._list)
         app.router.add_post("/v3/maintenance/status", self._status)
         app.router.add_get("/health", self._health)
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.05)
+        self._runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=0.05
+        )
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=context).start()
 

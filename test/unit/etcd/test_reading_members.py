@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import sys
 import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -21,10 +22,16 @@ if TYPE_CHECKING:
     import pathlib
 
 BUDGET = 0.4
+"""Seconds; more where the machine is busy: the fixture `budget`."""
 
 
-async def read(folder: pathlib.Path, *endpoints: str, budget: float = BUDGET) -> facts.EtcdMembers:
-    found = await members.Members(folder, endpoints, budget=budget).read(facts.NOT_READ)
+@pytest.fixture(autouse=True)
+def budget_of_a_busy_machine(monkeypatch: pytest.MonkeyPatch, budget: float) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "BUDGET", budget)
+
+
+async def read(folder: pathlib.Path, *endpoints: str, budget: float | None = None) -> facts.EtcdMembers:
+    found = await members.Members(folder, endpoints, budget=budget or BUDGET).read(facts.NOT_READ)
     assert isinstance(found, facts.EtcdMembers), found
     return found
 
@@ -349,9 +356,9 @@ async def test_members_that_answer_another_way_are_not_asked_where_they_advertis
         # The others have answered by then, and their lists name this one, which has not.
         etcd.gateways[2].before = late
         began = time.monotonic()
-        found = await read(folder, *urls, budget=5)
+        found = await read(folder, *urls, budget=20 * BUDGET)
         lasted = time.monotonic() - began
-    assert lasted < 2, lasted
+    assert lasted < 10 * BUDGET, lasted
     assert {one.member for one in found.voices} == {"1", "2", "3"}
     assert not found.silences
 

@@ -1,4 +1,4 @@
-"""What a run of the tests does with seeds and skips: a pytest of its own, in a folder of its own, with our plugins."""
+"""What a run of the tests does with seeds, skips and options: a pytest of its own, with our plugins."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ def run(folder, text, *arguments, **environment):
     file = folder / "test_it.py"
     file.write_text(text)
     known = {name: value for name, value in os.environ.items() if name not in {"CI", exploring.VARIABLE}}
-    command = [sys.executable, "-m", "pytest", "-p", "test.conftest", "-p", "no:cacheprovider", "-rA", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "test.conftest", "-p", "no:cacheprovider", "-rA"]
+    command += ["-c", os.devnull, "--rootdir", str(folder), "--basetemp", str(folder / "temporary"), *arguments]
     done = subprocess.run(  # noqa: S603 - pytest, on a file of ours
-        [*command, "-c", os.devnull, "--rootdir", folder, *(() if folder in arguments else (file,))],
+        [*command, *(() if folder in arguments else (file,))],
         cwd=ROOT, env={**known, **environment}, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr
@@ -105,29 +106,36 @@ def skipping(folder):
 
 
 def refused(output):
-    return set(re.findall(r"skipped, which is a failure in CI: (no \w+)", output))
+    return set(re.findall(r"skipped, which is a failure: (no[\w :]+)", output))
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
-def test_a_skip_is_a_failure_in_ci_that_names_its_reason(tmp_path, workers):
+def test_a_skip_is_a_failure_that_names_its_reason(tmp_path, workers):
     text = "def test_passes():\n    pass\n"
-    code, output = run(skipping(tmp_path), text, "--continue-on-collection-errors", tmp_path, *workers, CI="true")
+    code, output = run(skipping(tmp_path), text, "--continue-on-collection-errors", tmp_path, *workers)
     assert code == 1
     assert refused(output) == REASONS
 
 
-def test_elsewhere_a_skip_is_none(tmp_path):
-    code, output = run(skipping(tmp_path), "def test_passes():\n    pass\n", tmp_path)
-    assert (code, refused(output)) == (0, set()), output
+@pytest.mark.parametrize(("environment", "code"), [({}, 0), ({"CI": "true"}, 1)], ids=["elsewhere", "in CI"])
+def test_what_only_another_system_can_run_may_be_skipped_but_in_ci(tmp_path, environment, code):
+    text = "import pytest\nfrom test import skips\ndef test_a():\n    pytest.skip(f'{skips.ELSEWHERE}no memfd')\n"
+    ended, output = run(tmp_path, text, **environment)
+    assert ended == code, output
+    assert refused(output) == ({"not on this system: no memfd"} if code else set())
 
 
-def test_a_reason_that_may_stand_does_and_no_other(tmp_path):
-    stands = "from test import skips\nskips.STANDING = ('no etcd', 'no promtool')\n"
-    text = f"{stands}\ndef test_passes():\n    pass\n"
-    # A name that is collected before the others.
-    (tmp_path / "test_before.py").write_text(text)
-    code, output = run(skipping(tmp_path), text, "--continue-on-collection-errors", tmp_path, CI="true")
-    assert (code, refused(output)) == (1, REASONS - {"no etcd", "no promtool"})
+@pytest.mark.parametrize(
+    ("folder", "arguments"),
+    [("", ("test/unit/logs",)), ("docs", ()), ("test/unit/logs", ()), ("/", (str(ROOT / "test/unit/logs"),))],
+    ids=["a folder", "from docs", "from a folder of tests", "from elsewhere"],
+)
+def test_the_api_server_is_an_option_wherever_pytest_is_started(folder, arguments):
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", "--apiserver", "none"]
+    done = subprocess.run(  # noqa: S603 - pytest, on tests of ours
+        [*command, *arguments], cwd=ROOT / folder, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert "argument --apiserver: invalid choice: 'none'" in done.stderr
 
 
 def test_a_machine_that_moves_nothing_proves_too_little():

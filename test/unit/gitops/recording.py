@@ -107,7 +107,8 @@ async def two_voters(camera: Camera) -> None:
     endpoints: clusters.Key = ("configmaps", "openshift-etcd", "etcd-endpoints")
     member = next(iter(camera.cluster.objects[endpoints]["data"]))
     camera.cluster.change(endpoints, {"data": {member: None}})
-    await camera.after(17 * MINUTE, "two-voters")
+    await camera.after(1, "redundancy-lost")
+    await camera.after(17 * MINUTE - 1, "two-voters")
 
 
 async def overwritten(camera: Camera) -> None:

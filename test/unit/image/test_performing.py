@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from test import skips
 
 from topology_image import builder, dockerfile, sandbox
 
@@ -22,7 +23,7 @@ def able() -> str:
     return ""
 
 
-pytestmark = pytest.mark.skipif(bool(able()), reason=f"no sandbox can be made: {able()}")
+pytestmark = pytest.mark.skipif(bool(able()), reason=f"{skips.ELSEWHERE}no sandbox can be made: {able()}")
 
 
 def perform(place, text, **given):

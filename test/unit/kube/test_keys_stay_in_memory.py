@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from test import processes
+from test import processes, skips
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import config, errors, resource
@@ -151,7 +151,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="files in memory are Linux's")
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason=f"{skips.ELSEWHERE}files in memory are Linux's")
 @pytest.mark.parametrize("source", ["kubeconfig", "credential plugin"])
 async def test_no_file_is_written_not_even_for_a_moment(secured, tmp_path, empty, source):
     user = plugin(tmp_path, ADMIN.certificate, ADMIN.key) if source == "credential plugin" else None
@@ -222,7 +222,7 @@ async def test_a_plugin_that_fails_when_it_is_needed_leaves_the_answer_of_the_se
     async with clients.Client(loaded, user_agent="t", field_manager="t", request_timeout=5) as client:
         with pytest.raises(errors.Unauthorized):
             await client.get(WIDGETS, "a")
-    assert "there are no newer ones: exec: malformed response" in caplog.text
+    assert "there are no newer ones: exec: what the program printed has no" in caplog.text
 
 
 def locked(key: bytes) -> bytes:

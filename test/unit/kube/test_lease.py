@@ -211,6 +211,19 @@ async def test_a_lease_full_of_nonsense_is_waited_out_or_taken(store, elect, fou
 
 
 @pytest.mark.looptime(end=200_000)
+@pytest.mark.parametrize(
+    ("before", "after"), [(2**31 - 2, 2**31 - 1), (2**31 - 1, 1), (2**31, 1), (2**63, 1), (-1, 1), (1.5, 1)]
+)
+async def test_transitions_that_cannot_be_counted_on_begin_again(store, elect, before, after):
+    store.kind = lease.LEASES
+    store.put("lock", spec={"holderIdentity": "", "leaseTransitions": before})
+    elector = elect("me")
+    async with running(elector):
+        await elector.leading.wait()
+        assert spec(store)["leaseTransitions"] == after
+
+
+@pytest.mark.looptime(end=200_000)
 async def test_cancelling_releases_it_and_the_next_one_is_there_at_once(store, elect):
     first, second = elect("first"), elect("second")
     async with running(first) as (task,):

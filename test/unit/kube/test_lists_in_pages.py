@@ -98,6 +98,9 @@ async def test_raw_pages_do_not_pile_up(faulty, connect, monkeypatch):
     judged = errors.page
 
     def watched(call, status, raw):
+        # Here no request is under way that could be given up, and sent again, meanwhile.
+        gc.collect()
+        seen.append(sum(ref() is not None for ref in refs))
         found, version, token = judged(call, status, raw)
         alive = [Item(item) for item in found]
         refs.extend(weakref.ref(item) for item in alive)
@@ -107,8 +110,6 @@ async def test_raw_pages_do_not_pile_up(faulty, connect, monkeypatch):
 
     async def behave(asked, reply):
         at = int(asked.query.get("continue", "0"))
-        gc.collect()
-        seen.append(sum(ref() is not None for ref in refs))
         await reply.whole(200, page([f"n{at}-{i}" for i in range(10)], str(at + 1) if at < 5 else ""))
 
     faulty.behave = behave

@@ -10,6 +10,7 @@ import json
 import ssl
 
 import pytest
+from test.polling import PATIENCE
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import config, errors, resource, slim_import, transport
@@ -59,7 +60,7 @@ async def reach(faulty, make_widget):
             configuration.host, configuration.proxy = f"https://127.0.0.1:{faulty.port}", ""
             for name, value in files.items():
                 setattr(configuration, name, str(value))
-            made = clients.Client(configuration, user_agent="t", field_manager="t", request_timeout=3)
+            made = clients.Client(configuration, user_agent="t", field_manager="t", request_timeout=3 * PATIENCE)
             return await stack.enter_async_context(made)
 
         yield opened
@@ -208,7 +209,7 @@ async def by_kubeconfig(faulty, make_widget, tmp_path):
     path.write_text(kubeconfig(ours, faulty.port))
     loaded = await config.load(path)
     loaded.proxy = ""
-    async with clients.Client(loaded, user_agent="t", field_manager="t", request_timeout=3) as made:
+    async with clients.Client(loaded, user_agent="t", field_manager="t", request_timeout=3 * PATIENCE) as made:
         await made.get(WIDGETS, "a")
         yield made, path, ours
 

@@ -36,9 +36,9 @@ class Watched(reflector.Reflector[Any]):
 
 
 @contextlib.asynccontextmanager
-async def reflecting(connect, timing, server=None):
+async def reflecting(connect, timing, server=None, request_timeout=PATIENCE):
     """Run a reflector of `spec` on a faulty server; `news` are its wake-ups."""
-    client = await connect(request_timeout=1.0, server=server)
+    client = await connect(request_timeout=request_timeout, server=server)
     made = Watched(
         client,
         resource.Selection(WIDGETS),
@@ -80,7 +80,7 @@ def each_fault(connect, quick, faulty):
             server.behave = fault
             await server.start()
             try:
-                async with reflecting(connect, quick, server) as made:
+                async with reflecting(connect, quick, server, 1.0) as made:
                     await story(server, made, fault, expected)
             finally:
                 await server.stop()

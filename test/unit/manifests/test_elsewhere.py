@@ -113,11 +113,13 @@ def test_two_targets_share_no_object_but_a_role_that_is_the_same_for_all() -> No
     assert {both[0][one]["metadata"]["name"] for one in home & set(both[0])} <= {f"{vocabulary.OPERATOR_NAME}-metrics"}
 
 
-def test_the_alert_is_about_this_target_only() -> None:
+def test_the_alerts_are_about_this_target_only() -> None:
     (rule,) = (one for one in MANAGEMENT if one["kind"] == "PrometheusRule")
-    ((alert,),) = (group["rules"] for group in rule["spec"]["groups"])
-    assert alert["alert"] == "TopologyOperatorNotWatching"
-    assert alert["expr"].count("{") == alert["expr"].count(f'{{namespace="{EDGE}"}}') == 2
+    (alerts,) = (group["rules"] for group in rule["spec"]["groups"])
+    assert [alert["alert"] for alert in alerts] == ["TopologyOperatorNotWatching", "TopologyCredentialExpiring"]
+    for alert, series in zip(alerts, (2, 1), strict=True):
+        assert alert["expr"].count("{") == alert["expr"].count(f'{{namespace="{EDGE}"}}') == series
+        assert alert["labels"]["namespace"] == EDGE
     assert not [
         one for one in printed("management", EDGE, monitoring=False) if "monitoring.coreos.com" in one["apiVersion"]
     ]

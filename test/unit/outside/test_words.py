@@ -6,6 +6,7 @@ import enum
 import hashlib
 import importlib.metadata
 import json
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -45,9 +46,8 @@ WRONG: dict[str, Sequence[tuple[str, ...]]] = {
     ),
 }  # fmt: skip
 """What is wrong by the words alone: no cluster is asked."""
-RECORDED_WITH = pytest.mark.skipif(
-    sys.version_info[:2] != (3, 11), reason="recorded with Python 3.11, whose argparse words its help in its own way"
-)
+_TAKES_TWICE = re.compile(r"(?<!\S)(-\w) (\S+), (--[\w-]+ \2)")
+"""`-v N, --v N`, which argparse shortens to `-v, --v N` from Python 3.13 on."""
 
 
 @pytest.fixture(autouse=True)
@@ -68,18 +68,27 @@ def _said(program: str, words: Sequence[str], capsys: pytest.CaptureFixture[str]
     return f"$ {' '.join((program, *words))}\n{said.out}{said.err}exit code {code}\n"
 
 
-@RECORDED_WITH
+def _words(text: str) -> str:
+    """The words alone: where lines are broken, and whether what can be chosen is quoted, is argparse's."""
+    return " ".join(_TAKES_TWICE.sub(r"\1, \3", " ".join(text.split())).replace("'", "").split())
+
+
+def _compare(name: str, text: str) -> None:
+    """Compare with what was recorded with Python 3.11; a newer argparse lays the same words out in its own way."""
+    if _words(text) != _words((recorded.FOLDER / name).read_text()) or sys.version_info < (3, 13):
+        recorded.compare(name, text, TESTS)
+
+
 @pytest.mark.parametrize("program", HELP)
 def test_help_texts(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     texts = [_said(program, (*words, "--help"), capsys) for words in HELP[program]]
-    recorded.compare(f"help-{program}.txt", "\n".join(texts), TESTS)
+    _compare(f"help-{program}.txt", "\n".join(texts))
 
 
-@RECORDED_WITH
 @pytest.mark.parametrize("program", WRONG)
 def test_bad_usage(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     texts = [_said(program, words, capsys) for words in WRONG[program]]
-    recorded.compare(f"usage-{program}.txt", "\n".join(texts), TESTS)
+    _compare(f"usage-{program}.txt", "\n".join(texts))
 
 
 def test_names() -> None:

@@ -29,13 +29,17 @@ from topology_controller.report import metrics
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCHEMA = json.loads((ROOT / "docs" / "schemas" / "explain.json").read_text())
 TRANSITIONS = load.load(ROOT / "bindata" / "transitions")
-RULES = explained.fleet_rules() + [
-    rule
-    for group in yaml.safe_load(
-        (ROOT / "bindata" / "monitoring" / "0000_90_topology-operator_prometheusrule.yaml").read_text()
-    )["spec"]["groups"]
-    for rule in group["rules"]
-]
+RULES = (
+    explained.fleet_rules()
+    + explained.placed_rules()
+    + [
+        rule
+        for group in yaml.safe_load(
+            (ROOT / "bindata" / "monitoring" / "0000_90_topology-operator_prometheusrule.yaml").read_text()
+        )["spec"]["groups"]
+        for rule in group["rules"]
+    ]
+)
 ENUMS = [
     words
     for words in (*vars(vocabulary).values(), *vars(shape).values(), audit.Question)

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import dataclasses
 import random
+import threading
 import time
 import typing
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ API_URL, INTERNAL_URL = "https://api.edge.example.com:6443", "https://api-int.ed
 INGRESS = {"spec": {"domain": "apps.edge.example.com"}}
 HOST = "api.edge.example.com"
 SERVER = "https://127.0.0.1:6443"
+GIVEN_UP_SECONDS = 60.0
+"""What a bounded step may take on a busy machine. Without its bound it lasts for ever."""
 
 
 def asked(
@@ -240,33 +243,33 @@ async def test_a_certificate_for_another_name_is_no_answer(site: Site) -> None:
 
 async def test_a_silent_listener_is_given_up(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "STEP_SECONDS", 0.3)
+    monkeypatch.setattr(probe, "ALL_SECONDS", 600.0)
     for port in (desk.API, desk.MACHINE_CONFIG):
         await site.listening.start(site.address(1), port, "silent")
-    begin = time.monotonic()
-    answer = await site.look(question({"master-0": site.address(1)}))
+    async with asyncio.timeout(GIVEN_UP_SECONDS):
+        answer = await site.look(question({"master-0": site.address(1)}))
     assert set(table(answer).values()) == {"TimedOut"}
-    assert time.monotonic() - begin < 6
 
 
 async def test_a_name_server_that_never_answers_is_left_behind(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "STEP_SECONDS", 0.5)
     name = front.Name("API", HOST, desk.API)
-    ends = asyncio.Event()
+    answers = threading.Event()
 
     def lookup(_: str) -> list[str]:
-        time.sleep(10)
-        ends.set()
+        answers.wait()
         return [site.address(1)]
 
-    begin = time.monotonic()
-    answer = await site.look(question({}, name), lookup=lookup)
-    assert time.monotonic() - begin < 6
+    try:
+        async with asyncio.timeout(GIVEN_UP_SECONDS):
+            answer = await site.look(question({}, name), lookup=lookup)
+    finally:
+        answers.set()
     assert table(answer) == {("API", HOST): "Unresolved"}
-    assert not ends.is_set()
 
 
 async def test_all_of_it_has_one_bound(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "STEP_SECONDS", 8.0)
+    monkeypatch.setattr(probe, "STEP_SECONDS", 600.0)
     monkeypatch.setattr(probe, "ALL_SECONDS", 1.5)
     await site.listening.start(site.address(1), desk.API, "silent")
 
@@ -274,9 +277,8 @@ async def test_all_of_it_has_one_bound(site: Site, monkeypatch: pytest.MonkeyPat
         time.sleep(0.5)
         return [site.address(1)]
 
-    begin = time.monotonic()
-    answer = await site.look(question({}, front.Name("API", HOST, desk.API)), lookup=lookup)
-    assert time.monotonic() - begin < 6, "a name that was slow leaves its address less time"
+    async with asyncio.timeout(GIVEN_UP_SECONDS):
+        answer = await site.look(question({}, front.Name("API", HOST, desk.API)), lookup=lookup)
     assert table(answer) == {("API", site.address(1)): "TimedOut"}
 
 

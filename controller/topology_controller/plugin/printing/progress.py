@@ -47,8 +47,12 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
         fields.append(("Progress", f"{met}/{total} [{'#' * done}{'-' * (size - done)}] {answer['stage']} checks"))
     sections.head(document, answer, fields, written_by=answer["topologyWriter"])
     voters = sum(member["role"] == "voter" for member in answer["etcd"]["items"])
-    if voters == _TWO and (problem is None or problem["reason"] != "TwoVoters"):
-        document.add("Two voters", [f"{decided.TWO_VOTERS}: do not restart a control-plane node."], Rank.UNMET)
+    few = {_TWO: ("Two voters", decided.TWO_VOTERS)}
+    if phase == "Converging":
+        few[1] = ("One voter", decided.ONE_VOTER)
+    if voters in few and (problem is None or problem["reason"] != "TwoVoters"):
+        title, danger = few[voters]
+        document.add(title, [f"{danger}: do not restart a control-plane node."], Rank.UNMET)
     _troubles(document, answer, clock)
     unmet = [check for check in answer["checks"] if check["status"] != "Met"]
     sections.checks(document, f"{answer['stage']} checks", unmet)

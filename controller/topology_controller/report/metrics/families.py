@@ -34,6 +34,8 @@ Series: TypeAlias = tuple[tuple[str, ...], float]
 """Values of the labels, in their order, and the number."""
 
 OTHER: Final = "other"
+TARGET: Final = "target"
+LEASE: Final = "lease"
 TOPOLOGIES: Final = frozenset(topology.value for topology in Topology)
 CONTROL_PLANES: Final = TOPOLOGIES | {EXTERNAL}
 INFRASTRUCTURES: Final = frozenset({Topology.SINGLE_REPLICA.value, Topology.HIGHLY_AVAILABLE.value})
@@ -190,6 +192,12 @@ ACTIVITY = Family(
     "Unix time, in seconds, of the last sign of life (list, event or bookmark) of each open watch; 0 before the first.",
     {"resource": None},
 )  # fmt: skip
+CREDENTIAL = Family(
+    "topology_credential_expiry_timestamp_seconds", "gauge",
+    "Unix time, in seconds, at which the token in a kubeconfig ends: of the cluster that is acted on (target), or of "
+    "the cluster of the lease where that is another one.",
+    {"kubeconfig": frozenset({TARGET, LEASE})},
+)  # fmt: skip
 OPENINGS = Family(
     "topology_watch_requests_total", "counter",
     "Watches that were asked for, by whether they were opened; each lives for about an hour when all is well.",
@@ -266,7 +274,7 @@ OF_CLUSTER: Final = (NODES, MACHINES, MEMBERS, INFO)
 FAMILIES: Final = (
     *OF_TRANSITION, STARTED, COMPLETED, CANCELLED, REJECTED, DURATION,
     *OF_CLUSTER,
-    ACTIVITY, OPENINGS, RESTORED, REQUESTS, ETCD_REQUESTS,
+    ACTIVITY, CREDENTIAL, OPENINGS, RESTORED, REQUESTS, ETCD_REQUESTS,
     RECONCILES, ERRORS, TIME, ACTIVE, CONCURRENT,
     DEPTH, ADDS, RETRIES, QUEUED, WORKED, UNFINISHED, LONGEST,
     BUILD, LEADER,

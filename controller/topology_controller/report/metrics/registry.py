@@ -75,6 +75,8 @@ class Metrics:
         families.ACTIVITY.shown(
             registry, lambda: (((resource,), moment) for resource, moment in self._activity.items())
         )
+        self._ends: dict[str, Callable[[], float | None]] = {}
+        families.CREDENTIAL.shown(registry, self._expiries)
         openings = families.OPENINGS.counter(registry)
         self._openings = {ok: openings.labels(result) for ok, result in families.RESULTS.items()}
         self._restored = families.RESTORED.counter(registry)
@@ -134,6 +136,10 @@ class Metrics:
         """Count a store that was put back to an earlier state."""
         self._restored.inc()
 
+    def expires(self, kubeconfig: str, read: Callable[[], float | None]) -> None:
+        """Set how to learn when the token of a kubeconfig (TARGET or LEASE) ends: Unix time, None for not known."""
+        self._ends[kubeconfig] = read
+
     def watches(self, activity: Mapping[str, float]) -> None:
         """Set when each open watch last showed a sign of life: Unix time by what it fills, 0 for never."""
         self._activity = activity
@@ -166,6 +172,10 @@ class Metrics:
         if not ok:
             self._errors.inc()
         self._time.observe(seconds)
+
+    def _expiries(self) -> Iterable[Series]:
+        ends = ((kubeconfig, read()) for kubeconfig, read in self._ends.items())
+        return [((kubeconfig,), end) for kubeconfig, end in ends if end is not None]
 
     def _series(self, name: str) -> Iterable[Series]:
         if self._next is not None:

@@ -37,6 +37,14 @@ ROWS = (
         post(s.LEASES, s.lease(holderIdentity="")),
     ),
     row(
+        "a lease counts in 32 bits",
+        post(s.LEASES, s.lease(leaseTransitions=2**31)),
+        post(s.LEASES, s.lease(leaseDurationSeconds=2**31)),
+        post(s.LEASES, s.lease(leaseTransitions=-(2**31) - 1)),
+        post(s.LEASES, s.lease(leaseTransitions=1.5)),
+        post(s.LEASES, s.lease(leaseDurationSeconds=2**31 - 1, leaseTransitions=2**31 - 1)),
+    ),
+    row(
         "a lease without a spec",
         post(s.LEASES, {"metadata": {"name": "one"}}),
         patch(LEASE, {"spec": {"holderIdentity": "me"}}),

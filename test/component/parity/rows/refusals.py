@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from test.component.parity import samples as s
-from test.component.parity.table import delete, first, get, other, post, put, row
+from test.component.parity.table import delete, first, get, other, patch, post, put, row, watch
 
 ROWS = (
     row(
@@ -43,6 +43,18 @@ ROWS = (
         delete("/apis/authorization.k8s.io/v1/subjectaccessreviews/x"),
         other("OPTIONS", s.WIDGETS),
         post(s.NODES + "/x", s.node("x")),
+    ),
+    row(
+        "a timeout that has passed, is none, or cannot be read",
+        post(s.CONFIG_MAPS, s.config_map()),
+        patch(s.CONFIG_MAPS + "/one", {"data": {"a": "2"}}, query={"timeout": "1ns"}),
+        get(s.CONFIG_MAPS + "/one", query={"timeout": "1ns"}),
+        get(s.CONFIG_MAPS + "/one"),
+        get("/api/v1", query={"timeout": "1ns"}),
+        patch(s.CONFIG_MAPS + "/one", {"data": {"a": "3"}}, query={"timeout": "1m2.5s"}),
+        *(patch(s.CONFIG_MAPS + "/one", {"data": {"a": text}}, query={"timeout": text}) for text in ("0s", "-1s", "")),
+        *(get(s.CONFIG_MAPS + "/one", query={"timeout": text}) for text in ("soon", "3", "3 s", "-", "1s.")),
+        watch(s.CONFIG_MAPS, events=1, query={"timeout": "soon"}),
     ),
     row(
         "malformed JSON",

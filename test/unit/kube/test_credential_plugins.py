@@ -1,0 +1,353 @@
+"""A credential plugin is a foreign program: whatever it prints and however long it takes, it costs only its own answer.
+
+What it may print is in test_configuration; here is how it may behave.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from test.polling import PATIENCE
+
+from topology_controller.kube import config, credentials, errors, exec_plugin, resource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from topology_controller.kube import client as clients
+
+VERSION = "client.authentication.k8s.io/v1"
+WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
+
+
+def answer(token: str, **more: Any) -> str:
+    return json.dumps({"apiVersion": VERSION, "kind": "ExecCredential", "status": {"token": token, **more}})
+
+
+@pytest.fixture
+def program(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
+    def written(script: str, name: str = "plugin") -> pathlib.Path:
+        place = tmp_path / name
+        fresh = tmp_path / f"{name}.fresh"
+        fresh.write_text(f"#!{sys.executable}\nimport os, pathlib, sys, time\n{textwrap.dedent(script)}")
+        fresh.chmod(fresh.stat().st_mode | stat.S_IXUSR)
+        fresh.rename(place)
+        return place
+
+    return written
+
+
+def kubeconfig(place: pathlib.Path, run: pathlib.Path, port: int = 1, **more: Any) -> pathlib.Path:
+    """Write a kubeconfig; its server has TLS, or no program would be run."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{port}"}}],
+        "users": [{"name": "u", "user": {"exec": {"command": str(run), "apiVersion": VERSION, **more}}}],
+    }
+    fresh = place.with_suffix(".fresh")
+    fresh.write_text(json.dumps(content))
+    fresh.rename(place)
+    return place
+
+
+async def token(place: pathlib.Path) -> str:
+    return str((await config.load(place)).api_key["BearerToken"])
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+async def test_a_plugin_that_complains_at_length_before_it_answers(tmp_path: Any, program: Any) -> None:
+    """More than a pipe holds: who reads the other pipe to its end first waits for ever."""
+    run = program(f"sys.stderr.write('x' * 400_000); sys.stderr.flush(); print({answer('ours')!r})")
+    async with asyncio.timeout(10 * PATIENCE):
+        assert await token(kubeconfig(tmp_path / "kc", run)) == "Bearer ours"
+
+
+async def test_the_end_of_what_it_complained_is_the_reason(tmp_path: Any, program: Any) -> None:
+    run = program("sys.stderr.write('x' * 400_000); sys.exit('the identity provider is down')")
+    with pytest.raises(config.ConfigError, match="exec: process returned 1") as caught:
+        await token(kubeconfig(tmp_path / "kc", run))
+    assert len(str(caught.value)) < 2_000
+
+
+async def test_what_it_prints_has_a_bound(tmp_path: Any, program: Any) -> None:
+    place = tmp_path / "pid"
+    run = program(f"""
+        pathlib.Path({str(place)!r}).write_text(str(os.getpid()))
+        while True:
+            print("x" * 65_536)
+    """)
+    async with asyncio.timeout(10 * PATIENCE):
+        with pytest.raises(config.ConfigError, match="exec: the program printed more than 1048576 bytes"):
+            await token(kubeconfig(tmp_path / "kc", run))
+    assert not alive(int(place.read_text()))
+
+
+@pytest.mark.parametrize("how", ["given up", "too long"])
+async def test_what_is_given_up_leaves_no_process_behind(
+    tmp_path: Any, program: Any, soon: Any, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its children neither, and also not where one of them ignores being asked to end."""
+    run = program(f"""
+        import signal
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for name in ("child", "plugin"):
+            if name == "plugin" or os.fork() == 0:
+                pathlib.Path({str(tmp_path)!r}, name + ".pid").write_text(str(os.getpid()))
+                break
+        time.sleep(600)
+    """)
+    pids = [tmp_path / "child.pid", tmp_path / "plugin.pid"]
+    if how == "too long":
+        monkeypatch.setattr(credentials, "PLUGIN_TIMEOUT", 1.0 * PATIENCE)
+        with pytest.raises(config.ConfigError, match="no credentials within"):
+            await token(kubeconfig(tmp_path / "kc", run))
+    else:
+        loading = asyncio.create_task(token(kubeconfig(tmp_path / "kc", run)))
+        await soon(lambda: all(pid.exists() and pid.read_text() for pid in pids))
+        loading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loading
+    await soon(lambda: not any(alive(int(pid.read_text())) for pid in pids))
+
+
+@pytest.mark.parametrize("keeps", ["stderr", "stdout until it ends"])
+async def test_a_child_that_it_leaves_behind_is_not_waited_for(tmp_path: Any, program: Any, keeps: str) -> None:
+    place = tmp_path / "pid"
+    run = program(f"""
+        print({answer("ours")!r}, flush=True)
+        if os.fork() == 0:
+            pathlib.Path({str(place)!r}).write_text(str(os.getpid()))
+            if {keeps == "stderr"}:
+                os.close(1)
+            time.sleep(600 if {keeps == "stderr"} else 0.3)
+    """)
+    try:
+        async with asyncio.timeout(10 * PATIENCE):
+            assert await token(kubeconfig(tmp_path / "kc", run)) == "Bearer ours"
+    finally:
+        if keeps == "stderr":
+            os.kill(int(place.read_text()), signal.SIGKILL)
+
+
+async def test_what_it_learns_of_us_is_what_kubectl_says(tmp_path: Any, program: Any) -> None:
+    run = program("""
+        import json
+        about = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
+        seen = [about["kind"], about["apiVersion"].rpartition("/")[2], str(about["spec"]["interactive"])]
+        token = "-".join([*seen, os.environ["ADDED"], *sys.argv[1:], sys.stdin.read() or "nothing"])
+        print(json.dumps({**about, "spec": {}, "status": {"token": token}}))
+    """)
+    place = kubeconfig(tmp_path / "kc", run, args=["--one", "2"], env=[{"name": "ADDED", "value": "more"}])
+    assert await token(place) == "Bearer ExecCredential-v1-False-more---one-2-nothing"
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"args": "one"}, "exec: args is not a list"),
+        ({"env": [{"name": "A"}]}, "exec: env is not a list of names and values"),
+        ({"env": "A=B"}, "exec: env is not a list of names and values"),
+        ({"apiVersion": None}, "exec: apiVersion is missing"),
+        ({"apiVersion": "v1beta1"}, f"exec: the program speaks {VERSION}, not v1beta1"),
+        ({"command": "a\0b"}, "exec: a"),
+    ],
+)
+async def test_a_section_that_cannot_be_run_says_why(tmp_path: Any, program: Any, more: Any, text: str) -> None:
+    run = program(f"print({answer('ours')!r})")
+    with pytest.raises(config.ConfigError) as caught:
+        await token(kubeconfig(tmp_path / "kc", run, **more))
+    assert text in str(caught.value)
+    assert "not a usable kubeconfig" not in str(caught.value)
+
+
+@pytest.mark.parametrize("printed", ["", "text", "[]", "{}", "[" * 100_000, '{"apiVersion": 1, "kind": 2}'])
+async def test_what_is_no_answer_says_so(tmp_path: Any, program: Any, printed: str) -> None:
+    with pytest.raises(config.ConfigError, match="exec: what the program printed"):
+        await token(kubeconfig(tmp_path / "kc", program(f"print({printed!r})")))
+
+
+def test_an_interrupt_meanwhile_is_one_sentence(tmp_path: Any, program: Any) -> None:
+    """No traceback of an event loop that is closed follows it, and the program is gone."""
+    place = tmp_path / "pid"
+    run = program(f"""
+        pathlib.Path({str(place)!r}).write_text(str(os.getpid()))
+        sys.stderr.write("x" * 400_000)
+        time.sleep(600)
+    """)
+    environ = {**os.environ, "KUBECONFIG": str(kubeconfig(tmp_path / "kc", run))}
+    command = [sys.executable, "-m", "topology_controller.plugin", "status"]
+    with subprocess.Popen(  # noqa: S603 - our own program
+        command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as plugin:
+        deadline = time.monotonic() + 20 * PATIENCE
+        while not (place.exists() and place.read_text()):
+            assert time.monotonic() < deadline, "the program was never run"
+            time.sleep(0.02)
+        time.sleep(0.3)
+        plugin.send_signal(signal.SIGINT)
+        out, complained = plugin.communicate(timeout=20 * PATIENCE)
+    assert plugin.returncode == 130
+    assert "Traceback" not in complained + out
+    assert "loop is closed" not in complained + out
+    assert not alive(int(place.read_text()))
+
+
+class Looked:
+    """A client whose look at the kubeconfig is due with the next request."""
+
+    def __init__(self, client: clients.Client, loaded: Any) -> None:
+        self.client, self.loaded = client, loaded
+
+    async def get(self) -> None:
+        self.client._transport._look_again = float("-inf")
+        await self.client.get(WIDGETS, "a", retry=False)
+
+    @property
+    def used(self) -> str:
+        return str(self.loaded.api_key["BearerToken"])
+
+
+@pytest.fixture
+def looking(tmp_path: pathlib.Path, program: Any, faulty: Any, connect: Any, make_widget: Any) -> Any:
+    async def opened(**options: Any) -> Looked:
+        async def behave(asked: Any, reply: Any) -> None:
+            await reply.whole(200, make_widget("a", 1))
+
+        faulty.behave = behave
+        run = program(f"print({answer('first')!r})")
+        loaded = await config.load(kubeconfig(tmp_path / "kc", run))
+        client = await connect(configuration=loaded, **options)
+        # As it was loaded: only the address that the fixture has put in is another one.
+        kept = credentials.extras(loaded)
+        source: Any = kept.read_again.__self__  # type: ignore[attr-defined]
+
+        async def read_again() -> None:
+            host, loaded.host = loaded.host, "https://127.0.0.1:1"
+            try:
+                await source.read_again()
+            finally:
+                loaded.host = host
+
+        kept.read_again = read_again
+        return Looked(client, loaded)
+
+    return opened
+
+
+async def test_a_plugin_that_failed_with_a_changed_kubeconfig_is_run_again_when_it_is_well(
+    tmp_path: pathlib.Path, program: Any, looking: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    monkeypatch.setattr(credentials, "PLUGIN_PERIOD", 0.0)
+    looked = await looking()
+    run = program("sys.exit('the identity provider is down')", "second")
+    kubeconfig(tmp_path / "kc", run)
+    for _ in range(3):
+        await looked.get()
+        assert looked.used == "Bearer first"
+    assert caplog.text.count("the identity provider is down") == 1, "the same failure is the same news"
+    program(f"print({answer('second')!r})", "second")
+    await looked.get()
+    assert looked.used == "Bearer second"
+
+
+async def test_a_plugin_that_fails_is_not_run_with_each_request(
+    tmp_path: pathlib.Path, program: Any, looking: Any
+) -> None:
+    looked = await looking()
+    count = tmp_path / "count"
+    run = program(f"open({str(count)!r}, 'a').write('x'); sys.exit(1)", "second")
+    kubeconfig(tmp_path / "kc", run)
+    for _ in range(5):
+        await looked.get()
+    assert count.read_text() == "x"
+
+
+async def test_a_changed_kubeconfig_whose_plugin_is_slower_than_a_request_is_read(
+    tmp_path: pathlib.Path, program: Any, looking: Any, soon: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The requests meanwhile go on with what there is."""
+    monkeypatch.setattr("topology_controller.kube.transport._PATIENCE", 0.1)
+    looked = await looking(request_timeout=0.5 * PATIENCE)
+    gate, count = tmp_path / "gate", tmp_path / "count"
+    run = program(
+        f"""
+        open({str(count)!r}, "a").write("x")
+        while not os.path.exists({str(gate)!r}):
+            time.sleep(0.01)
+        print({answer("second")!r})
+        """,
+        "second",
+    )
+    kubeconfig(tmp_path / "kc", run)
+    deadline = time.monotonic() + 1.2 * PATIENCE
+    while time.monotonic() < deadline:
+        await looked.get()
+        assert looked.used == "Bearer first"
+    gate.touch()
+    await soon(lambda: looked.used == "Bearer second")
+    assert count.read_text() == "x", "it was run once"
+
+
+async def test_a_login_that_is_slower_than_the_request_that_needs_it_ends(
+    tmp_path: pathlib.Path, program: Any, looking: Any, soon: Any
+) -> None:
+    looked = await looking(request_timeout=0.5 * PATIENCE)
+    gate, count = tmp_path / "gate", tmp_path / "count"
+    program(f"""
+        open({str(count)!r}, "a").write("x")
+        while not os.path.exists({str(gate)!r}):
+            time.sleep(0.01)
+        print({answer("second")!r})
+    """)
+    hook = looked.loaded.refresh_api_key_hook
+    hook._ask_again = float("-inf")
+    credentials.rejected(looked.loaded)
+    with pytest.raises(errors.TimedOut):
+        await looked.get()
+    await looked.get()
+    assert looked.used == "Bearer first"
+    gate.touch()
+    await soon(lambda: looked.used == "Bearer second")
+    assert count.read_text() == "x", "it was run once"
+
+
+async def test_a_client_that_is_closed_ends_its_plugin(
+    tmp_path: pathlib.Path, program: Any, looking: Any, soon: Any
+) -> None:
+    looked = await looking(request_timeout=0.5 * PATIENCE)
+    place = tmp_path / "pid"
+    program(f"pathlib.Path({str(place)!r}).write_text(str(os.getpid())); time.sleep(600)")
+    hook = looked.loaded.refresh_api_key_hook
+    hook._ask_again = float("-inf")
+    credentials.rejected(looked.loaded)
+    with pytest.raises(errors.TimedOut):
+        await looked.get()
+    await soon(lambda: place.exists() and place.read_text())
+    await looked.client.__aexit__()
+    assert not alive(int(place.read_text()))
+
+
+def test_a_terminal_is_asked_only_where_there_is_one() -> None:
+    assert exec_plugin.Program.of({"command": "a", "apiVersion": "b"}).interactive
+    assert not exec_plugin.Program.of({"command": "a", "apiVersion": "b", "interactiveMode": "Never"}).interactive
