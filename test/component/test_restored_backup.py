@@ -135,7 +135,9 @@ async def test_back_and_forth(
     true_after = _took(back)
     await world.ask_for()
     await world.until_phase("Pending", "Admitting", seconds=_SOON - _took(back))
-    figure(f"{way}, back from {phase}: true after {true_after:.1f} s, a request taken up after {_took(back):.1f} s")
+    taken_up = _took(back)
+    figure(f"{way}, back from {phase}: true after {true_after:.1f} s, a request taken up after {taken_up:.1f} s")
+    assert taken_up <= _SOON
     assert set(world.operands.phases) <= {"Idle", "Pending", "Admitting"}, world.operands.phases
     assert await world.pair() == world.installed
     # What is about a request and still waits to be sent would be sent into any cluster.
@@ -152,7 +154,9 @@ async def test_back_and_forth(
         await world.until_phase("Idle", seconds=_SOON - _took(forth))
     else:
         await world.until_phase("Completed", seconds=_SOON - _took(forth))
-    figure(f"{way}, forth to {phase}: at its end after {_took(forth):.1f} s")
+    ended = _took(forth)
+    figure(f"{way}, forth to {phase}: at its end after {ended:.1f} s")
+    assert ended <= _SOON
     reasons = await world.reasons()
     for reason in ("TransitionAdmitted", "TopologyChanged", "TransitionCompleted"):
         assert reasons.count(reason) <= 1, reasons
