@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .server import Raw
 
 FIRST = 60.0
-LONGEST = 960.0
+LONGEST = 1920.0
 _LATER = frozenset({"checks", "progress", "advisories", "available", "observedGeneration"})
 _AT_ONCE = ("phase", "name", "attempt", "source", "target", "admittedTime", "deadlineTime", "baseline", "accepted")
 
