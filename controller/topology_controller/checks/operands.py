@@ -286,13 +286,6 @@ def _action(context: CheckContext, group: matrices.Group, operand: matrices.Oper
         if group.check is CheckName.ROUTER_REPLICAS:
             return f"It needs an administrator: see advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}"
         return f"Its operator leaves it alone, because {pin} has managementState Unmanaged: scale it yourself"
-    matrix = context.convergence.matrix
-    operator = group.operator_of(operand)
-    if matrix is not None and matrix.reads_at_start(operator):
-        return (
-            f"Operator {operator} reads the topology only when it starts, which it does when its node restarts; else "
-            f"see advisory {AdvisoryName.TOPOLOGY_READ_AT_START}"
-        )
     return ""
 
 
