@@ -35,6 +35,7 @@ from .result import Count, Finding, first_reason
 if TYPE_CHECKING:
     from topology_api.types import OperandBaseline
 
+    from ..definitions import model
     from .result import CheckContext, CheckResult
 
 _MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
@@ -297,7 +298,7 @@ def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices
     nodes, pods = node_names(context.facts), _revisions(context.facts, operand)
     before = _before(context, operand)
     recorded = before.revision if before is not None else None
-    anew = _needs_revision(context, group, operand)
+    anew = needs_revision(context.definition, group, operand)
     finding = _revision(context, group, operand, anew=anew, recorded=recorded)
     lacks: str | facts.Unobserved | None = None
     if anew and finding.status is not _MET:
@@ -327,13 +328,12 @@ def _revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[fact
     return facts.Unobserved(operand.key, "has no revisions of static pods", malformed=True)
 
 
-def _needs_revision(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> bool:
+def needs_revision(definition: model.Definition, group: matrices.Group, operand: matrices.Operand) -> bool:
     """Do the topologies that the definition may start from differ in configuration from the one that it leads to?
 
     Source for the one that does: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver
     (release-4.20 to 4.22).
     """
-    definition = context.definition
     target = group.topology(definition.target.pair)
     infrastructure = group.follows == "infrastructure"
     sources = definition.source.infrastructure if infrastructure else (definition.source.control_plane.value,)

@@ -233,6 +233,7 @@ class Matrix(read.Strict):
         """The operands of a check, None for a check that is about something else."""
         return next((group for group in self.groups if group.check is check), None)
 
+
 _GROUP = read.Form(Group, "operand file", sorted(check.value for check in registry.OPERAND_CHECKS))
 _READERS = read.Form(StartupReaders, "list of startup readers")
 
