@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from topology_api.types import Baseline, TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
-from ..checks import catalog, operators
+from ..checks import catalog, operands, operators
 from ..checks.result import CheckResult, ConvergenceContext, listed
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, convergence, discovery, events, problems, records
@@ -99,6 +99,7 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
     settling = _settling(context, definition) if ready else {}
     if ready:
         note = _admitting(context, settling, echoed=echo.met)
+    note = assessment.sentences(note, _drained(context, definition, results))
     unreadable = contexts.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     record = record.model_copy(
         update={
@@ -161,6 +162,14 @@ def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
     """What keeps the request from passing its preflight, and the danger of the state in which it waits."""
     danger = assessment.TWO_VOTERS if problems.two_voters(known) else ""
     return assessment.sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), danger)
+
+
+def _drained(context: contexts.Context, definition: model.Definition, results: tuple[CheckResult, ...]) -> str:
+    """Say, while it can still be helped, that ingress will be gone for a while; empty where a check says it."""
+    asked = any(result.name is CheckName.ROUTER_SURVIVES_DRAINS for result in results)
+    if asked or not definition.changes_control_plane or not operands.lone_router(context.known):
+        return ""
+    return f"{operands.LONE_ROUTER}: {operands.two_routers()}"
 
 
 def _hold(context: contexts.Context) -> str:

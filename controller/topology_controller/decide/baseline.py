@@ -56,7 +56,7 @@ def settling(
     """Static pods that must get another revision, and may have one in the making now; each with the time when not.
 
     Measured now, such a revision would count as the answer to the change although it is older. Where the change takes
-    back what was observed (there and back within half a minute) none is made, and a newer one is awaited for ever.
+    back what was observed (there and back within half a minute) none is made, and a newer one is awaited without end.
     A time that is further ahead than `bound` is of a clock that was wrong.
     """
     checks = frozenset(spec.check for spec in definition.convergence.checks)
