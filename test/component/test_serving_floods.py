@@ -93,12 +93,11 @@ def assert_in_time(took: list[float], quiet: list[float], rate: int = _ROOM) -> 
     """Within a second each; on a crowded machine, where a probe takes long without an attack, ten times as long.
 
     At a higher rate 4,096 connects fill the kernel's queue whenever the machine gives the operator no time for a sixth
-    of a second. A connect that finds no place there is sent again after one second: then most are answered within a
-    second, and each before the kubelet gives up.
+    of a second. A connect that finds no place there is sent again after one second, and after three: how many do is up
+    to the machine. Each is answered before the kubelet gives up.
     """
-    limit = max(_LONGEST, 10 * max(quiet))
-    assert statistics.median(took) <= limit, (took, quiet)
-    assert max(took) <= (limit if rate <= _ROOM else _patience()), (took, quiet)
+    limit = max(_LONGEST, 10 * max(quiet)) if rate <= _ROOM else _patience()
+    assert max(took) <= limit, (took, quiet)
 
 
 def _patience() -> float:
