@@ -144,6 +144,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 work.add,
                 sources=(*catalog.watched(transitions), catalog.acceptances(options.namespace)),
                 etcd=None if etcd is None else etcd.poll(),
+                on_restored=measured.restored,
             )
         )
         shown = latest.Latest()
@@ -182,7 +183,13 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 watches=watched,
                 queue=work,
                 act=act.Act(client, held, None if placed is None else placed.guard),
-                events=events.EventRecorder(client, holder, reconcile.utcnow, None if placed is None else placed.guard),
+                events=events.EventRecorder(
+                    client,
+                    holder,
+                    reconcile.utcnow,
+                    None if placed is None else placed.guard,
+                    void=watched.restored.is_set,
+                ),
                 metrics=measured,
                 latest=shown,
                 etcd=etcd,
@@ -272,17 +279,19 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
         await placed.free()
     await watched.first_answers()
     watched.installed = await live.installed(client)
+
+    async def reconcile_as(held: act.Lease, on_topology: Callable[[str], None], renew: Callable[[], None]) -> None:
+        """Reconcile; what was decided by a store that is not there any more ends with it."""
+        while True:
+            await _until_one_ends(reconcile_while(held, on_topology), watched.restored.wait())
+            renew()
+            await watched.read_anew()
+            watched.installed = await live.installed(client)
+
     if not options.leader_elect:
-        await reconcile_while(act.Unelected(), lambda _: None)
+        await reconcile_as(act.Unelected(), lambda _: None, lambda: None)
         return
-    infrastructure = watched.known().infrastructure
-    topology = infrastructure.control_plane if isinstance(infrastructure, facts.Infrastructure) else None
-    if placed is None or options.elsewhere is None:
-        place, namespace, timing = client, options.namespace, timing_for(topology or "")
-    else:
-        # The shape of that cluster is not the target's: the figures neither follow the target nor its change.
-        place, namespace, timing = placed.local, options.elsewhere.namespace, HIGHLY_AVAILABLE
-    elector = lease.Elector(place, namespace, LEASE, holder, options.lease or timing)
+    elector = _elector(options, client, watched, placed, holder)
 
     def adapt(control_plane: str) -> None:
         if options.lease is None and placed is None:
@@ -292,15 +301,35 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
         await elector.leading.wait()
         _LOG.info("leading as %(holder)s", {"holder": holder})
         if placed is None:
-            await reconcile_while(elector, adapt)
+            await reconcile_as(elector, adapt, elector.renew_now)
             return
         while True:
             await placed.look()
             await placed.free()
-            await _until_one_ends(reconcile_while(elector, adapt), placed.held())
+            await _until_one_ends(reconcile_as(elector, adapt, elector.renew_now), placed.held())
 
     # The loop ends before the election, which gives the lease back: nothing may be written after that.
     await _until_one_ends(elector.run(), reconcile_as_leader())
+
+
+def _elector(
+    options: Options,
+    client: clients.Client,
+    watched: watches.Watches,
+    placed: placement.Placement | None,
+    holder: str,
+) -> lease.Elector:
+    """Make the candidate for the lease, with the figures of the place where it stands."""
+    if placed is not None and options.elsewhere is not None:
+        # The shape of that cluster is not the target's: the figures neither follow the target nor its change. Nor does
+        # the target's store show in what becomes of a lease there.
+        return lease.Elector(
+            placed.local, options.elsewhere.namespace, LEASE, holder, options.lease or HIGHLY_AVAILABLE
+        )
+    infrastructure = watched.known().infrastructure
+    topology = infrastructure.control_plane if isinstance(infrastructure, facts.Infrastructure) else None
+    timing = options.lease or timing_for(topology or "")
+    return lease.Elector(client, options.namespace, LEASE, holder, timing, on_restored=watched.put_back)
 
 
 async def _until_one_ends(*works: Coroutine[None, None, object]) -> None:

@@ -154,8 +154,10 @@ class Reconciler:
         self._configure()
         missed = False
         while True:
-            if self._state.unsure or self._state.misled:
-                await self._read_again()
+            await self._read_again()
+            if watches.restored.is_set():
+                # All is about to be read anew, and this term ends: what is known may never have happened.
+                return
             known = watches.known()
             missed |= watches.looked() >= _UNSEEN
             if isinstance(known.installed, facts.Installed) and known.installed.lacks:
@@ -234,12 +236,14 @@ class Reconciler:
         return decision
 
     async def _read_again(self) -> None:
-        """Read Infrastructure and our own ClusterOperator live, and let the stores know; all that forbids, if misled.
+        """Read Infrastructure and our own ClusterOperator live, if unsure; all that forbids, if misled.
 
         Raises KubeError when one of the two cannot be read of which the store has a state that may be old. Where the
         right to read Infrastructure is missing the decision says so, and nothing is changed without it. What else
         cannot be read is read once more before a change.
         """
+        if not self._state.unsure and not self._state.misled:
+            return
         watches = self._deps.watches
         known = watches.known()
         kept = {catalog.INFRASTRUCTURE: known.infrastructure, catalog.OWN_OPERATOR: known.own_operator}

@@ -21,6 +21,7 @@ from topology_simulator.apiserver import faults, server, statuses
 from topology_simulator.etcd import certificates
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from topology_simulator import client as clients
@@ -175,6 +176,20 @@ class Server(abc.ABC):
     async def forget_history(self) -> None:
         """Compact the log and cut all watches: whoever goes on from a version that it has is answered with 410."""
 
+    @abc.abstractmethod
+    async def snapshot(self) -> Any:
+        """Return a backup of everything, for `put_back`."""
+
+    @abc.abstractmethod
+    async def put_back(
+        self, saved: Any, *, bump: int = 0, down: float = 0.3, meanwhile: Callable[[], None] = lambda: None
+    ) -> None:
+        """Restore a backup, and return when the server answers again, after at least `down` seconds.
+
+        With `bump` versions go on so much higher, and all before that are forgotten; without it those that came after
+        the backup are given out a second time. `meanwhile` is called while nothing listens.
+        """
+
     # -- faults and hooks
 
     def fault(self, action: faults.Action, **fields: Any) -> faults.Active:
@@ -267,6 +282,19 @@ class Embedded(Server):
         self._server.compact()
         self._front.faults.add(faults.Fault(action="cut", verb="watch"))
 
+    async def snapshot(self) -> server.Snapshot:
+        """Return its objects and where its revisions are."""
+        return self._server.snapshot()
+
+    async def put_back(
+        self, saved: Any, *, bump: int = 0, down: float = 0.3, meanwhile: Callable[[], None] = lambda: None
+    ) -> None:
+        """Stop listening, and begin again with what it was."""
+        async with self.away():
+            self._server.put_back(saved, bump=bump)
+            meanwhile()
+            await asyncio.sleep(down)
+
 
 class Real(Server):
     """A proxy before the real server of the test run, which `start` empties."""
@@ -314,6 +342,19 @@ class Real(Server):
         """Compact etcd, and restart kube-apiserver: its watch cache would go on serving what it remembers."""
         async with self.away():
             await self._session.run(self._compact())
+        await self._session.served()
+
+    async def snapshot(self) -> pathlib.Path:
+        """Save etcd's state as `etcdctl snapshot save` does."""
+        return await self._session.run(self._session.server.snapshot())
+
+    async def put_back(
+        self, saved: Any, *, bump: int = 0, down: float = 0.3, meanwhile: Callable[[], None] = lambda: None
+    ) -> None:
+        """Kill kube-apiserver and etcd, restore the snapshot as `etcdutl snapshot restore` does, and start both."""
+        async with self.away():
+            meanwhile()
+            await self._session.run(self._session.server.put_back(saved, bump=bump, down=down))
         await self._session.served()
 
     async def _compact(self) -> None:

@@ -61,6 +61,11 @@ async def until_watching(world: World, number: int, seconds: float = 10.0) -> No
 async def reach(world: World, phase: str) -> None:
     """Bring a world to a phase and keep it there: a fact is missing, nobody echoes, or nothing follows the change."""
     await world.idle_operator()
+    await bring(world, phase)
+
+
+async def bring(world: World, phase: str) -> None:
+    """Bring a world whose operator is idle to a phase, likewise."""
     world.operands.on = phase == "Completed"
     world.echo.on = phase in {"Converging", "Completed"}
     if phase == "Idle":

@@ -130,6 +130,20 @@ class Operands(_Neighbour):
         self.behind.clear()
         await self._follow(self.history[-1])
 
+    def forget(self) -> None:
+        """Begin anew with the next state that is seen, and hold still: the cluster is about to be another one."""
+        self.on, self._followed = False, None
+        self.history.clear()
+        self.phases.clear()
+
+    async def seen(self) -> None:
+        """Wait until there is a state that was seen."""
+
+        async def any_() -> bool:
+            return bool(self.history)
+
+        await polling.until("the operands have seen Infrastructure", any_)
+
     async def followed(self, *pair: str) -> None:
         """Wait until they have followed the topology to this pair."""
 

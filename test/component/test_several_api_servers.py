@@ -96,6 +96,7 @@ async def test_a_server_that_lags_shows_nothing_that_anybody_acts_on(world: Worl
         servers(world).lead(choose)
     await completed_once(world)
     assert len(world.server.topology_changes) == 1
+    assert await operator.metric("topology_store_restored_total") == 0, "lag is no restored backup"
 
 
 @pytest.mark.nightly

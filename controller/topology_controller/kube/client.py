@@ -259,6 +259,23 @@ class Client:
         )(attempt)
 
 
+async def newest(client: Client, selection: resources.Selection) -> str:
+    """Return the version that the store has now for this kind: no answer to a read without a version is older."""
+    listing = await client.list(
+        selection.resource,
+        reduce=lambda _: None,
+        namespace=selection.namespace,
+        label_selector=selection.label_selector,
+        field_selector=selection.field_selector,
+        metadata_only=True,
+        page=1,
+        enough=lambda _: True,
+        timeout=client.request_timeout,
+        retry=False,
+    )
+    return listing.resource_version
+
+
 async def is_unserved(client: Client, selection: resources.Selection, error: errors.KubeError) -> bool:
     """Whether a read failed because the server does not have the kind, which this selection allows (`optional`).
 

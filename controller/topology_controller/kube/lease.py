@@ -7,7 +7,11 @@ nothing. The holder renews it long before that, and stops by itself (`LeaseLost`
 
 The deadline runs from the start of the last renewal that succeeded, not from its answer, because the others' clocks may
 have started then. A write that follows a decision asks `time_left()` first. A request that hangs costs one request
-timeout, never the deadline. The library's own elector is not used: it keeps working after it lost the lease, and writes
+timeout, never the deadline.
+
+A lease that is older than what we know of it was put back with its store. The holder that it names held it in the past,
+and we have held it since: it stays ours. A read of one object comes from etcd whatever API server answers, so no lag
+looks like that. The library's own elector is not used: it keeps working after it lost the lease, and writes
 local time as UTC.
 """
 
@@ -137,6 +141,12 @@ class Sight:
         if spec != self.spec:
             self.spec, self._since = spec, now
 
+    @property
+    def renewed(self) -> str:
+        """When it was renewed, as its holder wrote it: MicroTime, so that the text compares as the time does."""
+        renewed = (self.spec or {}).get("renewTime")
+        return renewed if isinstance(renewed, str) else ""
+
     def free_in(self, now: float, default: int) -> float:
         """Return in how many seconds others may take it; 0: now. `default` is its duration where it names none."""
         if self.spec is None or not self.holder:
@@ -164,6 +174,7 @@ class Elector:
         *,
         utcnow: Callable[[], datetime] = utcnow,
         uniform: Callable[[float, float], float] = random.uniform,
+        on_restored: Callable[[str], None] = lambda _: None,
     ) -> None:
         if not identity:
             raise ValueError("an elector needs an identity")
@@ -180,7 +191,10 @@ class Elector:
         self._due = asyncio.Event()
         self._utcnow = utcnow
         self._uniform = uniform
+        self._on_restored = on_restored
         self._seen = Sight()
+        # What we last wrote as the time of a renewal, as far as it was answered.
+        self._renewed = ""
         # Whether a write of ours has begun of which we do not know how it ended.
         self._unsure = False
         self._held_until = float("-inf")
@@ -195,6 +209,10 @@ class Elector:
         if timing != self._adopted:
             self._adopted = timing
             self._due.set()
+
+    def renew_now(self) -> None:
+        """Renew before the time, as where the store was put back: others see what the lease was then."""
+        self._due.set()
 
     def time_left(self) -> float:
         """Return for how many seconds more we may act as the holder; not at all for 0 or less."""
@@ -273,25 +291,44 @@ class Elector:
             await self._claim()
         except (errors.Conflict, errors.NotFound, errors.AlreadyExists):
             # Changed by a new holder, by an administrator, or by a write of ours whose answer was lost.
-            await self._look()
-            if self.holder not in {"", self._identity}:
+            restored = await self._look()
+            if self.holder not in {"", self._identity} and not restored:
                 raise LeaseLost(f"lost {self._described}: {self.holder} holds it") from None
             await self._claim()
 
-    async def _look(self) -> None:
-        """Read the lease. Raises KubeError."""
+    async def _look(self) -> bool:
+        """Read the lease, and return whether it was put back to an earlier state. Raises KubeError."""
         try:
             raw: Raw | None = await self._client.get(
                 LEASES, self._name, namespace=self._namespace, timeout=self._budget()
             )
         except errors.NotFound:
             raw = None
+        return self._see(raw)
+
+    def _see(self, raw: Raw | None) -> bool:
+        before = self._seen.version
         self._seen.see(raw, self._now())
+        if raw is None:
+            return False
+        if resources.is_older(self._seen.version, before):
+            went = f"from version {before} to {self._seen.version}"
+        elif self.holder == self._identity and (renewed := self._seen.renewed) < self._renewed:
+            # Versions may have grown past those that we know: the time is our own.
+            went = f"to what we wrote at {renewed}, after we wrote at {self._renewed}"
+        else:
+            return False
+        self._renewed = ""
+        self._on_restored(f"{self._described} went back {went}")
+        return True
 
     async def _claim(self) -> None:
         """Make the lease that we saw last ours. Raises Conflict, AlreadyExists or NotFound when it has changed."""
         began, timing = self._now(), self._adopted
-        self._seen.see(await self._write(self._identity, timing.written, self._budget()), self._now())
+        raw = await self._write(self._identity, timing.written, self._budget())
+        self._renewed = ""
+        self._see(raw)
+        self._renewed = self._seen.renewed
         self._unsure = False
         self.timing = timing
         self._held_until = began + timing.renew_deadline

@@ -10,8 +10,12 @@ and the reader decides what old facts are worth.
 Our own writes come back as the answer to the write, at once (`apply`), and as an event, later. The newer version wins,
 so that nothing is decided from a state that we ourselves have changed.
 
+Versions of a store only grow, and a list is never older than what was known before it was asked for. One that is shows
+that the store was restored from a backup: it is the truth, and `on_restored` is called.
+
 What a reader has read live while the watch was behind is kept as well (`learn`, `learn_list`, `learn_missing`), where
-it is newer than the store. It outweighs only older events; whatever the watch itself lists next replaces it.
+it is newer than the store. It outweighs only older events; whatever the watch itself lists next replaces it. One object
+that is older than the store shows a restored backup, too (`learn_live`).
 """
 
 from __future__ import annotations
@@ -34,8 +38,6 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 T = TypeVar("T")
 
-# Seconds for which an answer to our own write outweighs a list: longer than any list takes.
-_OWN_WRITE = 120.0
 _TOMBSTONES = 256
 
 
@@ -59,7 +61,8 @@ class Reflector(Generic[T]):
 
     `reduce` turns a raw object into a value that can be compared; when it raises, the object is kept as what
     `malformed` makes of (its name, the exception), so that one bad object is a fact and not a failure. `on_change` is
-    called in the loop and must not block. Run `run()` as a task; the rest may be called at any time.
+    called in the loop and must not block; neither must `on_restored`, which gets the reason. Run `run()` as a task; the
+    rest may be called at any time.
     """
 
     def __init__(  # noqa: PLR0913 - what is watched, how it is reduced, who is woken
@@ -70,6 +73,7 @@ class Reflector(Generic[T]):
         on_change: Callable[[], None],
         *,
         malformed: Callable[[str, Exception], T],
+        on_restored: Callable[[str], None] = lambda _: None,
         timing: watch.Timing | None = None,
     ) -> None:
         self.selection = selection
@@ -79,10 +83,13 @@ class Reflector(Generic[T]):
         self._reduce = reduce
         self._malformed = malformed
         self._on_change = on_change
+        self._on_restored = on_restored
         self._timing = timing or watch.Timing()
         self._entries: dict[watch.Key, watch.Entry[T]] = {}
-        # Answers to our own writes that the watch has not confirmed, and until when (loop time) they count.
+        # When (loop time) answers to our own writes came that the watch has not confirmed.
         self._own: dict[watch.Key, float] = {}
+        # The newest version that this store has given.
+        self._newest = ""
         self._deleted: dict[watch.Key, str] = {}
         # The version that the watch has come to; that of a live list which is ahead of it, while it is.
         self._version = ""
@@ -98,7 +105,9 @@ class Reflector(Generic[T]):
 
     async def run(self) -> None:
         """Keep the store current until cancelled."""
-        events = watch.watch(self._client, self.selection, self._value, timing=self._timing)
+        events = watch.watch(
+            self._client, self.selection, self._value, timing=self._timing, newest=lambda: self._newest
+        )
         try:
             async with contextlib.aclosing(events):
                 async for event in events:
@@ -130,7 +139,8 @@ class Reflector(Generic[T]):
         """Take the object that the server returned for a write of ours. Raises ValueError when it is no object."""
         entry = self.entry(raw)
         if self._outlives(entry) and self._is_newer(entry):
-            self._own[entry.key] = self._now() + _OWN_WRITE
+            self._own[entry.key] = self._now()
+            self._note(entry.version)
             self._put(entry)
 
     def entry(self, raw: Raw) -> watch.Entry[T]:
@@ -141,7 +151,23 @@ class Reflector(Generic[T]):
         """Take one object that was read live, where it is newer than what is kept."""
         known = self._entries.get(entry.key)
         if self._outlives(entry) and (known is None or resources.is_older(known.version, entry.version)):
+            self._note(entry.version)
             self._put(entry)
+
+    def learn_live(self, entry: watch.Entry[T], steps: int) -> None:
+        """Take the object of this selection as it was read live, which comes from etcd and never from a cache.
+
+        `steps` is what it was before the server was asked. Where nothing has come since and a newer state is known,
+        that state was restored away: it is forgotten, and `on_restored` is called.
+        """
+        known = self._entries.get(entry.key)
+        newer = self._deleted.get(entry.key, "") if known is None else known.version
+        if steps != self._steps or not resources.is_older(entry.version, newer):
+            self.learn(entry)
+            return
+        self._own.pop(entry.key, None)
+        self._put(entry)
+        self._on_restored(f"{self.selection.describe()} went back from version {newer} to {entry.version}")
 
     def learn_list(self, entries: tuple[watch.Entry[T], ...], version: str) -> None:
         """Take a whole list that was read live, where it is newer than all that the watch has brought.
@@ -155,8 +181,9 @@ class Reflector(Generic[T]):
             listed = fresh.get(key)
             if not resources.is_older(known.version, version if listed is None else listed.version):
                 fresh[key] = known
-        self._own = {key: until for key, until in self._own.items() if key in fresh}
+        self._own = {key: answered for key, answered in self._own.items() if key in fresh}
         self._ahead = version
+        self._note(version)
         self._replace(fresh)
 
     def learn_missing(self, steps: int) -> None:
@@ -186,16 +213,15 @@ class Reflector(Generic[T]):
         match event:
             case watch.Disturbed(error):
                 self._disturbed(error)
-            case watch.Listed(entries, version):
-                self._version, self._ahead = version, ""
-                self._listed(entries, version)
+            case watch.Listed():
+                self._version, self._ahead = event.resource_version, ""
+                self._listed(event)
             case watch.Opened():
                 self._settle_later()
             case watch.Unserved():
                 # No kind, no objects; and the server has answered, so whatever the trouble was, it is over.
                 self._settled()
-                self._version = self._ahead = ""
-                self._listed((), "", served=False)
+                self._listed(watch.Listed((), "", self._now()), served=False)
             case watch.Bookmark(version):
                 self._settled()
                 self._reached(version)
@@ -205,9 +231,15 @@ class Reflector(Generic[T]):
                     self._own.pop(entry.key, None)
                     (self._put if isinstance(event, watch.Applied) else self._remove)(entry)
 
+    def _note(self, version: str) -> None:
+        """Keep the newest version that the store has given."""
+        if not resources.is_older(version, self._newest):
+            self._newest = version
+
     def _reached(self, version: str) -> bool:
         """Note how far the watch has come; return whether that is news beside a list that was read live."""
         self._version = version
+        self._note(version)
         if self._ahead and not resources.is_older(self._ahead, version):
             return False
         self._ahead = ""
@@ -238,20 +270,24 @@ class Reflector(Generic[T]):
         if self._entries.pop(entry.key, None) is not None:
             self._changed()
 
-    def _listed(self, entries: tuple[watch.Entry[T], ...], version: str, *, served: bool = True) -> None:
-        fresh = {entry.key: entry for entry in entries}
-        # A list may be older than what we wrote while it was on its way. Nothing else may outweigh it: after a restored
-        # backup every version in it is older than ours, and still the truth.
-        own: dict[watch.Key, float] = {}
-        for key, until in self._own.items():
-            known, listed = self._entries[key], fresh.get(key)
-            than = version if listed is None else listed.version
-            if until > self._now() and resources.is_older(than, known.version):
-                fresh[key], own[key] = known, until
-        self._own = own
+    def _listed(self, listed: watch.Listed[T], *, served: bool = True) -> None:
+        fresh = {entry.key: entry for entry in listed.entries}
+        restored = self._restored(listed, fresh)
+        # A list may be older than what we wrote while it was on its way: the watch from it brings that write.
+        self._own = {
+            key: answered
+            for key, answered in self._own.items()
+            if answered >= listed.began and resources.is_older(listed.resource_version, self._entries[key].version)
+        }
+        fresh |= {key: self._entries[key] for key in self._own}
+        self._newest = listed.resource_version
+        for key in self._own:
+            self._note(fresh[key].version)
         if first := not self._synced or served is not self._served:
             self._synced, self._served, self._since = True, served, self._now()
         self._replace(fresh, first=first)
+        if restored:
+            self._on_restored(f"{self.selection.describe()}: {restored}")
 
     def _replace(self, fresh: dict[watch.Key, watch.Entry[T]], *, first: bool = False) -> None:
         before, self._entries = self._entries, fresh
@@ -260,6 +296,22 @@ class Reflector(Generic[T]):
         values = ({key: entry.value for key, entry in entries.items()} for entries in (before, fresh))
         if first or next(values) != next(values):
             self._changed()
+
+    def _restored(self, listed: watch.Listed[T], fresh: Mapping[watch.Key, watch.Entry[T]]) -> str:
+        """Return how a list shows that its store was put back; empty where it does not.
+
+        What came while the list was on its way may be newer than it, and shows nothing.
+        """
+        if resources.is_older(listed.resource_version, listed.after):
+            return f"its version went back from {listed.after} to {listed.resource_version}"
+        for key, known in self._entries.items():
+            entry = fresh.get(key)
+            if entry is None or resources.is_older(listed.after, known.version):
+                continue
+            if resources.is_older(entry.version, known.version):
+                name = "/".join(part for part in key if part)
+                return f"{name} went back from version {known.version} to {entry.version}"
+        return ""
 
     def _disturbed(self, error: errors.KubeError) -> None:
         self._stop_settling()

@@ -2,8 +2,14 @@
 
 Without a version it lists, which yields `Listed`. With a version it opens a watch from there, which yields `Opened`,
 then `Applied`, `Deleted` and `Bookmark`, each with a newer version. A watch that ends in its own time is opened again
-at once. Everything else is trouble: it yields `Disturbed`, waits, and goes on from the last version. Only a version
-that the server no longer keeps (410, in any of its forms) sends it back to the list.
+at once. Everything else is trouble: it yields `Disturbed`, waits, and goes on from the last version. A version that the
+server no longer keeps (410, in any of its forms), or has not reached, sends it back to the list.
+
+kube-apiserver opens a watch from a version of the future, and is silent until its store has caught up. Such a version
+is left over where etcd was restored from a backup. So a watch that is opened again from an earlier version is followed
+by a list of one object, whose version is that of the store: a list without a version is never served from behind,
+whatever API server answers (it is read from etcd, or from a cache that was compared with etcd), so lag does not look
+like it.
 
 A kind that need not exist (`Selection.optional`) and that the server does not serve is no trouble: it yields
 `Unserved`, and lists again every few minutes until the kind is there. Who may not list it is refused either way, so a
@@ -18,7 +24,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import client, errors, queue
@@ -69,10 +75,15 @@ class Entry(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[T]):
-    """All there is, as of this version. Replaces everything known before."""
+    """All there is, as of this version. Replaces everything known before the list `began` (the loop's time).
+
+    `after` is the newest version that was known then: a list of the same store is not older.
+    """
 
     entries: tuple[Entry[T], ...]
     resource_version: str
+    began: float = field(default=0.0, compare=False)
+    after: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +130,20 @@ class Unserved:
 Event = Listed[T] | Opened | Applied[T] | Deleted[T] | Bookmark | Disturbed | Unserved
 
 
-async def watch(
+async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is known besides
     source: client.Client,
     selection: resources.Selection,
     reduce: Callable[[Raw], T],
     *,
     timing: Timing,
+    newest: Callable[[], str] = lambda: "",
     uniform: Callable[[float, float], float] = random.uniform,
 ) -> AsyncGenerator[Event[T], None]:
     """Yield events about a selection until cancelled or closed; never ends by itself and never raises a KubeError.
 
     Objects are passed through `reduce` as they arrive; what it raises comes out here. Close it (`contextlib.aclosing`)
-    to close its connection at once.
+    to close its connection at once. `newest` returns the newest version that the store has given otherwise, as the
+    answer to a write.
     """
     state = _State(selection, timing, uniform)
 
@@ -140,7 +153,9 @@ async def watch(
     while True:
         trouble: Disturbed | Unserved | None
         try:
+            resumed = state.version is not None
             if state.version is None:
+                began, after = asyncio.get_running_loop().time(), newest()
                 listing = await source.list(
                     selection.resource,
                     reduce=entry,
@@ -154,12 +169,15 @@ async def watch(
                     retry=False,
                 )
                 state.version = listing.resource_version
-                yield Listed(listing.items, listing.resource_version)
+                yield Listed(listing.items, listing.resource_version, began, after)
             version, lasting = state.version, uniform(timing.shortest, timing.longest)
             async with source.open_watch(selection, version, lasting, timing.silence) as events:
                 state.opened()
                 _LOG.debug("the watch of %(object)s is open", {"object": selection.describe(), "version": version})
                 yield Opened()
+                if resumed:
+                    written = newest()
+                    state.reached(await client.newest(source, selection), written)
                 async for kind, raw in events:
                     if kind == "BOOKMARK":
                         yield Bookmark(state.bookmarked(state.judged(resources.version_of, raw)))
@@ -205,6 +223,12 @@ class _State:
     def opened(self) -> None:
         self._opened_at = self._heard_at = self._clock()
 
+    def reached(self, version: str, written: str) -> None:
+        """Compare the version of the store with ours, and with what was written; raises Gone when it is behind."""
+        for known in (self.version or "", written):
+            if resources.is_older(version, known):
+                raise self._went_back(known, version)
+
     def moved(self, version: str) -> None:
         """Take the version of an event about an object."""
         self._heard_at = self._clock()
@@ -215,8 +239,7 @@ class _State:
         """Take the version of a bookmark; raises Gone when the server's history turns out to be another one."""
         self._heard_at = self._clock()
         if self.version is not None and resources.is_older(version, self.version):
-            # Only a restored store goes back: what we hold may never have happened, and no event will say so.
-            raise self._error(errors.Gone, "HistoryWentBack", f"from version {self.version} to {version}")
+            raise self._went_back(self.version, version)
         self.version = version
         return version
 
@@ -236,6 +259,8 @@ class _State:
             self._backoff.reset()
         self._opened_at = None
         if isinstance(error, errors.Gone) and self._lists_at_once():
+            # A server that says so answers: the pauses of one that did not are over.
+            self._backoff.reset()
             return None
         return Disturbed(error, self._backoff.next(error.retry_after))
 
@@ -263,6 +288,10 @@ class _State:
         had_one, self.version = self.version is not None, None
         before, self._gone_at = self._gone_at, self._clock()
         return had_one and self._gone_at - before >= self._timing.healthy
+
+    def _went_back(self, known: str, version: str) -> errors.KubeError:
+        """Only a restored store goes back: what is known may never have happened, and no event will say so."""
+        return self._error(errors.Gone, "HistoryWentBack", f"from version {known} to {version}")
 
     def _error(self, kind: type[errors.KubeError], reason: str, message: str) -> errors.KubeError:
         about = self._selection

@@ -9,6 +9,9 @@ be read is logged, and disturbs nothing.
 
 etcd itself cannot be watched: where there is a way to it (`members`), it is asked again and again while that is wanted.
 
+Where a list, or our own lease, shows that the API server's store was put back to an earlier state, `restored` is set:
+what is known may never have happened, and `read_anew` forgets all of it.
+
 The lease of the etcd operator is a special case. Whether its holder is alive cannot be read from a time that another
 machine's clock wrote; so we also note, on our own clock, when we last saw it move.
 """
@@ -48,10 +51,11 @@ class Watches:
     """All watches of the operator. Use with `async with`; `open` and `close` switch those of an open request.
 
     `sources` are those (see `catalog.watched`), and such as are no evidence, which are opened and closed by themselves.
-    `etcd`, where it is given, asks etcd's members while `ask_etcd` says so.
+    `etcd`, where it is given, asks etcd's members while `ask_etcd` says so. `on_restored` is called each time that the
+    store is seen to be put back.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where from, what, how often, and who is called
         self,
         client: clients.Client,
         on_change: Callable[[], None],
@@ -59,6 +63,7 @@ class Watches:
         sources: tuple[catalog.Source, ...] = (*catalog.EVIDENCE, *catalog.OPERANDS),
         timing: watch.Timing | None = None,
         etcd: members.Poll | None = None,
+        on_restored: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
         self._on_change = on_change
@@ -66,6 +71,7 @@ class Watches:
         self._beside = tuple(source for source in sources if not source.evidence)
         self._timing = timing
         self._etcd = etcd
+        self._on_restored = on_restored
         self._watches: dict[str, _Watch] = {}
         self._lease_seen: tuple[Any, float] | None = None
         self._lease_moved: float | None = None
@@ -74,6 +80,7 @@ class Watches:
         self._unseen_since: float | None = None
         self._logged: dict[str, str | None] = {}
         self.installed: facts.Fact[facts.Installed] = facts.NOT_READ
+        self.restored = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         self._start(catalog.IDLE)
@@ -99,6 +106,26 @@ class Watches:
         await self._stop(source.field for source in (*self._sources, catalog.UNDER_MACHINES))
         self._lease_seen = self._lease_moved = None
         self._look_once_still(None)
+
+    def put_back(self, why: str) -> None:
+        """Note that the store was put back to an earlier state; every watch may show it."""
+        if not self.restored.is_set():
+            self._on_restored()
+            _LOG.warning("the API server's store was restored from a backup (%(why)s): reading all anew", {"why": why})
+        self.restored.set()
+        self._on_change()
+
+    async def read_anew(self) -> None:
+        """Forget what was read from a store that was put back, and wait for the first answers of the idle watches."""
+        await self.close()
+        await self.ask_for_acceptances(wanted=False)
+        await self.ask_etcd(wanted=False)
+        await self._stop(tuple(self._watches))
+        self.installed = facts.NOT_READ
+        self._start(catalog.IDLE)
+        await self.first_answers()
+        # Not before: until now others may have noticed the same.
+        self.restored.clear()
 
     async def ask_for_acceptances(self, *, wanted: bool) -> None:
         """Begin or end watching the accepted checks; nothing happens when that is so already."""
@@ -168,7 +195,7 @@ class Watches:
         except errors.NotFound:
             kept.learn_missing(steps)
         else:
-            kept.learn(kept.entry(raw))
+            kept.learn_live(kept.entry(raw), steps)
 
     def known(self) -> facts.Facts:
         """Everything that is known now, as one consistent set."""
@@ -206,6 +233,7 @@ class Watches:
                     error,
                 ),
                 timing=self._timing,
+                on_restored=self.put_back,
             )
             task = asyncio.create_task(kept.run(), name=f"watch {source.what}")
             task.add_done_callback(self._ended)

@@ -157,6 +157,9 @@ class Following:
         if self._news.is_set() or loop.time() - self._judged >= _ANEW:
             self._news.clear()
             self._judged = loop.time()
+            if self._watches.restored.is_set():
+                await self._watches.read_anew()
+                await self._read_installed()
             await self._judge(now)
         await self._notice(now)
         if self._answer is None:
@@ -179,7 +182,10 @@ class Following:
             if isinstance(trouble, kube.Forbidden):
                 raise self._unwatchable(trouble)
             raise errors.PluginError(f"{known.infrastructure} ({self._connection.server})")
-        if self._record(known) is None:
+        await self._read_installed()
+
+    async def _read_installed(self) -> None:
+        if self._record(self._watches.known()) is None:
             self._watches.installed = await live_reads.installed(self._connection.client)
         else:
             self._watches.installed = facts.Installed()

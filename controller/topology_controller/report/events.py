@@ -83,7 +83,11 @@ class _Event:
 
 
 class EventRecorder:
-    """Sends events in order, one at a time. Run `run()` as a task. `guard` raises KubeError where none may be sent."""
+    """Sends events in order, one at a time. Run `run()` as a task. `guard` raises KubeError where none may be sent.
+
+    While `void`, the store was restored from a backup: what waited when no API server last answered is about
+    a state that never was, and is dropped.
+    """
 
     def __init__(
         self,
@@ -91,9 +95,13 @@ class EventRecorder:
         identity: str,
         utcnow: Callable[[], datetime],
         guard: Callable[[], Awaitable[None]] | None = None,
+        void: Callable[[], bool] = lambda: False,
     ) -> None:
         self._client = client
         self._guard = guard
+        self._void = void
+        # What waited when the API server last did not answer.
+        self._outlasting: frozenset[str] = frozenset()
         # In bytes, as the API counts.
         self._identity = identity.encode()[:_WORD_BYTES].decode(errors="ignore")
         self._utcnow = utcnow
@@ -148,6 +156,9 @@ class EventRecorder:
 
     async def _send(self, event: _Event) -> errors.KubeError | None:
         """Send an event, or return why it still waits; one that the API would never take is given up."""
+        if self._void() and event.name in self._outlasting:
+            self._waiting.pop(event.name, None)
+            return None
         done = "is sent"
         try:
             if self._guard is not None:
@@ -161,6 +172,8 @@ class EventRecorder:
             _LOG.warning("event %(event)s was not sent, and is given up: %(error)s", facts)
             return None
         except errors.KubeError as error:
+            if isinstance(error, errors.Unreachable):
+                self._outlasting = frozenset(self._waiting)
             if error.same_as != self._trouble:
                 self._trouble = error.same_as
                 _LOG.warning(

@@ -54,10 +54,11 @@ _SELF = managed_fields.Writer("topology-simulator", "v1")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a server held: its objects (`Storage.dump`), the kinds that it served, and when (seconds, monotonic)."""
+    """What a server held: objects (`Storage.dump`), the kinds that it served, its revision, when (s, monotonic)."""
 
     objects: str
     kinds: tuple[resources.Resource, ...]
+    revision: int
     taken: float
 
 
@@ -125,11 +126,19 @@ class ApiServer(front.Front):
 
     def snapshot(self) -> Snapshot:
         """Return what another server can go on from."""
-        return Snapshot(self.storage.dump(), tuple(self.registry.all()), time.monotonic())
+        return Snapshot(self.storage.dump(), tuple(self.registry.all()), self.storage.revision, time.monotonic())
 
     def restore(self, saved: Snapshot) -> None:
         """Hold what a snapshot holds, as if it were of now: every time in it is shifted. No client may watch yet."""
         self.storage.load(times.moved(saved.objects, int(time.monotonic() - saved.taken)))
+        self.registry.replace(saved.kinds)
+
+    def put_back(self, saved: Snapshot, *, bump: int = 0) -> None:
+        """Hold what a snapshot of this server holds, as it was: an etcd that was restored. It must not listen.
+
+        Revisions go on from there, by `bump` higher. It begins without a log, as a restarted kube-apiserver does.
+        """
+        self.storage.load(saved.objects, saved.revision + bump)
         self.registry.replace(saved.kinds)
 
     async def _serve(self, http: web.Request) -> web.StreamResponse:

@@ -221,8 +221,11 @@ class Storage:
         """Return all objects as JSON, for `load`; the log is left out."""
         return json.dumps({store: [item.obj for item in objects.values()] for store, objects in self._stores.items()})
 
-    def load(self, dumped: str) -> None:
-        """Hold what was dumped and nothing else, with a log that begins after it. There may be no subscriber."""
+    def load(self, dumped: str, revision: int | None = None) -> None:
+        """Hold what was dumped and nothing else, with a log that begins after it. There may be no subscriber.
+
+        `revision` is where it goes on from; None where no client may see that it goes back.
+        """
         self._stores.clear()
         self._order.clear()
         for store, objects in json.loads(dumped).items():
@@ -230,6 +233,7 @@ class Storage:
             self._stores[store] = {item.key: item for item in items}
             self._order[store] = sorted(self._stores[store])
             self._revision = max([self._revision, *(item.revision for item in items)])
+        self._revision = self._revision if revision is None else revision
         self.compact()
 
     def subscribe(self, store: str, subscriber: Subscriber) -> None:

@@ -92,7 +92,7 @@ class Watcher:
             self._add(storage.DELETED, storage.Item({**obj, "metadata": meta}, change.revision))
 
     def begin_after(self, revision: int) -> None:
-        """Say nothing of changes up to a revision that is still to come."""
+        """Say nothing up to a revision that is still to come, not even by bookmarks."""
         self._after = revision
 
     def add_initial(self, item: storage.Item) -> None:
@@ -101,6 +101,8 @@ class Watcher:
 
     def add_bookmark(self, revision: int, *, initial_end: bool = False) -> None:
         """Tell the client how far it has come."""
+        if revision < self._after:
+            return
         resource = self.selection.resource
         meta: dict[str, Any] = {"resourceVersion": str(revision)}
         if initial_end:

@@ -11,6 +11,7 @@ import pathlib
 import subprocess
 
 _CONTROLLER_MANAGER = "kube-controller-manager"
+_ETCDUTL = "etcdutl"
 _HACK = pathlib.Path(__file__).parents[2]
 
 
@@ -34,6 +35,12 @@ def etcd() -> pathlib.Path:
 def controller_manager() -> pathlib.Path:
     """Return kube-controller-manager, which a folder with the other binaries may lack. Raises MissingError."""
     return _asked("path", _CONTROLLER_MANAGER) / _CONTROLLER_MANAGER
+
+
+@functools.cache
+def etcdutl() -> pathlib.Path:
+    """Return etcdutl, which restores snapshots. Raises MissingError."""
+    return _asked("path", _ETCDUTL) / _ETCDUTL
 
 
 @functools.cache

@@ -92,7 +92,8 @@ class RealServer:
         self._second_port = 0
         self.client_authority = certificates.Authority("kube-apiserver-client-signer")
         """Signs client certificates; the server publishes it in kube-system/extension-apiserver-authentication."""
-        self._etcd_port = 0
+        self._etcd_port = self._peer_port = 0
+        self._snapshots = 0
         self._etcd_version = ""
         self._processes = keeping.Keeping("envtest-")
         self._stack = contextlib.AsyncExitStack()
@@ -212,17 +213,56 @@ class RealServer:
                 response.raise_for_status()
         return revision
 
+    async def snapshot(self) -> pathlib.Path:
+        """Save what etcd holds now to a file, as `etcdctl snapshot save` does; it goes with the server's folder."""
+        self._snapshots += 1
+        place = self.folder / f"snapshot-{self._snapshots}.db"
+        with place.open("wb") as file:
+            async with (
+                aiohttp.ClientSession(self.etcd_url, timeout=aiohttp.ClientTimeout(total=_ORDER_SECONDS)) as session,
+                session.post("/v3/maintenance/snapshot", json={}) as response,
+            ):
+                response.raise_for_status()
+                async for line in response.content:
+                    file.write(base64.b64decode(json.loads(line)["result"].get("blob", "")))
+        return place
+
+    async def put_back(self, snapshot: pathlib.Path, *, bump: int = 0, down: float = 0.0) -> None:
+        """Restore etcd from a snapshot and start everything again, after at least `down` seconds.
+
+        With `bump` all versions that come are so much larger, and those that clients know count as compacted: what
+        OpenShift's restore pod does (cluster-etcd-operator, bindata/etcd/restore-pod.yaml). Without it the versions
+        after the snapshot are given out a second time. Raises binaries.MissingError, RealServerError.
+        """
+        program = await asyncio.to_thread(binaries.etcdutl)
+        await self.stop_api()
+        await self._stop("etcd")
+        shutil.rmtree(self.folder / "etcd")
+        peers = f"http://127.0.0.1:{self._peer_port}"
+        raised = (f"--bump-revision={bump}", "--mark-compacted") if bump else ()
+        where = (f"--data-dir={self.folder / 'etcd'}", f"--initial-cluster=default={peers}")
+        process = await asyncio.create_subprocess_exec(
+            program, "snapshot", "restore", snapshot, *where, f"--initial-advertise-peer-urls={peers}", *raised,
+            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        _, words = await process.communicate()
+        if process.returncode:
+            raise RealServerError(f"etcdutl did not restore {snapshot}\n{words.decode(errors='replace')[-2000:]}")
+        await asyncio.sleep(down)
+        await self._start("etcd", self._etcd_command(self._peer_port))
+        await self.start_api()
+
     # -- opening
 
     async def _open(self) -> None:
         self._etcd_version = await asyncio.to_thread(etcd_binaries.version_of, self._assets / "etcd")
         self._write_files()
         for attempt in range(_ATTEMPTS):
-            self._etcd_port, peer, free, self._second_port = member.free_ports(4)
+            self._etcd_port, self._peer_port, free, self._second_port = member.free_ports(4)
             self.port = self._asked_port or free
             try:
                 if self._own_etcd:
-                    await self._start("etcd", self._etcd_command(peer))
+                    await self._start("etcd", self._etcd_command(self._peer_port))
                 await self.start_api()
             except RealServerError as error:
                 # Another process took a port between our look and their bind.

@@ -356,6 +356,31 @@ async def test_a_live_answer_that_there_is_no_such_object_clears_the_store() -> 
         assert operator.queue.retries == 0
 
 
+async def test_after_a_conflict_an_older_live_answer_ends_the_decisions_of_this_term() -> None:
+    """A backup was restored under watches that are silent: nothing is decided from what never happened."""
+    cluster = Cluster()
+
+    def restore(where: str, _: Raw) -> None:
+        if where == "infrastructures/cluster" and cluster.flowing.is_set():
+            cluster.flowing.clear()
+            cluster.objects[INFRASTRUCTURE]["metadata"]["resourceVersion"] = "1"
+            del cluster.objects[INFRASTRUCTURE]["spec"]["desiredTopology"]
+            raise cluster.error(errors.Conflict, 409)
+
+    async with running(cluster) as operator:
+        await asyncio.sleep(1)
+        cluster.fault = restore
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(30)
+        assert operator.watches.restored.is_set()
+        before = operator.loop.decisions, len(cluster.writes)
+        known = operator.watches.known().infrastructure
+        assert not isinstance(known, facts.Unobserved)
+        assert known.desired is None, "the live answer is believed although it is older"
+        await asyncio.sleep(300)
+        assert (operator.loop.decisions, len(cluster.writes)) == before
+
+
 async def test_a_last_read_that_fails_for_a_while_is_tried_again_by_itself() -> None:
     """No watch brings news meanwhile: nobody but the loop can ask again."""
     cluster = Cluster()

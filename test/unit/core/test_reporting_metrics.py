@@ -78,6 +78,7 @@ def test_counters_and_phase_start_at_zero_and_gauges_of_facts_are_absent() -> No
     for result in ("success", "error"):
         assert value(found, "topology_watch_requests_total", result=result) == 0
     assert value(found, "leader_election_master_status", name="lease") == 0
+    assert value(found, "topology_store_restored_total") == 0
     assert value(found, "topology_transition_stuck") == 0
     assert value(found, "topology_transition_started_timestamp_seconds") == 0
     for absent in (

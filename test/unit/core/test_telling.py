@@ -69,7 +69,8 @@ class Telling:
 
     def __init__(self, api: Api, identity: str = "me") -> None:
         client: Any = api
-        self.events = events.EventRecorder(client, identity, clusters.virtual_now)
+        self.restored = asyncio.Event()
+        self.events = events.EventRecorder(client, identity, clusters.virtual_now, void=self.restored.is_set)
         self.task = asyncio.create_task(self.events.run())
 
     def tell(self, happening: decision.EventSpec, record: TopologyTransition) -> None:
@@ -335,6 +336,19 @@ async def test_what_waits_at_the_end_is_sent_before_it() -> None:
     api.fault = clusters.accept
     assert await telling.end() < 0.1
     assert api.reasons == ["TransitionRequested", "TransitionStuck"]
+
+
+async def test_after_a_restored_backup_what_had_to_wait_is_dropped_and_what_came_since_is_sent() -> None:
+    api = Api()
+    api.fail(errors.Unreachable, 0)
+    telling = Telling(api)
+    telling.tell(REQUESTED, pending())
+    await asyncio.sleep(20)
+    api.fault = clusters.accept
+    telling.tell(STUCK, worlds.converging())
+    telling.restored.set()
+    await telling.end()
+    assert api.reasons == ["TransitionStuck"]
 
 
 async def test_what_the_loop_tells_while_it_ends_is_sent_too() -> None:

@@ -150,7 +150,12 @@ class FaultyServer:
 
     @property
     def lists(self) -> list[Asked]:
-        return [one for one in self.asked if one.method == "GET" and not one.is_watch]
+        """Without those of a single object, which are asked for the version of the store."""
+        return [
+            asked
+            for asked in self.asked
+            if asked.method == "GET" and not asked.is_watch and asked.query.get("limit") != "1"
+        ]
 
     @property
     def watches(self) -> list[Asked]:
@@ -215,6 +220,7 @@ class Store:
     discovery: bool | errors.KubeError = True
     """What discovery says of the kind."""
     discovered: int = 0
+    request_timeout: float = 10.0
 
     def error(
         self, kind: type[errors.KubeError], status: int = 0, reason: str = "Test", **more: Any
@@ -265,8 +271,11 @@ class Store:
         if error is not None:
             raise error
 
-    async def list(self, kind: resource.Resource, *, reduce: Any = lambda raw: raw, **_: Any) -> client.Listing[Any]:
-        await self._asked("list")
+    async def list(
+        self, kind: resource.Resource, *, reduce: Any = lambda raw: raw, page: int = 500, **_: Any
+    ) -> client.Listing[Any]:
+        # A page of one is asked for the version of the store.
+        await self._asked("newest" if page == 1 else "list")
         return client.Listing(tuple(reduce(copy.deepcopy(raw)) for raw in self.objects.values()), str(self.version))
 
     @contextlib.asynccontextmanager

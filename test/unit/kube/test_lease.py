@@ -7,8 +7,10 @@ Whatever clocks, networks and the other one do. Virtual time.
 
 import asyncio
 import contextlib
+import copy
 import datetime
 import time
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from topology_controller.kube import errors, lease
 
 FIGURES = lease.LeaseTiming(duration=137, renew_deadline=107, retry_period=26)
 SINGLE_NODE = lease.LeaseTiming(duration=270, renew_deadline=240, retry_period=60)
-EXACT = {"uniform": lambda low, high: high}
+EXACT: dict[str, Any] = {"uniform": lambda low, high: high}
 START = datetime.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
 
 
@@ -30,7 +32,7 @@ def elect(store):
     store.kind = lease.LEASES
 
     def made(identity, timing=FIGURES, *, api=store, skew=0.0, **options):
-        return lease.Elector(api, "ns", "lock", identity, timing, utcnow=clock(skew), **EXACT, **options)
+        return lease.Elector(api, "ns", "lock", identity, timing, **{"utcnow": clock(skew), **EXACT, **options})
 
     return made
 
@@ -468,3 +470,88 @@ def test_times_are_written_in_utc_whatever_the_zone_of_this_machine(monkeypatch)
         time.tzset()
     with pytest.raises(ValueError, match="time zone"):
         lease.micro_time(datetime.datetime(2026, 1, 1))  # noqa: DTZ001 - that it is refused is what is tested
+
+
+@pytest.mark.looptime(end=200_000)
+@pytest.mark.parametrize("named", ["me", "somebody of the past", ""])
+async def test_a_lease_that_was_put_back_stays_ours_whoever_it_names(store, elect, named):
+    noted: list[str] = []
+    store.put("lock", spec={"holderIdentity": named, "leaseDurationSeconds": 137, "leaseTransitions": 4})
+    backup, version = copy.deepcopy(store.objects), store.version
+    elector = elect("me", on_restored=noted.append)
+    async with running(elector) as tasks:
+        await elector.leading.wait()
+        await asyncio.sleep(100)
+        before = store.version
+        store.objects, store.version = copy.deepcopy(backup), version
+        elector.renew_now()
+        await asyncio.sleep(1)
+        assert not tasks[0].done()
+        assert spec(store)["holderIdentity"] == "me"
+        assert elector.time_left() == 106
+        assert noted == [
+            f"leases.coordination.k8s.io/lock in namespace ns went back from version {before} to {version}"
+        ]
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_lease_that_did_not_exist_yet_in_the_backup_is_made_again(store, elect):
+    noted: list[str] = []
+    elector = elect("me", on_restored=noted.append)
+    async with running(elector):
+        await elector.leading.wait()
+        await asyncio.sleep(100)
+        store.objects, store.version = {}, 50
+        elector.renew_now()
+        await asyncio.sleep(1)
+        assert spec(store)["holderIdentity"] == "me"
+        assert len(noted) == 1
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_an_answer_that_was_lost_and_another_holder_are_no_restored_backup(store, elect):
+    noted: list[str] = []
+    cut = Cut(store)
+    elector = elect("me", api=cut, on_restored=noted.append)
+    async with running(elector) as tasks:
+        await elector.leading.wait()
+        cut.lose_answers = True
+        await asyncio.sleep(100)
+        store.put("lock", spec={"holderIdentity": "another", "leaseDurationSeconds": 137, "leaseTransitions": 9})
+        await asyncio.sleep(100)
+        with pytest.raises(lease.LeaseLost):
+            tasks[0].result()
+        assert noted == []
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_lease_whose_versions_have_grown_past_ours_is_known_by_the_time_that_we_wrote(store, elect):
+    noted: list[str] = []
+    elector = elect("me", on_restored=noted.append)
+    async with running(elector):
+        await elector.leading.wait()
+        backup = copy.deepcopy(store.objects)
+        await asyncio.sleep(100)
+        assert noted == []
+        store.objects = copy.deepcopy(backup)
+        store.version += 1_000_000
+        next(iter(store.objects.values()))["metadata"]["resourceVersion"] = str(store.version)
+        elector.renew_now()
+        await asyncio.sleep(1)
+        assert spec(store)["holderIdentity"] == "me"
+        assert len(noted) == 1
+        assert "to what we wrote at" in noted[0]
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_clock_that_is_set_back_is_no_restored_backup(store, elect):
+    noted: list[str] = []
+    wall = [START]
+    elector = elect("me", on_restored=noted.append, utcnow=lambda: wall[0])
+    async with running(elector):
+        await elector.leading.wait()
+        wall[0] = START - datetime.timedelta(hours=1)
+        await asyncio.sleep(100)
+        store.put("lock", spec={**spec(store), "label": "of an administrator"})
+        await asyncio.sleep(100)
+        assert noted == []

@@ -7,7 +7,9 @@ And how long it waits, in virtual time; and that it never loses an object.
 
 import asyncio
 import contextlib
+import itertools
 import random
+from typing import Any
 
 import looptime
 import pytest
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 from topology_controller.kube import errors, reflector, resource, watch
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
-EXACT = {"uniform": lambda low, high: (low + high) / 2}
+EXACT: dict[str, Any] = {"uniform": lambda low, high: (low + high) / 2}
 
 
 async def collect(store, seconds, timing=None, meanwhile=None):
@@ -86,12 +88,12 @@ async def test_a_list_with_an_object_without_a_version_is_trouble_and_no_crash(s
 
 
 @pytest.mark.looptime
-async def test_a_watch_that_ends_in_its_own_time_goes_on_at_once_without_a_list(store):
+async def test_a_watch_that_ends_in_its_own_time_goes_on_at_once_without_a_whole_list(store):
     timing = watch.Timing(silence=1e6)
     seen = await collect(store, 3 * 3600, timing)
-    assert [verb for _, verb in store.requests] == ["list", "watch", "watch", "watch", "watch"]
+    assert [verb for _, verb in store.requests] == ["list", "watch", *["watch", "newest"] * 3]
     # Half-way between 45 and 60 minutes.
-    assert [at for at, _ in store.requests[1:]] == pytest.approx([0, 3150, 6300, 9450])
+    assert [at for at, verb in store.requests if verb == "watch"] == pytest.approx([0, 3150, 6300, 9450])
     assert pauses(seen) == []
 
 
@@ -141,7 +143,7 @@ async def test_an_answer_of_200_does_not_end_the_trouble(store):
 
     seen = await collect(store, 300.5, meanwhile=meanwhile)
     assert pauses(seen)[:6] == [1, 2, 4, 8, 16, 30]
-    assert len(store.requests) < 20
+    assert len([verb for _, verb in store.requests if verb != "newest"]) < 20
     assert all(isinstance(event.error, errors.Unreachable) for _, event in seen if isinstance(event, watch.Disturbed))
 
 
@@ -256,6 +258,51 @@ async def test_a_history_that_went_back_leads_to_a_list(store):
 
     seen = await collect(store, 200, meanwhile=meanwhile)
     assert seen[-2:] == [(100, watch.Listed((), "50")), (100, watch.Opened())]
+
+
+@pytest.mark.looptime
+async def test_a_watch_from_the_future_is_silent_and_is_left_for_a_list(store):
+    store.put("a")
+    store.put("b")
+
+    async def meanwhile():
+        await asyncio.sleep(100)
+        store.objects.clear()
+        store.log.clear()
+        store.version = 50
+        store.cut(store.error(errors.Unreachable))
+        # Nothing is compacted: the server opens a watch from 102, and would be silent for fifty writes.
+        store.put("a")
+
+    seen = await collect(store, 200, meanwhile=meanwhile)
+    assert [(at, event) for at, event in seen if not isinstance(event, watch.Disturbed)][-3:] == [
+        (101, watch.Opened()),
+        (101, watch.Listed((watch.Entry((None, "a"), "51", "the a"),), "51")),
+        (101, watch.Opened()),
+    ]
+
+
+@pytest.mark.looptime
+async def test_a_list_after_a_version_that_is_too_old_does_not_wait_for_earlier_trouble(store):
+    store.put("a")
+
+    async def meanwhile():
+        await asyncio.sleep(100)
+        store.refuse = lambda asked: store.error(errors.Unreachable)
+        store.cut(store.error(errors.Unreachable))
+        # By now the pauses are those of a server that is away for long.
+        await asyncio.sleep(200)
+        store.compact()
+        store.version += 1
+        store.compact()
+        store.refuse = lambda asked: store.error(errors.ServerError, 503) if asked == "list" else None
+        await asyncio.sleep(35)
+        store.refuse = lambda asked: None
+
+    seen = await collect(store, 400, meanwhile=meanwhile)
+    gone = [at for at, verb in store.requests if verb == "list" and at > 0]
+    assert [after - before for before, after in itertools.pairwise(gone)][:3] == pytest.approx([1, 2, 4]), gone
+    assert isinstance(seen[-1][1], watch.Opened)
 
 
 FAULTS = [

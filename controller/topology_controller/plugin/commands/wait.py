@@ -86,6 +86,8 @@ async def wait(
                 while True:
                     news.clear()
                     watched.raise_failed()
+                    if watched.restored.is_set():
+                        await watched.read_anew()
                     now = standing(watched.known(), transitions)
                     if now.code is not None:
                         return now

@@ -203,6 +203,10 @@ OPENINGS = Family(
     "Watches that were asked for, by whether they were opened; each lives for about an hour when all is well.",
     {"result": frozenset(RESULTS.values())},
 )  # fmt: skip
+RESTORED = Family(
+    "topology_store_restored_total", "counter",
+    "How often the API server's store was seen to be put back to an earlier state; everything is read anew then.", {},
+)  # fmt: skip
 REQUESTS = Family(
     "rest_client_requests_total", "counter",
     "Requests to the API server by HTTP status, method and host; <error> when no answer came.",
@@ -270,7 +274,7 @@ OF_CLUSTER: Final = (NODES, MACHINES, MEMBERS, INFO)
 FAMILIES: Final = (
     *OF_TRANSITION, STARTED, COMPLETED, CANCELLED, REJECTED, DURATION,
     *OF_CLUSTER,
-    ACTIVITY, CREDENTIAL, OPENINGS, REQUESTS, ETCD_REQUESTS,
+    ACTIVITY, CREDENTIAL, OPENINGS, RESTORED, REQUESTS, ETCD_REQUESTS,
     RECONCILES, ERRORS, TIME, ACTIVE, CONCURRENT,
     DEPTH, ADDS, RETRIES, QUEUED, WORKED, UNFINISHED, LONGEST,
     BUILD, LEADER,

@@ -79,6 +79,7 @@ class Metrics:
         families.CREDENTIAL.shown(registry, self._expiries)
         openings = families.OPENINGS.counter(registry)
         self._openings = {ok: openings.labels(result) for ok, result in families.RESULTS.items()}
+        self._restored = families.RESTORED.counter(registry)
         self._requests = families.REQUESTS.counter(registry)
         usual = (*_USUAL, *((ERROR, method) for _, method in _USUAL))
         self._pairs = {(code, method): self._requests.labels(code, method, host) for code, method in usual}
@@ -130,6 +131,10 @@ class Metrics:
     def etcd_request(self, code: str) -> None:
         """Count a request to a member of etcd, likewise."""
         self._etcd.labels(families.bounded(_code(code), families.ETCD_CODES)).inc()
+
+    def restored(self) -> None:
+        """Count a store that was put back to an earlier state."""
+        self._restored.inc()
 
     def expires(self, kubeconfig: str, read: Callable[[], float | None]) -> None:
         """Set how to learn when the token of a kubeconfig (TARGET or LEASE) ends: Unix time, None for not known."""
