@@ -275,15 +275,17 @@ class Watches:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         # A watch ends only by being stopped. Anything else is a bug, and must wake the loop so that it is seen.
-        if not task.cancelled() and task.exception() is not None:
+        if any(watch.task is task for watch in self._watches.values()):
             self._news.set()
             self._on_change()
 
     def raise_failed(self) -> None:
         """Re-raise what ended a watch other than being stopped: a bug, which must not pass for silence."""
         for watch in self._watches.values():
-            if watch.task.done() and not watch.task.cancelled():
-                watch.task.result()
+            if watch.task.done():
+                if not watch.task.cancelled():
+                    watch.task.result()
+                raise RuntimeError(f"the watch of {watch.source.what} ended, and nothing had asked for that")
         if self._etcd is not None:
             self._etcd.raise_failed()
 
