@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 EVIDENCE_BOUND = 2.0
 EXECUTION_BOUND = 4.0
+UNAWARE = 62.0
+"""For how long our fields may be back before it is noticed."""
 NEWER_PHASE = "Verifying"
 """Of a version that is not written yet."""
 _MINUTE = 60.0
@@ -67,6 +69,8 @@ class Promise(enum.StrEnum):
     STEADY = "a record changes its phase at most six times in a minute of the cluster"
     NEWER = "the record of a newer version is never written over"
     PLAIN = "a record alone moves no topology"
+    ANOTHER_TIME = "no change rests on what was read before the store was put back"
+    RESTORED = "half a minute after a restored store answers, what is known of it is true, and a request is taken up"
 
 
 class BrokenError(AssertionError):
@@ -161,6 +165,29 @@ class Judge:
         """Somebody else did something, or an operator gets news of it: each of that may lead to other phases."""
         self.phases.clear()
 
+    def put_back(self, now: float, *, unaware: bool) -> None:
+        """The store is what it was at an earlier moment: what happened since has not happened.
+
+        With `unaware` our fields are there again, which nobody watches.
+        """
+        self.stirred()
+        self.open = None
+        if unaware:
+            self.unaware_until = max(self.server.answers_from, now) + UNAWARE
+        if self.server.phase == "Admitting":
+            self.changed.discard(str(self.server.record.get("attempt")))
+
+    def begun(self, operator: str) -> None:
+        """An operator begins to reconcile, and remembers nothing."""
+        process = self.processes.get(operator)
+        if process is None:
+            return
+        self.pace.begun(operator)
+        self.patience.begun(operator, process.loop.time())
+        for key in [key for key in self.met_since if key[0] == operator]:
+            del self.met_since[key]
+        self.heard.pop(operator, None)
+
     def decided(self, name: str, decision: Decision) -> None:
         """An operator has decided."""
         process = self.processes.get(name)
@@ -195,6 +222,32 @@ class Judge:
         if self.server.desired is None and not hosted and phase in {"Pending", "Admitting", "Unsupported"}:
             self._break(Promise.CANCELLED, f"no request, and the phase is {phase}")
 
+    def restored(self, process: Process) -> None:
+        """A restored store has answered for long enough, and nothing has disturbed this operator."""
+        watched = process.watches
+        if not process.quiet or watched is None:
+            return self._break(Promise.RESTORED, f"{process.name} has not come to rest")
+        for name, watch in watched._watches.items():
+            known = {key: entry.version for key, entry in watch.reflector._entries.items()}
+            there = process.client.versions(watch.source.selection)
+            if known != there:
+                self._break(Promise.RESTORED, f"{process.name} knows {name} as {known}, and it is {there}")
+        found = self.server.objects[servers.INFRASTRUCTURE]["status"]
+        definition = next(
+            (
+                one
+                for one in self.definitions.values()
+                if one.target.control_plane.value == self.server.desired
+                and one.source.control_plane.value == found.get("controlPlaneTopology")
+                and found.get("infrastructureTopology") in one.source.infrastructure
+            ),
+            None,
+        )
+        waits = self._stands_down(self.server.objects) or self.server.pruning or self.server.phase == NEWER_PHASE
+        if definition is not None and not waits and self.server.phase not in _HOLDING:
+            self._break(Promise.RESTORED, f"{self.server.desired} is requested, and the phase is {self.server.phase}")
+        return None
+
     # A change that leaves. What its operator learned while it read may come too late for it.
     def _judge_evidence(self, write: Write, process: Process) -> None:
         record = {**self.server.record, **(write.body["status"].get("topologyTransition") or {})}
@@ -207,6 +260,8 @@ class Judge:
             if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6
         }
         fresh = list(by_selection.values())
+        if any(read.asked < self.server.answers_from for read in fresh):
+            self._break(Promise.ANOTHER_TIME, f"{write.operator} changes on what was read before")
         objects: Objects = {}
         for selection, read in sorted(by_selection.items(), key=lambda item: item[1].order):
             # What an earlier read had, and this one would have too, is gone.
