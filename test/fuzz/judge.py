@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from topology_controller.decide.decision import Decision
     from topology_controller.definitions import model
+    from topology_controller.kube import resource
 
-    from .client import Write
+    from .client import Read, Write
     from .operators import Election, Process
     from .server import Objects, Raw, Server
 
@@ -123,6 +124,8 @@ class Judge:
         if left < clients.REQUEST_TIMEOUT:
             self._break(Promise.LEASED, f"{write.operator} sends its {write.sort} with {left:.1f} s of the lease left")
         if write.sort is clients.Sort.CHANGE:
+            if any(read.asked < self.server.answers_from for read in _fresh(write).values()):
+                self._break(Promise.ANOTHER_TIME, f"{write.operator} changes on what was read before")
             self._judge_evidence(write, process)
         if write.sort is clients.Sort.SAVE and self._phase(write.body) == "Completed":
             self._judge_completed(write, process)
@@ -156,8 +159,7 @@ class Judge:
         process = self.processes[write.operator]
         if write.key == servers.INFRASTRUCTURE:
             self.pace.answered(write.operator, process.loop.time(), process.skew)
-        fresh = [read.asked for read in write.reads.values() if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6]
-        age = process.loop.time() - min(fresh, default=0.0)
+        age = process.loop.time() - min((read.asked for read in _fresh(write).values()), default=0.0)
         if write.sort is clients.Sort.CHANGE and age > EXECUTION_BOUND:
             self._break(Promise.IN_TIME, f"the change of {write.operator} was executed after {age:.1f} s")
 
@@ -254,14 +256,8 @@ class Judge:
         definition = self.definitions.get(str(record.get("name")))
         if definition is None:
             return self._break(Promise.PROVEN, f"no definition is named {record.get('name')}")
-        by_selection = {
-            selection: read
-            for selection, read in write.reads.items()
-            if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6
-        }
+        by_selection = _fresh(write)
         fresh = list(by_selection.values())
-        if any(read.asked < self.server.answers_from for read in fresh):
-            self._break(Promise.ANOTHER_TIME, f"{write.operator} changes on what was read before")
         objects: Objects = {}
         for selection, read in sorted(by_selection.items(), key=lambda item: item[1].order):
             # What an earlier read had, and this one would have too, is gone.
@@ -509,6 +505,13 @@ class Judge:
 
     def _break(self, promise: Promise, how: str) -> None:
         self.broken.append(BrokenError(promise, how))
+
+
+def _fresh(write: Write) -> dict[resource.Selection, Read]:
+    """What was read live right before a change left."""
+    return {
+        selection: read for selection, read in write.reads.items() if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6
+    }
 
 
 def _record(raw: Raw) -> Raw:

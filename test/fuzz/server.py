@@ -232,11 +232,11 @@ class Server:
     def put_back(self, backup: Backup, answers_from: float, *, raised: bool) -> None:
         """Become what it was then. No change is told: whoever was connected is cut off, and asks again.
 
-        Versions go back as well, or are `raised` above all that were given out. Either way only changes from now on
-        are known to it.
+        Versions go back as well, or are `raised` by more than were given out since then; whoever restores one backup
+        twice raises them to the same. Either way only changes from now on are known to it.
         """
         self.objects, self.pruning = dict(backup.objects), backup.pruning
-        self.version = self.version + _RAISED * _STRIDE if raised else backup.version
+        self.version = backup.version + (_RAISED * _STRIDE if raised else 0)
         self.forget()
         self.restarts += 1
         self.answers_from = answers_from
