@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 EVIDENCE_BOUND = 2.0
 EXECUTION_BOUND = 4.0
+SOON = 30.0
+"""Within how many seconds after a restored store answers all is to be known."""
 UNAWARE = 62.0
 """For how long our fields may be back before it is noticed."""
 NEWER_PHASE = "Verifying"
@@ -426,6 +428,9 @@ class Judge:
 
     def _judge_report(self, write: Write, after: Raw) -> None:
         phase = self.server.phase
+        if self.server.restarts and self.processes[write.operator].loop.time() < self.server.answers_from + SOON:
+            # Its watches do not all come back at the same moment: for so long it may speak of what it knew before.
+            return
         status = next((item["status"] for item in _conditions(after) if item["type"] == "Upgradeable"), "absent")
         if phase in {"Admitting", "Converging"} and status != "False" and not self._excused(self.server.objects):
             self._break(Promise.HELD_BACK, f"{write.operator} reports Upgradeable={status} while {phase}")

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _PATIENCE = 900.0
 _MOMENT = 0.1
 _TRYING = 310.0
-_SOON = 30.0
 _BEGINNING = "the beginning"
 
 
@@ -369,7 +368,7 @@ class Stage:
         self.pass_time(away)
         if asked:
             self.ask_for(self.world.target.control_plane)
-        self.pass_time(_SOON)
+        self.pass_time(judges.SOON)
         if leader is not None and leader is self.leader:
             self.judge.restored(leader)
         self.check()
