@@ -172,7 +172,7 @@ class Process:
                 watched.installed = await live.installed(way)
                 await self._elected.wait()
                 deps = reconcile.Dependencies(way, watched, self.queue, act.Act(way, self), deaf, deaf, deaf)
-                await processes.in_histories(lambda: self._reconcile(deps), way, watched, self.renew)
+                await processes.in_histories(lambda: self._reconcile(deps), way, watched, self._renewed)
         except Exception as error:  # noqa: BLE001 - the machine reports it as what it is: a bug
             self.failure = error
 
@@ -189,6 +189,9 @@ class Process:
             await self.reconciler.run()
         finally:
             self.reconciler = None
+
+    async def _renewed(self) -> None:
+        self.renew()
 
     def _noticed(self) -> None:
         self.restored += 1
