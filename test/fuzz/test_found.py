@@ -332,4 +332,5 @@ def test_half_a_minute_after_a_restored_store_answers_all_is_true(moment: str, r
         assert on.server.phase == "Converging"
         on.follow()
         on.put_back_alone("Completed", raised=raised, away=40.0, asked=False)
+        assert process.restored == 2
         assert on.server.phase == "Completed"
