@@ -120,7 +120,7 @@ async def test_it_is_renewed_every_period_with_one_request(store, elect):
         assert spec(store)["acquireTime"] == "2026-01-02T03:04:05.000006Z"
         assert spec(store)["renewTime"] == "2026-01-02T03:04:31.000006Z"
         assert spec(store)["leaseTransitions"] == 0
-        assert elector.time_left() == 107
+        assert elector.time_left() == 106
 
 
 @pytest.mark.looptime(end=200_000)
