@@ -280,16 +280,13 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
     await watched.first_answers()
     watched.installed = await live.installed(client)
 
-    async def reconcile_as(held: act.Lease, on_topology: Callable[[str], None], renew: Callable[[], None]) -> None:
-        """Reconcile; what was decided by a store that is not there any more ends with it."""
-        while True:
-            await _until_one_ends(reconcile_while(held, on_topology), watched.restored.wait())
-            renew()
-            await watched.read_anew()
-            watched.installed = await live.installed(client)
+    async def reconcile_as(
+        held: act.Lease, on_topology: Callable[[str], None], renew: Callable[[], Coroutine[None, None, None]]
+    ) -> None:
+        await in_histories(lambda: reconcile_while(held, on_topology), client, watched, renew)
 
     if not options.leader_elect:
-        await reconcile_as(act.Unelected(), lambda _: None, lambda: None)
+        await reconcile_as(act.Unelected(), lambda _: None, lambda: asyncio.sleep(0))
         return
     elector = _elector(options, client, watched, placed, holder)
 
@@ -310,6 +307,24 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
 
     # The loop ends before the election, which gives the lease back: nothing may be written after that.
     await _until_one_ends(elector.run(), reconcile_as_leader())
+
+
+async def in_histories(
+    reconcile: Callable[[], Coroutine[None, None, None]],
+    client: clients.Client,
+    watched: watches.Watches,
+    renew: Callable[[], Coroutine[None, None, None]],
+) -> None:
+    """Reconcile for as long as the store has one history; where it was put back, `renew` the lease and begin anew.
+
+    What was decided by a store that is not there any more ends with it. The lease comes first: it shows the same, and
+    what began anew would end for it.
+    """
+    while True:
+        await _until_one_ends(reconcile(), watched.restored.wait())
+        await renew()
+        await watched.read_anew()
+        watched.installed = await live.installed(client)
 
 
 def _elector(

@@ -111,6 +111,9 @@ class Authority(Protocol):
     def stirred(self) -> None:
         """Somebody else did something, or an operator gets news of it only now."""
 
+    def begun(self, operator: str) -> None:
+        """An operator begins to reconcile, and remembers nothing."""
+
 
 class Client:
     """Made for one operator process."""
@@ -196,6 +199,14 @@ class Client:
         self._flowing.set()
         self._authority.stirred()
 
+    def cut_off(self) -> None:
+        """The server ends every connection, and with it what was on its way or waited."""
+        self._stop_waiting()
+        self.late.clear()
+        for stream in self._streams.values():
+            stream.cut(self._error(errors.Unreachable, stream.selection.resource, stream.selection.name, "watch"))
+        self._flowing.set()
+
     @property
     def delayed(self) -> bool:
         """Does what happened wait somewhere?"""
@@ -204,9 +215,11 @@ class Client:
     @property
     def undisturbed(self) -> bool:
         """Does everything that happens reach the operator at once?"""
-        return not (
-            self.killed or self.delayed or self.lost or self.partitioned or self.busy or self.frozen_at is not None
-        )
+        return not (self.killed or self.delayed or self.lost or self._away or self.busy or self.frozen_at is not None)
+
+    @property
+    def _away(self) -> bool:
+        return self.partitioned or self._loop.time() < self._server.answers_from
 
     @property
     def streams(self) -> int:
@@ -238,7 +251,7 @@ class Client:
         retry: bool = True,
         **options: Any,
     ) -> clients.Listing[Any]:
-        """Read a list; what a watch begins with is a list without retries."""
+        """Read a list; what a watch begins with is a list without retries, and without an end before its end."""
         name = (options.get("field_selector") or "").partition("metadata.name=")[2] or None
         partial = bool(options.get("metadata_only", False))
         selection = resource.Selection(
@@ -251,7 +264,8 @@ class Client:
             await self._reachable(kind, name, "list")
             await self._open(kind, name, "list")
             found = self._select(selection)
-            self._see(selection, found)
+            if "enough" not in options:
+                self._see(selection, found)
         if retry:
             self._remember(selection, asked, found)
         version = str(self._server.version)
@@ -269,9 +283,9 @@ class Client:
         """Watch from a version on."""
         await self._reachable(selection.resource, selection.name, "watch")
         await self._open(selection.resource, selection.name, "watch")
-        stream = _Stream(selection)
+        stream = _Stream(selection, int(version))
         try:
-            for change in self._server.since(int(version)):
+            for change in self._server.since(stream.since):
                 stream.hear(change)
         except servers.Refused as refused:
             raise self._error(errors.Gone, selection.resource, selection.name, "watch", refused.status) from None
@@ -330,9 +344,12 @@ class Client:
         """Take one request to the server and its answer back, through whatever waits for it."""
         self.busy += 1
         self.requests += 1
+        restarts = self._server.restarts
         try:
             fault = self._due(sort)
             await self._before(fault, kind, name, verb, write)
+            if self._server.restarts != restarts:
+                raise self._error(errors.Unreachable, kind, name, verb)
             try:
                 made = carry_out()
             except servers.Refused as refused:
@@ -348,7 +365,7 @@ class Client:
     async def _before(
         self, fault: Fault | None, kind: resource.Resource, name: str | None, verb: str, write: Write | None
     ) -> None:
-        harm = None if fault is None else fault.harm
+        harm, restarts = None if fault is None else fault.harm, self._server.restarts
         if fault is not None and harm is Harm.INTERJECTED:
             fault.what()
         elif harm is Harm.SLOW:
@@ -366,7 +383,7 @@ class Client:
                 await asyncio.sleep(REQUEST_TIMEOUT)
             finally:
                 # Given up, when its time is over or sooner.
-                if harm is Harm.LATE and write is not None:
+                if harm is Harm.LATE and write is not None and self._server.restarts == restarts:
                     self.late.append(write)
             raise self._error(errors.TimedOut, kind, name, verb)
         await self._reachable(kind, name, verb)
@@ -386,7 +403,7 @@ class Client:
 
     async def _reachable(self, kind: resource.Resource, name: str | None, verb: str) -> None:
         await self._thaw_awaited()
-        if self.partitioned:
+        if self._away:
             await asyncio.sleep(1.0)
             raise self._error(errors.Unreachable, kind, name, verb)
 
@@ -417,6 +434,11 @@ class Client:
         return kind(verb, about, None, name, status, kind.__name__, "")
 
     # What it knows.
+    def versions(self, selection: resource.Selection) -> dict[tuple[str | None, str], str]:
+        """What there is now of a selection: the version by namespace and name."""
+        found = self._select(selection)
+        return {(key[1], key[2]): raw["metadata"]["resourceVersion"] for key, raw in found.items()}
+
     def _select(self, selection: resource.Selection) -> Objects:
         found = self._server.objects
         if selection.name is not None:
@@ -469,16 +491,20 @@ class Client:
 
 
 class _Stream:
-    """An open watch: what it has to bring, in order. `whole` is the object after the change, None when it is gone."""
+    """An open watch: what it has to bring, in order. `whole` is the object after the change, None when it is gone.
 
-    def __init__(self, selection: resource.Selection) -> None:
+    One from a version of the future brings nothing until that is past: no server says that it is.
+    """
+
+    def __init__(self, selection: resource.Selection, since: int) -> None:
         self.selection = selection
+        self.since = since
         self.waiting: deque[tuple[str, Key | None, Raw, Raw | None]] = deque()
         self.error: errors.KubeError | None = None
         self.ready = asyncio.Event()
 
     def hear(self, change: servers.Change) -> None:
-        if change.key[0] != self.selection.resource.label:
+        if change.key[0] != self.selection.resource.label or change.version <= self.since:
             return
         seen = change.seen_by(self.selection)
         if seen is not None:

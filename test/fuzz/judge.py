@@ -26,13 +26,18 @@ if TYPE_CHECKING:
 
     from topology_controller.decide.decision import Decision
     from topology_controller.definitions import model
+    from topology_controller.kube import resource
 
-    from .client import Write
+    from .client import Read, Write
     from .operators import Election, Process
     from .server import Objects, Raw, Server
 
 EVIDENCE_BOUND = 2.0
 EXECUTION_BOUND = 4.0
+SOON = 30.0
+"""Within how many seconds after a restored store answers all is to be known."""
+UNAWARE = 62.0
+"""For how long our fields may be back before it is noticed."""
 NEWER_PHASE = "Verifying"
 """Of a version that is not written yet."""
 _MINUTE = 60.0
@@ -67,6 +72,8 @@ class Promise(enum.StrEnum):
     STEADY = "a record changes its phase at most six times in a minute of the cluster"
     NEWER = "the record of a newer version is never written over"
     PLAIN = "a record alone moves no topology"
+    ANOTHER_TIME = "no change rests on what was read before the store was put back"
+    RESTORED = "half a minute after a restored store answers, what is known of it is true, and a request is taken up"
 
 
 class BrokenError(AssertionError):
@@ -119,6 +126,8 @@ class Judge:
         if left < clients.REQUEST_TIMEOUT:
             self._break(Promise.LEASED, f"{write.operator} sends its {write.sort} with {left:.1f} s of the lease left")
         if write.sort is clients.Sort.CHANGE:
+            if any(read.asked < self.server.answers_from for read in _fresh(write).values()):
+                self._break(Promise.ANOTHER_TIME, f"{write.operator} changes on what was read before")
             self._judge_evidence(write, process)
         if write.sort is clients.Sort.SAVE and self._phase(write.body) == "Completed":
             self._judge_completed(write, process)
@@ -152,14 +161,36 @@ class Judge:
         process = self.processes[write.operator]
         if write.key == servers.INFRASTRUCTURE:
             self.pace.answered(write.operator, process.loop.time(), process.skew)
-        fresh = [read.asked for read in write.reads.values() if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6]
-        age = process.loop.time() - min(fresh, default=0.0)
+        age = process.loop.time() - min((read.asked for read in _fresh(write).values()), default=0.0)
         if write.sort is clients.Sort.CHANGE and age > EXECUTION_BOUND:
             self._break(Promise.IN_TIME, f"the change of {write.operator} was executed after {age:.1f} s")
 
     def stirred(self) -> None:
         """Somebody else did something, or an operator gets news of it: each of that may lead to other phases."""
         self.phases.clear()
+
+    def put_back(self, now: float, *, unaware: bool) -> None:
+        """The store is what it was at an earlier moment: what happened since has not happened.
+
+        With `unaware` our fields are there again, which nobody watches.
+        """
+        self.stirred()
+        self.open = None
+        if unaware:
+            self.unaware_until = max(self.server.answers_from, now) + UNAWARE
+        if self.server.phase == "Admitting":
+            self.changed.discard(str(self.server.record.get("attempt")))
+
+    def begun(self, operator: str) -> None:
+        """An operator begins to reconcile, and remembers nothing."""
+        process = self.processes.get(operator)
+        if process is None:
+            return
+        self.pace.begun(operator)
+        self.patience.begun(operator, process.loop.time())
+        for key in [key for key in self.met_since if key[0] == operator]:
+            del self.met_since[key]
+        self.heard.pop(operator, None)
 
     def decided(self, name: str, decision: Decision) -> None:
         """An operator has decided."""
@@ -195,17 +226,39 @@ class Judge:
         if self.server.desired is None and not hosted and phase in {"Pending", "Admitting", "Unsupported"}:
             self._break(Promise.CANCELLED, f"no request, and the phase is {phase}")
 
+    def restored(self, process: Process) -> None:
+        """A restored store has answered for long enough, and nothing has disturbed this operator."""
+        watched = process.watches
+        if not process.quiet or watched is None:
+            return self._break(Promise.RESTORED, f"{process.name} has not come to rest")
+        for name, watch in watched._watches.items():
+            known = {key: entry.version for key, entry in watch.reflector._entries.items()}
+            there = process.client.versions(watch.source.selection)
+            if known != there:
+                self._break(Promise.RESTORED, f"{process.name} knows {name} as {known}, and it is {there}")
+        found = self.server.objects[servers.INFRASTRUCTURE]["status"]
+        definition = next(
+            (
+                one
+                for one in self.definitions.values()
+                if one.target.control_plane.value == self.server.desired
+                and one.source.control_plane.value == found.get("controlPlaneTopology")
+                and found.get("infrastructureTopology") in one.source.infrastructure
+            ),
+            None,
+        )
+        waits = self._stands_down(self.server.objects) or self.server.pruning or self.server.phase == NEWER_PHASE
+        if definition is not None and not waits and self.server.phase not in _HOLDING:
+            self._break(Promise.RESTORED, f"{self.server.desired} is requested, and the phase is {self.server.phase}")
+        return None
+
     # A change that leaves. What its operator learned while it read may come too late for it.
     def _judge_evidence(self, write: Write, process: Process) -> None:
         record = {**self.server.record, **(write.body["status"].get("topologyTransition") or {})}
         definition = self.definitions.get(str(record.get("name")))
         if definition is None:
             return self._break(Promise.PROVEN, f"no definition is named {record.get('name')}")
-        by_selection = {
-            selection: read
-            for selection, read in write.reads.items()
-            if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6
-        }
+        by_selection = _fresh(write)
         fresh = list(by_selection.values())
         objects: Objects = {}
         for selection, read in sorted(by_selection.items(), key=lambda item: item[1].order):
@@ -375,6 +428,9 @@ class Judge:
 
     def _judge_report(self, write: Write, after: Raw) -> None:
         phase = self.server.phase
+        if self.server.restarts and self.processes[write.operator].loop.time() < self.server.answers_from + SOON:
+            # Its watches do not all come back at the same moment: for so long it may speak of what it knew before.
+            return
         status = next((item["status"] for item in _conditions(after) if item["type"] == "Upgradeable"), "absent")
         if phase in {"Admitting", "Converging"} and status != "False" and not self._excused(self.server.objects):
             self._break(Promise.HELD_BACK, f"{write.operator} reports Upgradeable={status} while {phase}")
@@ -454,6 +510,13 @@ class Judge:
 
     def _break(self, promise: Promise, how: str) -> None:
         self.broken.append(BrokenError(promise, how))
+
+
+def _fresh(write: Write) -> dict[resource.Selection, Read]:
+    """What was read live right before a change left."""
+    return {
+        selection: read for selection, read in write.reads.items() if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6
+    }
 
 
 def _record(raw: Raw) -> Raw:

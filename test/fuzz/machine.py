@@ -84,6 +84,8 @@ LEFT_BEHIND = st.sampled_from(
 FOLLOWERS = st.sampled_from(_ANY.followers)
 EVIDENCE = st.sampled_from(_ANY.evidence)
 WHICH = st.integers(0, 1)
+MOMENTS = st.sampled_from(("the beginning", "Idle", "Pending", "Admitting", "Converging", "Completed", "by hand"))
+"""Of backups: as the record last came to a phase, or when one was taken."""
 HAPPENING = st.sampled_from([name for name in HAPPENINGS if name])
 SORTS = st.sampled_from(Sort)
 HARMS = st.sampled_from(Harm)
@@ -253,6 +255,19 @@ class Machine(RuleBasedStateMachine):
     @rule(what=HAPPENING)
     def something_happens(self, what: str) -> None:
         self.on.interject(what)
+
+    # Backups.
+    @rule()
+    def a_backup_is_taken(self) -> None:
+        self.on.back_up()
+
+    @rule(moment=MOMENTS, raised=st.booleans(), away=st.sampled_from((3.0, 20.0)))
+    def the_store_is_put_back(self, moment: str, raised: bool, away: float) -> None:  # noqa: FBT001 - drawn by name
+        self.on.put_back(moment, raised=raised, away=away)
+
+    @rule(moment=MOMENTS, raised=st.booleans(), away=st.sampled_from((3.0, 20.0, 40.0)), asked=st.booleans())
+    def the_store_is_put_back_alone(self, moment: str, raised: bool, away: float, asked: bool) -> None:  # noqa: FBT001 - drawn by name
+        self.on.put_back_alone(moment, raised=raised, away=away, asked=asked)
 
     # Time.
     @rule(seconds=st.sampled_from((0.2, 1.0, 2.5, 5.0, 10.0, 31.0)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import math
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from topology_api.vocabulary import CheckName, CheckStatus, Phase
 from topology_controller import act, reconcile
 from topology_controller.checks import catalog, etcd, machine_config, nodes, operators, result
 from topology_controller.decide import admission, applicability, cadence, convergence, phases, records
-from topology_controller.kube import errors
+from topology_controller.kube import errors, reflector, watch
 from topology_controller.observe import catalog as sources
 from topology_controller.observe import facts, live, parse, watches
 from topology_controller.report import clusteroperator
@@ -54,6 +55,7 @@ _POOLS = ("a_pool_has_not_followed", "it_goes_on", "a_moment_passes")
 _SLOWLY = ("a_follower_breaks", "somebody_follows", "it_goes_on", "much_time_passes")
 _OTHERS = ("something_happens", "a_moment_passes", "it_goes_on", "desired")
 _LATE_NEWS = ("the_last_read_shows_what_no_watch_does", "a_moment_passes", "it_goes_on")
+_RESTORED = ("the_store_is_put_back_alone", "it_goes_on")
 _ONWARD = ("it_goes_on", "a_moment_passes", "all_is_calm")
 
 
@@ -188,6 +190,30 @@ def _only_master(before: Any) -> Any:
 def _unknown_is_met() -> Iterator[None]:
     lenient = property(lambda self: self.status is not CheckStatus.UNMET)
     with mock.patch.object(result.CheckResult, "met", lenient):
+        yield
+
+
+def _gone_waits(failed: Any) -> Any:
+    def wrong(self: watch._State, error: errors.KubeError) -> Any:
+        how = failed(self, error)
+        return watch.Disturbed(error, 45.0) if isinstance(error, errors.Gone) else how
+
+    return wrong
+
+
+@contextlib.contextmanager
+def _own_writes_win() -> Iterator[None]:
+    """What we wrote outweighs every list, and a store that was put back is none."""
+    apply = reflector.Reflector.apply
+
+    def wrong(self: reflector.Reflector[Any], raw: Any) -> None:
+        apply(self, raw)
+        self._own = dict.fromkeys(self._own, math.inf)
+
+    with (
+        mock.patch.object(reflector.Reflector, "apply", wrong),
+        mock.patch.object(watches.Watches, "put_back"),
+    ):
         yield
 
 
@@ -356,6 +382,19 @@ MUTATIONS = (
         _instead(convergence, "_patience", lambda _: timedelta()),
         (Promise.STUCK,),
         _SLOWLY,
+    ),
+    Mutation(
+        "a silent watch from the future is believed",
+        _instead(watch._State, "reached", lambda *_: None),
+        (Promise.RESTORED, Promise.HELD_BACK),
+        _RESTORED,
+    ),
+    Mutation("what we wrote outweighs what was restored", _own_writes_win, (Promise.RESTORED,), _RESTORED),
+    Mutation(
+        "a version that is gone waits",
+        _around(watch._State, "failed", _gone_waits),
+        (Promise.RESTORED,),
+        _RESTORED,
     ),
     Mutation(
         "machines take no time",

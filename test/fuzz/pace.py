@@ -58,6 +58,10 @@ class Pace:
     _known: dict[str, _Written] = field(default_factory=dict)
     _on_the_way: dict[str, tuple[bool, timedelta]] = field(default_factory=dict)
 
+    def begun(self, operator: str) -> None:
+        """An operator begins anew: what it wrote before it does not remember."""
+        self._known.pop(operator, None)
+
     def arrived(self, operator: str, sent: float, skew: timedelta, old: Raw, new: Raw) -> str:
         """A write has happened; return what is wrong with its moment. `skew` is how wrong the operator's clock was."""
         urgent = happened(old, new)
@@ -94,6 +98,10 @@ class Patience:
     """The answers of each operator while a transition converges."""
 
     _heard: dict[str, _Heard] = field(default_factory=dict)
+
+    def begun(self, operator: str, now: float) -> None:
+        """An operator begins anew."""
+        self._heard[operator] = _Heard(now)
 
     def decided(self, operator: str, decision: Decision, now: float) -> None:
         """An operator has answered every check."""

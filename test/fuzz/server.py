@@ -1,5 +1,8 @@
 """The API server as the machine needs it: objects with one global version, a log, streams, guarded status patches.
 
+It may be put back to an earlier moment (`put_back`), as an etcd that is restored from a backup: in either of the two
+ways in which that is done, and out of reach for a while.
+
 Objects are never changed in place, so everybody may hold on to what he was given. A write either happens here, in one
 step, or not at all; what the network makes of the answer is the business of `client`, and whether a write was right is
 the business of `judge`, which hears of each one of ours before and after.
@@ -26,6 +29,10 @@ Objects: TypeAlias = dict[Key, Raw]
 INFRASTRUCTURE: Key = (catalog.INFRASTRUCTURES.label, None, "cluster")
 OPERATOR: Key = (catalog.CLUSTER_OPERATORS.label, None, "topology")
 VERSION: Key = (catalog.CLUSTER_VERSIONS.label, None, "version")
+_STRIDE = 1000
+"""From one version to the next."""
+_RAISED = 1000
+"""By how many of them a restore raises the versions, where it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,15 @@ class Change:
             return None
         metadata = {**self.before["metadata"], "resourceVersion": str(self.version)}
         return "DELETED", {**self.before, "metadata": metadata}
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """The store at one moment."""
+
+    version: int
+    objects: Objects
+    pruning: bool
 
 
 class Refused(Exception):  # noqa: N818 - what the server answers
@@ -97,7 +113,7 @@ class Server:
     """Objects by key. `told` are called with every change, in order; streams are among them."""
 
     def __init__(self, objects: Objects) -> None:
-        self.version = 100
+        self.version = 100 * _STRIDE
         self.objects: Objects = {}
         self.log: list[Change] = []
         self.forgotten = 0
@@ -105,6 +121,10 @@ class Server:
         self._telling: deque[Change] | None = None
         self.pruning = False
         """Does the definition of Infrastructure lack our fields? Then they are dropped unseen."""
+        self.restarts = 0
+        """How often it was put back to an earlier moment."""
+        self.answers_from = 0.0
+        """Since when (the loop's time) it answers."""
         for key, raw in objects.items():
             self.put(key, raw)
 
@@ -124,7 +144,7 @@ class Server:
         }:
             # A write without any change leaves the version alone, as the real server does.
             return known
-        self.version += 1
+        self._grow()
         metadata["resourceVersion"] = str(self.version)
         self.objects[key] = made
         self._tell(Change(self.version, key, known, made))
@@ -140,7 +160,7 @@ class Server:
         known = self.objects.pop(key, None)
         if known is None:
             return
-        self.version += 1
+        self._grow()
         self._tell(Change(self.version, key, known, None))
 
     def create(self, key: Key, body: Raw) -> Raw:
@@ -204,6 +224,27 @@ class Server:
         """Compaction: no watch can go on from an older version."""
         self.forgotten = self.version
         self.log.clear()
+
+    def backup(self) -> Backup:
+        """What a restore at a later moment needs."""
+        return Backup(self.version, dict(self.objects), self.pruning)
+
+    def put_back(self, backup: Backup, answers_from: float, *, raised: bool) -> None:
+        """Become what it was then. No change is told: whoever was connected is cut off, and asks again.
+
+        Versions go back as well, or are `raised` by more than were given out since then; whoever restores one backup
+        twice raises them to the same. Either way only changes from now on are known to it.
+        """
+        self.objects, self.pruning = dict(backup.objects), backup.pruning
+        self.version = backup.version + (_RAISED * _STRIDE if raised else 0)
+        self.forget()
+        self.restarts += 1
+        self.answers_from = answers_from
+
+    def _grow(self) -> None:
+        """Give out the next version. No two pasts have one in common: millions of writes lie between these moments."""
+        self.version += _STRIDE
+        self.version += self.restarts % _STRIDE - self.version % _STRIDE
 
     def _tell(self, change: Change) -> None:
         self.log.append(change)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _PATIENCE = 900.0
 _MOMENT = 0.1
 _TRYING = 310.0
-_UNAWARE = 62.0
+_BEGINNING = "the beginning"
 
 
 class Stage:
@@ -57,9 +57,12 @@ class Stage:
         self.made = 0
         self.processes: list[Process] = []
         self._renewed = 0.0
+        self._phase: str | None = None
         self._patches: list[Any] = []
         self._led: set[str] = set()
         self._poked: tuple[object, ...] = ()
+        self.backups = {_BEGINNING: self.server.backup()}
+        """The store when the record last came to a phase, by that; and when somebody took a backup, by its name."""
         self.server.told.append(self._react)
 
     def __enter__(self) -> Self:
@@ -147,6 +150,7 @@ class Stage:
         """Let a frozen process go on; one that finds that its lease is gone ends."""
         self.judge.stirred()
         process.client.thaw()
+        process.renew()
         self.settle()
         if process in self.processes and self.election.holder is not process and process.name in self._led:
             self.kill(process)
@@ -314,7 +318,7 @@ class Stage:
         """A payload takes our fields out of the definition of Infrastructure, or they are put back."""
         self.server.put(worlds.CRD, self._well(worlds.CRD) if installed else worlds.without_our_fields())
         if self.server.pruning and installed:
-            self.judge.unaware_until = self.loop.time() + _UNAWARE
+            self.judge.unaware_until = self.loop.time() + judges.UNAWARE
         self.server.pruning = not installed
         found = self.server.objects[servers.INFRASTRUCTURE]
         self.server.put(servers.INFRASTRUCTURE, {**found, "metadata": dict(found["metadata"])})
@@ -340,6 +344,34 @@ class Stage:
         self.server.change(
             servers.INFRASTRUCTURE, {"metadata": {"labels": {vocabulary.IMAGE_BASED_INSTALL_LABEL: value}}}
         )
+
+    def back_up(self, name: str = "by hand") -> None:
+        """Somebody takes a backup."""
+        self.backups[name] = self.server.backup()
+
+    def put_back(self, name: str, *, raised: bool, away: float = 3.0) -> None:
+        """The store is put back to an earlier moment, or forth to a later one; nobody answers while that lasts."""
+        pruning, answers_from = self.server.pruning, self.loop.time() + away
+        self.server.put_back(self.backups.get(name, self.backups[_BEGINNING]), answers_from, raised=raised)
+        self.judge.put_back(self.loop.time(), unaware=pruning and not self.server.pruning)
+        for process in self.processes:
+            process.client.cut_off()
+        if self.election.holder is not None:
+            self.election.holder.lose_renewals(answers_from)
+        self._echo()
+
+    def put_back_alone(self, name: str, *, raised: bool, away: float, asked: bool) -> None:
+        """The same while nothing disturbs anybody: soon all is known, and a request that comes then is taken up."""
+        self.calm()
+        leader = self.leader
+        self.put_back(name, raised=raised, away=away)
+        self.pass_time(away)
+        if asked:
+            self.ask_for(self.world.target.control_plane)
+        self.pass_time(judges.SOON)
+        if leader is not None and leader is self.leader:
+            self.judge.restored(leader)
+        self.check()
 
     def set_echoing(self, *, echoing: bool) -> None:
         """The version operator lives, or does not look."""
@@ -525,6 +557,9 @@ class Stage:
     def _react(self, change: servers.Change) -> None:
         if not self.judge.carrying and not _is_echo(change):
             self.judge.stirred()
+        if change.key == servers.INFRASTRUCTURE and self.server.phase not in {None, self._phase}:
+            self.back_up(str(self.server.phase))
+        self._phase = self.server.phase
         if change.key != servers.OPERATOR:
             return
         if change.after is None:
@@ -643,5 +678,10 @@ HAPPENINGS = {
     "a check is accepted": Stage.accept,
     "machine configs are rendered again": Stage.churn,
     "the history is forgotten": lambda stage: stage.server.forget(),
+    "the store is put back to the beginning": lambda stage: stage.put_back(_BEGINNING, raised=False),
+    "the store is put back to Admitting": lambda stage: stage.put_back("Admitting", raised=False),
+    "the store is put back to Admitting with its versions raised": lambda stage: stage.put_back(
+        "Admitting", raised=True
+    ),
 }
 """What somebody else may do, between two requests or at any other moment."""

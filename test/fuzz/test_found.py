@@ -315,3 +315,22 @@ def test_of_two_versions_the_one_that_runs_says_who_is_in_charge(what: str) -> N
         on.pass_time(2)
         on.check()
         assert on.server.phase == ("Converging" if "next" in what else "Idle")
+
+
+@pytest.mark.parametrize("raised", [False, True], ids=["plain", "raised"])
+@pytest.mark.parametrize("moment", ["the beginning", "Admitting", "Converging"])
+def test_half_a_minute_after_a_restored_store_answers_all_is_true(moment: str, raised: bool) -> None:  # noqa: FBT001 - a parameter
+    """It was away for so long that nobody asked it often any more. Then the later backup is restored."""
+    with stage.Stage() as on:
+        process = on.start()
+        on.ask_for("HighlyAvailable")
+        on.follow()
+        on.pass_time(62)
+        assert on.server.phase == "Completed"
+        on.put_back_alone(moment, raised=raised, away=40.0, asked=True)
+        assert process.restored == 1
+        assert on.server.phase == "Converging"
+        on.follow()
+        on.put_back_alone("Completed", raised=raised, away=40.0, asked=False)
+        assert process.restored == 2
+        assert on.server.phase == "Completed"

@@ -10,9 +10,10 @@ have started then. A write that follows a decision asks `time_left()` first. A r
 timeout, never the deadline.
 
 A lease that is older than what we know of it was put back with its store. The holder that it names held it in the past,
-and we have held it since: it stays ours. A read of one object comes from etcd whatever API server answers, so no lag
-looks like that. The library's own elector is not used: it keeps working after it lost the lease, and writes
-local time as UTC.
+and we have held it since: it stays ours, unless it was renewed after us, by somebody who took it since then. Whoever
+waits for it leaves it alone for as long as who held it before may hold it still. A read of one object comes from etcd
+whatever API server answers, so no lag looks like that. The library's own elector is not used: it keeps working after it
+lost the lease, and writes local time as UTC.
 """
 
 from __future__ import annotations
@@ -127,6 +128,8 @@ class Sight:
         self.version = ""
         # The loop's time.
         self._since = 0.0
+        # What it was when it was put back to an earlier state, and when that was seen.
+        self._undone: tuple[Raw, float] | None = None
 
     def see(self, raw: Raw | None, now: float) -> None:
         """Remember a lease, None for one that does not exist."""
@@ -136,25 +139,40 @@ class Sight:
         spec = raw.get("spec")
         spec = spec if isinstance(spec, dict) else {}
         holder = spec.get("holderIdentity")
-        self.holder = holder if isinstance(holder, str) else ""
-        self.version = str(raw.get("metadata", {}).get("resourceVersion", ""))
+        version = str(raw.get("metadata", {}).get("resourceVersion", ""))
+        renewed = _renewed(spec)
+        back = resources.is_older(version, self.version) or "" < renewed < self.renewed
+        if back and self.spec is not None and self.holder:
+            self._undone = self.spec, now
+        self.holder, self.version = holder if isinstance(holder, str) else "", version
         if spec != self.spec:
             self.spec, self._since = spec, now
 
     @property
     def renewed(self) -> str:
         """When it was renewed, as its holder wrote it: MicroTime, so that the text compares as the time does."""
-        renewed = (self.spec or {}).get("renewTime")
-        return renewed if isinstance(renewed, str) else ""
+        return _renewed(self.spec or {})
 
     def free_in(self, now: float, default: int) -> float:
         """Return in how many seconds others may take it; 0: now. `default` is its duration where it names none."""
-        if self.spec is None or not self.holder:
+        if self.spec is None:
             return 0.0
-        duration = self.spec.get("leaseDurationSeconds")
-        if not isinstance(duration, int) or duration <= 0:
-            duration = default
-        return max(0.0, self._since + min(duration, LONGEST) - now)
+        held = [(self.spec, self._since)] if self.holder else []
+        if self._undone is not None:
+            held.append(self._undone)
+        return max(0.0, *(since + _lasting(spec, default) - now for spec, since in held), 0.0)
+
+
+def _renewed(spec: Raw) -> str:
+    renewed = spec.get("renewTime")
+    return renewed if isinstance(renewed, str) else ""
+
+
+def _lasting(spec: Raw, default: int) -> float:
+    duration = spec.get("leaseDurationSeconds")
+    if not isinstance(duration, int) or duration <= 0:
+        duration = default
+    return min(duration, LONGEST)
 
 
 class Elector:
@@ -189,6 +207,8 @@ class Elector:
         self._adopted = timing
         # Whether the lease is to be renewed before its time, because others have to see other figures.
         self._due = asyncio.Event()
+        # Whether that was tried since it was asked for.
+        self._tried = asyncio.Event()
         self._utcnow = utcnow
         self._uniform = uniform
         self._on_restored = on_restored
@@ -210,9 +230,14 @@ class Elector:
             self._adopted = timing
             self._due.set()
 
-    def renew_now(self) -> None:
-        """Renew before the time, as where the store was put back: others see what the lease was then."""
+    async def renew_now(self) -> None:
+        """Renew before the time, as where the store was put back: others see what the lease was then.
+
+        Returns when that was tried, so that whatever the lease shows of such a store has been said.
+        """
+        self._tried.clear()
         self._due.set()
+        await self._tried.wait()
 
     def time_left(self) -> float:
         """Return for how many seconds more we may act as the holder; not at all for 0 or less."""
@@ -284,6 +309,8 @@ class Elector:
             else:
                 backoff.reset()
                 pause = self.timing.retry_period * self._uniform(0.9, 1.0)
+            if not self._due.is_set():
+                self._tried.set()
 
     async def _renew(self) -> None:
         """Renew once; raises KubeError when that may be tried again, LeaseLost when another one holds it."""
@@ -297,7 +324,7 @@ class Elector:
             await self._claim()
 
     async def _look(self) -> bool:
-        """Read the lease, and return whether it was put back to an earlier state. Raises KubeError."""
+        """Read the lease, and return whether it was put back, and nobody has taken it since. Raises KubeError."""
         try:
             raw: Raw | None = await self._client.get(
                 LEASES, self._name, namespace=self._namespace, timeout=self._budget()
@@ -307,20 +334,21 @@ class Elector:
         return self._see(raw)
 
     def _see(self, raw: Raw | None) -> bool:
-        before = self._seen.version
+        before, wrote = self._seen.version, self._renewed
         self._seen.see(raw, self._now())
         if raw is None:
             return False
+        renewed = self._seen.renewed
         if resources.is_older(self._seen.version, before):
             went = f"from version {before} to {self._seen.version}"
-        elif self.holder == self._identity and (renewed := self._seen.renewed) < self._renewed:
-            # Versions may have grown past those that we know: the time is our own.
-            went = f"to what we wrote at {renewed}, after we wrote at {self._renewed}"
+        elif "" < renewed < wrote:
+            # Versions may have grown past those that we know. Who takes it from us does so long after we wrote.
+            went = f"to what was written at {renewed}, after we wrote at {wrote}"
         else:
             return False
         self._renewed = ""
         self._on_restored(f"{self._described} went back {went}")
-        return True
+        return renewed <= wrote
 
     async def _claim(self) -> None:
         """Make the lease that we saw last ours. Raises Conflict, AlreadyExists or NotFound when it has changed."""

@@ -46,7 +46,8 @@ class Timing:
 
     `shortest`..`longest`: how long the server is asked to keep a watch open; drawn anew each time, so that many clients
     do not come back together. `silence`: a peer that sends no byte for so long is dead (a bookmark comes about once a
-    minute). `first`..`cap`: the pauses after failures. `healthy`: a watch that has worked for so long has ended the
+    minute). `first`..`cap`: the pauses after failures; half a minute after a server answers again all is known, however
+    long it was away. `healthy`: a watch that has worked for so long has ended the
     trouble. `settle`: an opened watch that is still open then counts as working. `grace`: trouble shorter than this
     does not make a store useless. `listing`: the budget of one list. `unserved`: until a kind that the server does not
     serve is asked for again, varied by a fifth.
@@ -56,7 +57,7 @@ class Timing:
     longest: float = 60 * 60.0
     silence: float = 150.0
     first: float = 1.0
-    cap: float = 30.0
+    cap: float = 20.0
     healthy: float = 60.0
     settle: float = 2.0
     grace: float = 60.0
@@ -207,6 +208,8 @@ class _State:
         self._selection = selection
         self._timing = timing
         self._backoff = queue.Backoff(timing.first, timing.cap, uniform)
+        # The pauses where a list does not help against a version that is gone.
+        self._gone = queue.Backoff(timing.first, timing.cap, uniform)
         self._clock = asyncio.get_running_loop().time
         self._uniform = uniform
         self._gone_at = float("-inf")
@@ -258,9 +261,12 @@ class _State:
         if self._opened_at is not None and self._heard_at - self._opened_at >= self._timing.healthy:
             self._backoff.reset()
         self._opened_at = None
-        if isinstance(error, errors.Gone) and self._lists_at_once():
+        if isinstance(error, errors.Gone):
+            if not self._lists_at_once():
+                return Disturbed(error, self._gone.next(error.retry_after))
             # A server that says so answers: the pauses of one that did not are over.
             self._backoff.reset()
+            self._gone.reset()
             return None
         return Disturbed(error, self._backoff.next(error.retry_after))
 

@@ -484,11 +484,10 @@ async def test_a_lease_that_was_put_back_stays_ours_whoever_it_names(store, elec
         await asyncio.sleep(100)
         before = store.version
         store.objects, store.version = copy.deepcopy(backup), version
-        elector.renew_now()
-        await asyncio.sleep(1)
+        await elector.renew_now()
         assert not tasks[0].done()
         assert spec(store)["holderIdentity"] == "me"
-        assert elector.time_left() == 106
+        assert elector.time_left() == 107
         assert noted == [
             f"leases.coordination.k8s.io/lock in namespace ns went back from version {before} to {version}"
         ]
@@ -502,8 +501,7 @@ async def test_a_lease_that_did_not_exist_yet_in_the_backup_is_made_again(store,
         await elector.leading.wait()
         await asyncio.sleep(100)
         store.objects, store.version = {}, 50
-        elector.renew_now()
-        await asyncio.sleep(1)
+        await elector.renew_now()
         assert spec(store)["holderIdentity"] == "me"
         assert len(noted) == 1
 
@@ -536,11 +534,10 @@ async def test_a_lease_whose_versions_have_grown_past_ours_is_known_by_the_time_
         store.objects = copy.deepcopy(backup)
         store.version += 1_000_000
         next(iter(store.objects.values()))["metadata"]["resourceVersion"] = str(store.version)
-        elector.renew_now()
-        await asyncio.sleep(1)
+        await elector.renew_now()
         assert spec(store)["holderIdentity"] == "me"
         assert len(noted) == 1
-        assert "to what we wrote at" in noted[0]
+        assert "to what was written at" in noted[0]
 
 
 @pytest.mark.looptime(end=200_000)
@@ -555,3 +552,45 @@ async def test_a_clock_that_is_set_back_is_no_restored_backup(store, elect):
         store.put("lock", spec={**spec(store), "label": "of an administrator"})
         await asyncio.sleep(100)
         assert noted == []
+
+
+@pytest.mark.looptime(end=200_000)
+@pytest.mark.parametrize("raised", [0, 1_000_000])
+@pytest.mark.parametrize("named", ["", "somebody of the past"])
+async def test_a_lease_that_was_put_back_is_held_by_one_at_a_time(store, elect, raised, named):
+    """One leads, one waits for it. The backup names nobody, or somebody who is there no more."""
+    past = {"holderIdentity": named, "leaseDurationSeconds": 1, "renewTime": "2026-01-01T00:00:00.000000Z"}
+    store.put("lock", spec={**past, "leaseTransitions": 4})
+    backup, version = copy.deepcopy(store.objects), store.version
+    first, second = elect("first"), elect("second", skew=-5.0)
+    async with running(first) as ours, running(second):
+        await first.leading.wait()
+        # The next to look is who waits.
+        await asyncio.sleep(110)
+        store.objects, store.version = copy.deepcopy(backup), version + raised
+        next(iter(store.objects.values()))["metadata"]["resourceVersion"] = str(version + raised)
+        for _ in range(600):
+            await asyncio.sleep(0.5)
+            assert not second.leading.is_set()
+        assert not ours[0].done()
+        assert (spec(store)["holderIdentity"], first.time_left() > 0) == ("first", True)
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_a_lease_that_somebody_took_since_it_was_put_back_is_lost(store, elect):
+    """Whoever has just started has seen nobody hold it. Both would lead, if who held it before took it back."""
+    noted: list[str] = []
+    store.put("lock", spec={"holderIdentity": "", "leaseDurationSeconds": 1})
+    backup, version = copy.deepcopy(store.objects), store.version
+    first, second = elect("first", on_restored=noted.append), elect("second")
+    async with running(first) as ours:
+        await first.leading.wait()
+        await asyncio.sleep(100)
+        store.objects, store.version = copy.deepcopy(backup), version
+        async with running(second) as theirs:
+            await second.leading.wait()
+            await asyncio.sleep(30)
+            with pytest.raises(lease.LeaseLost):
+                ours[0].result()
+            assert not theirs[0].done()
+            assert len(noted) == 1
