@@ -177,6 +177,11 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             _LOG.info("the status page is on port %(port)d of this pod's loopback", {"port": paged.bound})
         await stack.enter_async_context(pages)
 
+        def unsure() -> bool:
+            """Whether the watch has yet to say if the store is the one that it was: an API server was away."""
+            trouble = watched.trouble(catalog.INFRASTRUCTURE)
+            return trouble is not None and trouble.may_pass
+
         async def reconcile_while(held: act.Lease, on_topology: Callable[[str], None]) -> None:
             deps = reconcile.Dependencies(
                 client=client,
@@ -189,6 +194,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                     reconcile.utcnow,
                     None if placed is None else placed.guard,
                     void=watched.restored.is_set,
+                    unsure=unsure,
                 ),
                 metrics=measured,
                 latest=shown,
