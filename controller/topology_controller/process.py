@@ -286,16 +286,19 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
     await watched.first_answers()
     watched.installed = await live.installed(client)
 
-    async def reconcile_as(held: act.Lease, on_topology: Callable[[str], None], renew: Callable[[], None]) -> None:
+    async def reconcile_as(
+        held: act.Lease, on_topology: Callable[[str], None], renew: Callable[[], Coroutine[None, None, None]] | None
+    ) -> None:
         """Reconcile; what was decided by a store that is not there any more ends with it."""
         while True:
             await _until_one_ends(reconcile_while(held, on_topology), watched.restored.wait())
-            renew()
+            if renew is not None:
+                await renew()
             await watched.read_anew()
             watched.installed = await live.installed(client)
 
     if not options.leader_elect:
-        await reconcile_as(act.Unelected(), lambda _: None, lambda: None)
+        await reconcile_as(act.Unelected(), lambda _: None, None)
         return
     elector = _elector(options, client, watched, placed, holder)
 

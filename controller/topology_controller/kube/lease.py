@@ -189,6 +189,7 @@ class Elector:
         self._adopted = timing
         # Whether the lease is to be renewed before its time, because others have to see other figures.
         self._due = asyncio.Event()
+        self._tried = asyncio.Event()
         self._utcnow = utcnow
         self._uniform = uniform
         self._on_restored = on_restored
@@ -210,9 +211,14 @@ class Elector:
             self._adopted = timing
             self._due.set()
 
-    def renew_now(self) -> None:
-        """Renew before the time, as where the store was put back: others see what the lease was then."""
+    async def renew_now(self) -> None:
+        """Renew before the time, as where the store was put back: others see what the lease was then.
+
+        Returns when that was tried: by then the lease has shown whether it was put back, too.
+        """
+        self._tried.clear()
         self._due.set()
+        await self._tried.wait()
 
     def time_left(self) -> float:
         """Return for how many seconds more we may act as the holder; not at all for 0 or less."""
@@ -284,6 +290,7 @@ class Elector:
             else:
                 backoff.reset()
                 pause = self.timing.retry_period * self._uniform(0.9, 1.0)
+            self._tried.set()
 
     async def _renew(self) -> None:
         """Renew once; raises KubeError when that may be tried again, LeaseLost when another one holds it."""

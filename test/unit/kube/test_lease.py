@@ -484,7 +484,7 @@ async def test_a_lease_that_was_put_back_stays_ours_whoever_it_names(store, elec
         await asyncio.sleep(100)
         before = store.version
         store.objects, store.version = copy.deepcopy(backup), version
-        elector.renew_now()
+        await elector.renew_now()
         await asyncio.sleep(1)
         assert not tasks[0].done()
         assert spec(store)["holderIdentity"] == "me"
@@ -502,7 +502,7 @@ async def test_a_lease_that_did_not_exist_yet_in_the_backup_is_made_again(store,
         await elector.leading.wait()
         await asyncio.sleep(100)
         store.objects, store.version = {}, 50
-        elector.renew_now()
+        await elector.renew_now()
         await asyncio.sleep(1)
         assert spec(store)["holderIdentity"] == "me"
         assert len(noted) == 1
@@ -536,7 +536,7 @@ async def test_a_lease_whose_versions_have_grown_past_ours_is_known_by_the_time_
         store.objects = copy.deepcopy(backup)
         store.version += 1_000_000
         next(iter(store.objects.values()))["metadata"]["resourceVersion"] = str(store.version)
-        elector.renew_now()
+        await elector.renew_now()
         await asyncio.sleep(1)
         assert spec(store)["holderIdentity"] == "me"
         assert len(noted) == 1
