@@ -32,6 +32,15 @@ _WAYS = {"raised": 1_000_000_000, "plain": 0}
 _CHANGE = "just after the change"
 _PHASES = ("Idle", "Pending", "Admitting", _CHANGE, "Converging", "Stuck", "Completed")
 
+_SAID = {
+    "Pending": ("Upgradeable", "False", "TransitionPending"),
+    "Admitting": ("Progressing", "True", "TransitionAdmitting"),
+    "Converging": ("Progressing", "True", "TransitionConverging"),
+    "Stuck": ("Degraded", "True", "TransitionStuck"),
+    "Completed": ("Progressing", "False", "TransitionCompleted"),
+}
+"""The conditions are written a moment after the record; what is shown is compared when they say it, too."""
+
 
 async def _reach(world: World, phase: str, folder: pathlib.Path) -> None:
     """Bring an idle world to a phase."""
@@ -61,6 +70,7 @@ async def _reach(world: World, phase: str, folder: pathlib.Path) -> None:
             return await operator.metric("topology_transition_stuck") == 1
 
         await polling.until("it is stuck", stuck, 20.0)
+    await world.until_condition(*_SAID[phase], seconds=20.0)
 
 
 def _shown(infrastructure: dict[str, Any], operator: dict[str, Any]) -> dict[str, Any]:
