@@ -177,11 +177,6 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             _LOG.info("the status page is on port %(port)d of this pod's loopback", {"port": paged.bound})
         await stack.enter_async_context(pages)
 
-        def unsure() -> bool:
-            """Whether the watch has yet to say if the store is the one that it was: an API server was away."""
-            trouble = watched.trouble(catalog.INFRASTRUCTURE)
-            return trouble is not None and trouble.may_pass
-
         async def reconcile_while(held: act.Lease, on_topology: Callable[[str], None]) -> None:
             deps = reconcile.Dependencies(
                 client=client,
@@ -194,7 +189,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                     reconcile.utcnow,
                     None if placed is None else placed.guard,
                     void=watched.restored.is_set,
-                    unsure=unsure,
+                    unsure=watched.unsure,
                 ),
                 metrics=measured,
                 latest=shown,
@@ -287,18 +282,17 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
     watched.installed = await live.installed(client)
 
     async def reconcile_as(
-        held: act.Lease, on_topology: Callable[[str], None], renew: Callable[[], Coroutine[None, None, None]] | None
+        held: act.Lease, on_topology: Callable[[str], None], renew: Callable[[], Coroutine[None, None, None]]
     ) -> None:
         """Reconcile; what was decided by a store that is not there any more ends with it."""
         while True:
             await _until_one_ends(reconcile_while(held, on_topology), watched.restored.wait())
-            if renew is not None:
-                await renew()
+            await renew()
             await watched.read_anew()
             watched.installed = await live.installed(client)
 
     if not options.leader_elect:
-        await reconcile_as(act.Unelected(), lambda _: None, None)
+        await reconcile_as(act.Unelected(), lambda _: None, functools.partial(asyncio.sleep, 0))
         return
     elector = _elector(options, client, watched, placed, holder)
 

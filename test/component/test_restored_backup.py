@@ -134,7 +134,7 @@ def _took(since: float) -> float:
     return asyncio.get_running_loop().time() - since
 
 
-@pytest.mark.nightly(but=("plain-Converging", f"raised-{_CHANGE}"))
+@pytest.mark.nightly(but=("plain-Pending", "plain-Converging", "plain-Completed", f"raised-{_CHANGE}"))
 @pytest.mark.on_real("plain-Converging")
 @pytest.mark.parametrize("phase", _PHASES)
 @pytest.mark.parametrize("way", _WAYS)

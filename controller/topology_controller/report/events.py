@@ -90,12 +90,13 @@ class EventRecorder:
     While that may be about to turn out (`unsure`), nothing is sent but at the end.
     """
 
-    def __init__(  # noqa: PLR0913 - where to, as whom, and when not
+    def __init__(  # noqa: PLR0913 - where to, as whom, when not
         self,
         client: clients.Client,
         identity: str,
         utcnow: Callable[[], datetime],
         guard: Callable[[], Awaitable[None]] | None = None,
+        *,
         void: Callable[[], bool] = lambda: False,
         unsure: Callable[[], bool] = lambda: False,
     ) -> None:

@@ -355,7 +355,7 @@ async def test_after_a_restored_backup_nothing_that_waited_is_sent() -> None:
 
 
 @pytest.mark.parametrize("restored", [False, True])
-async def test_events_wait_until_it_is_known_whether_a_backup_was_restored(restored: bool) -> None:
+async def test_events_wait_until_it_is_known_whether_a_backup_was_restored(*, restored: bool) -> None:
     api = Api()
     telling = Telling(api)
     telling.unsure.set()
