@@ -189,6 +189,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                     reconcile.utcnow,
                     None if placed is None else placed.guard,
                     void=watched.restored.is_set,
+                    unsure=watched.unsure,
                 ),
                 metrics=measured,
                 latest=shown,

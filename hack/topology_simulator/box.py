@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import client, install, kubeconfig, operator_process
+from . import backups, client, install, kubeconfig, operator_process
 from .actors import hub, native
 from .apiserver import server as embedded
 from .envtest import openshift
@@ -39,13 +39,14 @@ class Served:
     """An empty API server that is open: the kubeconfigs of its administrator and of the operator.
 
     `clients` signs client certificates, where the server publishes that CA itself. `definitions` are what it is given
-    in place of stand-ins.
+    in place of stand-ins. `store` is what can be backed up, where that can be done.
     """
 
     administrator: dict[str, Any]
     operator: dict[str, Any]
     clients: certificates.Authority | None = None
     definitions: Sequence[dict[str, Any]] | None = None
+    store: backups.Store | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,8 @@ class Box:
     settle_seconds: int
     serving: serving.Serving | None = None
     """What the operator serves HTTPS with, where it does."""
+    store: backups.Store | None = None
+    """What can be backed up and restored below the API, where that can be done."""
 
     async def watch_operator(self) -> None:
         """Return never, unless the operator ends: OperatorDiedError."""
@@ -149,6 +152,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
             operator=process,
             settle_seconds=settle,
             serving=certified,
+            store=served.store,
         )
 
 
@@ -212,11 +216,14 @@ async def _served(apiserver: str, port: int) -> AsyncIterator[Served]:
                 operator=server.kubeconfig(),
                 clients=server.client_authority,
                 definitions=openshift.definitions(),
+                store=server,
             )
         return
     simulated = embedded.ApiServer(bookmark_seconds=20.0)
     await simulated.start(port=port)
     try:
-        yield Served(administrator=simulated.kubeconfig(), operator=simulated.kubeconfig())
+        yield Served(
+            administrator=simulated.kubeconfig(), operator=simulated.kubeconfig(), store=backups.Embedded(simulated)
+        )
     finally:
         await simulated.stop()

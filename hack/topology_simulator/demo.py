@@ -170,7 +170,13 @@ def _player(
         screen.say("scenario", text, "dim")
 
     return play.Player(
-        opened.api, opened.actors, speeds, tell, operator=opened.operator, request_by_person=request_by_person
+        opened.api,
+        opened.actors,
+        speeds,
+        tell,
+        operator=opened.operator,
+        store=opened.store,
+        request_by_person=request_by_person,
     )
 
 

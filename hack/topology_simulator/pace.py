@@ -77,6 +77,8 @@ class Pace:
     """From one state of a bare-metal host to the next. Really: minutes."""
     evicted: float = 1.0
     """From the end of an evicted operator to its next start on another node."""
+    restored: float = 2.0
+    """How long the API server is away while etcd is restored from a backup, at least. Really: minutes."""
     upgrade: float = 20.0
     """How long an upgrade takes that nothing delays."""
 

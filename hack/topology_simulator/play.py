@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from . import client, commands, conditions, kinds, machine_api, probes
+from . import backups, client, commands, conditions, kinds, machine_api, probes
 from .actors import kubelets
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Player:
         tell: Callable[[str], None],
         *,
         operator: operator_process.Operator | None = None,
+        store: backups.Store | None = None,
         request_by_person: bool = False,
     ) -> None:
         self._api = api
@@ -50,6 +51,8 @@ class Player:
         self._tell = tell
         self._by_person = request_by_person
         self._operator = operator
+        self._store = store
+        self._backup: Any = None
         self._acts: dict[str, Callable[[Any], Awaitable[None] | None]] = {
             "join": lambda names: self._join(names, kubelets.CONTROL_PLANE),
             "join_workers": lambda names: self._join(names, kubelets.WORKER),
@@ -73,6 +76,8 @@ class Player:
             "down": actors.kubelets.take_down,
             "up": actors.kubelets.bring_up,
             "evict_operator": lambda _: self._evict(),
+            "backup": lambda _: self._take_backup(),
+            "restore": self._restore,
             **self._orders(),
         }
         self._poll = min(1.0, max(_LEAST_POLL, _POLL * speeds.scale))
@@ -255,6 +260,18 @@ class Player:
             raise ScenarioFailedError("there is no operator to evict")
         self._tell("the node of the operator is drained: the operator is evicted and starts on another one")
         await self._operator.evict(self._pace.evicted)
+
+    async def _take_backup(self) -> None:
+        if self._store is None:
+            raise ScenarioFailedError("this API server cannot be backed up")
+        self._backup = await self._store.snapshot()
+        self._tell("a backup of etcd is taken")
+
+    async def _restore(self, way: backups.Way) -> None:
+        if self._store is None or self._backup is None:
+            raise ScenarioFailedError("there is no backup to restore etcd from")
+        self._tell("etcd is restored from the backup: what came after it has never happened")
+        await self._store.put_back(self._backup, bump=backups.BUMPS[way], down=self._pace.restored)
 
     async def _flap(self, flap: scenario.Flap) -> None:
         for _ in range(flap.times):

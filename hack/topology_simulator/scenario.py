@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from . import kinds, upgradeable  # noqa: TC001 - pydantic reads annotations when it runs
+from . import backups, kinds, upgradeable  # noqa: TC001 - pydantic reads annotations when it runs
 from .actors import actor, hub
 from .shape import VERSION, Name, Part, Shape, kebab  # noqa: TC001 - as above
 
@@ -227,6 +227,10 @@ class Step(_Choice):
     evict_operator: Literal[True] | None = None
     """The operator is stopped as by a drain, and starts again on another node."""
     feature_gate: Gate | None = None
+    backup: Literal[True] | None = None
+    """A backup of etcd is taken."""
+    restore: backups.Way | None = None
+    """etcd is restored from the backup that was taken last, and the API server starts again."""
     tell: str | None = None
     """A sentence for the screen."""
 

@@ -181,7 +181,8 @@ async def idle(cluster: side.Side, operator: Operator, seconds: float) -> dict[s
     used = procfs.cpu_seconds(operator.pid) - used
     asked = requests.of_operator(await cluster.server.requests(began))
     timing = watch.Timing()
-    reopened = len(catalog.IDLE) * 3600 / ((timing.shortest + timing.longest) / 2)
+    # Each is followed by a list of one object: has the store reached the version from which it was opened again?
+    reopened = 2 * len(catalog.IDLE) * 3600 / ((timing.shortest + timing.longest) / 2)
     looked = (len(catalog.EVIDENCE) + 1) * 3600 / discover.PERIOD
     seen = len(asked) * 3600 / seconds
     return {
@@ -189,7 +190,7 @@ async def idle(cluster: side.Side, operator: Operator, seconds: float) -> dict[s
             value=seen + reopened + looked,
             unit="requests/h",
             target=IDLE_REQUESTS,
-            note=f"{len(asked)} seen in {seconds:g} s; computed: {len(catalog.IDLE)} watches opened again, "
+            note=f"{len(asked)} seen in {seconds:g} s; computed: {len(catalog.IDLE)} watches opened again and judged, "
             f"{reopened:.1f}/h, and {looked:.0f}/h for what could be asked for; the lease is not counted",
         ),
         "idle_writes": figures.Figure(

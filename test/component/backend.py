@@ -363,6 +363,20 @@ class Real(Server):
         await self._session.server.start_api()
 
 
+class _Store:
+    """The etcd of the real server, for a story that restores it."""
+
+    def __init__(self, session: real.Session) -> None:
+        self._session = session
+
+    async def snapshot(self) -> pathlib.Path:
+        return await self._session.run(self._session.server.snapshot())
+
+    async def put_back(self, saved: pathlib.Path, /, *, bump: int, down: float) -> None:
+        await self._session.run(self._session.server.put_back(saved, bump=bump, down=down))
+        await self._session.served()
+
+
 class Place:
     """Where the worlds of one test are opened: the choice of `--apiserver`, and the real server if it is that."""
 
@@ -385,7 +399,11 @@ class Place:
         async with self._vacant:
             await self._session.wipe()
             server = self._session.server
-            yield box.Served(administrator=server.kubeconfig(), operator=server.kubeconfig("operator-a"))
+            yield box.Served(
+                administrator=server.kubeconfig(),
+                operator=server.kubeconfig("operator-a"),
+                store=_Store(self._session),
+            )
 
     @contextlib.asynccontextmanager
     async def opened(self) -> AsyncIterator[Server]:

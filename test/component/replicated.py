@@ -12,6 +12,7 @@ import contextlib
 import os
 import signal
 from typing import TYPE_CHECKING, Self
+from urllib import parse
 
 from test.component import backend, real
 from topology_simulator import proxy
@@ -29,17 +30,66 @@ _UNNOTICED = 0.5
 MEMBERS = ("etcd-0", "etcd-1", "etcd-2")
 
 
+class _Relay:
+    """Ways of one API server to the members of etcd. While they are held nothing comes from there; nothing is lost."""
+
+    def __init__(self) -> None:
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._servers: list[asyncio.Server] = []
+
+    async def lead_to(self, url: str) -> str:
+        """Return a URL that leads to a member."""
+        place = parse.urlsplit(url)
+
+        async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, held: bool) -> None:
+            with contextlib.suppress(OSError):
+                while data := await reader.read(1 << 16):
+                    if held:
+                        await self._flowing.wait()
+                    writer.write(data)
+                    await writer.drain()
+            writer.close()
+
+        async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(OSError):
+                theirs, ours = await asyncio.open_connection(place.hostname, place.port)
+                await asyncio.gather(carry(reader, ours, held=False), carry(theirs, writer, held=True))
+
+        made = await asyncio.start_server(relay, "127.0.0.1")
+        self._servers.append(made)
+        return place._replace(netloc=f"127.0.0.1:{made.sockets[0].getsockname()[1]}").geturl()
+
+    async def hold(self) -> None:
+        """Hold what comes from the members."""
+        self._flowing.clear()
+
+    async def let_go(self) -> None:
+        """Let it through."""
+        self._flowing.set()
+
+    async def close(self) -> None:
+        """Listen no more."""
+        await self.let_go()
+        for made in self._servers:
+            made.close()
+
+
 class Replicated(server.RealServer):
-    """The servers; use it as an async context manager."""
+    """The servers; use it as an async context manager. The second one's ways to etcd lead through `relay`."""
 
     def __init__(self) -> None:
         self.etcd = etcd_cluster.Cluster(strict=False)
+        self._ways = ""
         super().__init__(dict.fromkeys(real.TOKENS, real.OPERATOR), members=self.etcd)
 
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as opening:
             await opening.enter_async_context(self.etcd)
             await self.etcd.grow(*MEMBERS)
+            self.relay = _Relay()
+            self._ways = ",".join([await self.relay.lead_to(url) for url in self.etcd.urls])
+            opening.push_async_callback(self.relay.close)
             await super().__aenter__()
             opening.pop_all()
         try:
@@ -53,7 +103,13 @@ class Replicated(server.RealServer):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await super().__aexit__(kind, error, trace)
+        await self.relay.close()
         await self.etcd.__aexit__(kind, error, trace)
+
+    def _api_command(self, name: str) -> list[str]:
+        command = super()._api_command(name)
+        flag = "--etcd-servers="
+        return [f"{flag}{self._ways}" if name == SECOND and part.startswith(flag) else part for part in command]
 
     async def kill_leader(self) -> str:
         """SIGKILL the leader of etcd, and return its name."""
@@ -126,6 +182,16 @@ class Servers(backend.Real):
             yield
         finally:
             os.kill(pid, signal.SIGCONT)
+
+    @contextlib.asynccontextmanager
+    async def second_behind(self) -> AsyncIterator[None]:
+        """The second server hears nothing of etcd inside this context: it answers with what it has cached."""
+        relay = self.session.server.relay
+        await self.session.run(relay.hold())
+        try:
+            yield
+        finally:
+            await self.session.run(relay.let_go())
 
 
 class Place(backend.Place):

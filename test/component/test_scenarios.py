@@ -57,7 +57,9 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
         box.opened(story, pace.FAST, tmp_path, served=served) as opened,
         contextlib.AsyncExitStack() as stack,
     ):
-        player = play.Player(opened.api, opened.actors, pace.FAST, told.append, operator=opened.operator)
+        player = play.Player(
+            opened.api, opened.actors, pace.FAST, told.append, operator=opened.operator, store=opened.store
+        )
         witness = plan_witness.Witness(opened, story) if not apiserver.is_real or name in ON_REAL else None
         if not apiserver.is_real:
             seen = await stack.enter_async_context(states.watching(opened.api))

@@ -10,8 +10,8 @@ have started then. A write that follows a decision asks `time_left()` first. A r
 timeout, never the deadline.
 
 A lease that is older than what we know of it was put back with its store. The holder that it names held it in the past,
-and we have held it since: it stays ours, unless it was renewed after us, by somebody who took it since then. Whoever
-waits for it leaves it alone for as long as who held it before may hold it still. A read of one object comes from etcd
+and we have held it since: it stays ours, unless it was renewed after us, by a holder who took it since then. A
+candidate leaves it alone for as long as its last holder may hold it still. A read of one object comes from etcd
 whatever API server answers, so no lag looks like that. The library's own elector is not used: it keeps working after it
 lost the lease, and writes local time as UTC.
 """

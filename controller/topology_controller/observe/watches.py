@@ -163,6 +163,11 @@ class Watches:
         watch = self._watches.get(source.field)
         return None if watch is None else watch.reflector.snapshot().error
 
+    def unsure(self) -> bool:
+        """Whether the watch of Infrastructure has yet to say if the store was put back: the API server was away."""
+        trouble = self.trouble(catalog.INFRASTRUCTURE)
+        return trouble is not None and trouble.may_pass
+
     def last_activity(self) -> dict[str, float]:
         """Unix time of the last sign of life of each open watch, by the field it fills."""
         return {watch.source.field: watch.reflector.last_activity for watch in self._evidence()}

@@ -47,6 +47,7 @@ _REMEMBERED = 256
 _RECENT = 600.0
 _IN_TROUBLE = 1.0, 30.0
 _REFUSED = 5.0, 60.0
+_UNSURE = 0.5
 FLUSH = 2.0
 """Seconds that are left for what waits when the operator ends."""
 # Seconds in which the last events come: those of a write that the loop has just done.
@@ -85,23 +86,24 @@ class _Event:
 class EventRecorder:
     """Sends events in order, one at a time. Run `run()` as a task. `guard` raises KubeError where none may be sent.
 
-    While `void`, the store was restored from a backup: what waited when no API server last answered is about
-    a state that never was, and is dropped.
+    Once the store was restored from a backup (`void`), what waits is about a state that never was, and is dropped.
+    While that may be about to turn out (`unsure`), nothing is sent but at the end.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where to, as whom, when not
         self,
         client: clients.Client,
         identity: str,
         utcnow: Callable[[], datetime],
         guard: Callable[[], Awaitable[None]] | None = None,
+        *,
         void: Callable[[], bool] = lambda: False,
+        unsure: Callable[[], bool] = lambda: False,
     ) -> None:
         self._client = client
         self._guard = guard
         self._void = void
-        # What waited when the API server last did not answer.
-        self._outlasting: frozenset[str] = frozenset()
+        self._unsure = unsure
         # In bytes, as the API counts.
         self._identity = identity.encode()[:_WORD_BYTES].decode(errors="ignore")
         self._utcnow = utcnow
@@ -140,6 +142,9 @@ class EventRecorder:
                 while not self._waiting:
                     self._more.clear()
                     await self._more.wait()
+                if self._unsure():
+                    await asyncio.sleep(_UNSURE)
+                    continue
                 event = next(iter(self._waiting.values()))
                 error = await self._send(event)
                 if error is None:
@@ -156,7 +161,7 @@ class EventRecorder:
 
     async def _send(self, event: _Event) -> errors.KubeError | None:
         """Send an event, or return why it still waits; one that the API would never take is given up."""
-        if self._void() and event.name in self._outlasting:
+        if self._void():
             self._waiting.pop(event.name, None)
             return None
         done = "is sent"
@@ -172,8 +177,6 @@ class EventRecorder:
             _LOG.warning("event %(event)s was not sent, and is given up: %(error)s", facts)
             return None
         except errors.KubeError as error:
-            if isinstance(error, errors.Unreachable):
-                self._outlasting = frozenset(self._waiting)
             if error.same_as != self._trouble:
                 self._trouble = error.same_as
                 _LOG.warning(

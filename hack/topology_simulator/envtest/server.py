@@ -227,7 +227,7 @@ class RealServer:
                     file.write(base64.b64decode(json.loads(line)["result"].get("blob", "")))
         return place
 
-    async def put_back(self, snapshot: pathlib.Path, *, bump: int = 0, down: float = 0.0) -> None:
+    async def put_back(self, snapshot: pathlib.Path, /, *, bump: int = 0, down: float = 0.0) -> None:
         """Restore etcd from a snapshot and start everything again, after at least `down` seconds.
 
         With `bump` all versions that come are so much larger, and those that clients know count as compacted: what

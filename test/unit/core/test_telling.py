@@ -70,7 +70,10 @@ class Telling:
     def __init__(self, api: Api, identity: str = "me") -> None:
         client: Any = api
         self.restored = asyncio.Event()
-        self.events = events.EventRecorder(client, identity, clusters.virtual_now, void=self.restored.is_set)
+        self.unsure = asyncio.Event()
+        self.events = events.EventRecorder(
+            client, identity, clusters.virtual_now, void=self.restored.is_set, unsure=self.unsure.is_set
+        )
         self.task = asyncio.create_task(self.events.run())
 
     def tell(self, happening: decision.EventSpec, record: TopologyTransition) -> None:
@@ -338,7 +341,7 @@ async def test_what_waits_at_the_end_is_sent_before_it() -> None:
     assert api.reasons == ["TransitionRequested", "TransitionStuck"]
 
 
-async def test_after_a_restored_backup_what_had_to_wait_is_dropped_and_what_came_since_is_sent() -> None:
+async def test_after_a_restored_backup_nothing_that_waited_is_sent() -> None:
     api = Api()
     api.fail(errors.Unreachable, 0)
     telling = Telling(api)
@@ -348,7 +351,23 @@ async def test_after_a_restored_backup_what_had_to_wait_is_dropped_and_what_came
     telling.tell(STUCK, worlds.converging())
     telling.restored.set()
     await telling.end()
-    assert api.reasons == ["TransitionStuck"]
+    assert api.reasons == []
+
+
+@pytest.mark.parametrize("restored", [False, True])
+async def test_events_wait_until_it_is_known_whether_a_backup_was_restored(*, restored: bool) -> None:
+    api = Api()
+    telling = Telling(api)
+    telling.unsure.set()
+    telling.tell(REQUESTED, pending())
+    await asyncio.sleep(100)
+    assert api.asked == []
+    if restored:
+        telling.restored.set()
+    telling.unsure.clear()
+    await asyncio.sleep(1)
+    assert api.reasons == ([] if restored else ["TransitionRequested"])
+    await telling.end()
 
 
 async def test_what_the_loop_tells_while_it_ends_is_sent_too() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from topology_simulator import conditions, kinds, pace, play, probes, scenario
+from topology_simulator import backups, conditions, kinds, pace, play, probes, scenario
 
 
 def story(*steps, phase=None, topology="SingleReplica/SingleReplica"):
@@ -23,7 +23,7 @@ def story(*steps, phase=None, topology="SingleReplica/SingleReplica"):
 @pytest.fixture
 def player(living):
     told: list[str] = []
-    made: Any = play.Player(living.api, living.actors, pace.FAST, told.append)
+    made: Any = play.Player(living.api, living.actors, pace.FAST, told.append, store=backups.Embedded(living.server))
     made.told = told
     return made
 
@@ -104,6 +104,27 @@ async def test_a_person_may_make_the_request(living):
     async with asyncio.timeout(5):
         await playing
     assert await living.node("master-1")
+
+
+@pytest.mark.parametrize("way", list(backups.BUMPS))
+async def test_a_restored_backup_takes_back_what_came_after_it_and_the_cluster_lives_on(player, living, way):
+    await player.play(story({"backup": True}, {"join": ["master-1"]}, {"wait-for": {"voters": 2}}))
+    version = int((await living.node("master-1"))["metadata"]["resourceVersion"])
+    await player.play(story({"restore": way}))
+    assert [one["metadata"]["name"] for one in await living.api.list(kinds.NODES)] == ["master-0"]
+    await living.eventually(living.voters, ["master-0"])
+    await player.play(story({"join": ["master-2"]}))
+    joined = await living.node("master-2")
+    assert (int(joined["metadata"]["resourceVersion"]) > version + 1_000_000) is (way == "raised")
+    await living.eventually(living.voters, ["master-0", "master-2"])
+
+
+async def test_without_a_backup_nothing_is_restored(player, living):
+    with pytest.raises(play.ScenarioFailedError, match="step 1 of test: there is no backup to restore etcd from"):
+        await player.play(story({"restore": "raised"}))
+    storeless = play.Player(living.api, living.actors, pace.FAST, lambda _: None)
+    with pytest.raises(play.ScenarioFailedError, match="step 1 of test: this API server cannot be backed up"):
+        await storeless.play(story({"backup": True}))
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_the_shipped_scenarios_are_those_that_were_promised():
     promised |= {"stuck", "evicted-mid-transition", "node-lost-converging", "native-takes-over", "native-downgrade"}
     promised |= {"infra-only", "with-workers", "registry-removed", "registry-managed", "slow-echo", "main-echo"}
     promised |= {"paused-pool", "pool-paused-after", "degraded-pool", "custom-pool", "load-balancer-forgotten"}
-    promised |= {"machine-missing", "machine-leaving", "host-error"}
+    promised |= {"machine-missing", "machine-leaving", "host-error", "restored"}
     assert promised <= set(scenario.names())
 
 
@@ -77,6 +77,7 @@ def field(kind):
         ({"cluster": {"pools": [{"machines": 1}]}}, r"cluster → pools → .*name: Field required"),
         ({"version": {"release": "4.19"}}, r"version → release: Input should be '4.20', '4.21', '4.22' or 'main'"),
         ({"version": {}}, r"version → release: Field required"),
+        ({"steps": [{"restore": "somehow"}]}, r"step 1 → restore: Input should be 'raised' or 'plain'"),
         (
             {"steps": [{"degrade-pool": {"pool": "worker", "by": "Fate"}}]},
             r"step 1 → degrade-pool → by: Input should be 'Node' or 'Render'",
