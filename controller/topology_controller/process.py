@@ -96,7 +96,15 @@ class Options:
 
 def identity() -> str:
     """Who holds the lease: readable, and unique to this process."""
-    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}"
+    return f"{_pod() or socket.gethostname()}_{uuid.uuid4()}"
+
+
+def _pod() -> str:
+    """The name of the pod that this process runs in; empty outside of one, where two may run beside each other.
+
+    The kubelet begins a container again when the one before has ended, and no two pods have one name.
+    """
+    return os.environ.get("POD_NAME", "")
 
 
 def reported_version() -> str:
@@ -340,12 +348,12 @@ def _elector(
         # The shape of that cluster is not the target's: the figures neither follow the target nor its change. Nor does
         # the target's store show in what becomes of a lease there.
         return lease.Elector(
-            placed.local, options.elsewhere.namespace, LEASE, holder, options.lease or HIGHLY_AVAILABLE
+            placed.local, options.elsewhere.namespace, LEASE, holder, options.lease or HIGHLY_AVAILABLE, pod=_pod()
         )
     infrastructure = watched.known().infrastructure
     topology = infrastructure.control_plane if isinstance(infrastructure, facts.Infrastructure) else None
     timing = options.lease or timing_for(topology or "")
-    return lease.Elector(client, options.namespace, LEASE, holder, timing, on_restored=watched.put_back)
+    return lease.Elector(client, options.namespace, LEASE, holder, timing, pod=_pod(), on_restored=watched.put_back)
 
 
 async def _until_one_ends(*works: Coroutine[None, None, object]) -> None:

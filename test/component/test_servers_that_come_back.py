@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from test.component import backend
     from test.component.world import World
 
-RESTARTED = 5 * OPEN + 50
-"""Requests from a restart to Completed at most: each watch asks, lists, asks again and may be told to wait twice; a
-transition (12) with its writes afterwards, discovery, and the lease."""
+RESTARTED = 6 * OPEN + 50
+"""Requests from a restart to Completed at most: each watch asks, is judged by a list of one, lists, asks again and may
+be told to wait twice; a transition (12) with its writes afterwards, discovery, and the lease."""
 HELD_BACK = 3.0
 
 

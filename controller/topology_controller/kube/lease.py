@@ -48,6 +48,8 @@ _RELEASE = 5.0
 _MOST_TRANSITIONS = 2**31 - 1
 # Seconds for one request, at most and at least: a handshake and a write to a slow disk need a moment.
 _LONGEST_CALL, _SHORTEST_CALL = 10.0, 1.0
+# Seconds between attempts while the API server does not answer, at most: half a minute after it does we lead.
+_LONGEST_PAUSE = 20.0
 # Seconds: timers are not exact, and no request is answered in less.
 _MOMENT = 0.001
 # How much longer than the pause between renewals the deadline must be; client-go's rule.
@@ -178,8 +180,10 @@ def _lasting(spec: Raw, default: int) -> float:
 class Elector:
     """One candidate for one lease.
 
-    `identity` must be unique to this process. `leading` is set while we hold the lease: from the answer to the write
-    that took it, until `run` ends. Cancel `run` only after the work that needs the lease has stopped: it releases it.
+    `identity` must be unique to this process. What begins with `pod` and `_` is the identity of an earlier process of
+    this pod: it has ended, and its lease is taken at once. `leading` is set while we hold the lease: from the answer to
+    the write that took it, until `run` ends. Cancel `run` only after the work that needs the lease has stopped: it
+    releases it.
     """
 
     def __init__(  # noqa: PLR0913 - the lease, who we are, and two clocks that tests replace
@@ -190,6 +194,7 @@ class Elector:
         identity: str,
         timing: LeaseTiming,
         *,
+        pod: str = "",
         utcnow: Callable[[], datetime] = utcnow,
         uniform: Callable[[float, float], float] = random.uniform,
         on_restored: Callable[[str], None] = lambda _: None,
@@ -202,6 +207,7 @@ class Elector:
         self._name = name
         self._described = LEASES.describe(name, namespace)
         self._identity = identity
+        self._pod = pod
         # The figures in force: those of the last write that succeeded.
         self.timing = timing
         self._adopted = timing
@@ -262,7 +268,7 @@ class Elector:
             self.leading.clear()
 
     async def _acquire(self) -> None:
-        backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
+        backoff = queue.Backoff(1.0, min(self.timing.retry_period, _LONGEST_PAUSE), self._uniform)
         logged = waited_for = ""
         while True:
             try:
@@ -287,7 +293,8 @@ class Elector:
 
     def _free_in(self) -> float:
         """Return in how many seconds what we saw may be taken; 0: now."""
-        return 0.0 if self.holder == self._identity else self._seen.free_in(self._now(), self._adopted.written)
+        ours = self.holder == self._identity or bool(self._pod and self.holder.rpartition("_")[0] == self._pod)
+        return 0.0 if ours else self._seen.free_in(self._now(), self._adopted.written)
 
     async def _hold(self) -> None:
         backoff = queue.Backoff(1.0, self.timing.retry_period, self._uniform)
@@ -324,7 +331,7 @@ class Elector:
             await self._claim()
 
     async def _look(self) -> bool:
-        """Read the lease, and return whether it was put back, and nobody has taken it since. Raises KubeError."""
+        """Read the lease, and return whether it was put back and not taken since. Raises KubeError."""
         try:
             raw: Raw | None = await self._client.get(
                 LEASES, self._name, namespace=self._namespace, timeout=self._budget()

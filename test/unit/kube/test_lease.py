@@ -494,6 +494,40 @@ async def test_a_lease_that_was_put_back_stays_ours_whoever_it_names(store, elec
 
 
 @pytest.mark.looptime(end=200_000)
+@pytest.mark.parametrize(
+    ("pod", "named", "seconds"),
+    [
+        ("topology-7d9f", "topology-7d9f_4711", 0),
+        ("topology-7d9f", "topology-7d9f-x_4711", 137),
+        ("topology-7d9f", "topology_7d9f_4711", 137),
+        ("", "laptop_4711", 137),
+        ("", "_4711", 137),
+    ],
+)
+async def test_the_lease_of_an_earlier_process_of_the_pod_is_taken_at_once(store, elect, pod, named, seconds):
+    """A restore or an outage that lasts longer than the lease ends the process; its next one need not wait."""
+    store.put("lock", spec={"holderIdentity": named, "leaseDurationSeconds": 137, "leaseTransitions": 4})
+    elector = elect(f"{pod}_4712", pod=pod)
+    async with running(elector):
+        await elector.leading.wait()
+        assert asyncio.get_running_loop().time() == pytest.approx(seconds, abs=1)
+
+
+@pytest.mark.looptime(end=200_000)
+async def test_after_a_long_outage_a_candidate_leads_within_half_a_minute(store, elect):
+    store.put("lock", spec={"holderIdentity": "pod_4711", "leaseDurationSeconds": 270, "leaseTransitions": 4})
+    cut = Cut(store)
+    cut.down = True
+    elector = elect("pod_4712", SINGLE_NODE, api=cut, pod="pod")
+    async with running(elector):
+        await asyncio.sleep(1000)
+        cut.down = False
+        began = asyncio.get_running_loop().time()
+        await elector.leading.wait()
+        assert asyncio.get_running_loop().time() - began <= 30
+
+
+@pytest.mark.looptime(end=200_000)
 async def test_a_lease_that_did_not_exist_yet_in_the_backup_is_made_again(store, elect):
     noted: list[str] = []
     elector = elect("me", on_restored=noted.append)
