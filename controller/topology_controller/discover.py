@@ -38,7 +38,7 @@ RETRY = 30.0
 SOONEST = 60.0
 """Seconds between two looks that are made for a reader."""
 _SILENT = 180.0
-"""Seconds between two looks for a native controller that shows no sign of life, or whose Lease cannot be read."""
+"""Seconds between two looks for a native controller that shows no sign of life. Nothing but its Lease is read then."""
 _VERSION = next(source for source in catalog.EVIDENCE if source.field == "cluster_version")
 
 
@@ -146,8 +146,9 @@ class Discoverer:
         if about != native.about or asyncio.get_running_loop().time() >= native.due - 0.01:
             native.about = about
             lease = await live.read(self._client, catalog.NATIVE_LEASE)
-            native.installed = await live.installed(self._client)
-            self.noted(dataclasses.replace(known, native_lease=lease))
+            in_charge = applicability.native_in_charge(self.noted(dataclasses.replace(known, native_lease=lease)))
+            # What could be requested of it matters only then.
+            native.installed = await live.installed(self._client) if in_charge else facts.NOT_READ
         installed = known.installed if isinstance(native.installed, facts.Unobserved) else native.installed
         return dataclasses.replace(known, native_lease=native.lease, installed=installed)
 
@@ -158,15 +159,15 @@ class Discoverer:
         or cannot be read, says nothing: another version may have another one.
         """
         lease, native, now = known.native_lease, self._native, asyncio.get_running_loop().time()
+        grace = applicability.native_grace(known).total_seconds()
         if isinstance(lease, facts.Unobserved):
-            native.due, native.lease = now + _SILENT, lease
+            native.due, native.lease = now + grace, lease
             return known
         controller = known.native_controller
         sign = lease.holder, lease.renew_time, controller if _there(controller) else native.sign[2]
         if native.seen is None or sign != native.sign:
             native.taken = native.taken if native.seen is None or lease.holder == native.sign[0] else now
             native.sign, native.seen = sign, now
-        grace = applicability.native_grace(known).total_seconds()
         silent = now - native.seen >= grace
         taken = native.taken is not None and now - native.taken < grace
         native.due = now + _SILENT if silent else native.seen + grace + 0.05

@@ -158,15 +158,8 @@ class Reconciler:
             if watches.restored.is_set():
                 # All is about to be read anew, and this term ends: what is known may never have happened.
                 return
-            known = watches.known()
             missed |= watches.looked() >= _UNSEEN
-            if self._vanished(known) or (isinstance(known.installed, facts.Installed) and known.installed.lacks):
-                watches.installed = await live.installed(self._deps.client)
-                known = watches.known()
-                if self._vanished(known) and isinstance(known.installed, facts.Unobserved):
-                    raise act.Voided(
-                        f"the record is gone; whether the CRD has its fields is unknown: {known.installed}"
-                    )
+            known = await self._with_definition()
             known = await self._discoverer.with_version(known)
             known = await self._discoverer.with_native(known)
             decision = self._decide(known, missed=missed)
@@ -192,6 +185,19 @@ class Reconciler:
         if watches.is_open and not decision.watch:
             self._deps.queue.add_after(self._lingers())
         await self._discover(known, decision)
+
+    async def _with_definition(self) -> facts.Facts:
+        """What is watched; the definition is read where it lacks our fields, or may. Raises Voided."""
+        watches = self._deps.watches
+        known = watches.known()
+        vanished = self._vanished(known)
+        if not vanished and not (isinstance(known.installed, facts.Installed) and known.installed.lacks):
+            return known
+        watches.installed = await live.installed(self._deps.client)
+        known = watches.known()
+        if isinstance(known.installed, facts.Unobserved) and self._vanished(known):
+            raise act.Voided(f"the record is gone; whether the CRD has its fields is unknown: {known.installed}")
+        return known
 
     def _vanished(self, known: facts.Facts) -> bool:
         """Is there no record any more, although there was one?

@@ -90,21 +90,23 @@ def _handed_over(known: facts.Facts, infrastructure: facts.Infrastructure) -> st
     """How a request reaches it: the only change that it makes, and that the API lets through, is from one node on."""
     here, desired, native = infrastructure.control_plane, infrastructure.desired, infrastructure.native_desired
     single = here == Topology.SINGLE_REPLICA
-    text = ""
-    installed = known.installed
-    unserved = native is None and isinstance(installed, facts.Installed) and not (installed.native or installed.lacks)
+    text, installed = "", known.installed
+    unserved = native is None and isinstance(installed, facts.Installed) and not installed.native
+    lacks = isinstance(installed, facts.Installed) and installed.lacks is not None
     if unserved:
-        text = (
-            ". The served definition of Infrastructure has no spec.controlPlaneTopology, so it cannot be requested of "
-            "it: our patch keeps the version operator from replacing that definition. Take the patch out with: "
-            "sh crd-patch.sh remove"
-        )
+        text = ". The served definition of Infrastructure has no spec.controlPlaneTopology, so it cannot be requested of it"
+        if not lacks:
+            text += (
+                ": our patch keeps the version operator from replacing that definition. Take the patch out with: "
+                "sh crd-patch.sh remove"
+            )
+    then = "once spec.controlPlaneTopology is served, " if unserved else ""
+    request = _native_request(Topology.HIGHLY_AVAILABLE)
     if single and desired == Topology.HIGHLY_AVAILABLE != native:
-        then = "once spec.controlPlaneTopology is served, " if unserved else ""
-        text += (
-            f". It does not read spec.desiredTopology; {then}hand the request over with: "
-            f"{_native_request(Topology.HIGHLY_AVAILABLE)}"
-        )
+        text += f". It does not read spec.desiredTopology; {then}hand the request over with: {request}"
+    elif single and lacks and native is None and desired is None:
+        # Our field is not served, so nobody can say with it what is wanted.
+        text += f". To request {Topology.HIGHLY_AVAILABLE} of it{f', {then}use' if then else ' use'}: {request}"
     elif native not in {None, here} and not (single and native == Topology.HIGHLY_AVAILABLE):
         # What is fulfilled is always accepted.
         text += (
