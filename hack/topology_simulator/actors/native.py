@@ -32,12 +32,15 @@ _PREFIX = "TopologyTransitionController"
 _IN_PROGRESS, _COMPLETE, _IDLE = "TopologyTransitionInProgress", "TopologyTransitionComplete", "AsExpected"
 _WANTED_NODES = 3
 _STABLE = (("Available", "True"), ("Progressing", "False"), ("Degraded", "False"))
+_REVERT = "revert spec.controlPlaneTopology to {source} to resolve"
 _UPGRADEABLE = {
     _IDLE: "No topology transition in progress",
-    _COMPLETE: "No topology transition in progress",
-    _IN_PROGRESS: "A topology transition is in progress",
+    _COMPLETE: "Topology transition complete, upgrades are allowed",
+    _IN_PROGRESS: "Cluster upgrade is not allowed during topology transition from {source} to {target}",
+    "PreflightCheckFailed": "Cluster upgrade is not allowed while a topology transition is pending; resolve preflight "
+    "failures or " + _REVERT,
+    "UnsupportedTransition": "Cluster upgrade is not allowed while a topology transition is requested; " + _REVERT,
 }
-_BLOCKED = "The requested topology transition cannot start"
 
 
 class NativeController(actor.Actor):
@@ -76,9 +79,12 @@ class NativeController(actor.Actor):
             self._gate, self._starts = on, self._starts + 1
             self.waits.start("lease", 0.0)
         await self._renew()
-        if on:
-            await self._control()
-        await self._sum_up()
+        try:
+            if on:
+                await self._control()
+        finally:
+            # Another controller of the same process: it says also what has been refused since.
+            await self._sum_up()
 
     async def _control(self) -> None:
         config = self.mirror.get(kinds.CONFIGS, "cluster")
@@ -89,11 +95,14 @@ class NativeController(actor.Actor):
         if desired in (None, self.topology):
             await self._idle(config)
         elif (self.topology, desired) != ("SingleReplica", "HighlyAvailable"):
-            await self._say(config, "UnsupportedTransition", f"no transition leads from {self.topology} to {desired}")
+            here = f"{{controlPlane={self.topology}, infrastructure={self.topology}, platform=None}}"
+            why = f"transition from {here} to {{controlPlane={desired}}} is not supported"
+            await self._say(config, "UnsupportedTransition", why)
         elif blocked := self._blocked():
             await self._say(config, "PreflightCheckFailed", blocked)
         else:
-            await self._say(config, _IN_PROGRESS, f"changing to {desired}")
+            moving = f"Transitioning control plane topology from {self.topology} to {desired}"
+            await self._say(config, _IN_PROGRESS, moving)
             await self._change(desired)
 
     async def _change(self, desired: str) -> None:
@@ -109,7 +118,7 @@ class NativeController(actor.Actor):
         if conditions.of(config, _PREFIX + "Upgradeable").get("reason") == _IN_PROGRESS:
             if self.waits.due("soak", self.pace.native):
                 self.waits.clear("soak")
-                await self._say(config, _COMPLETE, "all post-transition checks passed")
+                await self._say(config, _COMPLETE, "Topology transition reconciliation complete")
         elif conditions.of(config, _PREFIX + "Upgradeable").get("reason") != _COMPLETE:
             states = [_condition("Upgradeable", "True", _IDLE, _UPGRADEABLE[_IDLE]), _condition("Degraded", "False")]
             await self.say(kinds.CONFIGS, config, states)
@@ -137,36 +146,41 @@ class NativeController(actor.Actor):
 
     def _blocked(self) -> str:
         """Everything that is unmet, in one message."""
-        return "; ".join(self._unmet())
+        return "\n".join(f"transition validation failed: {unmet}" for unmet in self._unmet())
 
     def _unmet(self) -> Iterator[str]:
-        others = [
-            obj for obj in self.mirror.all(kinds.CLUSTER_OPERATORS) if obj["metadata"]["name"] != CLUSTER_OPERATOR
-        ]
-        unstable = [
-            f"{obj['metadata']['name']}: {type_}={conditions.of(obj, type_).get('status', 'missing')}"
-            for obj in others
-            for type_, wanted in _STABLE
-            if conditions.of(obj, type_).get("status") != wanted
-        ]
+        others = (
+            one for one in self.mirror.all(kinds.CLUSTER_OPERATORS) if one["metadata"]["name"] != CLUSTER_OPERATOR
+        )
+        unstable = [f"{one['metadata']['name']}: {', '.join(wrong)}" for one in others if (wrong := [*_unrest(one)])]
         if unstable:
-            yield f"cluster operators are not stable: {', '.join(unstable)}"
+            yield f"cluster operators are not stable: {'; '.join(unstable)}"
         ready = sum(conditions.is_true(node, "Ready") for node in self.nodes_with("master"))
         if ready < _WANTED_NODES:
-            yield f"{_WANTED_NODES} ready control-plane nodes are needed, {ready} found"
+            yield f"insufficient ready control plane nodes: need {_WANTED_NODES}, have {ready}"
         endpoints = self.mirror.get(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE) or {}
         voters = len(endpoints.get("data") or {})
         if voters < _WANTED_NODES:
-            yield f"{_WANTED_NODES} voting members are needed, {voters} found"
+            yield f"insufficient etcd voting members: need {_WANTED_NODES}, have {voters}"
 
     async def _say(self, config: dict[str, Any], reason: str, message: str) -> None:
         fine, moving = reason == _COMPLETE, reason == _IN_PROGRESS
+        about = _UPGRADEABLE[reason].format(source=self.topology, target="HighlyAvailable")
         states = [
             _condition("Progressing", "True" if moving else "False", reason, message),
-            _condition("Upgradeable", "True" if fine else "False", reason, _UPGRADEABLE.get(reason, _BLOCKED)),
+            _condition("Upgradeable", "True" if fine else "False", reason, about),
             _condition("Degraded", "False"),
         ]
         await self.say(kinds.CONFIGS, config, states)
+
+
+def _unrest(operator: dict[str, Any]) -> Iterator[str]:
+    for type_, wanted in _STABLE:
+        status = conditions.of(operator, type_).get("status")
+        if status is None:
+            yield f"{type_} condition missing"
+        elif status != wanted:
+            yield f"{type_}={status}"
 
 
 def _condition(kind: str, status: str, reason: str = _IDLE, message: str = "") -> conditions.Condition:
