@@ -47,12 +47,19 @@ async def played(world: World, tmp_path: pathlib.Path) -> AsyncIterator[Played]:
 
 @contextlib.asynccontextmanager
 async def served(world: World, alter: Callable[[dict[str, Any]], dict[str, Any]]) -> AsyncIterator[None]:
-    """Serve another definition of Infrastructure inside this context."""
+    """Serve another definition of Infrastructure inside this context.
+
+    A watch from before shows objects by the earlier definition until the server ends it, a second later: what is
+    written meanwhile lacks its new fields for whoever goes on from there, since nothing is sent twice.
+    """
+    cut = {"user_agent": "*", "verb": "watch", "resource": "infrastructures"}
     before = await definitions.change(world.api, kinds.INFRASTRUCTURES, alter)
     try:
+        world.server.fault("cut", **cut)
         yield
     finally:
         await definitions.restore(world.api, kinds.INFRASTRUCTURES, before)
+        world.server.fault("cut", **cut)
 
 
 def both_fields(schema: dict[str, Any]) -> dict[str, Any]:
