@@ -128,6 +128,7 @@ class Binary:
             **os.environ,
             "OPERATOR_IMAGE_VERSION": simulated.VERSION,
             "POD_NAMESPACE": simulated.NATIVE_NAMESPACE,
+            "TMPDIR": str(self._folder),
         }
         with (self._folder / "native.log").open("ab") as log:
             try:
