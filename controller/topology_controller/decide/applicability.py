@@ -94,7 +94,9 @@ def _handed_over(known: facts.Facts, infrastructure: facts.Infrastructure) -> st
     unserved = native is None and isinstance(installed, facts.Installed) and not installed.native
     lacks = isinstance(installed, facts.Installed) and installed.lacks is not None
     if unserved:
-        text = ". The served definition of Infrastructure has no spec.controlPlaneTopology, so it cannot be requested of it"
+        text = (
+            ". The served definition of Infrastructure has no spec.controlPlaneTopology, so it cannot be requested of it"
+        )
         if not lacks:
             text += (
                 ": our patch keeps the version operator from replacing that definition. Take the patch out with: "
