@@ -94,9 +94,8 @@ def _handed_over(known: facts.Facts, infrastructure: facts.Infrastructure) -> st
     unserved = native is None and isinstance(installed, facts.Installed) and not installed.native
     lacks = isinstance(installed, facts.Installed) and installed.lacks is not None
     if unserved:
-        text = (
-            ". The served definition of Infrastructure has no spec.controlPlaneTopology, so it cannot be requested of it"
-        )
+        field = f"spec.{vocabulary.NATIVE_DESIRED}"
+        text = f". The served definition of Infrastructure has no {field}, so it cannot be requested of it"
         if not lacks:
             text += (
                 ": our patch keeps the version operator from replacing that definition. Take the patch out with: "
@@ -108,7 +107,7 @@ def _handed_over(known: facts.Facts, infrastructure: facts.Infrastructure) -> st
         text += f". It does not read spec.desiredTopology; {then}hand the request over with: {request}"
     elif single and lacks and native is None and desired is None:
         # Our field is not served, so nobody can say with it what is wanted.
-        text += f". To request {Topology.HIGHLY_AVAILABLE} of it{f', {then}use' if then else ' use'}: {request}"
+        text += f". To request {Topology.HIGHLY_AVAILABLE} of it: {then}{request}"
     elif native not in {None, here} and not (single and native == Topology.HIGHLY_AVAILABLE):
         # What is fulfilled is always accepted.
         text += (
