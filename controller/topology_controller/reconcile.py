@@ -191,9 +191,15 @@ class Reconciler:
         watches = self._deps.watches
         known = watches.known()
         vanished = self._vanished(known)
-        if not vanished and not (isinstance(known.installed, facts.Installed) and known.installed.lacks):
+        lacked = isinstance(known.installed, facts.Installed) and known.installed.lacks is not None
+        if not vanished and not lacked:
             return known
         watches.installed = await live.installed(self._deps.client)
+        installed = watches.installed
+        if lacked and isinstance(installed, facts.Installed) and installed.lacks is None:
+            # What was hidden is shown again, and no watch brings that: the object has not changed.
+            self._state = dataclasses.replace(self._state, unsure=True)
+            await self._read_again()
         known = watches.known()
         if isinstance(known.installed, facts.Unobserved) and self._vanished(known):
             raise act.Voided(f"the record is gone; whether the CRD has its fields is unknown: {known.installed}")
