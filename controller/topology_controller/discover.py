@@ -192,7 +192,7 @@ class _Native:
     installed: facts.Fact[facts.Installed] = facts.NOT_READ
     due: float = 0.0
     sign: tuple[object, object, object] = ("", None, None)
-    """Holder and time of the Lease, and its conditions: that someone removes these is no sign of it."""
+    """Holder and time of the Lease, and its conditions: that these are removed is not a sign of it."""
     seen: float | None = None
     taken: float | None = None
 

@@ -106,7 +106,7 @@ def _handed_over(known: facts.Facts, infrastructure: facts.Infrastructure) -> st
     if single and desired == Topology.HIGHLY_AVAILABLE != native:
         text += f". It does not read spec.desiredTopology; {then}hand the request over with: {request}"
     elif single and lacks and native is None and desired is None:
-        # Our field is not served, so nobody can say with it what is wanted.
+        # Our field is not served, so what is wanted cannot be requested with it.
         text += f". To request {Topology.HIGHLY_AVAILABLE} of it: {then}{request}"
     elif native not in {None, here} and not (single and native == Topology.HIGHLY_AVAILABLE):
         # What is fulfilled is always accepted.

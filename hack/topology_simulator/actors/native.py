@@ -149,10 +149,10 @@ class NativeController(actor.Actor):
         return "\n".join(f"transition validation failed: {unmet}" for unmet in self._unmet())
 
     def _unmet(self) -> Iterator[str]:
-        others = (
-            one for one in self.mirror.all(kinds.CLUSTER_OPERATORS) if one["metadata"]["name"] != CLUSTER_OPERATOR
-        )
-        unstable = [f"{one['metadata']['name']}: {', '.join(wrong)}" for one in others if (wrong := [*_unrest(one)])]
+        operators = {item["metadata"]["name"]: [*_unrest(item)] for item in self.mirror.all(kinds.CLUSTER_OPERATORS)}
+        unstable = [
+            f"{name}: {', '.join(wrong)}" for name, wrong in operators.items() if wrong and name != CLUSTER_OPERATOR
+        ]
         if unstable:
             yield f"cluster operators are not stable: {'; '.join(unstable)}"
         ready = sum(conditions.is_true(node, "Ready") for node in self.nodes_with("master"))
