@@ -317,7 +317,7 @@ def _parameters() -> Iterator[Name]:
 
 def _objects() -> Iterator[Name]:
     for kind, constants in (
-        ("field", ("DESIRED", "RECORD")),
+        ("field", ("DESIRED", "NATIVE_DESIRED", "RECORD")),
         ("annotation", ("PAUSED_ANNOTATION", "ETCD_BACKUP_ANNOTATION", "LOAD_BALANCER_BACKENDS_ANNOTATION")),
         ("annotation", ("ELSEWHERE_ANNOTATION",)),
         ("label", ("IMAGE_BASED_INSTALL_LABEL", "WAVE_LABEL")),

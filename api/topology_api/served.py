@@ -43,16 +43,28 @@ def serves_our_fields(definition: object) -> Served:
     if kind != "CustomResourceDefinition" or name != NAME:
         wanted = f"wanted CustomResourceDefinition {NAME}"
         return Served(ok=False, reason=f"{wanted}, found {kind or 'no kind'} {name or 'without a name'}")
-    versions = mapping(content.get("spec")).get("versions")
-    listed = [mapping(item) for item in versions] if isinstance(versions, list) else []
-    version = next((item for item in listed if item.get("name") == VERSION), None)
-    if version is None or version.get("served") is not True:
+    present = _served(content)
+    if present is None:
         return Served(ok=False, reason=f"{NAME} does not serve version {VERSION}")
-    present = paths(mapping(version.get("schema")).get("openAPIV3Schema"))
     missing = sorted(path for path in _ours() - present if path.rpartition(".")[0] in {*present, ""})
     if missing:
         return Served(ok=False, reason=f"{NAME} {VERSION} has no {', '.join(missing)}")
     return Served(ok=True)
+
+
+def serves_native_field(definition: object) -> bool:
+    """Does this definition have the field that the native controller reads? Never raises, whatever it is given."""
+    return f"spec.{vocabulary.NATIVE_DESIRED}" in (_served(mapping(definition)) or ())
+
+
+def _served(content: dict[str, Any]) -> set[str] | None:
+    """The fields of the version that we use, None where it is not served."""
+    versions = mapping(content.get("spec")).get("versions")
+    listed = [mapping(item) for item in versions] if isinstance(versions, list) else []
+    version = next((item for item in listed if item.get("name") == VERSION), None)
+    if version is None or version.get("served") is not True:
+        return None
+    return paths(mapping(version.get("schema")).get("openAPIV3Schema"))
 
 
 def mapping(value: object) -> dict[str, Any]:

@@ -46,6 +46,8 @@ RUNBOOKS_VARIABLE: Final = "TOPOLOGY_RUNBOOKS_URL"
 DESIRED: Final = "desiredTopology"
 """Field of Infrastructure's spec that says what is wanted."""
 
+NATIVE_DESIRED: Final = "controlPlaneTopology"
+"""Field of Infrastructure spec that the native controller reads."""
 RECORD: Final = "topologyTransition"
 """Field of Infrastructure's status that this operator writes."""
 
@@ -299,6 +301,9 @@ class AdvisoryName(StrEnum):
     ETCD_REPLICAS_BEHIND = "EtcdReplicasBehind"
     """Before and after, where Machines are in use: the etcd operator wants fewer members than the target has, so it
     removes the member of a deleted Machine at once. The command shows where the number comes from."""
+    NATIVE_CONDITIONS_LEFT = "NativeConditionsLeft"
+    """At any time: feature gate `MutableTopology` is off, and conditions of the native controller are still there, so
+    ClusterOperator `config-operator` blocks minor upgrades. The command removes these conditions."""
 
 
 class ConditionType(StrEnum):

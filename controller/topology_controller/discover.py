@@ -1,8 +1,9 @@
 """What is read now and then while only the idle objects are watched.
 
-Three questions cannot be answered by the idle watches and are not worth a watch: what could be asked for now
-(`decide.discovery`), what of a completed transition a person still has to do (`checks.advisories`), and, around an
-upgrade, which of two versions runs, so that it is known whose gate counts (`decide.applicability`). Each is answered by
+Some questions cannot be answered by the idle watches and are not worth a watch: what could be asked for now
+(`decide.discovery`), what of a completed transition a person still has to do (`checks.advisories`), around an upgrade,
+which of two versions runs, so that it is known whose gate counts, and, while that of the native controller is on,
+whether its process lives and which request the API would take (`decide.applicability`). Each is answered by
 one read per kind, at start, when something changes that the answer depends on, hourly, and when a reader looks at what
 was found (`wanted`), at most once a minute: far below the budget of an idle operator. `reconcile` asks, and keeps the
 answers in its `LeaderState`; nothing here writes.
@@ -36,6 +37,8 @@ PERIOD = 3600.0
 RETRY = 30.0
 SOONEST = 60.0
 """Seconds between two looks that are made for a reader."""
+_SILENT = 180.0
+"""Seconds between two looks for a native controller that shows no sign of life. Nothing but its Lease is read then."""
 _VERSION = next(source for source in catalog.EVIDENCE if source.field == "cluster_version")
 
 
@@ -67,6 +70,7 @@ class Discoverer:
         self._empty = False
         self._version: tuple[tuple[object, ...], facts.Fact[facts.ClusterVersion]] | None = None
         self._version_due = 0.0
+        self._native = _Native()
 
     def use(self, transitions: load.Transitions) -> None:
         """Ask by other definitions from now on: what was found by those before is due again."""
@@ -129,12 +133,72 @@ class Discoverer:
             self._version_due = loop.time() + (RETRY if isinstance(version, facts.Unobserved) else PERIOD)
         return dataclasses.replace(known, cluster_version=self._version[1])
 
+    async def with_native(self, known: facts.Facts) -> facts.Facts:
+        """The same facts, with the Lease of the native controller and the served definition while its gate is on."""
+        native = self._native
+        if not applicability.gate(known):
+            self._native = _Native()
+            return known
+        here = known.infrastructure
+        request = () if isinstance(here, facts.Unobserved) else (here.desired, here.native_desired, here.control_plane)
+        about = (known.native_controller, request)
+        # A timer may fire a moment early.
+        if about != native.about or asyncio.get_running_loop().time() >= native.due - 0.01:
+            native.about = about
+            lease = await live.read(self._client, catalog.NATIVE_LEASE)
+            in_charge = applicability.native_in_charge(self.noted(dataclasses.replace(known, native_lease=lease)))
+            # What could be requested of it matters only then.
+            native.installed = await live.installed(self._client) if in_charge else facts.NOT_READ
+        installed = known.installed if isinstance(native.installed, facts.Unobserved) else native.installed
+        return dataclasses.replace(known, native_lease=native.lease, installed=installed)
+
+    def noted(self, known: facts.Facts) -> facts.Facts:
+        """The same facts, whose Lease of the native controller was read just now: what has been seen of its process?
+
+        Counted from when this leader first looked: before that it may have been alive. A Lease that does not exist,
+        or cannot be read, says nothing: another version may have another one.
+        """
+        lease, native, now = known.native_lease, self._native, asyncio.get_running_loop().time()
+        grace = applicability.native_grace(known).total_seconds()
+        if isinstance(lease, facts.Unobserved):
+            native.due, native.lease = now + grace, lease
+            return known
+        controller = known.native_controller
+        sign = lease.holder, lease.renew_time, controller if _there(controller) else native.sign[2]
+        if native.seen is None or sign != native.sign:
+            native.taken = native.taken if native.seen is None or lease.holder == native.sign[0] else now
+            native.sign, native.seen = sign, now
+        silent = now - native.seen >= grace
+        taken = native.taken is not None and now - native.taken < grace
+        native.due = now + _SILENT if silent else native.seen + grace + 0.05
+        # What was read right before a change counts for the next look too.
+        native.lease = dataclasses.replace(lease, silent=silent, taken=taken)
+        return dataclasses.replace(known, native_lease=native.lease)
+
     @property
-    def version_due_in(self) -> float | None:
-        """Seconds until ClusterVersion is to be read again, None when it is not needed."""
-        if self._version is None:
-            return None
-        return max(0.0, self._version_due - asyncio.get_running_loop().time())
+    def owner_due_in(self) -> float | None:
+        """Seconds until what tells who is in charge is to be read again, None when nothing has to be."""
+        due = [self._version_due] if self._version is not None else []
+        due += [self._native.due] if self._native.about is not None else []
+        return max(0.0, min(due) - asyncio.get_running_loop().time()) if due else None
+
+
+@dataclass(slots=True)
+class _Native:
+    """What was read last of the native controller's process, and when it last gave a sign of life (loop time)."""
+
+    about: tuple[object, ...] | None = None
+    lease: facts.Fact[facts.NativeLease] = facts.NOT_READ
+    installed: facts.Fact[facts.Installed] = facts.NOT_READ
+    due: float = 0.0
+    sign: tuple[object, object, object] = ("", None, None)
+    """Holder and time of the Lease, and its conditions: that these are removed is not a sign of it."""
+    seen: float | None = None
+    taken: float | None = None
+
+
+def _there(controller: facts.Fact[facts.NativeController]) -> bool:
+    return not isinstance(controller, facts.Unobserved) and controller.present
 
 
 def _left(infrastructure: facts.Infrastructure, *, again: bool) -> TopologyTransition | None:

@@ -158,12 +158,10 @@ class Reconciler:
             if watches.restored.is_set():
                 # All is about to be read anew, and this term ends: what is known may never have happened.
                 return
-            known = watches.known()
             missed |= watches.looked() >= _UNSEEN
-            if isinstance(known.installed, facts.Installed) and known.installed.lacks:
-                watches.installed = await live.installed(self._deps.client)
-                known = watches.known()
+            known = await self._with_definition()
             known = await self._discoverer.with_version(known)
+            known = await self._discoverer.with_native(known)
             decision = self._decide(known, missed=missed)
             missed = False
             await self._switch_watches(decision)
@@ -187,6 +185,38 @@ class Reconciler:
         if watches.is_open and not decision.watch:
             self._deps.queue.add_after(self._lingers())
         await self._discover(known, decision)
+
+    async def _with_definition(self) -> facts.Facts:
+        """What is watched; the definition is read where it lacks our fields, or may. Raises Voided."""
+        watches = self._deps.watches
+        known = watches.known()
+        vanished = self._vanished(known)
+        lacked = isinstance(known.installed, facts.Installed) and known.installed.lacks is not None
+        if not vanished and not lacked:
+            return known
+        watches.installed = await live.installed(self._deps.client)
+        installed = watches.installed
+        if lacked and isinstance(installed, facts.Installed) and installed.lacks is None:
+            # What was hidden is shown again, and no watch brings that: the object has not changed.
+            self._state = dataclasses.replace(self._state, unsure=True)
+            await self._read_again()
+        known = watches.known()
+        if isinstance(known.installed, facts.Unobserved) and self._vanished(known):
+            raise act.Voided(f"the record is gone; whether the CRD has its fields is unknown: {known.installed}")
+        return known
+
+    def _vanished(self, known: facts.Facts) -> bool:
+        """Is there no record any more, although there was one?
+
+        A definition without our fields hides record and request alike, and a write would take both out for good.
+        """
+        infrastructure, own = known.infrastructure, known.own_operator
+        copied = isinstance(own, facts.OwnOperator) and own.copy is not None
+        return (
+            isinstance(infrastructure, facts.Infrastructure)
+            and infrastructure.record is None
+            and (copied or self._state.writes.at is not None)
+        )
 
     async def _look_at_the_definition(self) -> None:
         """The server dropped the record: does its definition lack our fields? Raises Voided when it does not."""
@@ -383,6 +413,8 @@ class Reconciler:
         base = self._deps.watches.known()
         sources = catalog.last(definition, base)
         evidence = await live.gather(self._deps.client, base, sources, self._deps.etcd)
+        if catalog.NATIVE_LEASE in sources:
+            evidence = dataclasses.replace(evidence, facts=self._discoverer.noted(evidence.facts))
         infrastructure, own = evidence.facts.infrastructure, evidence.facts.own_operator
         # Nothing is decided without these two, and nothing else would wake the loop: what is watched has not changed.
         if isinstance(infrastructure, facts.Unobserved):
@@ -432,7 +464,7 @@ class Reconciler:
         written = self._deps.watches.known()
         known = dataclasses.replace(known, infrastructure=written.infrastructure, own_operator=written.own_operator)
         infrastructure = known.infrastructure
-        if (due := self._discoverer.version_due_in) is not None:
+        if (due := self._discoverer.owner_due_in) is not None:
             self._deps.queue.add_after(due)
         if decision.watch or decision.disabled or decision.degraded or isinstance(infrastructure, facts.Unobserved):
             return

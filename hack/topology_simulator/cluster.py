@@ -19,6 +19,8 @@ ETCD_OPERATOR_NAMESPACE = "openshift-etcd-operator"
 ETCD_ENDPOINTS = "etcd-endpoints"
 ETCD_LEASE = "openshift-cluster-etcd-operator-lock"
 INGRESS_NAMESPACE = "openshift-ingress-operator"
+NATIVE_NAMESPACE = "openshift-config-operator"
+NATIVE_LEASE = "config-operator-lock"
 LEASE_SECONDS = 270
 _NAMESPACES = operands.NAMESPACES | {
     "openshift-config",
@@ -27,6 +29,7 @@ _NAMESPACES = operands.NAMESPACES | {
     ETCD_OPERATOR_NAMESPACE,
     "openshift-ingress",
     INGRESS_NAMESPACE,
+    NATIVE_NAMESPACE,
     "openshift-machine-config-operator",
     "openshift-topology-operator",
 }
@@ -247,11 +250,13 @@ def _control_plane(shape: Shape) -> list[dict[str, Any]]:
     }
     holder = f"etcd-operator-{machines.digest('etcd operator')[:10]}_{machines.boot_id('etcd-operator', 0)}"
     lease = _object(kinds.LEASES, ETCD_LEASE, lease_spec(holder, 3), None, ETCD_OPERATOR_NAMESPACE)
+    native = _object(kinds.LEASES, NATIVE_LEASE, lease_spec("config-operator-0", 1), None, NATIVE_NAMESPACE)
     controller = {"observedGeneration": 1, "conditions": conditions.written(controller_states(), INSTALLED_AGO)}
     return [
         *(_master(name, shape) for name in shape.names),
         endpoints,
         lease,
+        native,
         machine_config("master", shape.control_plane),
         machine_config("worker", shape.control_plane),
         *(machine_config(pool.name, shape.control_plane) for pool in shape.pools),

@@ -54,6 +54,23 @@ async def set_conditions(
         await api.patch_status(kind, name, {"conditions": changed})
 
 
+async def switch_native(api: client.Client, *, on: bool) -> None:
+    """Turn the feature gate of the native controller on or off for the version that runs."""
+    part = "enabled" if on else "disabled"
+    entry = {"version": simulated.VERSION, "enabled": [], "disabled": [], part: [{"name": "MutableTopology"}]}
+    await api.patch_status(kinds.FEATURE_GATES, "cluster", {"featureGates": [entry]})
+
+
+async def native_says(api: client.Client, upgradeable: str, reason: str, message: str = "") -> None:
+    """Write what the native controller writes about its transition."""
+    prefix = "TopologyTransitionController"
+    states = [
+        conditions.Condition(f"{prefix}Degraded", "False", "AsExpected", ""),
+        conditions.Condition(f"{prefix}Upgradeable", upgradeable, reason, message),
+    ]
+    await set_conditions(api, kinds.CONFIGS, "cluster", *states)
+
+
 async def renew_etcd_lease(api: client.Client, *, ago: float = 0.0) -> None:
     """Write the lease of the etcd operator as if it had been renewed `ago` seconds ago."""
     stamp = conditions.now_micro() if not ago else conditions.now(ago).replace("Z", ".000000Z")

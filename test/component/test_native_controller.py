@@ -16,7 +16,7 @@ from test.component import world as worlds
 from test.component.operator_conditions import until_told
 from test.component.phases import go_on, reach
 from topology_simulator import cluster as simulated
-from topology_simulator import commands, conditions, kinds
+from topology_simulator import commands, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from test.component.process import Operator
     from test.component.world import World
 
-_TYPE = "TopologyTransitionController"
 _NEWER = "4.22.0"
 
 
@@ -40,17 +39,12 @@ def gates(**versions: bool) -> dict[str, Any]:
 
 async def gate(world: World, *, on: bool) -> None:
     """Switch the native controller on or off for the version that runs."""
-    name = f"v{simulated.VERSION.replace('.', '_')}"
-    await world.api.patch_status(kinds.FEATURE_GATES, "cluster", gates(**{name: on}))
+    await cluster.switch_native(world.api, on=on)
 
 
 async def native(world: World, upgradeable: str, reason: str, message: str = "") -> None:
     """Write what the native controller writes about its transition."""
-    said = [
-        conditions.Condition(f"{_TYPE}Degraded", "False", "AsExpected", ""),
-        conditions.Condition(f"{_TYPE}Upgradeable", upgradeable, reason, message),
-    ]
-    await cluster.set_conditions(world.api, kinds.CONFIGS, "cluster", *said)
+    await cluster.native_says(world.api, upgradeable, reason, message)
 
 
 async def native_comes(world: World) -> None:

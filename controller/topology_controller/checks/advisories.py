@@ -32,6 +32,13 @@ SKEW = timedelta(minutes=5)
 _REGISTRIES = 2
 """What the registry operator writes where storage is shared (pkg/storage/storage.go)."""
 _BACKUP_FOLDER = "/home/core/assets/backup"
+_NATIVE_UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
+_NATIVE_PROGRESSING = "TopologyTransitionControllerProgressing"
+NATIVE_CLEANUP = (
+    "oc get config.operator.openshift.io cluster -o json | "
+    """jq '.status.conditions |= map(select(.type | startswith("TopologyTransition") | not))' | """
+    "oc replace --subresource=status -f -"
+)
 _HOSTED = "HyperShift wrote it when the cluster was made, and does not change it"
 
 
@@ -58,6 +65,7 @@ def advise(
         load_balancer.unconfirmed(known, target, record),
         _lifecycle_agent(known, changed),
         *machine_advisories.advise(known, target),
+        native_left(known),
     )
     return tuple(advisory for advisory in advisories if advisory is not None)
 
@@ -218,6 +226,34 @@ def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime
             vocabulary.CLUSTER_OPERATOR,
             vocabulary.ETCD_BACKUP_ANNOTATION,
         ),
+    )
+
+
+def native_left(known: facts.Facts) -> Advisory | None:
+    """What a native controller that is switched off has left behind: nothing takes it back (reference: real-native 4).
+
+    Only what blocks: conditions that say that all is well may stay.
+    """
+    native = known.native_controller
+    if known.mutable_topology is not False or isinstance(native, facts.Unobserved):
+        return None
+    upgradeable, progressing = native.conditions.find(_NATIVE_UPGRADEABLE), native.conditions.find(_NATIVE_PROGRESSING)
+    stuck = [
+        condition
+        for condition, status in ((upgradeable, "False"), (progressing, "True"))
+        if condition is not None and condition.status == status
+    ]
+    if not stuck:
+        return None
+    followed = any(condition.reason == "TopologyTransitionInProgress" for condition in stuck)
+    return _advisory(
+        AdvisoryName.NATIVE_CONDITIONS_LEFT,
+        "The native controller is switched off (feature gate MutableTopology), and its conditions are still on "
+        f"configs.operator.openshift.io/cluster, reason {stuck[0].reason or 'not given'}: ClusterOperator "
+        "config-operator blocks minor upgrades for them, and no operator removes them. "
+        f"{'No controller follows what it had begun: look at oc get co. ' if followed else ''}"
+        "The command removes these conditions and no other",
+        NATIVE_CLEANUP,
     )
 
 

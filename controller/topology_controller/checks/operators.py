@@ -28,6 +28,13 @@ pkg/console/operator/sync_v400.go (release-4.20 to 4.22, main). If it counted, e
 back. ConsoleReplicas says what a console lacks after the change. Available and Degraded count as everywhere.
 """
 
+_NATIVE_OPERATOR, _NATIVE_PREFIX = "config-operator", "TopologyTransitionController_"
+"""ClusterOperator that the native controller is a part of, and how the reasons begin that it has from it.
+
+library-go pkg/operator/status/condition.go unites conditions, joins their reasons with "::", and they outlive their
+author: with the feature gate off nothing takes them back.
+"""
+
 Z_STREAM = "Patch (z-stream) upgrades are not blocked by Upgradeable=False: do not start one now."
 
 
@@ -46,7 +53,7 @@ def stable(context: CheckContext) -> CheckResult:
     others = {operator.name: operator for operator in operators if operator.name != CLUSTER_OPERATOR}
     if not others:
         return context.unknown("there are no ClusterOperators besides our own; look at oc get co")
-    unstable = tuple(finding for operator in others.values() for finding in _instability(operator))
+    unstable = tuple(finding for operator in others.values() for finding in _instability(context.facts, operator))
     if context.stage is Stage.CONVERGENCE:
         return _reacted(context, others, unstable)
     names = result.listed(finding.text for finding in unstable)
@@ -140,16 +147,21 @@ def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) 
         yield Finding(_KIND, operator, CheckStatus.UNMET, f"{operator} (has not reacted yet: {lacks}{reader})")
 
 
-def _instability(operator: facts.ClusterOperator) -> Iterator[Finding]:
+def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterator[Finding]:
     """What keeps an operator from being at rest, if anything does.
 
-    Absent and Unknown conditions say nothing. Progress that a write of Infrastructure alone sets off is none.
+    Absent and Unknown conditions say nothing. Progress that a write of Infrastructure alone sets off is none, and
+    neither is that of a native controller that is switched off: it will never end.
     """
     statuses = {type_: operator.conditions.status(type_) for type_, _ in _STABLE}
     progressing = operator.conditions.find("Progressing")
     reason = _SET_OFF_BY_WRITES.get(operator.name)
-    if progressing is not None and progressing.status == "True" and progressing.reason == reason:
-        statuses["Progressing"] = "False"
+    if progressing is not None and progressing.status == "True":
+        of_native = operator.name == _NATIVE_OPERATOR and all(
+            part.startswith(_NATIVE_PREFIX) for part in progressing.reason.split("::")
+        )
+        if progressing.reason == reason or (of_native and known.mutable_topology is False):
+            statuses["Progressing"] = "False"
     wrong = {type_: statuses[type_] for type_, wanted in _STABLE if statuses[type_] != wanted}
     if wrong:
         status = CheckStatus.UNMET if {"True", "False"} & set(wrong.values()) else CheckStatus.UNKNOWN

@@ -32,6 +32,7 @@ The version operator of 4.20 to 4.22 takes up to just under 6 minutes (cluster-v
 pkg/cvo/upgradeable.go)."""
 ECHO_BACKOFF = timedelta(seconds=60)
 """How long after such a timeout the next admission may start, even if the echo appears at once."""
+AWAITED = "Feature gate MutableTopology is on: waiting whether the native controller shows up"
 SLOW = 3
 """After so many attempts in a row that took too long to read, Progressing says that the API server is slow."""
 
@@ -152,7 +153,7 @@ def _hold(context: contexts.Context) -> str:
     if unread := applicability.native_unreadable(context.known):
         return f"It is not known whether the native controller is in charge: {unread}"
     if applicability.native_awaited(context.known, context.leader, context.now) is not None:
-        return "Feature gate MutableTopology is on: waiting whether the native controller shows up"
+        return AWAITED
     if _holding(context):
         return "What was read live differed from what was watched: waiting a moment"
     return ""

@@ -3,10 +3,12 @@
 Every answer is a reason of condition Disabled (DESIGN section 9) with a message that says whom to turn to. A value that
 is not known is treated like External: refused and explained, never taken for something that it resembles.
 
-The native controller (reference: native-controller-and-handover A3) knows nothing of us, so it is always we who stand
-down. Condition Disabled says whether we did: False, with the Lease renewed, is our claim; True with reason
-NativeControllerActive gives it back, since its lastTransitionTime. There is no annotation beside it: it would cost the
-right to write more of ClusterOperators than status.
+The native controller (reference: native-controller-and-handover A3, real-native) knows of us only what every
+ClusterOperator reports, and starts nothing while one is not at rest. So it is always we who stand down, before anything
+else is judged, and an operator that stands down is neither Progressing nor Degraded. Condition Disabled says whether we
+did: False, with the Lease renewed, is our claim; True with reason NativeControllerActive gives it back, since its
+lastTransitionTime. There is no annotation beside it: it would cost the right to write more of ClusterOperators than
+status.
 """
 
 from __future__ import annotations
@@ -28,11 +30,18 @@ if TYPE_CHECKING:
     from .leader import LeaderState
 
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
-NATIVE_GRACE = timedelta(seconds=137)
-"""How long a native controller whose gate is on, but that has not shown up, is waited for: one lease duration."""
-_NATIVE_MISSING = (
-    "Feature gate MutableTopology is on, but the native controller has not shown up: "
-    "this operator acts on spec.desiredTopology"
+_LEASE, _RETRY = timedelta(seconds=137), timedelta(seconds=26)
+_SINGLE_LEASE, _SINGLE_RETRY = timedelta(seconds=270), timedelta(seconds=60)
+"""Lease duration and retry period of an operator of OpenShift, and those on a single node: library-go
+pkg/config/leaderelection/leaderelection.go. They are chosen when a process starts."""
+_JITTER = 1.2
+_START = timedelta(seconds=18)
+_GATE_ON = "Feature gate MutableTopology is on, but the native controller"
+_WE_ACT = "this operator acts on spec.desiredTopology"
+_NATIVE_MISSING = f"{_GATE_ON} has not shown up: {_WE_ACT}"
+_NATIVE_SILENT = (
+    f"{_GATE_ON} shows no sign of life: Lease config-operator-lock in namespace openshift-config-operator is not "
+    f"renewed. So {_WE_ACT}. Look at the pods in openshift-config-operator"
 )
 
 
@@ -68,19 +77,49 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
             "that was installed from an image is fixed by that image",
         )
     if native_in_charge(known):
-        return Cause(Reason.NATIVE_CONTROLLER_ACTIVE, _handed_over(infrastructure))
+        return Cause(Reason.NATIVE_CONTROLLER_ACTIVE, f"{NATIVE_ACTS}{_handed_over(known, infrastructure)}")
     return None
 
 
-def _handed_over(infrastructure: facts.Infrastructure) -> str:
-    text = (
-        "The controller of cluster-config-operator (feature gate MutableTopology) changes the topology of this cluster"
-    )
-    if infrastructure.desired and infrastructure.desired != infrastructure.native_desired:
-        body = json.dumps({"spec": {"controlPlaneTopology": infrastructure.desired}}, separators=(",", ":"))
-        command = shell.command("oc patch infrastructure cluster --type merge -p {}", body)
-        text += f". It does not read spec.desiredTopology; hand the request over with: {command}"
+NATIVE_ACTS = (
+    "The controller of cluster-config-operator (feature gate MutableTopology) changes the topology of this cluster"
+)
+
+
+def _handed_over(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
+    """How a request reaches it: the only change that it makes, and that the API lets through, is from one node on."""
+    here, desired, native = infrastructure.control_plane, infrastructure.desired, infrastructure.native_desired
+    single = here == Topology.SINGLE_REPLICA
+    text, installed = "", known.installed
+    unserved = native is None and isinstance(installed, facts.Installed) and not installed.native
+    lacks = isinstance(installed, facts.Installed) and installed.lacks is not None
+    if unserved:
+        field = f"spec.{vocabulary.NATIVE_DESIRED}"
+        text = f". The served definition of Infrastructure has no {field}, so it cannot be requested of it"
+        if not lacks:
+            text += (
+                ": our patch keeps the version operator from replacing that definition. Take the patch out with: "
+                "sh crd-patch.sh remove"
+            )
+    then = "once spec.controlPlaneTopology is served, " if unserved else ""
+    request = _native_request(Topology.HIGHLY_AVAILABLE)
+    if single and desired == Topology.HIGHLY_AVAILABLE != native:
+        text += f". It does not read spec.desiredTopology; {then}hand the request over with: {request}"
+    elif single and lacks and native is None and desired is None:
+        # Our field is not served, so what is wanted cannot be requested with it.
+        text += f". To request {Topology.HIGHLY_AVAILABLE} of it: {then}{request}"
+    elif native not in {None, here} and not (single and native == Topology.HIGHLY_AVAILABLE):
+        # What is fulfilled is always accepted.
+        text += (
+            f". No transition leads to spec.controlPlaneTopology {native}, and while it is requested upgrades are "
+            f"blocked. Take it back with: {_native_request(here)}"
+        )
     return text
+
+
+def _native_request(topology: str | None) -> str:
+    body = json.dumps({"spec": {vocabulary.NATIVE_DESIRED: topology}}, separators=(",", ":"))
+    return shell.command("oc patch infrastructure cluster --type merge -p {}", body)
 
 
 def native_in_charge(known: facts.Facts) -> bool:
@@ -90,14 +129,7 @@ def native_in_charge(known: facts.Facts) -> bool:
 
 def gate(known: facts.Facts) -> bool:
     """Is MutableTopology on for the version that runs? When that is not known, we stand down."""
-    gates = known.feature_gates
-    if isinstance(gates, facts.Unobserved):
-        return False
-    entries = dict(gates.mutable_topology)
-    version = known.cluster_version
-    if not isinstance(version, facts.Unobserved) and version.version in entries:
-        return entries[version.version]
-    return any(entries.values())
+    return known.mutable_topology is True
 
 
 def gate_needs_version(known: facts.Facts) -> bool:
@@ -112,9 +144,32 @@ def gate_needs_version(known: facts.Facts) -> bool:
 
 
 def native_present(known: facts.Facts) -> bool:
-    """Does the native controller leave its conditions on configs.operator.openshift.io/cluster?"""
+    """Is the native controller there? Its conditions are, and its process has not been silent for its grace.
+
+    A Lease that cannot be read, or does not exist, is no sign of its death.
+    """
     native = known.native_controller
-    return not isinstance(native, facts.Unobserved) and native.present
+    return not isinstance(native, facts.Unobserved) and native.present and not _silent(known)
+
+
+def _silent(known: facts.Facts) -> bool:
+    return isinstance(known.native_lease, facts.NativeLease) and known.native_lease.silent
+
+
+def native_grace(known: facts.Facts) -> timedelta:
+    """How long the native controller may show no sign of life: its Lease, one retry with its jitter, and its start.
+
+    After it was ended, the next process takes the Lease only when it has expired: 328.7 s were measured on a single
+    node (reference: real-native). A process from before the change still has the Lease of a single node.
+    """
+    infrastructure, lease = known.infrastructure, known.native_lease
+    single = isinstance(infrastructure, facts.Infrastructure) and (
+        infrastructure.control_plane == Topology.SINGLE_REPLICA
+    )
+    seconds = lease.duration_seconds if isinstance(lease, facts.NativeLease) else None
+    if single or (seconds or 0) > _LEASE.total_seconds():
+        return _SINGLE_LEASE + _JITTER * _SINGLE_RETRY + _START
+    return _LEASE + _JITTER * _RETRY + _START
 
 
 def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
@@ -128,19 +183,25 @@ def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
 def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> float | None:
     """Seconds for which a native controller that is switched on may still show up, None when it need not be awaited.
 
-    Counted from when this leader first saw the gate on: it may be switched on at any time.
+    Counted from its last sign: when this leader first saw the gate on, or last saw the controller there. One whose
+    process has just begun may write its first conditions at any moment.
     """
-    if not gate(known) or native_present(known):
+    if not gate(known) or native_present(known) or _silent(known):
         return None
-    left = ((leader.gate_since or leader.since) + NATIVE_GRACE - now).total_seconds()
-    return left if left > 0 else None
+    grace, lease = native_grace(known), known.native_lease
+    left = ((leader.gate_since or leader.since) + grace - now).total_seconds()
+    if left > 0:
+        return left
+    return grace.total_seconds() if isinstance(lease, facts.NativeLease) and lease.taken else None
 
 
 def idle_note(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
     """What Progressing adds while nothing is requested: that the native controller is off, or missing."""
     desired = infrastructure.native_desired
     if gate(known):
-        return "" if native_present(known) else _NATIVE_MISSING
+        if native_present(known):
+            return ""
+        return _NATIVE_SILENT if _silent(known) else _NATIVE_MISSING
     if desired is None or desired == infrastructure.control_plane or infrastructure.desired:
         return ""
     return (

@@ -84,7 +84,8 @@ class LeaderState:
     clocks: tuple[datetime, float] | None = None
     """The wall clock and the monotonic one at the last look."""
     gate_since: datetime | None = None
-    """When the feature gate of the native controller was first seen on."""
+    """When the feature gate of the native controller was first seen on, or that controller last there; None while the
+    gate is off."""
     two_voters_since: datetime | None = None
     """Since when etcd has been seen with two voters; None when it has not."""
     lost_at: datetime | None = None
@@ -130,10 +131,9 @@ def looked(
         leader = _shifted(leader, by, now)
     blind = not watching or bool(known.disturbed)
     blind = blind or any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
-    gate = applicability.gate(known)
-    gate_since = leader.gate_since
-    if gate is (gate_since is None):
-        gate_since = now if gate else None
+    gate_since = leader.gate_since if applicability.gate(known) else None
+    if gate_since is None or applicability.native_in_charge(known):
+        gate_since = now if applicability.gate(known) else None
     return dataclasses.replace(
         leader,
         clocks=clocks,

@@ -4,7 +4,9 @@ It leaves conditions on configs.operator.openshift.io/cluster and nothing else t
 record. Read as a record they let `report` show its transition the way ours is shown; nothing of it is ever written to
 Infrastructure. Two versions of that controller are known (reference: upstream-controller a.6): the older one writes a
 Progressing and an Upgradeable condition, both in one update, the newer one only Upgradeable. So Upgradeable is what is
-gone by, also because the older one forgets its Progressing when a request is cancelled.
+gone by, also because the older one forgets its Progressing when a request is cancelled. What is unmet the older one
+says in Progressing only, and Upgradeable has one sentence for each reason: the words come from Progressing where both
+have the same reason.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def transition(
 
 def text(known: facts.Facts, phase: Phase) -> str:
     """The sentence about it in condition Disabled."""
-    condition = _condition(known)
+    condition, progressing = _condition(known), _find(known, _PROGRESSING)
+    if condition is not None and progressing is not None and progressing.reason == condition.reason:
+        condition = progressing
     if condition is None:
         return f"Its transition is {phase}"
     why = f": {fit(condition.message, _LONGEST)}" if condition.message else ""
@@ -50,9 +54,12 @@ def text(known: facts.Facts, phase: Phase) -> str:
 
 
 def _condition(known: facts.Facts) -> facts.Condition | None:
+    return _find(known, _UPGRADEABLE) or _find(known, _PROGRESSING)
+
+
+def _find(known: facts.Facts, type_: str) -> facts.Condition | None:
     native = known.native_controller
-    conditions = facts.Conditions() if isinstance(native, facts.Unobserved) else native.conditions
-    return conditions.find(_UPGRADEABLE) or conditions.find(_PROGRESSING)
+    return None if isinstance(native, facts.Unobserved) else native.conditions.find(type_)
 
 
 def _phase(condition: facts.Condition | None, infrastructure: facts.Infrastructure) -> Phase:
@@ -64,7 +71,9 @@ def _phase(condition: facts.Condition | None, infrastructure: facts.Infrastructu
     if wanted:
         # What it has not looked at yet is pending too.
         return Phase.UNSUPPORTED if reason == "UnsupportedTransition" else Phase.PENDING
-    if reason == "TopologyTransitionComplete" and desired in set(Topology):
+    # Its one transition leads there. It also completes one whose request was taken away meanwhile, and one that never
+    # changed the topology, because its request was.
+    if reason == "TopologyTransitionComplete" and infrastructure.control_plane == Topology.HIGHLY_AVAILABLE:
         return Phase.COMPLETED
-    # A reason that speaks of a request which is gone is old: nothing is wanted.
+    # Any other reason that speaks of a request which is gone is old: nothing is wanted.
     return Phase.IDLE

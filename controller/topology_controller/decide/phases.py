@@ -2,8 +2,8 @@
 
     Idle → Unsupported | Pending → Admitting → Converging → Completed
 
-`decide` first settles whether it may speak at all (object there, API installed, cluster of our kind, topology not
-overwritten), then goes by the phase of the record: before the change everything is decided from the request and the
+`decide` first settles who is in charge, then whether it may speak at all (object there, API installed, topology not
+overwritten), and then goes by the phase of the record: before the change everything is decided from the request and the
 preflight checks, afterwards from the record and the convergence checks only. The change itself is decided only from
 facts that were read live, and only when the live Infrastructure carries an attempt that this very leader has recorded.
 
@@ -16,9 +16,9 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyTransition, fit, whole_seconds
-from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, Phase, ProblemReason, Reason
+from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, AdvisoryName, Phase, ProblemReason, Reason
 
-from ..checks import operators
+from ..checks import advisories, operators
 from ..checks.result import listed
 from ..observe import facts
 from . import admission, applicability, assessment, cadence, convergence, native_controller, problems, records
@@ -62,31 +62,42 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
         return Decision(phase, watch=phase in _BLOCKING, note=str(own))
     copy = None if isinstance(own, facts.Unobserved) else own.copy
     if isinstance(infrastructure, facts.Unobserved):
+        if applicability.native_in_charge(known) and (copy is None or copy.phase not in _UNDER_WAY):
+            return _blind(infrastructure)
         return _without_infrastructure(infrastructure, copy)
+    cause = applicability.disabled(known, infrastructure)
     if isinstance(infrastructure.record, facts.Newer):
-        return _too_new(infrastructure.record)
+        newer = infrastructure.record
+        if cause is None or newer.target == infrastructure.control_plane:
+            return _too_new(newer)
+        return Decision(Phase.IDLE, steps=(Step.REPORT,), disabled=cause)
     # The record as it stands, with the newest answers; where it was lost, what can be rebuilt of it.
     record = records.recover(infrastructure, own, leader.latest)
     if record is infrastructure.record:
         record = cadence.newest(record, leader.latest)
     record = None if record is None else records.believed(record, now)
     context = contexts.Context(known, infrastructure, record, transitions, leader, now)
-    if isinstance(known.installed, facts.Installed) and known.installed.lacks:
-        return _not_installed(context, known.installed.lacks, copy)
+    lacks = known.installed.lacks if isinstance(known.installed, facts.Installed) else None
+    # Once we have changed the topology only we know what that is measured against: it is reported to its end, and
+    # topology is not written any more.
+    if cause is not None and not (cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE and _follows(context, copy, lacks)):
+        return _disabled(context, cause, lacks)
+    if lacks:
+        return _not_installed(context, lacks, copy)
     return _by_record(context)
 
 
+def _follows(context: contexts.Context, copy: RecordCopy | None, lacks: str | None) -> bool:
+    """Is what we have changed still on its way? Where the record cannot stand, its copy says which phase it was."""
+    record = context.record
+    if record is None or record.phase is not Phase.CONVERGING or record.target != records.pair(context.infrastructure):
+        return False
+    return lacks is None or copy is None or copy.phase in _UNDER_WAY
+
+
 def _by_record(context: contexts.Context) -> Decision:
-    known, infrastructure, record = context.known, context.infrastructure, context.record
-    cause = applicability.disabled(known, infrastructure)
-    if cause is not None and cause.reason is not Reason.NATIVE_CONTROLLER_ACTIVE:
-        return _disabled(context, cause)
+    infrastructure, record = context.infrastructure, context.record
     here = records.pair(infrastructure)
-    # Once we have changed the topology only we know what that is measured against: it is reported to its end, and
-    # topology is not written any more.
-    converging = record is not None and record.phase is Phase.CONVERGING and record.target == here
-    if cause is not None and not converging:
-        return _disabled(context, cause)
     if record is None or record.phase not in _CHANGED or record.target is None:
         return _request(context)
     requested = infrastructure.desired == record.target.control_plane
@@ -96,6 +107,14 @@ def _by_record(context: contexts.Context) -> Decision:
     if record.phase is Phase.CONVERGING:
         return convergence.converging(context, record)
     return _keep(context, record) if requested else _request(context)
+
+
+def _blind(why: facts.Unobserved) -> Decision:
+    """The native controller is in charge, and what it does cannot be seen: it waits for operators that are not well."""
+    if why.awaited:
+        return Decision(Phase.IDLE, note=str(why))
+    cause = Cause(Reason.NATIVE_CONTROLLER_ACTIVE, f"{applicability.NATIVE_ACTS}. Its request cannot be read: {why}")
+    return Decision(Phase.IDLE, steps=(Step.REPORT,), disabled=cause)
 
 
 def _without_infrastructure(why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
@@ -130,7 +149,10 @@ def _not_installed(context: contexts.Context, lacks: str, copy: RecordCopy | Non
     )
     decision = Decision(context.phase, steps=(Step.REPORT,), look_again=60.0, degraded=cause, level=False)
     if copy is None or copy.phase not in _UNDER_WAY or copy.target is None:
-        return decision
+        if applicability.native_awaited(context.known, context.leader, context.now) is None:
+            return decision
+        # A definition without our fields is what that controller brings, and it waits for operators that are not well.
+        return dataclasses.replace(decision, phase=Phase.IDLE, degraded=None, look_again=10.0, note=admission.AWAITED)
     note = "Waiting for the definition of our fields"
     return dataclasses.replace(decision, phase=copy.phase, note=note, upgrade_block=_block(copy))
 
@@ -167,10 +189,11 @@ def _too_new(newer: facts.Newer) -> Decision:
     )
 
 
-def _disabled(context: contexts.Context, cause: Cause) -> Decision:
+def _disabled(context: contexts.Context, cause: Cause, lacks: str | None) -> Decision:
     """Stand down.
 
-    A record from before the change is cleared once; a hosted cluster's Infrastructure is never written. What the native
+    A record from before the change is cleared once; a hosted cluster's Infrastructure is never written, and neither is
+    one whose definition `lacks` our fields: that would take out for good what it only does not show. What the native
     controller does meanwhile is shown.
     """
     record, phase, observed = context.record, context.phase, None
@@ -181,7 +204,8 @@ def _disabled(context: contexts.Context, cause: Cause) -> Decision:
         phase = observed.phase
         text = native_controller.text(context.known, phase)
         cause = dataclasses.replace(cause, message=f"{cause.message}. {text}")
-    if cause.reason is Reason.HOSTED_CONTROL_PLANE or record is None or record.phase not in contexts.BEFORE_CHANGE:
+    unwritten = lacks or cause.reason is Reason.HOSTED_CONTROL_PLANE
+    if unwritten or record is None or record.phase not in contexts.BEFORE_CHANGE:
         return Decision(phase, steps=(Step.REPORT,), disabled=cause, observed=observed)
     phase = Phase.IDLE if observed is None else phase
     idle = _idle_record(context).model_copy(update={"message": message})
@@ -266,7 +290,14 @@ def _idle_record(context: contexts.Context) -> TopologyTransition:
 
 
 def _left(context: contexts.Context) -> tuple[Advisory, ...]:
-    """What the last transition has left to do; nothing of a request that was cancelled, or where that led to is gone.
+    """What the last transition has left to do, and what the native controller has."""
+    native = advisories.native_left(context.known)
+    kept = tuple(item for item in _of_last(context) if item.name != AdvisoryName.NATIVE_CONDITIONS_LEFT)
+    return kept if native is None else (*kept, native)
+
+
+def _of_last(context: contexts.Context) -> tuple[Advisory, ...]:
+    """Nothing of a request that was cancelled, or where the transition led to is gone.
 
     Nothing is watched: it is looked at again when discovery reads.
     """

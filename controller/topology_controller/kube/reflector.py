@@ -161,6 +161,11 @@ class Reflector(Generic[T]):
         that state was restored away: it is forgotten, and `on_restored` is called.
         """
         known = self._entries.get(entry.key)
+        if known is not None and steps == self._steps and entry.version == known.version:
+            # The same state: what the server shows of it depends on the definition, which has another version.
+            if entry.value != known.value:
+                self._put(entry)
+            return
         newer = self._deleted.get(entry.key, "") if known is None else known.version
         if steps != self._steps or not resources.is_older(entry.version, newer):
             self.learn(entry)

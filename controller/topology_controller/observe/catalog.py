@@ -96,6 +96,14 @@ GUARDS = tuple(source for source in IDLE if source is not INFRASTRUCTURE)
 """What may forbid a change at any moment: a pause, the feature gate, the native controller. Read live before it, since
 the resourceVersion of Infrastructure covers none of them."""
 
+NATIVE_LEASE = Source(
+    "native_lease",
+    Selection(LEASES, namespace="openshift-config-operator", name="config-operator-lock"),
+    parse.native_lease,
+)
+"""Is the native controller's process alive? Its conditions outlive it, its Lease does not. Never watched: it is read
+now and then while the gate is on (`discover`), and before a change then."""
+
 EVIDENCE: tuple[Source, ...] = (
     Source("cluster_version", Selection(CLUSTER_VERSIONS, name="version"), parse.cluster_version),
     Source("cluster_operators", Selection(CLUSTER_OPERATORS), parse.cluster_operator),
@@ -206,9 +214,14 @@ def under_nodes(*definitions: model.Definition | None) -> tuple[Source, ...]:
 
 
 def last(definition: model.Definition | None, known: facts.Facts) -> tuple[Source, ...]:
-    """What is read live before the change. Machines only where the watch knows of one: no request more elsewhere."""
+    """What is read live before the change. Machines only where the watch knows of one: no request more elsewhere.
+
+    The Lease of the native controller likewise: only where its gate is on for some version.
+    """
     machines_ = under_nodes(definition) if isinstance(known.machines, tuple) and known.machines else ()
-    return (*evidence(definition), *machines_, *GUARDS)
+    gates = () if isinstance(known.feature_gates, facts.Unobserved) else known.feature_gates.mutable_topology
+    native = (NATIVE_LEASE,) if any(on for _, on in gates) else ()
+    return (*evidence(definition), *machines_, *GUARDS, *native)
 
 
 def offered(*definitions: model.Definition | None) -> tuple[Source, ...]:

@@ -491,10 +491,27 @@ class NativeController:
 
 
 @dataclass(frozen=True, slots=True)
+class NativeLease:
+    """Lease of the operator that the native controller is a part of.
+
+    `silent`: nothing was seen of that operator for the grace that it has (`decide.applicability`). `taken`: its holder
+    has changed within that time. Both by our own clock: what a time means that another machine wrote is not known.
+    """
+
+    holder: str
+    renew_time: datetime | None
+    duration_seconds: int | None
+    silent: bool = False
+    taken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Installed:
     """Whether the served Infrastructure CRD has our fields; `lacks` names what is missing."""
 
     lacks: str | None = None
+    native: bool = True
+    """Does it have spec.controlPlaneTopology, which the native controller reads?"""
 
 
 Fact: TypeAlias = T | Unobserved
@@ -521,6 +538,8 @@ class Facts:
     own_operator: Fact[OwnOperator] = NOT_READ
     feature_gates: Fact[FeatureGates] = NOT_READ
     native_controller: Fact[NativeController] = NOT_READ
+    native_lease: Fact[NativeLease] = NOT_READ
+    """Read now and then while the native controller's gate is on, and live before a change then."""
     cluster_version: Fact[ClusterVersion] = NOT_READ
     cluster_operators: Fact[tuple[Fact[ClusterOperator], ...]] = NOT_READ
     control_plane_nodes: Fact[tuple[Fact[Node], ...]] = NOT_READ
@@ -553,6 +572,20 @@ class Facts:
     there is none. See `operand`."""
     live: bool = False
     disturbed: tuple[str, ...] = ()
+
+    @property
+    def mutable_topology(self) -> bool | None:
+        """Is feature gate MutableTopology on for the version that runs? None when the gates cannot be read.
+
+        Where it is not known which version runs, it is on as soon as it is on for one.
+        """
+        gates, version = self.feature_gates, self.cluster_version
+        if isinstance(gates, Unobserved):
+            return False if gates.missing else None
+        entries = dict(gates.mutable_topology)
+        if not isinstance(version, Unobserved) and version.version in entries:
+            return entries[version.version]
+        return any(entries.values())
 
     def operand(self, key: str) -> Fact[Operand]:
         """An operand of the matrix. Those that are evidence too are kept in their own field."""

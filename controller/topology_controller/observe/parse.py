@@ -179,10 +179,19 @@ def native_controller(raw: Raw) -> facts.NativeController:
     return facts.NativeController(present=bool(kept), conditions=facts.Conditions(kept))
 
 
+def native_lease(raw: Raw) -> facts.NativeLease:
+    """Lease config-operator-lock (coordination.k8s.io/v1)."""
+    return facts.NativeLease(
+        holder=fields.text(raw, "spec.holderIdentity") or "",
+        renew_time=fields.time(fields.at(raw, "spec.renewTime"), "spec.renewTime"),
+        duration_seconds=fields.optional_whole(raw, "spec.leaseDurationSeconds"),
+    )
+
+
 def installed(raw: Raw) -> facts.Installed:
     """CustomResourceDefinition infrastructures.config.openshift.io: does it have our fields?"""
     answer = served.serves_our_fields(raw)
-    return facts.Installed(None if answer.ok else answer.reason)
+    return facts.Installed(None if answer.ok else answer.reason, native=served.serves_native_field(raw))
 
 
 def acceptances(raw: Raw) -> facts.Acceptances:

@@ -26,7 +26,7 @@ from topology_api.vocabulary import Phase
 
 from .. import shell
 from .._version import __version__
-from ..decide import records
+from ..decide import applicability, records
 from ..definitions import read, settings
 from ..kube import client as clients
 from ..kube import config, credentials
@@ -310,11 +310,12 @@ def assembled(
     """The snapshot of what was read of these sources, in whatever way. `operator` is the operator's Lease.
 
     What was refused names the right that lacks. Raises PluginError when the API lacks our fields, or Infrastructure is
-    not known.
+    not known. Where the native controller is in charge our fields are not needed, and every answer says who is.
     """
-    if isinstance(known.installed, facts.Installed) and known.installed.lacks:
+    lacks = known.installed.lacks if isinstance(known.installed, facts.Installed) else None
+    if lacks and not applicability.native_in_charge(known):
         raise errors.PluginError(
-            f"the API of this cluster lacks our fields: CustomResourceDefinition {known.installed.lacks}",
+            f"the API of this cluster lacks our fields: CustomResourceDefinition {lacks}",
             f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch",
         )
     here = known.infrastructure

@@ -60,15 +60,28 @@ def of(decision: Decision) -> tuple[Condition, ...]:
         _stopped_progressing(decision) if stopped else _progressing(decision),
         _when_true(ConditionType.DEGRADED, _trouble(decision), "Nothing is wrong"),
         _upgradeable(decision),
-        _when_true(ConditionType.DISABLED, decision.disabled, "The operator manages this cluster's topology"),
+        _when_true(
+            ConditionType.DISABLED,
+            _both(decision.disabled, decision.misconfigured),
+            "The operator manages this cluster's topology",
+        ),
     )
 
 
 def _trouble(decision: Decision) -> Cause | None:
-    """The reason of Degraded: the transition before the configuration, and both where both are in trouble."""
-    first, second = decision.degraded, decision.misconfigured
+    """The reason of Degraded: the transition before the configuration, and both where both are in trouble.
+
+    An operator that stands down is well: the controller that is in charge may wait for all others to be.
+    """
+    if decision.disabled is not None:
+        return None
+    return _both(decision.degraded, decision.misconfigured) or decision.misconfigured
+
+
+def _both(first: Cause | None, second: Cause | None) -> Cause | None:
+    """The first cause, with the second in its message; None where the first is."""
     if first is None or second is None:
-        return first or second
+        return first
     return dataclasses.replace(first, message=f"{first.message}. Besides, {second.reason}: {second.message}")
 
 

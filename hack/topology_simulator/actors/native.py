@@ -1,58 +1,142 @@
-"""OpenShift's own controller of topologies, as far as others see it: conditions, and the move of both fields.
+"""OpenShift's own controller of topologies, as far as others see it: it plays what the real one was seen to do.
 
-It works while its feature gate is on for the version that runs, reads `spec.controlPlaneTopology` and leaves conditions
-on configs.operator.openshift.io/cluster, which stay there when the gate goes off: conditions outlive their author. It
-knows one transition, looks at less than it should before it moves the topology, and calls it complete after a pause.
-It does not know of other controllers that change topologies; they must stand down by themselves.
+Seen: openshift/cluster-config-operator PR 495, head 3c62e476, on a real kube-apiserver beside this operator. It
+
+* works while its gate is on for the version that runs. When that changes its process exits, and keeps its Lease: the
+  next one begins once the Lease has expired (`pace.native_away`);
+* leaves its conditions on configs.operator.openshift.io/cluster when the gate goes off, and with them Progressing and
+  Upgradeable of ClusterOperator `config-operator`, which are made from them;
+* wants every other ClusterOperator Available, not Progressing, not Degraded, ours too;
+* says what is unmet in its condition Progressing only; the message of Upgradeable is one sentence for each reason;
+* forgets Progressing when a request is cancelled;
+* writes the topology as a typed PUT of status, which drops our record; a request stays, since spec is not written;
+* says Complete after a pause (`pace.native`), whether anything has followed or not.
+
+It knows one transition. Where its process ends and begins again on purpose: `stop` and `start`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from topology_simulator import cluster, conditions, kinds
 
 from . import actor
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 GATE = "MutableTopology"
+CLUSTER_OPERATOR = "config-operator"
 _PREFIX = "TopologyTransitionController"
-_IN_PROGRESS, _COMPLETE = "TopologyTransitionInProgress", "TopologyTransitionComplete"
+_IN_PROGRESS, _COMPLETE, _IDLE = "TopologyTransitionInProgress", "TopologyTransitionComplete", "AsExpected"
 _WANTED_NODES = 3
+_STABLE = (("Available", "True"), ("Progressing", "False"), ("Degraded", "False"))
+_REVERT = "revert spec.controlPlaneTopology to {source} to resolve"
+_UPGRADEABLE = {
+    _IDLE: "No topology transition in progress",
+    _COMPLETE: "Topology transition complete, upgrades are allowed",
+    _IN_PROGRESS: "Cluster upgrade is not allowed during topology transition from {source} to {target}",
+    "PreflightCheckFailed": "Cluster upgrade is not allowed while a topology transition is pending; resolve preflight "
+    "failures or " + _REVERT,
+    "UnsupportedTransition": "Cluster upgrade is not allowed while a topology transition is requested; " + _REVERT,
+}
 
 
 class NativeController(actor.Actor):
-    """Moves the topology while its gate is on."""
+    """Changes the topology while its gate is on."""
 
     agent = "cluster-config-operator"
     watched = (kinds.FEATURE_GATES, kinds.CLUSTER_VERSIONS, kinds.CONFIGS, kinds.INFRASTRUCTURES, kinds.NODES,
-               kinds.CONFIG_MAPS)  # fmt: skip
+               kinds.CONFIG_MAPS, kinds.CLUSTER_OPERATORS)  # fmt: skip
+
+    _alive = True
+    _gate: bool | None = None
+    """As the running process has read it at its start; None before the first."""
+    _starts = 0
+
+    def stop(self) -> None:
+        """End the process without a word: its Lease and its conditions stay."""
+        self._alive, self._gate = False, None
+        self.waits.clear("away")
+
+    def start(self) -> None:
+        """Begin again."""
+        self._alive = True
+        self.mirror.wake()
 
     async def step(self) -> None:
-        """Look at the request and say where it stands; move the topology once."""
+        """Be there, or be away; where the gate is on, look at the request and change the topology once."""
+        on = self._switched_on()
+        if not self._alive or self.topology in {"", "External"}:
+            return
+        if self._gate is not None and self._gate is not on:
+            self._gate = None
+            self.waits.start("away", self.pace.native_away)
+        if self._gate is None:
+            if self._starts and not self.waits.due("away", self.pace.native_away):
+                return
+            self._gate, self._starts = on, self._starts + 1
+            self.waits.start("lease", 0.0)
+        await self._renew()
+        try:
+            if on:
+                await self._control()
+        finally:
+            # Another controller of the same process: it says also what has been refused since.
+            await self._sum_up()
+
+    async def _control(self) -> None:
         config = self.mirror.get(kinds.CONFIGS, "cluster")
         infrastructure = self.mirror.get(kinds.INFRASTRUCTURES, "cluster")
-        if config is None or infrastructure is None or not self._switched_on():
+        if config is None or infrastructure is None:
             return
         desired = (infrastructure.get("spec") or {}).get("controlPlaneTopology")
-        under_way = conditions.of(config, _PREFIX + "Upgradeable").get("reason") == _IN_PROGRESS
         if desired in (None, self.topology):
-            await self._idle(config, desired, under_way=under_way)
+            await self._idle(config)
         elif (self.topology, desired) != ("SingleReplica", "HighlyAvailable"):
-            await self._say(config, "UnsupportedTransition", f"no transition leads from {self.topology} to {desired}")
+            here = f"{{controlPlane={self.topology}, infrastructure={self.topology}, platform=None}}"
+            why = f"transition from {here} to {{controlPlane={desired}}} is not supported"
+            await self._say(config, "UnsupportedTransition", why)
         elif blocked := self._blocked():
             await self._say(config, "PreflightCheckFailed", blocked)
         else:
-            await self._say(config, _IN_PROGRESS, f"moving to {desired}")
-            topology = {"controlPlaneTopology": desired, "infrastructureTopology": desired}
-            await self.patch(kinds.INFRASTRUCTURES, infrastructure, {"status": topology}, "status")
+            moving = f"Transitioning control plane topology from {self.topology} to {desired}"
+            await self._say(config, _IN_PROGRESS, moving)
+            await self._change(desired)
 
-    async def _idle(self, config: dict[str, Any], desired: str | None, *, under_way: bool) -> None:
-        if under_way:
+    async def _change(self, desired: str) -> None:
+        live = await self.api.get(kinds.INFRASTRUCTURES, "cluster")
+        if live["spec"].get("controlPlaneTopology") != desired:
+            return
+        status = {name: value for name, value in live["status"].items() if name != "topologyTransition"}
+        topology = {"controlPlaneTopology": desired, "infrastructureTopology": desired}
+        done = await self.api.put_status(kinds.INFRASTRUCTURES, {**live, "status": {**status, **topology}})
+        self.mirror.keep(kinds.INFRASTRUCTURES, done)
+
+    async def _idle(self, config: dict[str, Any]) -> None:
+        if conditions.of(config, _PREFIX + "Upgradeable").get("reason") == _IN_PROGRESS:
             if self.waits.due("soak", self.pace.native):
                 self.waits.clear("soak")
-                await self._say(config, _COMPLETE, f"the cluster is {desired}")
+                await self._say(config, _COMPLETE, "Topology transition reconciliation complete")
         elif conditions.of(config, _PREFIX + "Upgradeable").get("reason") != _COMPLETE:
-            await self._say(config, "AsExpected", "")
+            states = [_condition("Upgradeable", "True", _IDLE, _UPGRADEABLE[_IDLE]), _condition("Degraded", "False")]
+            await self.say(kinds.CONFIGS, config, states)
+
+    async def _renew(self) -> None:
+        if not self.waits.due("lease", self.pace.lease_renew):
+            return
+        self.waits.start("lease", self.pace.lease_renew)
+        lease = cluster.lease_spec(f"config-operator-{self._starts}", self._starts)
+        change = {"spec": lease}
+        await self.api.patch(kinds.LEASES, cluster.NATIVE_LEASE, change, cluster.NATIVE_NAMESPACE)
+
+    async def _sum_up(self) -> None:
+        """ClusterOperator config-operator, as library-go unites the conditions of the operator's configuration."""
+        config = self.mirror.get(kinds.CONFIGS, "cluster")
+        await self.say_operator(
+            CLUSTER_OPERATOR, _united(config, "Progressing", "False"), _united(config, "Upgradeable", "True")
+        )
 
     def _switched_on(self) -> bool:
         version = ((self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or {}).get("status") or {}).get("desired") or {}
@@ -61,18 +145,52 @@ class NativeController(actor.Actor):
         return any(gate["name"] == GATE for each in enabled for gate in each)
 
     def _blocked(self) -> str:
+        """Everything that is unmet, in one message."""
+        return "\n".join(f"transition validation failed: {unmet}" for unmet in self._unmet())
+
+    def _unmet(self) -> Iterator[str]:
+        operators = {item["metadata"]["name"]: [*_unrest(item)] for item in self.mirror.all(kinds.CLUSTER_OPERATORS)}
+        unstable = [
+            f"{name}: {', '.join(wrong)}" for name, wrong in operators.items() if wrong and name != CLUSTER_OPERATOR
+        ]
+        if unstable:
+            yield f"cluster operators are not stable: {'; '.join(unstable)}"
         ready = sum(conditions.is_true(node, "Ready") for node in self.nodes_with("master"))
         if ready < _WANTED_NODES:
-            return f"{_WANTED_NODES} ready control-plane nodes are needed, {ready} found"
+            yield f"insufficient ready control plane nodes: need {_WANTED_NODES}, have {ready}"
         endpoints = self.mirror.get(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE) or {}
         voters = len(endpoints.get("data") or {})
-        return "" if voters >= _WANTED_NODES else f"{_WANTED_NODES} voting members are needed, {voters} found"
+        if voters < _WANTED_NODES:
+            yield f"insufficient etcd voting members: need {_WANTED_NODES}, have {voters}"
 
     async def _say(self, config: dict[str, Any], reason: str, message: str) -> None:
-        fine, moving = reason in ("AsExpected", _COMPLETE), reason == _IN_PROGRESS
+        fine, moving = reason == _COMPLETE, reason == _IN_PROGRESS
+        about = _UPGRADEABLE[reason].format(source=self.topology, target="HighlyAvailable")
         states = [
-            conditions.Condition(_PREFIX + "Progressing", "True" if moving else "False", reason, message),
-            conditions.Condition(_PREFIX + "Upgradeable", "True" if fine else "False", reason, message),
-            conditions.Condition(_PREFIX + "Degraded", "False"),
+            _condition("Progressing", "True" if moving else "False", reason, message),
+            _condition("Upgradeable", "True" if fine else "False", reason, about),
+            _condition("Degraded", "False"),
         ]
         await self.say(kinds.CONFIGS, config, states)
+
+
+def _unrest(operator: dict[str, Any]) -> Iterator[str]:
+    for type_, wanted in _STABLE:
+        status = conditions.of(operator, type_).get("status")
+        if status is None:
+            yield f"{type_} condition missing"
+        elif status != wanted:
+            yield f"{type_}={status}"
+
+
+def _condition(kind: str, status: str, reason: str = _IDLE, message: str = "") -> conditions.Condition:
+    return conditions.Condition(_PREFIX + kind, status, reason, message)
+
+
+def _united(config: dict[str, Any] | None, kind: str, well: str) -> conditions.Condition:
+    """The condition of the ClusterOperator: not well where that of the controller is not."""
+    of_controller = conditions.of(config, _PREFIX + kind)
+    if of_controller.get("status", well) == well:
+        return conditions.Condition(kind, well, message="All is well")
+    reason, message = f"{_PREFIX}_{of_controller['reason']}", f"{_PREFIX}{kind}: {of_controller['message']}"
+    return conditions.Condition(kind, of_controller["status"], reason, message)

@@ -218,6 +218,16 @@ async def uninstalled(staged: RestrictedWorld, grant: Grant) -> None:
         await definitions.restore(staged.api, kinds.INFRASTRUCTURES, before)
 
 
+async def in_charge_as_before(staged: RestrictedWorld, grant: Grant) -> None:
+    """The native controller is in charge by its gate and its conditions; that it died would not be seen."""
+    await cluster.native_says(staged.api, "True", "AsExpected")
+    await cluster.switch_native(staged.api, on=True)
+    await staged.ask_for()
+    await staged.operator()
+    await staged.until_condition("Disabled", "True", "NativeControllerActive")
+    assert [one for one in staged.asked() if grant.covers(one)], "it is asked for"
+
+
 async def unelected(staged: RestrictedWorld, grant: Grant) -> None:
     """It does not lead and writes nothing; the log says why. A standby is ready all the same."""
     if grant.verb == "update":
@@ -351,6 +361,7 @@ def has_moved(staged: RestrictedWorld) -> bool:
 NATIVE = "It is not known whether the native controller is in charge"
 _ETCD = "etcd-endpoints@openshift-etcd"
 _LOCK = "openshift-cluster-etcd-operator-lock@openshift-etcd-operator"
+_NATIVE_LOCK = "config-operator-lock@openshift-config-operator"
 _ROUTERS = "ingresscontrollers=default@openshift-ingress-operator"
 _MACHINES, _HOSTS = "machines@openshift-machine-api", "baremetalhosts@openshift-machine-api"
 _AUTHORITY = "configmaps=extension-apiserver-authentication@kube-system"
@@ -416,6 +427,7 @@ SIGHTS: dict[str, Sight] = {
     f"get leases={_LOCK}": Sight("read live for the change", unknown("EtcdOperatorAlive")),
     f"list leases={_LOCK}": Sight("is the etcd operator alive?", unknown("EtcdOperatorAlive", ready=False)),
     f"watch leases={_LOCK}": Sight("the same, as it changes", seen_to_be_missing),
+    f"get leases={_NATIVE_LOCK}": Sight("does the native controller's process live?", in_charge_as_before),
     "list controllerconfigs=machine-config-controller": Sight("has it heard of the change?", seen_to_be_missing),
     "watch controllerconfigs=machine-config-controller": Sight("the same, as it changes", seen_to_be_missing),
     f"list machineconfigs={restricted_world.DNSMASQ}": Sight("was it left behind?", seen_to_be_missing),

@@ -20,6 +20,8 @@ _USED_UP = (
     kinds.CLUSTER_OPERATORS,
     kinds.CLUSTER_VERSIONS,
     kinds.SCHEDULERS,
+    kinds.FEATURE_GATES,
+    kinds.CONFIGS,
     kinds.NODES,
     kinds.ETCDS,
     kinds.KUBE_API_SERVERS,

@@ -73,6 +73,9 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: Re
         staged.front.faults.on_request(writes_the_record, lambda _: staged.write_in_between(), count=1)
         await staged.ask_for(None)
         await staged.until_phase("Idle")
+        await cluster.switch_native(staged.api, on=True)
+        await polling.until("the process of the native controller is looked for", lambda: looked_for_native(staged))
+        await cluster.switch_native(staged.api, on=False)
         assert await second.stop() == 0
 
     asked = staged.asked()
@@ -156,6 +159,11 @@ async def test_the_manifests_without_the_machine_api_name_nothing_of_it() -> Non
 async def looked_again(staged: RestrictedWorld) -> bool:
     """Once Completed nothing is watched: what advisories are about is read by its name."""
     return restricted_world.DNSMASQ in {one.name for one in staged.asked() if one.verb == "get"}
+
+
+async def looked_for_native(staged: RestrictedWorld) -> bool:
+    """While its gate is on the Lease is read, and nothing of that namespace is watched."""
+    return simulated.NATIVE_LEASE in {one.name for one in staged.asked() if one.verb == "get"}
 
 
 async def leads(staged: RestrictedWorld, name: str) -> bool:

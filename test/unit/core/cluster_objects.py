@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from topology_api import crd
+
 from . import raw_operands, worlds
 
 Raw = dict[str, Any]
@@ -39,7 +41,7 @@ def objects() -> dict[Key, Raw]:
         },
         MASTER_POOL: pool("rendered-1"),
         **raw_operands.objects(worlds.SNO),
-        ("customresourcedefinitions", None, "infrastructures.config.openshift.io"): {},
+        ("customresourcedefinitions", None, "infrastructures.config.openshift.io"): crd.infrastructure(()),
     }
     for name, address in zip(worlds.NAMES, worlds.ADDRESSES, strict=True):
         found["nodes", None, name] = {

@@ -114,6 +114,14 @@ def test_one_registry_is_no_redundancy(record: TopologyTransition | None) -> Non
     assert told(dataclasses.replace(one, cluster_version=lacking), record) == {}
 
 
+def native_left(reason: str, **statuses: str) -> facts.NativeController:
+    """Conditions that the native controller has left behind."""
+    left = tuple(
+        facts.Condition(f"TopologyTransitionController{type_}", status, reason) for type_, status in statuses.items()
+    )
+    return facts.NativeController(present=True, conditions=facts.Conditions(left))
+
+
 def with_everything() -> facts.Facts:
     """A cluster in which each advisory is true."""
     return cluster(
@@ -121,6 +129,7 @@ def with_everything() -> facts.Facts:
         dnsmasq=facts.Present(),
         lifecycle_agent=facts.Present(),
         own_operator=worlds.own(backends=None),
+        native_controller=native_left("PreflightCheckFailed", Upgradeable="False"),
         machines=machine_worlds.three(addresses=(), phase="Failed"),
         etcd=dataclasses.replace(worlds.etcd(), desired_replicas=1),
         operands={
@@ -287,3 +296,43 @@ def test_whatever_is_known_there_is_an_answer_that_the_record_can_hold(
     assert both == {item.name for item in found}
     held = TopologyTransition(phase=Phase.PENDING, advisories=found).to_api()
     assert TopologyTransition.from_api(json.loads(json.dumps(held))).advisories == found
+
+
+# What the native controller leaves behind
+
+OFF, ON = (facts.FeatureGates((("4.20.1", on),)) for on in (False, True))
+
+
+@EVER
+@pytest.mark.parametrize(
+    ("left", "shown"),
+    [
+        (native_left("PreflightCheckFailed", Upgradeable="False", Progressing="False"), True),
+        (native_left("TopologyTransitionInProgress", Upgradeable="False", Progressing="True"), True),
+        (native_left("TopologyTransitionInProgress", Progressing="True"), True),
+        (native_left("AsExpected", Upgradeable="True", Progressing="False"), False),
+        (facts.NativeController(present=False), False),
+        (worlds.BROKEN, False),
+    ],
+)
+def test_conditions_without_an_author_are_to_be_removed_where_they_block(
+    record: TopologyTransition | None,
+    left: facts.Fact[facts.NativeController],
+    shown: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    known = cluster(native_controller=left, feature_gates=OFF)
+    assert (AdvisoryName.NATIVE_CONDITIONS_LEFT in told(known, record)) is shown
+    for gates in (ON, worlds.BROKEN):
+        on = cluster(native_controller=left, feature_gates=gates)
+        assert AdvisoryName.NATIVE_CONDITIONS_LEFT not in told(on, record), "its author may live"
+
+
+def test_the_command_that_removes_them_removes_no_other() -> None:
+    """As documented, through the jq that is named in it where there is one; the words are what matters here."""
+    known = cluster(native_controller=native_left("TopologyTransitionInProgress", Progressing="True"))
+    advisory = told(known)[AdvisoryName.NATIVE_CONDITIONS_LEFT]
+    assert advisory.command == (
+        "oc get config.operator.openshift.io cluster -o json | jq '.status.conditions |= map(select(.type | "
+        """startswith("TopologyTransition") | not))' | oc replace --subresource=status -f -"""
+    )
+    assert "No controller follows what it had begun" in advisory.message

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shlex
 
@@ -33,11 +32,19 @@ def test_the_command_of_a_transition_that_is_offered(evil: str) -> None:
 
 
 @pytest.mark.parametrize("evil", EVIL)
-def test_the_command_that_hands_a_request_over(evil: str) -> None:
-    infrastructure = worlds.healthy().infrastructure
-    assert isinstance(infrastructure, facts.Infrastructure)
-    text = applicability._handed_over(dataclasses.replace(infrastructure, desired=evil, native_desired=None))
-    assert json.loads(pasted(text)[-1]) == {"spec": {"controlPlaneTopology": evil}}
+def test_the_command_that_takes_a_request_of_the_native_controller_back(evil: str) -> None:
+    assert json.loads(pasted(applicability._native_request(evil))[-1]) == {"spec": {"controlPlaneTopology": evil}}
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_what_is_requested_of_the_native_controller_is_in_no_command(evil: str) -> None:
+    known = worlds.with_infrastructure(worlds.healthy(), desired=evil, native_desired=evil)
+    assert isinstance(known.infrastructure, facts.Infrastructure)
+    text = applicability._handed_over(known, known.infrastructure)
+    assert text.endswith(
+        """oc patch infrastructure cluster --type merge -p \
+'{"spec":{"controlPlaneTopology":"SingleReplica"}}'""".replace("\\\n", "")
+    )
 
 
 @pytest.mark.parametrize("evil", EVIL)

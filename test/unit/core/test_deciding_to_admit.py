@@ -245,9 +245,9 @@ def test_a_hold_that_time_ends_asks_to_look_again() -> None:
     found = worlds.decide(worlds.healthy(), worlds.term(hold_until=worlds.NOW + timedelta(seconds=5)))
     assert found.look_again == pytest.approx(5.05)
     gate = worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),)))
-    found = worlds.decide(gate, worlds.term(since=worlds.NOW - timedelta(seconds=100)))
-    assert found.look_again == pytest.approx(37.05)
-    assert worlds.decide(gate, worlds.term(since=worlds.NOW - timedelta(seconds=137))).phase is Phase.ADMITTING
+    found = worlds.decide(gate, worlds.term(since=worlds.NOW - timedelta(seconds=300)))
+    assert found.look_again == pytest.approx(60.05)
+    assert worlds.decide(gate, worlds.term(since=worlds.NOW - timedelta(seconds=360))).phase is Phase.ADMITTING
 
 
 @pytest.mark.parametrize(("settle", "seconds"), [(None, 60), (600, 60), (5, 5), (0, 1)])
@@ -263,9 +263,9 @@ def test_what_the_last_reads_showed_is_believed_for_a_minute(settle: int | None,
 
 def test_the_native_controller_is_awaited_from_when_its_gate_was_first_seen_on() -> None:
     """A leader of a day's standing sees the gate go on: its controller needs the time to start all the same."""
-    gate = worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),)))
+    end = worlds.NOW + timedelta(seconds=330)
+    gate = worlds.healthy(end, feature_gates=facts.FeatureGates((("4.20.1", True),)))
     old = worlds.term(since=worlds.NOW - timedelta(days=1), gate_since=worlds.NOW - timedelta(seconds=30))
-    end = worlds.NOW + timedelta(seconds=107)
     found = worlds.decide(gate, old, end - timedelta(seconds=1))
     assert found.phase is Phase.PENDING
     assert found.look_again == pytest.approx(1.05)

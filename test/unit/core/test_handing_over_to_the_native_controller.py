@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_api.vocabulary import ConditionStatus, ConditionType, Phase, Reason
-from topology_controller.decide import native_controller
+from topology_api.vocabulary import CheckName, ConditionStatus, ConditionType, Phase, Reason
+from topology_controller.checks import operators
+from topology_controller.decide import applicability, leader, native_controller
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
@@ -31,9 +32,13 @@ AFTER = worlds.NOW + timedelta(seconds=30)
 def native(
     reason: str = "AsExpected", status: str = "True", message: str = "", *, older: str | None = None
 ) -> facts.NativeController:
-    """Its conditions. `older`: the version that also writes Progressing, with this status and the same reason."""
+    """Its conditions. `older`: the version that also writes Progressing, with this status and the same reason.
+
+    As on a real cluster the message of its Upgradeable is one fixed sentence then, and the cause is in Progressing.
+    """
     found = [facts.Condition("TopologyTransitionControllerUpgradeable", status, reason, message)]
     if older is not None:
+        found[0] = facts.Condition("TopologyTransitionControllerUpgradeable", status, reason, "a fixed sentence")
         found.append(facts.Condition("TopologyTransitionControllerProgressing", older, reason, message))
     return facts.NativeController(present=True, conditions=facts.Conditions(tuple(found)))
 
@@ -54,10 +59,11 @@ def test_gate_off_we_act_whatever_conditions_it_left_behind() -> None:
         assert worlds.decide(worlds.healthy(native_controller=left)).phase is Phase.ADMITTING
 
 
-def test_gate_on_and_nobody_there_we_wait_one_lease_and_then_act() -> None:
-    known = worlds.healthy(feature_gates=ON)
+def test_gate_on_and_nobody_there_we_wait_for_its_lease_a_retry_and_its_start_and_then_act() -> None:
+    """On a single node it was away for 328.7 s (reference: real-native 6)."""
     term = worlds.term(gate_since=worlds.NOW)
-    end = worlds.NOW + timedelta(seconds=137)
+    end = worlds.NOW + timedelta(seconds=360)
+    known = worlds.healthy(end, feature_gates=ON)
     waiting = worlds.decide(known, term, end - timedelta(seconds=1))
     assert (waiting.phase, failing(waiting.record)) == (Phase.PENDING, [])
     assert worlds.decide(known, term, end).phase is Phase.ADMITTING
@@ -149,7 +155,8 @@ FULFILLED = {**HERE, "native_desired": "SingleReplica"}
         (HERE, "TopologyTransitionInProgress", "False", "True", Phase.ADMITTING),
         (MOVED, "TopologyTransitionInProgress", "False", "True", Phase.CONVERGING),
         (MOVED, "TopologyTransitionComplete", "True", "False", Phase.COMPLETED),
-        ({**MOVED, "native_desired": None}, "TopologyTransitionComplete", "True", "False", Phase.IDLE),
+        ({**MOVED, "native_desired": None}, "TopologyTransitionComplete", "True", "False", Phase.COMPLETED),
+        (FULFILLED, "TopologyTransitionComplete", "True", "False", Phase.IDLE),
         (FULFILLED, "PreflightCheckFailed", "False", "False", Phase.IDLE),
         (QUIET, "UnsupportedTransition", "False", "False", Phase.IDLE),
         (HERE, "Surprise", "Unknown", "Unknown", Phase.PENDING),
@@ -168,7 +175,8 @@ def test_its_phase_is_read_from_its_conditions(
     assert shown.steps == (Step.REPORT,), "nothing is written to Infrastructure"
     assert row(shown) == WELL | {"Disabled": (T, Reason.NATIVE_CONTROLLER_ACTIVE)}
     text = message(shown, ConditionType.DISABLED)
-    assert f"Its transition is {phase} (TopologyTransitionControllerUpgradeable={upgradeable}, {reason}: words)" in text
+    speaker = f"Progressing={progressing}" if older else f"Upgradeable={upgradeable}"
+    assert f"Its transition is {phase} (TopologyTransitionController{speaker}, {reason}: words)" in text
 
 
 def test_a_progressing_that_it_forgot_is_not_believed() -> None:
@@ -210,3 +218,259 @@ def test_a_wordy_condition_is_cut() -> None:
     found = worlds.decide(in_charge(worlds.healthy(), native("PreflightCheckFailed", "False", "x" * 40_000)))
     assert len(message(found, ConditionType.DISABLED)) < 3000
     assert said(found, ConditionType.AVAILABLE)[0] is ConditionStatus.TRUE
+
+
+# Standing down is being well: it waits for every operator, ours too (reference: real-native 1)
+
+LACKING = facts.Installed("infrastructures has no spec.desiredTopology", native=True)
+
+
+def settled(found: Decision) -> None:
+    assert row(found) == WELL | {"Disabled": (T, Reason.NATIVE_CONTROLLER_ACTIVE)}
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("make", [lambda: None, worlds.admitting, worlds.completed])
+def test_a_definition_without_our_fields_is_no_trouble_where_it_is_in_charge(make: Any, live: bool) -> None:  # noqa: FBT001 - a column
+    """Nor is anything written then: it would take out for good what is only not shown."""
+    record = make()
+    known = in_charge(worlds.healthy(installed=LACKING, live=live))
+    known = worlds.recorded(known, record)
+    if record is not None:
+        known = dataclasses.replace(known, own_operator=worlds.copy_of(record))
+    found = worlds.decide(known, worlds.term(attempt="mine"))
+    settled(found)
+    assert found.steps == (Step.REPORT,)
+
+
+@pytest.mark.parametrize("make", [worlds.admitting, worlds.converging])
+def test_what_we_have_changed_is_followed_without_our_fields_too(make: Any) -> None:
+    """The record cannot stand: by its copy, from which nobody knows that the change has happened."""
+    known = worlds.moved(in_charge(worlds.healthy(installed=LACKING)), None)
+    found = worlds.decide(dataclasses.replace(known, own_operator=worlds.copy_of(make())))
+    assert said(found, ConditionType.DEGRADED) == (T, Reason.API_NOT_INSTALLED)
+    assert said(found, ConditionType.UPGRADEABLE)[0] is ConditionStatus.FALSE
+    before = dataclasses.replace(in_charge(worlds.healthy(installed=LACKING)), own_operator=worlds.copy_of(make()))
+    settled(worlds.decide(before))
+
+
+def test_what_we_had_completed_is_nothing_to_follow() -> None:
+    known = worlds.moved(in_charge(worlds.healthy(installed=LACKING)), None)
+    settled(worlds.decide(dataclasses.replace(known, own_operator=worlds.copy_of(worlds.completed()))))
+
+
+def test_until_it_shows_up_a_definition_without_our_fields_is_no_trouble_either() -> None:
+    """Its payload brings that definition, and it counts ours among the operators that have to be at rest."""
+    known = worlds.healthy(feature_gates=ON, installed=LACKING)
+    term = worlds.term(gate_since=worlds.NOW)
+    waiting = worlds.decide(known, term)
+    assert row(waiting) == WELL
+    assert "waiting whether the native controller shows up" in message(waiting, ConditionType.PROGRESSING)
+    assert waiting.look_again is not None
+    late = worlds.decide(known, term, worlds.NOW + timedelta(seconds=361))
+    assert said(late, ConditionType.DEGRADED) == (T, Reason.API_NOT_INSTALLED)
+
+
+@pytest.mark.parametrize("holds", [False, True])
+def test_an_invalid_configuration_is_named_and_is_no_trouble(holds: bool) -> None:  # noqa: FBT001 - a column
+    bad = leader.Misconfigured("config.yaml: settleSeconds is no number", holds)
+    found = worlds.decide(in_charge(worlds.healthy()), worlds.term(misconfigured=bad))
+    settled(found)
+    assert "ConfigurationInvalid: config.yaml: settleSeconds" in message(found, ConditionType.DISABLED)
+
+
+@pytest.mark.parametrize(
+    "infrastructure",
+    [
+        worlds.BROKEN,
+        worlds.MISSING,
+        facts.Unobserved("infrastructures.config.openshift.io/cluster", "malformed: x", malformed=True),
+    ],
+)
+def test_an_infrastructure_that_cannot_be_read_is_no_trouble(infrastructure: facts.Unobserved) -> None:
+    known = in_charge(worlds.healthy(infrastructure=infrastructure))
+    settled(worlds.decide(known))
+    ours = dataclasses.replace(known, own_operator=worlds.copy_of(worlds.converging()))
+    assert worlds.decide(ours).disabled is None, "what we have changed may be under way"
+
+
+def test_a_record_of_a_newer_version_is_no_trouble_unless_it_may_be_under_way() -> None:
+    newer = facts.Newer("status.topologyTransition", "newer", phase="Later", name="x", target="HighlyAvailable")
+    known = in_charge(worlds.with_infrastructure(worlds.healthy(), record=newer))
+    found = worlds.decide(known)
+    settled(found)
+    assert found.steps == (Step.REPORT,)
+    assert said(worlds.decide(worlds.with_infrastructure(known, control_plane="HighlyAvailable")),
+                ConditionType.DEGRADED) == (T, Reason.EVIDENCE_UNREADABLE)  # fmt: skip
+
+
+# The command, and where it would be useless or refused (2 and 3)
+
+
+def handed_over(known: facts.Facts) -> str:
+    return message(worlds.decide(in_charge(known)), ConditionType.DISABLED).partition("Its transition is")[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "command"),
+    [
+        ({"desired": "HighlyAvailable"}, "HighlyAvailable"),
+        ({"desired": "HighlyAvailable", "native_desired": "SingleReplica"}, "HighlyAvailable"),
+        ({"desired": "HighlyAvailable", "native_desired": "HighlyAvailable"}, None),
+        ({"desired": None}, None),
+        ({"desired": "SingleReplica"}, None),
+        ({**MOVED, "desired": "HighlyAvailable", "native_desired": None}, None),
+        ({**MOVED, "desired": "SingleReplica", "native_desired": None}, None),
+        ({"desired": "DualReplica", "native_desired": None}, None),
+        # It refuses what was left over, and blocks upgrades until that is taken back.
+        ({**MOVED, "desired": "HighlyAvailable", "native_desired": "SingleReplica"}, "HighlyAvailable"),
+        ({**MOVED, "desired": None, "native_desired": "SingleReplica"}, "HighlyAvailable"),
+    ],
+)
+def test_the_command_is_there_only_where_it_does_something(changes: dict[str, Any], command: str | None) -> None:
+    text = handed_over(worlds.with_infrastructure(worlds.healthy(), **changes))
+    if command is None:
+        assert "oc patch" not in text
+    else:
+        assert f"""-p '{{"spec":{{"controlPlaneTopology":"{command}"}}}}'""" in text
+
+
+def test_where_the_served_definition_lacks_its_field_our_patch_goes_first() -> None:
+    """Our override keeps the definition of another feature set: the command would be answered `unknown field`."""
+    known = worlds.healthy(installed=facts.Installed(native=False))
+    text = handed_over(known)
+    assert 0 < text.index("sh crd-patch.sh remove") < text.index("oc patch infrastructure cluster")
+    assert "once spec.controlPlaneTopology is served" in text
+    idle = handed_over(worlds.with_infrastructure(known, desired=None))
+    assert "sh crd-patch.sh remove" in idle
+    assert "oc patch" not in idle
+    assert "crd-patch.sh" not in handed_over(worlds.with_infrastructure(known, native_desired="HighlyAvailable"))
+    assert "crd-patch.sh" not in handed_over(worlds.healthy())
+
+
+def test_the_cause_comes_from_progressing_and_the_phase_from_upgradeable() -> None:
+    items = (
+        facts.Condition("TopologyTransitionControllerUpgradeable", "False", "PreflightCheckFailed", "cannot start"),
+        facts.Condition("TopologyTransitionControllerProgressing", "False", "PreflightCheckFailed", "2 of 3 are ready"),
+    )
+    known = worlds.with_infrastructure(worlds.healthy(), **HERE)
+    found = worlds.decide(in_charge(known, facts.NativeController(present=True, conditions=facts.Conditions(items))))
+    text = message(found, ConditionType.DISABLED)
+    assert "2 of 3 are ready" in text
+    assert "cannot start" not in text
+    stale = (items[0], facts.Condition("TopologyTransitionControllerProgressing", "True", "AsExpected", "old words"))
+    found = worlds.decide(in_charge(known, facts.NativeController(present=True, conditions=facts.Conditions(stale))))
+    assert "cannot start" in message(found, ConditionType.DISABLED)
+
+
+# Its process (5 and 6)
+
+
+def lease(**changes: Any) -> facts.NativeLease:
+    return dataclasses.replace(facts.NativeLease("it", worlds.NOW, 270), **changes)
+
+
+def test_one_without_a_sign_of_life_is_not_waited_for() -> None:
+    """Its conditions stay; its Lease says that they have no author any more."""
+    known = in_charge(worlds.healthy(native_lease=lease()))
+    settled(worlds.decide(known))
+    silent = dataclasses.replace(known, native_lease=lease(silent=True))
+    assert worlds.decide(silent, worlds.term(gate_since=worlds.NOW)).phase is Phase.ADMITTING
+    idle = worlds.decide(worlds.with_infrastructure(silent, desired=None))
+    assert "shows no sign of life: Lease config-operator-lock" in message(idle, ConditionType.PROGRESSING)
+    for unknown in (worlds.BROKEN, worlds.MISSING):
+        settled(worlds.decide(dataclasses.replace(silent, native_lease=unknown)))
+
+
+def test_a_process_that_has_just_begun_is_waited_for_once_more() -> None:
+    known = worlds.healthy(feature_gates=ON, native_lease=lease(taken=True))
+    term = worlds.term(gate_since=worlds.NOW - timedelta(seconds=400))
+    assert worlds.decide(known, term).phase is Phase.PENDING
+    settled_down = dataclasses.replace(known, native_lease=lease())
+    assert worlds.decide(settled_down, term).phase is Phase.ADMITTING
+
+
+@pytest.mark.parametrize(
+    ("control_plane", "duration", "seconds"),
+    [
+        ("SingleReplica", 270, 360.0),
+        ("SingleReplica", None, 360.0),
+        ("HighlyAvailable", 137, 186.2),
+        ("HighlyAvailable", None, 186.2),
+        ("HighlyAvailable", 270, 360.0),
+        ("HighlyAvailable", 2**40, 360.0),
+    ],
+)
+def test_the_grace_is_that_of_its_lease(control_plane: str, duration: int | None, seconds: float) -> None:
+    """270 s, a retry of 60 s with its jitter and a start; a process from before the change keeps these figures."""
+    known = worlds.with_infrastructure(worlds.healthy(), control_plane=control_plane)
+    known = dataclasses.replace(known, native_lease=lease(duration_seconds=duration))
+    assert applicability.native_grace(known).total_seconds() == pytest.approx(seconds)
+
+
+def test_the_grace_counts_from_when_it_was_last_there() -> None:
+    """Someone removes its conditions while it lives: it writes them again with its next resync."""
+    known = in_charge(worlds.healthy())
+    term = leader.looked(worlds.term(), known, (worlds.NOW, 0.0), watching=False, missed=False)
+    later = worlds.NOW + timedelta(hours=1)
+    term = leader.looked(term, known, (later, 3600.0), watching=False, missed=False)
+    gone = dataclasses.replace(known, native_controller=facts.NativeController(present=False))
+    term = leader.looked(term, gone, (later, 3600.0), watching=False, missed=False)
+    assert worlds.decide(gone, term, later).phase is Phase.PENDING
+    assert applicability.native_awaited(gone, term, later) == pytest.approx(360.0)
+
+
+# What is left of it (4)
+
+
+@pytest.mark.parametrize(
+    ("gates", "name", "reason", "stable"),
+    [
+        ((False,), "config-operator", "TopologyTransitionController_TopologyTransitionInProgress", True),
+        ((True,), "config-operator", "TopologyTransitionController_TopologyTransitionInProgress", False),
+        ((False,), "config-operator", "Other_X::TopologyTransitionController_TopologyTransitionInProgress", False),
+        ((False,), "config-operator", "", False),
+        ((False,), "dns", "TopologyTransitionController_TopologyTransitionInProgress", False),
+    ],
+)
+def test_progress_of_one_that_is_switched_off_keeps_nothing_waiting(
+    gates: tuple[bool],
+    name: str,
+    reason: str,
+    stable: bool,  # noqa: FBT001 - columns of the table
+) -> None:
+    moving = facts.Conditions(
+        (
+            facts.Condition("Available", "True"),
+            facts.Condition("Progressing", "True", reason),
+            facts.Condition("Degraded", "False"),
+        )
+    )
+    others = tuple(item for item in worlds.cluster_operators() if item.name != name)
+    known = worlds.healthy(
+        feature_gates=facts.FeatureGates((("4.20.1", gates[0]),)),
+        cluster_operators=(*others, facts.ClusterOperator(name, moving)),
+    )
+    result = operators.stable(worlds.question(known, CheckName.CLUSTER_OPERATORS_STABLE))
+    assert result.met is stable
+    unread = operators.stable(
+        worlds.question(dataclasses.replace(known, feature_gates=worlds.BROKEN), CheckName.CLUSTER_OPERATORS_STABLE)
+    )
+    assert not unread.met
+
+
+def test_what_it_left_is_an_advisory_in_every_phase_and_goes_with_its_conditions() -> None:
+    left = native("TopologyTransitionInProgress", "False", older="True")
+    nothing = worlds.with_infrastructure(worlds.healthy(native_controller=left), desired=None)
+    nothing = dataclasses.replace(nothing, feature_gates=facts.FeatureGates((("4.20.1", False),)))
+    abandoned = worlds.moved(nothing, None)
+    for known in (worlds.recorded(nothing, None), abandoned):
+        found = worlds.decide(known, worlds.term(available=()))
+        assert found.record is not None
+        assert [item.name for item in found.record.advisories] == ["NativeConditionsLeft"]
+        assert "Left to do: NativeConditionsLeft" in message(found, ConditionType.PROGRESSING)
+        clean = dataclasses.replace(known, native_controller=facts.NativeController(present=False))
+        clean = worlds.with_infrastructure(clean, record=found.record, raw_record=found.record.to_api())
+        again = worlds.decide(clean, worlds.term(available=()))
+        assert again.record is not None
+        assert again.record.advisories == ()

@@ -134,7 +134,7 @@ def test_what_may_be_listed_and_watched_is_what_is_looked_at():
 def test_what_may_be_read_by_its_name_is_what_is_read_for_a_decision_or_before_a_write():
     """Evidence live before the change, what advisories are about once more after it, and what is written to."""
     left = discover._advised(TRANSITIONS)
-    read = (*catalog.evidence(*TRANSITIONS.definitions), *catalog.GUARDS, *left)
+    read = (*catalog.evidence(*TRANSITIONS.definitions), *catalog.GUARDS, catalog.NATIVE_LEASE, *left)
     live = [source for source in read if source.single]
     wanted = {asked(source.selection, "get") for source in (*live, catalog.INFRASTRUCTURE, catalog.OWN_OPERATOR)}
     wanted |= {Right("get", "coordination.k8s.io", "leases", OURS, "cluster-topology-operator")}

@@ -130,6 +130,11 @@ def _advised() -> tuple[facts.Facts, ...]:
         "ingress_controller": facts.IngressController(1, 1),
         "dnsmasq": facts.Present(),
         "lifecycle_agent": facts.Present(),
+        "feature_gates": facts.FeatureGates((("4.20.1", False),)),
+        "native_controller": facts.NativeController(
+            present=True,
+            conditions=facts.Conditions((facts.Condition("TopologyTransitionControllerUpgradeable", "False", "R"),)),
+        ),
         "operands": {**healthy.operands, **{
             operand.key: facts.IngressController(1, 1)
             for group in worlds.MATRIX.groups for operand in group.operands if operand.kind == "IngressController"

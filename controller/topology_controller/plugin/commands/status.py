@@ -20,7 +20,7 @@ from topology_api.vocabulary import Phase, Stage
 from ..._version import __version__
 from ...checks import catalog
 from ...checks.result import ConvergenceContext
-from ...decide import acceptance, records
+from ...decide import acceptance, applicability, records
 from ...observe import facts
 from ...report import evidence, view
 from .. import assessment, cluster, errors, machines, printing, simulate
@@ -73,6 +73,10 @@ def status(
     """Everything that `status` shows. `looked` are verdicts that may be newer than those of the record."""
     known, record, about = snapshot.known, snapshot.record, view.About(__version__, transitions)
     shown = view.look(None, known, about)
+    if isinstance(known.installed, facts.Installed) and known.installed.lacks and shown["disabled"] is None:
+        # The native controller is in charge (`cluster.assembled`), and our operator has not said so, or does not run.
+        cause = applicability.disabled(known, snapshot.infrastructure)
+        shown["disabled"] = None if cause is None else {"reason": cause.reason, "message": cause.message}
     stage = _STAGES.get(shown["stage"] or "")
     definition = transitions.named(record.name) if record is not None else None
     if stage is None and known.control_plane_nodes is not facts.NOT_READ:
