@@ -204,6 +204,10 @@ class CheckName(StrEnum):
     `topology.openshift.io/load-balancer-backends` of ClusterOperator `topology` lists an InternalIP of every
     control-plane node, and nothing that is no address. Asked where the configuration has
     `requireLoadBalancerBackends: true`."""
+    ROUTER_SURVIVES_DRAINS = "RouterSurvivesDrains"
+    """The default IngressController asks for two replicas before the change, and has them: the drains that follow it
+    evict a single router, and ingress is gone for about half a minute each time. Asked where the configuration has
+    `requireRouterSurvivesDrains: true`."""
     UPGRADES_BLOCKED = "UpgradesBlocked"
     """ClusterVersion echoes our Upgradeable=False. Shown when an admission ran out of time waiting for it; no
     definition asks it."""

@@ -374,9 +374,18 @@ class Reconciler:
         wanted = clusteroperator.status(
             decision, own, now=self._now(), version=self._settings.version, namespace=self._settings.namespace
         )
+        if not clusteroperator.differs(wanted, own):
+            return
+        news = clusteroperator.news(wanted, own)
+        # Readers compare the record with what stands here: with the one the other is written, at once.
+        wait = None if news or Step.SAVE in decision.steps else cadence.text_in(self._state, self._now())
+        if wait is not None:
+            self._deps.queue.add_after(wait)
+            return
         raw = await self._deps.act.report(own, wanted)
         if raw is not None:
             self._deps.watches.apply(catalog.OWN_OPERATOR, raw)
+            self._state = leader.reported(self._state, self._now(), news=news)
 
     async def _gather(self, definition: model.Definition | None) -> live.Evidence:
         """Read the evidence live; what was watched only led here."""

@@ -1,9 +1,9 @@
 """When the record may be written, and when a transition is stuck: both told by what an operator wrote and answered.
 
-Infrastructure is everybody's. What happens (a phase, an attempt, a problem, an accepted check) is written at once;
-newer answers wait for an interval, which doubles while they keep changing. `Pace` knows it by the writes of each
-operator that were answered; `Patience` knows the answers that each operator has given, and asks how long ago one of
-them was new. Neither asks anything of the operator's own reckoning.
+Infrastructure is everybody's. What happens (a phase, an attempt, a problem, an accepted check, the last check that is
+Met) is written at once; newer answers wait for an interval, which doubles while they keep changing. `Pace` knows it by
+the writes of each operator that were answered; `Patience` knows the answers that each operator has given, and asks how
+long ago one of them was new. Neither asks anything of the operator's own reckoning.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .server import Raw
 
 FIRST = 60.0
-LONGEST = 960.0
+LONGEST = 1920.0
 _LATER = frozenset({"checks", "progress", "advisories", "available", "observedGeneration"})
 _AT_ONCE = ("phase", "name", "attempt", "source", "target", "admittedTime", "deadlineTime", "baseline", "accepted")
 
@@ -37,6 +37,14 @@ def waiting(record: Raw, copy: Raw) -> str:
     if reasons[0] != reasons[1]:
         behind.append(f"problem {reasons[1]} instead of {reasons[0]}")
     return ", ".join(behind)
+
+
+def _all_met(record: Raw) -> bool:
+    """Is nothing waited for but quiet? That is written at once, since it lasts."""
+    accepted = {entry["name"] for entry in record.get("accepted") or ()}
+    asked = [check for check in record.get("checks") or () if check["stage"] == "Convergence"]
+    met = all(check["status"] == "Met" for check in asked if check["name"] not in accepted)
+    return record.get("phase") == "Converging" and met
 
 
 def _lasting(record: Raw) -> Raw:
@@ -63,7 +71,7 @@ class Pace:
         urgent = happened(old, new)
         self._on_the_way[operator] = (urgent, skew)
         known = self._known.get(operator)
-        if urgent or known is None:
+        if urgent or known is None or (_all_met(new) and not _all_met(old)):
             return ""
         interval = min(FIRST * 2**known.in_a_row, LONGEST)
         passed = sent - known.at

@@ -35,10 +35,18 @@ from .result import Count, Finding, first_reason
 if TYPE_CHECKING:
     from topology_api.types import OperandBaseline
 
+    from ..definitions import model
     from .result import CheckContext, CheckResult
 
 _MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 _MASTER = "node-role.kubernetes.io/master"
+_ROUTER = "openshift-ingress-operator", "default"
+_ROUTERS = 2
+LONE_ROUTER = (
+    "The drains that follow the change evict the only router, and ingress is gone for about half a minute each time, "
+    "unless there are two before"
+)
+"""What stands before `two_routers`."""
 _NUDGE = "topology.openshift.io/nudged-for"
 """Annotation of a node that is no use but the event that it makes."""
 
@@ -286,14 +294,42 @@ def _action(context: CheckContext, group: matrices.Group, operand: matrices.Oper
         if group.check is CheckName.ROUTER_REPLICAS:
             return f"It needs an administrator: see advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}"
         return f"Its operator leaves it alone, because {pin} has managementState Unmanaged: scale it yourself"
-    matrix = context.convergence.matrix
-    operator = group.operator_of(operand)
-    if matrix is not None and matrix.reads_at_start(operator):
-        return (
-            f"Operator {operator} reads the topology only when it starts, which it does when its node restarts; else "
-            f"see advisory {AdvisoryName.TOPOLOGY_READ_AT_START}"
-        )
     return ""
+
+
+def router_survives_drains(context: CheckContext) -> CheckResult:
+    """The default router asks for two replicas and has them, before the change.
+
+    A single node is installed with an explicit `spec.replicas` of 1 and no budget, and is never drained; the nodes of a
+    larger control plane are, within half a minute of the change (machine-config-operator, release-4.21). An explicit
+    number is honoured at any topology: cluster-ingress-operator pkg/operator/controller/ingress/replicas.go (4.22).
+    """
+    router = context.facts.ingress_controller
+    if isinstance(router, facts.Unobserved):
+        return context.unknown(router)
+    asks, has = router.wanted_replicas, router.available_replicas
+    text = f"asks for {'no number' if asks is None else asks} and has {has} available"
+    if asks is not None and min(asks, has) >= _ROUTERS:
+        return context.met(f"IngressController {_ROUTER[1]} has {_ROUTERS} replicas or more available")
+    wait = "Wait until they are available" if asks is not None and asks >= _ROUTERS else f"Run: {two_routers()}"
+    return context.unmet(
+        f"Wanted: {_ROUTERS} routers before the change, because the drains that follow it evict a single one. "
+        f"Found: IngressController {_ROUTER[1]} {text}. {wait}",
+        count=Count(min(asks or 0, has), _ROUTERS, "replicas"),
+    )
+
+
+def two_routers() -> str:
+    """The command after which a node can be drained without taking ingress away."""
+    namespace, name = _ROUTER
+    body = f'{{"spec":{{"replicas":{_ROUTERS}}}}}'
+    return shell.command("oc -n {} patch ingresscontroller {} --type merge -p {}", namespace, name, body)
+
+
+def lone_router(known: facts.Facts) -> bool:
+    """Is there a single router that its configuration fixes, which the drains after the change will evict?"""
+    router = known.ingress_controller
+    return isinstance(router, facts.IngressController) and router.wanted_replicas == 1
 
 
 def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
@@ -304,7 +340,7 @@ def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices
     nodes, pods = node_names(context.facts), _revisions(context.facts, operand)
     before = _before(context, operand)
     recorded = before.revision if before is not None else None
-    anew = _needs_revision(context, group, operand)
+    anew = needs_revision(context.definition, group, operand)
     finding = _revision(context, group, operand, anew=anew, recorded=recorded)
     lacks: str | facts.Unobserved | None = None
     if anew and finding.status is not _MET:
@@ -334,13 +370,12 @@ def _revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[fact
     return facts.Unobserved(operand.key, "has no revisions of static pods", malformed=True)
 
 
-def _needs_revision(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> bool:
+def needs_revision(definition: model.Definition, group: matrices.Group, operand: matrices.Operand) -> bool:
     """Do the topologies that the definition may start from differ in configuration from the one that it leads to?
 
     Source for the one that does: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver
     (release-4.20 to 4.22).
     """
-    definition = context.definition
     target = group.topology(definition.target.pair)
     infrastructure = group.follows == "infrastructure"
     sources = definition.source.infrastructure if infrastructure else (definition.source.control_plane.value,)
@@ -399,11 +434,11 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
     nodes = node_names(context.facts)
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
-    # It wakes the controllers. They do not wait for long where nodes report, so it is no advisory.
+    # It wakes the controllers. They do not wait for long where nodes are annotated or report, so it is no advisory.
     command = shell.command("oc annotate node {} {}=guard --overwrite", nodes[0], _NUDGE)
     nudge = (
-        "Its operator does not watch Infrastructure and looks again at the next event of a Node, Pod or "
-        f"ServiceAccount; this makes one: {command}"
+        "Its operator looks again at the next event of a Node, Pod or ServiceAccount. The machine config controller "
+        f"makes one within half a minute; where it is down, this does: {command}"
     )
     wanted = f"{operand.key} with minAvailable {len(nodes) - 1}"
     budget = context.facts.operand(operand.key)

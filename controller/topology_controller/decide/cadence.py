@@ -3,8 +3,13 @@
 Dozens of operators watch Infrastructure, and the machine config operator renders everything again at each of its events
 (machine-config-operator pkg/operator/sync.go; release-4.20 to 4.22). So the record is written when something in it has
 happened: another phase, another attempt, a problem that begins or ends. Answers of checks come and go; they are kept in
-memory (`LeaderState.latest`), shown live in ClusterOperator `topology`, metrics and the page, and written at most once
-a minute, with their newest state. While they keep changing the interval doubles, up to a quarter of an hour.
+memory (`LeaderState.latest`), shown in ClusterOperator `topology`, metrics and the page, and written at most once
+a minute, with their newest state. While they keep changing the interval doubles, up to half an hour. When the
+last check becomes Met they are written at once: what stands there lasts for the settle time, and says when it is over.
+
+ClusterOperator `topology` has watchers too: library-go's status controller, in a dozen processes, wakes for each write
+of any ClusterOperator (pkg/operator/status/status_controller.go). A status, a reason, a phase or what happened to the
+record is written at once; a text alone at most every ten seconds, and less often the more of them a phase has had.
 """
 
 from __future__ import annotations
@@ -14,7 +19,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from . import discovery
+from topology_api.vocabulary import CheckStatus, Phase, Stage
+
+from . import acceptance, discovery
 from .decision import Step
 
 if TYPE_CHECKING:
@@ -28,15 +35,20 @@ if TYPE_CHECKING:
 
 INTERVAL = timedelta(minutes=1)
 """Between two writes of nothing but newer answers."""
-LONGEST = timedelta(minutes=16)
+LONGEST = timedelta(minutes=32)
 """What the interval grows to while they keep changing."""
+TEXT = timedelta(seconds=10)
+"""Between two writes of ClusterOperator `topology` in which nothing but a text is new."""
+TEXT_LONGEST = timedelta(minutes=5)
+"""What that grows to, so that an hour in which texts change all the time is less than thirty writes."""
+_TEXT_GROWTH = 1.3
 _LATER = frozenset({"message", "checks", "progress", "advisories", "available", "observed_generation"})
 """Fields of the record that may wait. `problem` is compared by its reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """When this leader last wrote the record, and how many writes in a row were for nothing but newer answers."""
+    """When this leader last wrote, and how many writes in a row were for nothing but newer answers or texts."""
 
     at: datetime | None = None
     in_a_row: int = 0
@@ -54,7 +66,8 @@ def due(decision: Decision, stored: TopologyTransition | None, leader: LeaderSta
     record = decision.record
     if record is None or (stored is not None and _same(record, stored)):
         return decision
-    wait = None if stored is None or _urgent(record, stored) else _until(leader, now)
+    at_once = stored is None or _urgent(record, stored) or (_all_met(record) and not _all_met(stored))
+    wait = None if at_once else _until(leader, now)
     if wait is None:
         return dataclasses.replace(decision, steps=(Step.SAVE, *decision.steps))
     sooner = wait if decision.look_again is None else min(wait, decision.look_again)
@@ -76,6 +89,17 @@ def pause(leader: LeaderState) -> timedelta:
     return _bounds(leader)[0]
 
 
+def text_in(leader: LeaderState, now: datetime) -> float | None:
+    """Seconds until a text alone may be written to ClusterOperator `topology`, None when it may be now."""
+    if leader.texts.at is None:
+        return None
+    first, longest = TEXT, TEXT_LONGEST
+    if leader.settle_seconds is not None:
+        first = longest = min(timedelta(seconds=leader.settle_seconds), TEXT)
+    left = leader.texts.at + min(first * _TEXT_GROWTH ** min(leader.texts.in_a_row, 64), longest) - now
+    return left.total_seconds() + 0.05 if left > timedelta() else None
+
+
 def _until(leader: LeaderState, now: datetime) -> float | None:
     """Seconds until newer answers may be written, None when they may be now."""
     first, longest = _bounds(leader)
@@ -90,6 +114,13 @@ def _bounds(leader: LeaderState) -> tuple[timedelta, timedelta]:
         return INTERVAL, LONGEST
     short = min(timedelta(seconds=leader.settle_seconds), INTERVAL)
     return short, short
+
+
+def _all_met(record: TopologyTransition) -> bool:
+    """Does nothing but the settle time keep this record from being completed?"""
+    accepted = acceptance.names(record)
+    asked = [check for check in record.checks if check.stage is Stage.CONVERGENCE and check.name not in accepted]
+    return record.phase is Phase.CONVERGING and all(check.status is CheckStatus.MET for check in asked)
 
 
 def _urgent(record: TopologyTransition, stored: TopologyTransition) -> bool:

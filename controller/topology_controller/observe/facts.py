@@ -392,6 +392,9 @@ class StaticPods:
     latest: int
     """status.latestAvailableRevision."""
     nodes: tuple[NodeRevision, ...]
+    observed_time: datetime | None = None
+    """When spec.observedConfig was last written, at the latest (metadata.managedFields); None: with the object, or
+    not known. What its operator makes of it comes after that."""
 
 
 @dataclass(frozen=True, slots=True)

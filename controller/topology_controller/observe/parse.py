@@ -444,7 +444,19 @@ def static_pods(raw: Raw) -> facts.StaticPods:
     return facts.StaticPods(
         latest=fields.whole(raw, "status.latestAvailableRevision"),
         nodes=tuple(sorted(nodes, key=lambda revision: revision.node)),
+        observed_time=_observed_time(raw),
     )
+
+
+def _observed_time(raw: Raw) -> datetime | None:
+    """When a manager of spec.observedConfig last wrote it; one that made the object with it has changed nothing."""
+    times = []
+    for entry in fields.items(raw, "metadata.managedFields"):
+        spec, time = fields.mapping(entry, "fieldsV1").get("f:spec"), _time_or_none(entry.get("time"))
+        if isinstance(spec, dict) and "f:observedConfig" in spec and time is not None:
+            times.append(time)
+    created = _time_or_none(fields.at(raw, "metadata.creationTimestamp"))
+    return max((time for time in times if time != created), default=None)
 
 
 def managed(raw: Raw) -> facts.Managed:

@@ -475,6 +475,36 @@ def test_revisions_that_cannot_be_read_leave_what_is_said_of_the_members() -> No
     assert "currentRevision should be an integer" in found.static_pods.why
 
 
+@pytest.mark.parametrize(
+    ("entries", "observed"),
+    [
+        ((), None),
+        ((("f:spec", "f:observedConfig", "2026-03-01T10:00:00Z"),), TEN),
+        ((("f:spec", "f:observedConfig", "2026-03-01T09:00:00Z"),), None),
+        ((("f:spec", "f:managementState", "2026-03-01T10:00:00Z"),), None),
+        ((("f:status", "f:observedConfig", "2026-03-01T10:00:00Z"),), None),
+        ((("f:spec", "f:observedConfig", "yesterday"), ("f:spec", "f:observedConfig", "2026-03-01T10:00:00Z")), TEN),
+        (
+            (
+                ("f:spec", "f:observedConfig", "2026-03-01T09:30:00Z"),
+                ("f:spec", "f:observedConfig", "2026-03-01T10:00:00Z"),
+            ),
+            TEN,
+        ),
+    ],
+    ids=["nobody", "written", "with the object", "other fields", "status", "no time", "two managers"],
+)
+def test_when_the_configuration_was_last_observed(
+    entries: tuple[tuple[str, str, str], ...], observed: datetime | None
+) -> None:
+    """Who makes the object with its configuration has not changed it."""
+    field = "kubeapiservers.operator.openshift.io/cluster"
+    managed = [{"manager": "m", "time": time, "fieldsV1": {part: {name: {}}}} for part, name, time in entries]
+    raw = put(OBJECTS[field], ("metadata", "managedFields"), managed)
+    raw = put(raw, ("metadata", "creationTimestamp"), "2026-03-01T09:00:00Z")
+    assert parse_as(field, raw).observed_time == observed
+
+
 @pytest.mark.parametrize(("written", "number"), [(2, 2), (0, 0), ("50%", None), (None, None)])
 def test_a_budget_in_per_cent_is_no_number_of_pods(written: object, number: int | None) -> None:
     field = "poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb"
