@@ -40,13 +40,6 @@ if TYPE_CHECKING:
 
 _MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 _MASTER = "node-role.kubernetes.io/master"
-_ROUTER = "openshift-ingress-operator", "default"
-_ROUTERS = 2
-LONE_ROUTER = (
-    "The drains that follow the change evict the only router, and ingress is gone for about half a minute each time, "
-    "unless there are two before"
-)
-"""What stands before `two_routers`."""
 _NUDGE = "topology.openshift.io/nudged-for"
 """Annotation of a node that is no use but the event that it makes."""
 
@@ -295,41 +288,6 @@ def _action(context: CheckContext, group: matrices.Group, operand: matrices.Oper
             return f"It needs an administrator: see advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}"
         return f"Its operator leaves it alone, because {pin} has managementState Unmanaged: scale it yourself"
     return ""
-
-
-def router_survives_drains(context: CheckContext) -> CheckResult:
-    """The default router asks for two replicas and has them, before the change.
-
-    A single node is installed with an explicit `spec.replicas` of 1 and no budget, and is never drained; the nodes of a
-    larger control plane are, within half a minute of the change (machine-config-operator, release-4.21). An explicit
-    number is honoured at any topology: cluster-ingress-operator pkg/operator/controller/ingress/replicas.go (4.22).
-    """
-    router = context.facts.ingress_controller
-    if isinstance(router, facts.Unobserved):
-        return context.unknown(router)
-    asks, has = router.wanted_replicas, router.available_replicas
-    text = f"asks for {'no number' if asks is None else asks} and has {has} available"
-    if asks is not None and min(asks, has) >= _ROUTERS:
-        return context.met(f"IngressController {_ROUTER[1]} has {_ROUTERS} replicas or more available")
-    wait = "Wait until they are available" if asks is not None and asks >= _ROUTERS else f"Run: {two_routers()}"
-    return context.unmet(
-        f"Wanted: {_ROUTERS} routers before the change, because the drains that follow it evict a single one. "
-        f"Found: IngressController {_ROUTER[1]} {text}. {wait}",
-        count=Count(min(asks or 0, has), _ROUTERS, "replicas"),
-    )
-
-
-def two_routers() -> str:
-    """The command after which a node can be drained without taking ingress away."""
-    namespace, name = _ROUTER
-    body = f'{{"spec":{{"replicas":{_ROUTERS}}}}}'
-    return shell.command("oc -n {} patch ingresscontroller {} --type merge -p {}", namespace, name, body)
-
-
-def lone_router(known: facts.Facts) -> bool:
-    """Is there a single router that its configuration fixes, which the drains after the change will evict?"""
-    router = known.ingress_controller
-    return isinstance(router, facts.IngressController) and router.wanted_replicas == 1
 
 
 def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from topology_api.types import Baseline, TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
-from ..checks import catalog, operands, operators
+from ..checks import catalog, operators, router
 from ..checks.result import CheckResult, ConvergenceContext, listed
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, convergence, discovery, events, problems, records
@@ -99,7 +99,7 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
     settling = _settling(context, definition) if ready else {}
     if ready:
         note = _admitting(context, settling, echoed=echo.met)
-    note = assessment.sentences(note, _drained(context, definition, results))
+    note = assessment.sentences(note, _drained(context, definition))
     unreadable = contexts.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     record = record.model_copy(
         update={
@@ -163,12 +163,11 @@ def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
     return assessment.sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), problems.danger(known))
 
 
-def _drained(context: contexts.Context, definition: model.Definition, results: tuple[CheckResult, ...]) -> str:
-    """Say, while it can still be helped, that ingress will be gone for a while; empty where a check says it."""
-    asked = any(result.name is CheckName.ROUTER_SURVIVES_DRAINS for result in results)
-    if asked or not definition.changes_control_plane or not operands.lone_router(context.known):
+def _drained(context: contexts.Context, definition: model.Definition) -> str:
+    """Say, while it can still be helped, that ingress will be gone for a while. Who has accepted it is not told."""
+    if not definition.changes_control_plane or router.drain_accepted(context.known) or not router.alone(context.known):
         return ""
-    return f"{operands.LONE_ROUTER}: {operands.two_routers()}"
+    return f"{router.ALONE}: {router.two_routers()}"
 
 
 def _hold(context: contexts.Context) -> str:

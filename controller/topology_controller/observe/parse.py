@@ -107,6 +107,7 @@ def own_operator(raw: Raw) -> facts.OwnOperator:
         copy=record.copy(fields.at(raw, "status.extension")),
         backup_time=_time_or_none(annotations.get(vocabulary.ETCD_BACKUP_ANNOTATION)),
         backends=load_balancer.backends(annotations.get(vocabulary.LOAD_BALANCER_BACKENDS_ANNOTATION)),
+        router_drain_accepted=annotations.get(vocabulary.ROUTER_DRAIN_ANNOTATION, "false") != "false",
         elsewhere=annotations.get(vocabulary.ELSEWHERE_ANNOTATION, "false") != "false",
     )
 

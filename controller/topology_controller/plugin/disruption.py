@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import CheckName, Topology
 
 from .. import shell
-from ..checks import etcd, load_balancer, operands
+from ..checks import etcd, load_balancer, operands, router
 from ..decide import convergence
 from ..definitions import operands as matrices
 from ..observe import facts
@@ -98,8 +98,8 @@ def _machine_config(
 
 
 def _lone_router(known: facts.Facts, definition: model.Definition) -> Iterator[answers.Expected]:
-    if definition.changes_control_plane and operands.lone_router(known):
-        yield simulate.item(LONE_ROUTER, operands.LONE_ROUTER, operands.two_routers())
+    if definition.changes_control_plane and router.alone(known):
+        yield simulate.item(LONE_ROUTER, router.ALONE, router.two_routers())
 
 
 def _static_pods(

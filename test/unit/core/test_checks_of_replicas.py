@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_api.types import OperandBaseline
-from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase, Stage
-from topology_controller.checks import catalog
-from topology_controller.definitions import model
+from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus
 from topology_controller.observe import facts
 
 from . import measured_cluster, operand_worlds, worlds
@@ -327,52 +325,3 @@ def test_met_means_asked_for_updated_ready_and_available(found: facts.Workload) 
     status, _ = measured_cluster.followed().having(DOWNLOADS, found).ask(CONSOLE)
     enough = min(found.wanted, found.updated, found.ready, found.available) >= 2
     assert (status is CheckStatus.MET) is (found.observed and enough)
-
-
-# Before the change: one router is drained
-
-SURVIVES = CheckName.ROUTER_SURVIVES_DRAINS
-TWO_ROUTERS = (
-    'oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p \'{"spec":{"replicas":2}}\''
-)
-
-
-@pytest.mark.parametrize(
-    ("router", "status", "reason"),
-    [
-        (facts.IngressController(2, 2), CheckStatus.MET, "2 replicas or more available"),
-        (facts.IngressController(3, 2), CheckStatus.MET, "2 replicas or more available"),
-        (facts.IngressController(1, 1), CheckStatus.UNMET, f"asks for 1 and has 1 available. Run: {TWO_ROUTERS}"),
-        (facts.IngressController(None, 1), CheckStatus.UNMET, "asks for no number and has 1 available. Run: oc"),
-        (facts.IngressController(2, 1), CheckStatus.UNMET, "has 1 available. Wait until they are available"),
-        (worlds.BROKEN, CheckStatus.UNKNOWN, str(worlds.BROKEN)),
-    ],
-)  # fmt: skip
-def test_a_single_router_does_not_survive_the_drains_after_the_change(
-    router: facts.Fact[facts.IngressController], status: CheckStatus, reason: str
-) -> None:
-    preflight = (*worlds.COMPACT.preflight, model.CheckSpec(check=SURVIVES))
-    definition = worlds.COMPACT.model_copy(update={"preflight": preflight})
-    results = catalog.ask(Stage.PREFLIGHT, definition, worlds.healthy(ingress_controller=router), worlds.NOW)
-    answer = next(result for result in results if result.name is SURVIVES)
-    assert answer.status is status
-    assert reason in answer.message
-
-
-@pytest.mark.parametrize("schedulable", [True, False], ids=["Admitting", "Pending"])
-@pytest.mark.parametrize(("routers", "said"), [(1, True), (2, False), (None, False)])
-def test_that_one_router_is_drained_is_said_before_the_change_with_the_command(
-    routers: int | None,
-    said: bool,  # noqa: FBT001 - a column of the table
-    schedulable: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    known = worlds.healthy(
-        ingress_controller=facts.IngressController(routers, 1),
-        scheduler=facts.Scheduler(masters_schedulable=schedulable),
-    )
-    found = worlds.decide(known)
-    assert found.phase is (Phase.ADMITTING if schedulable else Phase.PENDING)
-    assert found.note.endswith(TWO_ROUTERS) is said
-    assert ("evict the only router" in found.note) is said
-    assert found.record is not None
-    assert found.record.message == found.note

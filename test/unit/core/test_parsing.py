@@ -67,6 +67,7 @@ OBJECTS: dict[str, Raw] = {
             "annotations": {
                 "topology.openshift.io/paused": "true",
                 "topology.openshift.io/etcd-backup-taken": "2026-03-01T11:00:00+01:00",
+                "topology.openshift.io/router-drain-accepted": "true",
             },
         },
         "status": {
@@ -545,6 +546,13 @@ def test_what_nobody_asks_about_makes_no_other_fact(field: str, noise: Raw) -> N
 def test_any_value_of_the_pause_but_false_pauses(value: str) -> None:
     raw = put(OBJECTS["own_operator"], ("metadata", "annotations", "topology.openshift.io/paused"), value)
     assert parse_as("own_operator", raw).paused is (value != "false")
+
+
+@pytest.mark.parametrize("value", ["true", "", "yes", "false"])
+def test_any_value_but_false_accepts_that_the_router_is_drained(value: str) -> None:
+    annotation = "topology.openshift.io/router-drain-accepted"
+    raw = put(OBJECTS["own_operator"], ("metadata", "annotations", annotation), value)
+    assert parse_as("own_operator", raw).router_drain_accepted is (value != "false")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from topology_controller.checks import operands
+from topology_controller.checks import router
 from topology_controller.observe import facts
 from topology_controller.plugin.commands import set as setting
 
@@ -121,10 +121,10 @@ def test_a_single_router_that_will_be_drained_is_expected_and_set_warns_of_it(
 ) -> None:
     known = dataclasses.replace(replies.WITHOUT_REQUEST, ingress_controller=facts.IngressController(routers, 1))
     lone = [item for item in replies.planned(known)["expected"] if item["name"] == "LoneRouter"]
-    assert [item["command"] for item in lone] == ([operands.two_routers()] if warned else [])
+    assert [item["command"] for item in lone] == ([router.two_routers()] if warned else [])
     answer, _ = setting.judged(replies.seen(known), worlds.TRANSITIONS, setting.Asked("HighlyAvailable", confirm=True))
     assert any("ingress is gone" in warning for warning in answer["warnings"]) is warned
-    assert all(warning.endswith(operands.two_routers()) for warning in answer["warnings"] if "ingress" in warning)
+    assert all(warning.endswith(router.two_routers()) for warning in answer["warnings"] if "ingress" in warning)
 
 
 def test_a_control_plane_that_stays_drains_no_router() -> None:
