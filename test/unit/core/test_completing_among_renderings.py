@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import looptime
@@ -319,6 +319,22 @@ def test_a_level_cluster_completes_whatever_is_rendered_again(story: Story) -> N
 
 
 KUBE_API_SERVER: Key = ("kubeapiservers", None, "cluster")
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("age", [None, timedelta(minutes=3), timedelta(days=30)])
+async def test_on_a_quiet_cluster_nothing_but_the_echo_is_waited_for(age: timedelta | None) -> None:
+    """What was observed when the object was made, or longer ago than its revisions take, delays no change."""
+    cluster = Cluster()
+    made = {"creationTimestamp": worlds.NOW.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    time = (worlds.NOW - (age or timedelta())).strftime("%Y-%m-%dT%H:%M:%SZ")
+    by_operator = {"manager": "m", "time": time, "fieldsV1": {"f:spec": {"f:observedConfig": {}}}}
+    cluster.change(KUBE_API_SERVER, {"metadata": {"managedFields": [by_operator], **({} if age else made)}})
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(0.01)
+        assert (cluster.phase, cluster.changes) == ("Converging", 1), "in the same virtual second"
 
 
 @pytest.mark.looptime
