@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import dataclasses
 import itertools
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ _LONGEST = 10.0
 _AT_ONCE = 2.0
 """Seconds between the two writes of what is no text, on a busy machine."""
 _SLACK = 0.5
+_COMPONENTS = re.compile(r"\d+ of (\d+) components updated")
 Raw = dict[str, Any]
 
 
@@ -48,6 +50,7 @@ class Witness:
         self.phases: dict[str, float] = {}
         self.reported: dict[str, float] = {}
         self.differing: list[tuple[float, bool]] = []
+        self.totals: set[str] = set()
 
     @contextlib.asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -78,6 +81,7 @@ class Witness:
         self.copy = status.get("extension") or {}
         self.conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
         self.reported.setdefault(self.copy.get("phase", ""), time.monotonic())
+        self.totals |= set(_COMPONENTS.findall(self.conditions.get("Progressing", {}).get("message", "")))
 
     def _compare(self) -> None:
         """Note since when they differ, and since when not, while one of them says that only quiet is awaited."""
@@ -160,6 +164,7 @@ async def test_a_transition_with_drains_is_few_writes_and_the_last_phase_is_one_
     )
     assert len(reports) <= _MOST
     assert witness.longest() <= _LONGEST + _SLACK
+    assert len(witness.totals) == 1, "as many components from the first look to the last"
     for phase in ("Admitting", "Converging", "Completed"):
         assert abs(witness.phases[phase] - witness.reported[phase]) <= _AT_ONCE, phase
     # What is written while nodes are drained has nothing but texts: ten seconds lie between, but for the record's.
