@@ -127,6 +127,13 @@ def test_a_single_router_that_will_be_drained_is_expected_and_set_warns_of_it(
     assert all(warning.endswith(router.two_routers()) for warning in answer["warnings"] if "ingress" in warning)
 
 
+def test_who_has_accepted_it_reads_it_in_the_plan_nevertheless() -> None:
+    own = worlds.own(router_drain_accepted=True)
+    alone = facts.IngressController(1, 1)
+    known = dataclasses.replace(replies.WITHOUT_REQUEST, ingress_controller=alone, own_operator=own)
+    assert "LoneRouter" in _named(replies.planned(known)["expected"])
+
+
 def test_a_control_plane_that_stays_drains_no_router() -> None:
     known = dataclasses.replace(
         worlds.ready_for(worlds.named("infra-to-ha")), ingress_controller=facts.IngressController(1, 1)
