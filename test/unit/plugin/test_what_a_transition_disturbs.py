@@ -9,6 +9,7 @@ import pytest
 
 from topology_controller.checks import router
 from topology_controller.observe import facts
+from topology_controller.plugin import document, printing
 from topology_controller.plugin.commands import set as setting
 
 from ..core import worlds
@@ -125,6 +126,10 @@ def test_a_single_router_that_will_be_drained_is_expected_and_set_warns_of_it(
     answer, _ = setting.judged(replies.seen(known), worlds.TRANSITIONS, setting.Asked("HighlyAvailable", confirm=True))
     assert any("ingress is gone" in warning for warning in answer["warnings"]) is warned
     assert all(warning.endswith(router.two_routers()) for warning in answer["warnings"] if "ingress" in warning)
+    sheet = document.Document(0, colour=False)
+    printing.request(sheet, answer)
+    commands = [line.strip() for line in sheet.text().partition("Warning")[2].splitlines() if "patch ingress" in line]
+    assert (router.two_routers() in commands) is warned, "on a line of its own, to be pasted"
 
 
 def test_who_has_accepted_it_reads_it_in_the_plan_nevertheless() -> None:
