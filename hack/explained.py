@@ -319,7 +319,7 @@ def _objects() -> Iterator[Name]:
     for kind, constants in (
         ("field", ("DESIRED", "NATIVE_DESIRED", "RECORD")),
         ("annotation", ("PAUSED_ANNOTATION", "ETCD_BACKUP_ANNOTATION", "LOAD_BALANCER_BACKENDS_ANNOTATION")),
-        ("annotation", ("ELSEWHERE_ANNOTATION",)),
+        ("annotation", ("ROUTER_DRAIN_ANNOTATION", "ELSEWHERE_ANNOTATION")),
         ("label", ("IMAGE_BASED_INSTALL_LABEL", "WAVE_LABEL")),
         ("ConfigMap", ("ACCEPTED_CHECKS", "CONFIGURATION")),
         ("ClusterOperator", ("CLUSTER_OPERATOR",)),

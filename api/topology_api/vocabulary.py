@@ -61,6 +61,10 @@ LOAD_BALANCER_BACKENDS_ANNOTATION: Final = "topology.openshift.io/load-balancer-
 """On ClusterOperator `topology`: the addresses that the load balancer of the control plane leads to, as an
 administrator says; separated by commas or blanks, 4 KiB at most."""
 
+ROUTER_DRAIN_ANNOTATION: Final = "topology.openshift.io/router-drain-accepted"
+"""On ClusterOperator `topology`: an administrator accepts that the drains after the change evict the only router; any
+value but "false"."""
+
 ELSEWHERE_ANNOTATION: Final = "topology.openshift.io/operator-elsewhere"
 """On ClusterOperator `topology`: the operator runs in another cluster, and so does its Lease."""
 
@@ -206,6 +210,11 @@ class CheckName(StrEnum):
     `topology.openshift.io/load-balancer-backends` of ClusterOperator `topology` lists an InternalIP of every
     control-plane node, and nothing that is no address. Asked where the configuration has
     `requireLoadBalancerBackends: true`."""
+    ROUTER_SURVIVES_DRAINS = "RouterSurvivesDrains"
+    """The default IngressController asks for two replicas before the change, and has them: the drains that follow it
+    evict a single router, and ingress is gone for about half a minute each time. Or an administrator accepts that, by
+    annotation `topology.openshift.io/router-drain-accepted` of ClusterOperator `topology`. Asked where the
+    configuration has `requireRouterSurvivesDrains: true`."""
     UPGRADES_BLOCKED = "UpgradesBlocked"
     """ClusterVersion echoes our Upgradeable=False. Shown when an admission ran out of time waiting for it; no
     definition asks it."""

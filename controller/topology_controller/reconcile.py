@@ -391,9 +391,8 @@ class Reconciler:
             _LOG.debug("the record is written: phase %(phase)s", {"phase": record.phase, **log.about(record)})
         self._deps.watches.apply(catalog.INFRASTRUCTURE, raw)
         before = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
-        stored = before if isinstance(before, TopologyTransition) else None
         now = self._now()
-        self._state = leader.wrote(self._state, record, stored, now, next_attempt=_new_attempt())
+        self._state = leader.wrote(self._state, record, _stored(infrastructure), now, next_attempt=_new_attempt())
         self._deps.metrics.changed(before, record, infrastructure.desired, now)
 
     async def _report(self, known: facts.Facts, decision: Decision) -> None:
@@ -404,9 +403,21 @@ class Reconciler:
         wanted = clusteroperator.status(
             decision, own, now=self._now(), version=self._settings.version, namespace=self._settings.namespace
         )
+        if not clusteroperator.differs(wanted, own):
+            return
+        news = clusteroperator.news(wanted, own)
+        # Readers compare the record with what stands here: with the one the other is written, at once.
+        if not (news or Step.SAVE in decision.steps):
+            if cadence.contradicts(decision.record, _stored(known.infrastructure)):
+                return
+            wait = cadence.text_in(self._state, self._now())
+            if wait is not None:
+                self._deps.queue.add_after(wait)
+                return
         raw = await self._deps.act.report(own, wanted)
         if raw is not None:
             self._deps.watches.apply(catalog.OWN_OPERATOR, raw)
+            self._state = leader.reported(self._state, self._now(), news=news)
 
     async def _gather(self, definition: model.Definition | None) -> live.Evidence:
         """Read the evidence live; what was watched only led here."""
@@ -477,6 +488,12 @@ class Reconciler:
             return
         self._state = dataclasses.replace(self._state, available=answer.available, advisories=answer.advisories)
         self._deps.queue.add()
+
+
+def _stored(infrastructure: facts.Fact[facts.Infrastructure]) -> TopologyTransition | None:
+    """The record as it was seen last, None when there is none or it cannot be read."""
+    record = infrastructure.record if isinstance(infrastructure, facts.Infrastructure) else None
+    return record if isinstance(record, TopologyTransition) else None
 
 
 def _new_attempt() -> str:

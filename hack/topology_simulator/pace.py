@@ -67,6 +67,10 @@ class Pace:
     """From a change of the console's Deployment to the moment at which its controller has seen it."""
     static_pod: float = 0.5
     """To install a revision on one node."""
+    second_revision: float = 1.2
+    """From the first revision that a new topology makes to the second. Really: 36."""
+    quiet_pods: float = 1.0
+    """From a node that became Ready to the next static pod of kube-apiserver that is installed. Really: 30."""
     guard: float = 1.0
     """From a topology of several nodes to the budgets of guard pods."""
     native: float = 4.0

@@ -1,9 +1,10 @@
 """When the record may be written, and when a transition is stuck: both told by what an operator wrote and answered.
 
-Infrastructure is everybody's. What happens (a phase, an attempt, a problem, an accepted check) is written at once;
-newer answers wait for an interval, which doubles while they keep changing. `Pace` knows it by the writes of each
-operator that were answered; `Patience` knows the answers that each operator has given, and asks how long ago one of
-them was new. Neither asks anything of the operator's own reckoning.
+Infrastructure is everybody's. What happens (a phase, an attempt, a problem, an accepted check, the last check that is
+Met) is written at once, and what takes that back after ten seconds, which triple each time; newer answers wait for an
+interval, which doubles while they keep changing. `Pace` knows it by the writes of each operator that were answered;
+`Patience` knows the answers that each operator has given, and asks how long ago one of them was new. Neither asks
+anything of the operator's own reckoning.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from .server import Raw
 
 FIRST = 60.0
-LONGEST = 960.0
+LONGEST = 1920.0
+CORRECTION = 10.0
+LONGEST_CORRECTION = 300.0
 _LATER = frozenset({"checks", "progress", "advisories", "available", "observedGeneration"})
 _AT_ONCE = ("phase", "name", "attempt", "source", "target", "admittedTime", "deadlineTime", "baseline", "accepted")
 
@@ -39,6 +42,14 @@ def waiting(record: Raw, copy: Raw) -> str:
     return ", ".join(behind)
 
 
+def _all_met(record: Raw) -> bool:
+    """Is nothing waited for but quiet? That is written at once, since it lasts."""
+    accepted = {entry["name"] for entry in record.get("accepted") or ()}
+    asked = [check for check in record.get("checks") or () if check["stage"] == "Convergence"]
+    met = all(check["status"] == "Met" for check in asked if check["name"] not in accepted)
+    return record.get("phase") == "Converging" and met
+
+
 def _lasting(record: Raw) -> Raw:
     lasting = {name: value for name, value in record.items() if name not in _LATER}
     lasting["problem"] = (record.get("problem") or {}).get("reason")
@@ -48,7 +59,8 @@ def _lasting(record: Raw) -> Raw:
 @dataclass(frozen=True, slots=True)
 class _Written:
     at: float
-    in_a_row: int
+    in_a_row: int = 0
+    corrections: int = 0
 
 
 @dataclass(slots=True)
@@ -56,7 +68,7 @@ class Pace:
     """The writes of Infrastructure, by operator."""
 
     _known: dict[str, _Written] = field(default_factory=dict)
-    _on_the_way: dict[str, tuple[bool, timedelta]] = field(default_factory=dict)
+    _on_the_way: dict[str, tuple[bool, bool, timedelta]] = field(default_factory=dict)
 
     def begun(self, operator: str) -> None:
         """An operator begins anew: what it wrote before it does not remember."""
@@ -64,25 +76,30 @@ class Pace:
 
     def arrived(self, operator: str, sent: float, skew: timedelta, old: Raw, new: Raw) -> str:
         """A write has happened; return what is wrong with its moment. `skew` is how wrong the operator's clock was."""
-        urgent = happened(old, new)
-        self._on_the_way[operator] = (urgent, skew)
+        urgent, corrects = happened(old, new), _all_met(old) and not _all_met(new)
+        self._on_the_way[operator] = (urgent, corrects, skew)
         known = self._known.get(operator)
-        if urgent or known is None:
+        if urgent or known is None or (_all_met(new) and not _all_met(old)):
             return ""
         interval = min(FIRST * 2**known.in_a_row, LONGEST)
+        if corrects:
+            # The check says in whole seconds since when.
+            interval = min(interval, min(CORRECTION * 3**known.corrections, LONGEST_CORRECTION) - 1)
         passed = sent - known.at
         return f"newer answers after {passed:.1f} of {interval:.0f} s" if passed < interval - 1e-3 else ""
 
     def answered(self, operator: str, now: float, skew: timedelta) -> None:
         """The operator knows that its write has happened."""
-        urgent, then = self._on_the_way.pop(operator)
+        urgent, corrects, then = self._on_the_way.pop(operator)
         if skew != then:
             # Its clock was moved in between: when it has written it cannot tell itself.
             self._known.pop(operator, None)
             return
         known = self._known.get(operator)
-        more = not urgent and known is not None and now - known.at < 2 * LONGEST
-        self._known[operator] = _Written(now, known.in_a_row + 1 if more and known is not None else 0)
+        if urgent or known is None or now - known.at >= 2 * LONGEST:
+            self._known[operator] = _Written(now)
+        else:
+            self._known[operator] = _Written(now, known.in_a_row + 1, known.corrections + corrects)
 
 
 @dataclass(slots=True)

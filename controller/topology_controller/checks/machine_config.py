@@ -154,7 +154,9 @@ def _finding(
     have = 0 if rolled and status is not CheckStatus.MET and there >= pool.machines else there
     action = _unpause(pool) if pool.paused else ""
     count = Count(have, pool.machines, "machines")
-    return Finding(_KIND, pool.name, status, text, action=action, count=count, lacks=lacks)
+    # A pool without machines takes another configuration within seconds: no component comes and goes for that.
+    passes = not (pool.machines or pool.paused or pool.troubles or pool.degraded)
+    return Finding(_KIND, pool.name, status, text, action=action, count=count, lacks=lacks, passes=passes)
 
 
 def _unpause(pool: facts.MachineConfigPool) -> str:

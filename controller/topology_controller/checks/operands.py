@@ -35,6 +35,7 @@ from .result import Count, Finding, first_reason
 if TYPE_CHECKING:
     from topology_api.types import OperandBaseline
 
+    from ..definitions import model
     from .result import CheckContext, CheckResult
 
 _MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
@@ -286,13 +287,6 @@ def _action(context: CheckContext, group: matrices.Group, operand: matrices.Oper
         if group.check is CheckName.ROUTER_REPLICAS:
             return f"It needs an administrator: see advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}"
         return f"Its operator leaves it alone, because {pin} has managementState Unmanaged: scale it yourself"
-    matrix = context.convergence.matrix
-    operator = group.operator_of(operand)
-    if matrix is not None and matrix.reads_at_start(operator):
-        return (
-            f"Operator {operator} reads the topology only when it starts, which it does when its node restarts; else "
-            f"see advisory {AdvisoryName.TOPOLOGY_READ_AT_START}"
-        )
     return ""
 
 
@@ -304,7 +298,7 @@ def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices
     nodes, pods = node_names(context.facts), _revisions(context.facts, operand)
     before = _before(context, operand)
     recorded = before.revision if before is not None else None
-    anew = _needs_revision(context, group, operand)
+    anew = needs_revision(context.definition, group, operand)
     finding = _revision(context, group, operand, anew=anew, recorded=recorded)
     lacks: str | facts.Unobserved | None = None
     if anew and finding.status is not _MET:
@@ -334,13 +328,12 @@ def _revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[fact
     return facts.Unobserved(operand.key, "has no revisions of static pods", malformed=True)
 
 
-def _needs_revision(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> bool:
+def needs_revision(definition: model.Definition, group: matrices.Group, operand: matrices.Operand) -> bool:
     """Do the topologies that the definition may start from differ in configuration from the one that it leads to?
 
     Source for the one that does: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver
     (release-4.20 to 4.22).
     """
-    definition = context.definition
     target = group.topology(definition.target.pair)
     infrastructure = group.follows == "infrastructure"
     sources = definition.source.infrastructure if infrastructure else (definition.source.control_plane.value,)
@@ -399,11 +392,11 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
     nodes = node_names(context.facts)
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
-    # It wakes the controllers. They do not wait for long where nodes report, so it is no advisory.
+    # It wakes the controllers. They do not wait for long where nodes are annotated or report, so it is no advisory.
     command = shell.command("oc annotate node {} {}=guard --overwrite", nodes[0], _NUDGE)
     nudge = (
-        "Its operator does not watch Infrastructure and looks again at the next event of a Node, Pod or "
-        f"ServiceAccount; this makes one: {command}"
+        "Its operator looks again at the next event of a Node, Pod or ServiceAccount. The machine config controller "
+        f"makes one within half a minute; where it is down, this does: {command}"
     )
     wanted = f"{operand.key} with minAvailable {len(nodes) - 1}"
     budget = context.facts.operand(operand.key)

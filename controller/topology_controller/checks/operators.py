@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import CLUSTER_OPERATOR, AdvisoryName, CheckName, CheckStatus, Stage
+from topology_api.vocabulary import CLUSTER_OPERATOR, CheckName, CheckStatus, Stage
 
 from ..observe import facts
 from . import result
@@ -118,7 +118,7 @@ def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) 
     than at the change), or when its operands lack nothing of it (`Finding.lacks`). Guard budgets are left out, since no
     operator reports them, and so are checks that are accepted.
     """
-    baseline, matrix = context.convergence.baseline, context.convergence.matrix
+    baseline = context.convergence.baseline
     busy_since: set[str] = set()
     for entry in baseline.cluster_operators if baseline is not None else ():
         settled = others[entry.name].settled_time if entry.name in others else None
@@ -138,13 +138,7 @@ def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) 
         if isinstance(lacks, facts.Unobserved):
             yield Finding(_KIND, operator, CheckStatus.UNKNOWN, f"{operator}: {lacks}")
             continue
-        reader = ""
-        if matrix is not None and matrix.reads_at_start(operator):
-            reader = (
-                "; it reads the topology only when it starts, which it does when its node restarts, else see advisory "
-                f"{AdvisoryName.TOPOLOGY_READ_AT_START}"
-            )
-        yield Finding(_KIND, operator, CheckStatus.UNMET, f"{operator} (has not reacted yet: {lacks}{reader})")
+        yield Finding(_KIND, operator, CheckStatus.UNMET, f"{operator} (has not reacted yet: {lacks})")
 
 
 def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterator[Finding]:

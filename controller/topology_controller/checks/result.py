@@ -51,6 +51,8 @@ class Finding:
     action: str = ""
     count: Count | None = None
     lacks: str | facts.Unobserved | None = None
+    passes: bool = False
+    """Does what it lacks pass without anything that has to follow? Then it is not listed while it lasts either."""
 
     @property
     def message(self) -> str:
@@ -65,7 +67,7 @@ class Finding:
     @property
     def counts(self) -> bool:
         """Is it listed and counted? A pool without machines is not."""
-        return self.count is None or self.count.wanted != 0 or self.lacks is not None
+        return self.count is None or self.count.wanted != 0 or (self.lacks is not None and not self.passes)
 
 
 @dataclass(frozen=True, slots=True)

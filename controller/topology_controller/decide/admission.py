@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from topology_api.types import Baseline, TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
-from ..checks import catalog, operators
+from ..checks import catalog, operators, router
 from ..checks.result import CheckResult, ConvergenceContext, listed
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, convergence, discovery, events, problems, records
@@ -23,6 +23,8 @@ from . import context as contexts
 from .decision import EVIDENCE_SECONDS, Decision, Step
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from ..definitions import model
 
 ECHO_BOUND = timedelta(minutes=8)
@@ -95,8 +97,10 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
         last_transition=contexts.last(context),
     )
     note = hold or unproven or pausing or _failing(known, results)
+    settling = _settling(context, definition) if ready else {}
     if ready:
-        note = _admitting(context, echoed=echo.met)
+        note = _admitting(context, settling, echoed=echo.met)
+    note = assessment.sentences(note, _drained(context, definition))
     unreadable = contexts.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     record = record.model_copy(
         update={
@@ -115,20 +119,37 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
         degraded=unreadable,
         look_again=_next_look(context, record),
     )
+    if settling:
+        ahead = contexts.until([*settling.values()], now) or 0.0
+        decision = dataclasses.replace(decision, look_again=min(ahead, decision.look_again or ahead))
     decision = contexts.written(context, decision)
-    if not ready or not echo.met or not isinstance(measured, Baseline):
+    if not ready or not echo.met or settling or not isinstance(measured, Baseline):
         return decision
     if known.live and _is_ours(context, record):
         return _change(context, definition, decision, record, measured)
     return decision if known.live else dataclasses.replace(decision, steps=(*decision.steps, Step.GATHER))
 
 
-def _admitting(context: contexts.Context, *, echoed: bool) -> str:
+def _settling(context: contexts.Context, definition: model.Definition) -> dict[str, datetime]:
+    """What the change has to wait for, however early the echo comes (`baseline.settling`)."""
+    bound, settle = baseline.REVISIONS, context.leader.settle_seconds
+    if settle is not None:
+        # Who shortens the settle time (tests, demos) has operators that are as quick.
+        bound = min(bound, timedelta(seconds=settle))
+    return baseline.settling(context.known, definition, context.transitions.matrix, context.now, bound)
+
+
+def _admitting(context: contexts.Context, settling: dict[str, datetime], *, echoed: bool) -> str:
     """What Progressing says of an admission: one text, unless the API server is what keeps it.
 
     Another text once the echo is there would be a write between it and the change.
     """
     voids = context.leader.voids
+    if settling:
+        return (
+            f"All preflight checks are met, but the configuration of {listed(sorted(settling))} has just changed: its "
+            "newest revision is measured once it is made, in three minutes at most"
+        )
     if not echoed or voids.count < SLOW:
         return "All preflight checks are met; once ClusterVersion blocks upgrades, everything is read again, live"
     return (
@@ -141,6 +162,13 @@ def _admitting(context: contexts.Context, *, echoed: bool) -> str:
 def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
     """What keeps the request from passing its preflight, and the danger of the state in which it waits."""
     return assessment.sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), problems.danger(known))
+
+
+def _drained(context: contexts.Context, definition: model.Definition) -> str:
+    """Say, while it can still be helped, that ingress will be gone for a while. Who has accepted it is not told."""
+    if not definition.changes_control_plane or router.drain_accepted(context.known) or not router.alone(context.known):
+        return ""
+    return f"{router.ALONE}: {router.two_routers()}"
 
 
 def _hold(context: contexts.Context) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import CheckName, CheckStatus
+from topology_api.vocabulary import CheckStatus
 
 from ..checks.result import Count, listed
 from ..definitions import registry
@@ -89,13 +89,8 @@ def required(advisories: Iterable[Advisory], results: Iterable[CheckResult]) -> 
 
 
 def awaited(advisories: Iterable[Advisory], failing: Iterable[CheckResult | Check]) -> list[Advisory]:
-    """The advisories that a failing check waits for: its message names them.
-
-    ClusterOperatorsStable fails because of what another check can name, and counts where it is the only one.
-    """
-    checks = list(failing)
-    own = [check for check in checks if check.name != CheckName.CLUSTER_OPERATORS_STABLE]
-    named = " ".join(check.message for check in own or checks)
+    """The advisories that a failing check waits for: its message names them."""
+    named = " ".join(check.message for check in failing)
     return [item for item in advisories if item.name in named]
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pydantic
@@ -26,6 +27,7 @@ from ..observe import facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from ..definitions import model
     from ..definitions import operands as matrices
@@ -40,6 +42,35 @@ _MOST_POOLS = 16
 _MOST_NODES = 16
 _MASTER = "master"
 _VERSION = "clusterversions.config.openshift.io/version"
+
+
+REVISIONS = timedelta(minutes=3)
+"""How long after an operator has observed another configuration its newest revision may still be the one before.
+
+The first revision comes after 25 to 45 s, the second 36 s later (cluster-kube-apiserver-operator, release-4.22), later
+on a busy machine."""
+
+
+def settling(
+    known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix, now: datetime, bound: timedelta
+) -> dict[str, datetime]:
+    """Static pods that must get another revision, and may have one in the making now; each with the time when not.
+
+    Measured now, such a revision would count as the answer to the change although it is older. Where the change takes
+    back what was observed (there and back within half a minute) none is made, and a newer one is awaited without end.
+    A time that is further ahead than `bound` is of a clock that was wrong.
+    """
+    checks = frozenset(spec.check for spec in definition.convergence.checks)
+    over: dict[str, datetime] = {}
+    for group in matrix.groups:
+        for operand in group.operands if group.check in checks else ():
+            fact = known.operand(operand.key)
+            observed = fact.observed_time if isinstance(fact, facts.StaticPods) else None
+            if observed is None or not operands.needs_revision(definition, group, operand):
+                continue
+            if -bound <= now - observed < bound:
+                over[operand.key] = observed + bound
+    return over
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,15 @@
 Dozens of operators watch Infrastructure, and the machine config operator renders everything again at each of its events
 (machine-config-operator pkg/operator/sync.go; release-4.20 to 4.22). So the record is written when something in it has
 happened: another phase, another attempt, a problem that begins or ends. Answers of checks come and go; they are kept in
-memory (`LeaderState.latest`), shown live in ClusterOperator `topology`, metrics and the page, and written at most once
-a minute, with their newest state. While they keep changing the interval doubles, up to a quarter of an hour.
+memory (`LeaderState.latest`), shown in ClusterOperator `topology`, metrics and the page, and written at most once
+a minute, with their newest state. While they keep changing the interval doubles, up to half an hour. When the
+last check becomes Met they are written at once, and when one of them is taken back for ten seconds: in the settle time
+the record is current. A check that is taken back again and again is written later each time.
+
+ClusterOperator `topology` has watchers too: library-go's status controller, in a dozen processes, wakes for each write
+of any ClusterOperator (pkg/operator/status/status_controller.go). A status, a reason, a phase or what happened to the
+record is written at once; a text alone at most every ten seconds, and less often the more of them a phase has had. In
+the settle time it is written with the record, so that the two never contradict each other.
 """
 
 from __future__ import annotations
@@ -14,32 +21,41 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from . import discovery
+from topology_api.vocabulary import CheckStatus, Phase, Stage
+
+from . import acceptance, discovery
 from .decision import Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from topology_api.types import TopologyTransition
+    from topology_api.types import Check, TopologyTransition
 
     from .decision import Decision
     from .leader import LeaderState
 
 INTERVAL = timedelta(minutes=1)
 """Between two writes of nothing but newer answers."""
-LONGEST = timedelta(minutes=16)
+LONGEST = timedelta(minutes=32)
 """What the interval grows to while they keep changing."""
+TEXT = timedelta(seconds=10)
+"""Between two writes of ClusterOperator `topology` in which nothing but a text is new."""
+TEXT_LONGEST = timedelta(minutes=5)
+"""What that grows to, so that an hour in which texts change all the time is less than thirty writes."""
+_TEXT_GROWTH = 1.3
 _LATER = frozenset({"message", "checks", "progress", "advisories", "available", "observed_generation"})
 """Fields of the record that may wait. `problem` is compared by its reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """When this leader last wrote the record, and how many writes in a row were for nothing but newer answers."""
+    """When this leader last wrote, and how many writes in a row were for nothing but newer answers or texts."""
 
     at: datetime | None = None
     in_a_row: int = 0
+    corrections: int = 0
+    """How many of those in a row took back that all checks are Met."""
 
 
 def newest(stored: TopologyTransition | None, latest: TopologyTransition | None) -> TopologyTransition | None:
@@ -54,7 +70,11 @@ def due(decision: Decision, stored: TopologyTransition | None, leader: LeaderSta
     record = decision.record
     if record is None or (stored is not None and _same(record, stored)):
         return decision
-    wait = None if stored is None or _urgent(record, stored) else _until(leader, now)
+    at_once = stored is None or _urgent(record, stored) or (_all_met(record) and not _all_met(stored))
+    wait = None if at_once else _until(leader, now)
+    if wait is not None and contradicts(record, stored):
+        correction = _correction_in(record, leader, now)
+        wait = None if correction is None else min(wait, correction)
     if wait is None:
         return dataclasses.replace(decision, steps=(Step.SAVE, *decision.steps))
     sooner = wait if decision.look_again is None else min(wait, decision.look_again)
@@ -67,8 +87,10 @@ def written(
     """The writes of a leader once this record stands on the server."""
     # After so long without a write the next answer is news again.
     rested = leader.writes.at is None or now - leader.writes.at >= 2 * _bounds(leader)[1]
-    more = before is not None and not _urgent(record, before) and not rested
-    return Writes(now, leader.writes.in_a_row + 1 if more else 0)
+    if before is None or _urgent(record, before) or rested:
+        return Writes(now)
+    corrections = leader.writes.corrections + contradicts(record, before)
+    return Writes(now, leader.writes.in_a_row + 1, corrections)
 
 
 def pause(leader: LeaderState) -> timedelta:
@@ -76,11 +98,38 @@ def pause(leader: LeaderState) -> timedelta:
     return _bounds(leader)[0]
 
 
+def text_in(leader: LeaderState, now: datetime) -> float | None:
+    """Seconds until a text alone may be written to ClusterOperator `topology`, None when it may be now."""
+    if leader.texts.at is None:
+        return None
+    first, longest = _text_bounds(leader)
+    return _left(leader.texts.at + min(first * _TEXT_GROWTH ** min(leader.texts.in_a_row, 64), longest), now)
+
+
+def contradicts(record: TopologyTransition | None, stored: TopologyTransition | None) -> bool:
+    """Does the stored record say that all checks are Met, and this one of the same attempt that they are not?"""
+    if record is None or stored is None or _head(record) != _head(stored):
+        return False
+    return _all_met(stored) and not _all_met(record)
+
+
+def _correction_in(record: TopologyTransition, leader: LeaderState, now: datetime) -> float | None:
+    """Seconds until it may be written that not all checks are Met any more, None when it may be now."""
+    first, longest = _text_bounds(leader)
+    since = min(check.last_transition_time for check in _awaited(record) if check.status is not CheckStatus.MET)
+    return _left(since + min(first * 3 ** min(leader.writes.corrections, 10), longest), now)
+
+
 def _until(leader: LeaderState, now: datetime) -> float | None:
     """Seconds until newer answers may be written, None when they may be now."""
     first, longest = _bounds(leader)
     interval = min(first * 2 ** min(leader.writes.in_a_row, 10), longest)
-    left = (leader.writes.at or leader.since) + interval - now
+    return _left((leader.writes.at or leader.since) + interval, now)
+
+
+def _left(moment: datetime, now: datetime) -> float | None:
+    """Seconds until then, a little more so that it has passed; None when it has."""
+    left = moment - now
     return left.total_seconds() + 0.05 if left > timedelta() else None
 
 
@@ -90,6 +139,25 @@ def _bounds(leader: LeaderState) -> tuple[timedelta, timedelta]:
         return INTERVAL, LONGEST
     short = min(timedelta(seconds=leader.settle_seconds), INTERVAL)
     return short, short
+
+
+def _text_bounds(leader: LeaderState) -> tuple[timedelta, timedelta]:
+    """The shortest and the longest time between two texts, shortened like the others."""
+    if leader.settle_seconds is None:
+        return TEXT, TEXT_LONGEST
+    short = min(timedelta(seconds=leader.settle_seconds), TEXT)
+    return short, short
+
+
+def _awaited(record: TopologyTransition) -> list[Check]:
+    """The convergence checks of a record that are not accepted."""
+    accepted = acceptance.names(record)
+    return [check for check in record.checks if check.stage is Stage.CONVERGENCE and check.name not in accepted]
+
+
+def _all_met(record: TopologyTransition) -> bool:
+    """Does nothing but the settle time keep this record from being completed?"""
+    return record.phase is Phase.CONVERGING and all(check.status is CheckStatus.MET for check in _awaited(record))
 
 
 def _urgent(record: TopologyTransition, stored: TopologyTransition) -> bool:

@@ -274,16 +274,15 @@ def _begun(known: facts.Facts, record: TopologyTransition) -> str:
 def _stuck(record: TopologyTransition, converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Cause:
     """Name what an administrator can repair, with the command; else what has been failing longest.
 
-    Of several it is the first in the order of the definition. ClusterOperatorsStable comes last among them: it fails
-    because of what another check can name. Where every check is Met by what was seen last, it is the watches that
-    cannot be believed.
+    Of several it is the first in the order of the definition, and ClusterOperatorsStable the last: it fails because of
+    what another check can name. Where every check is Met by what was seen last, it is the watches that cannot be
+    believed.
     """
     failing = [check for check in converged if check.status is not CheckStatus.MET]
     blocking = min(
         failing,
         key=lambda check: (
-            check.name == CheckName.CLUSTER_OPERATORS_STABLE
-            or assessment.mending(check.message, record.advisories) is None,
+            assessment.mending(check.message, record.advisories) is None,
             check.last_transition_time,
             check.name == CheckName.CLUSTER_OPERATORS_STABLE,
         ),

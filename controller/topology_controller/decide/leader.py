@@ -99,6 +99,8 @@ class LeaderState:
     latest: TopologyTransition | None = None
     """The record as it was last decided: it may be newer than what was written (`cadence`)."""
     writes: Writes = Writes()  # noqa: RUF009 - frozen
+    texts: Writes = Writes()  # noqa: RUF009 - frozen
+    """The writes of ClusterOperator `topology` in which nothing but a text was new."""
     progress: Progress = Progress()
     voids: Voids = Voids()
     fell_back: datetime | None = None
@@ -168,6 +170,7 @@ def _shifted(leader: LeaderState, by: timedelta, now: datetime) -> LeaderState:
         lost_at=shifted(leader.lost_at),
         steady_since=now,
         writes=dataclasses.replace(leader.writes, at=shifted(leader.writes.at)),
+        texts=dataclasses.replace(leader.texts, at=shifted(leader.texts.at)),
         fell_back=shifted(leader.fell_back),
         progress=dataclasses.replace(leader.progress, at=shifted(leader.progress.at)),
     )
@@ -246,6 +249,12 @@ def wrote(
     if record.phase is Phase.ADMITTING and record.attempt == leader.next_attempt:
         return dataclasses.replace(leader, attempt=record.attempt, next_attempt=next_attempt)
     return leader
+
+
+def reported(leader: LeaderState, now: datetime, *, news: bool) -> LeaderState:
+    """The leader once ClusterOperator `topology` is written; `news`: not for a text alone."""
+    texts = Writes(leader.texts.at) if news else Writes(now, leader.texts.in_a_row + 1)
+    return dataclasses.replace(leader, texts=texts)
 
 
 def unsure(leader: LeaderState, *, next_attempt: str) -> LeaderState:

@@ -176,7 +176,10 @@ class Group(read.Strict):
 
 
 class StartupReader(read.Strict):
-    """An operator that reads the topology only when it starts."""
+    """An operator that reads some of the topology only when it starts.
+
+    It is advice about the operator: its operands follow live, so none of their checks waits for a restart.
+    """
 
     operator: Name
     """ClusterOperator that it reports through."""
@@ -229,10 +232,6 @@ class Matrix(read.Strict):
     def group(self, check: CheckName) -> Group | None:
         """The operands of a check, None for a check that is about something else."""
         return next((group for group in self.groups if group.check is check), None)
-
-    def reads_at_start(self, operator: str) -> bool:
-        """Does this ClusterOperator's operator read the topology only when it starts?"""
-        return any(reader.operator == operator for reader in self.startup_readers)
 
 
 _GROUP = read.Form(Group, "operand file", sorted(check.value for check in registry.OPERAND_CHECKS))

@@ -61,6 +61,7 @@ TRAITS: Final[dict[CheckName, Traits]] = {
     CheckName.ETCD_OPERATOR_ALIVE: Traits(_BOTH),
     CheckName.ETCD_MEMBERS_DIRECT: Traits(_BEFORE, _AT_LEAST),
     CheckName.LOAD_BALANCER_BACKENDS: Traits(_BEFORE, advisory=AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED),
+    CheckName.ROUTER_SURVIVES_DRAINS: Traits(_BEFORE),
     CheckName.UPGRADES_BLOCKED: Traits(frozenset()),
     CheckName.MACHINE_CONFIG_POOLS_READY: Traits(_BEFORE),
     CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: Traits(_AFTER),

@@ -81,6 +81,8 @@ class Configuration(Pace):
     minimum_node_resources: MinimumNodeResources = MinimumNodeResources()
     require_load_balancer_backends: bool = False
     """Does every transition of the control plane ask LoadBalancerBackends?"""
+    require_router_survives_drains: bool = False
+    """Does every transition of the control plane ask RouterSurvivesDrains?"""
     transitions: dict[str, Pace] = Field(default_factory=dict)
     """By the name of the definition."""
 
@@ -139,22 +141,19 @@ def _definition(definition: model.Definition, configuration: Configuration) -> m
     convergence = definition.convergence
     changes["checks"] = tuple(_asked(spec, resources) for spec in convergence.checks)
     preflight = tuple(_asked(spec, resources) for spec in definition.preflight)
-    if configuration.require_load_balancer_backends and definition.changes_control_plane:
-        preflight = _with_backends(preflight)
+    required = {
+        CheckName.LOAD_BALANCER_BACKENDS: configuration.require_load_balancer_backends,
+        CheckName.ROUTER_SURVIVES_DRAINS: configuration.require_router_survives_drains,
+    }
+    for check, asked in required.items():
+        if asked and definition.changes_control_plane and all(spec.check is not check for spec in preflight):
+            preflight = (*preflight, model.CheckSpec(check=check))
     return definition.model_copy(
         update={
             "preflight": preflight,
             "convergence": convergence.model_copy(update=changes),
         }
     )
-
-
-def _with_backends(preflight: tuple[model.CheckSpec, ...]) -> tuple[model.CheckSpec, ...]:
-    """The same checks and, once, whether the load balancer leads to every control-plane node."""
-    check = CheckName.LOAD_BALANCER_BACKENDS
-    if any(spec.check is check for spec in preflight):
-        return preflight
-    return (*preflight, model.CheckSpec(check=check))
 
 
 def _asked(spec: model.CheckSpec, resources: MinimumNodeResources) -> model.CheckSpec:

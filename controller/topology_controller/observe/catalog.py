@@ -201,7 +201,9 @@ def acceptances(namespace: str) -> Source:
 
 def evidence(*definitions: model.Definition | None) -> tuple[Source, ...]:
     """What is read live before these definitions are judged by preflight; None stands for none."""
-    return (*EVIDENCE, WORKERS) if CheckName.ELIGIBLE_WORKERS in _asked(definitions) else EVIDENCE
+    asked = _asked(definitions)
+    workers = (WORKERS,) if CheckName.ELIGIBLE_WORKERS in asked else ()
+    return (*EVIDENCE, *workers, *(_ROUTING if CheckName.ROUTER_SURVIVES_DRAINS in asked else ()))
 
 
 def _asked(definitions: Iterable[model.Definition | None]) -> set[CheckName]:
@@ -227,13 +229,14 @@ def last(definition: model.Definition | None, known: facts.Facts) -> tuple[Sourc
 def offered(*definitions: model.Definition | None) -> tuple[Source, ...]:
     """What is read for what could be requested, where nothing is watched: workers are judged by where routers go."""
     sources = (*evidence(*definitions), *under_nodes(*definitions))
-    return (*sources, *_ROUTING) if WORKERS in sources else sources
+    return tuple(dict.fromkeys((*sources, *_ROUTING))) if WORKERS in sources else sources
 
 
 def watched(transitions: load.Transitions) -> tuple[Source, ...]:
     """What is watched while a request is open."""
     definitions = transitions.definitions
-    return (*evidence(*definitions), *under_nodes(*definitions), *OPERANDS, *operands(transitions))
+    sources = (*evidence(*definitions), *under_nodes(*definitions), *OPERANDS, *operands(transitions))
+    return tuple(dict.fromkeys(sources))
 
 
 _KINDS: dict[str, tuple[Resource, Callable[[dict[str, Any]], Any]]] = {

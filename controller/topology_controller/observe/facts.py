@@ -149,6 +149,8 @@ class OwnOperator:
     """Last backup of etcd according to an administrator (ETCD_BACKUP_ANNOTATION); None when it is no time."""
     backends: Backends | None = None
     """Where the load balancer leads according to an administrator; None when nothing says so."""
+    router_drain_accepted: bool = False
+    """Does an administrator accept that the only router is drained (ROUTER_DRAIN_ANNOTATION)?"""
     elsewhere: bool = False
     """Does the operator run in another cluster (ELSEWHERE_ANNOTATION)?"""
 
@@ -392,6 +394,9 @@ class StaticPods:
     latest: int
     """status.latestAvailableRevision."""
     nodes: tuple[NodeRevision, ...]
+    observed_time: datetime | None = None
+    """When spec.observedConfig was last written, at the latest (metadata.managedFields); None: with the object, or
+    not known. What its operator makes of it comes after that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,7 @@ def own_operator(raw: Raw) -> facts.OwnOperator:
         copy=record.copy(fields.at(raw, "status.extension")),
         backup_time=_time_or_none(annotations.get(vocabulary.ETCD_BACKUP_ANNOTATION)),
         backends=load_balancer.backends(annotations.get(vocabulary.LOAD_BALANCER_BACKENDS_ANNOTATION)),
+        router_drain_accepted=annotations.get(vocabulary.ROUTER_DRAIN_ANNOTATION, "false") != "false",
         elsewhere=annotations.get(vocabulary.ELSEWHERE_ANNOTATION, "false") != "false",
     )
 
@@ -453,7 +454,19 @@ def static_pods(raw: Raw) -> facts.StaticPods:
     return facts.StaticPods(
         latest=fields.whole(raw, "status.latestAvailableRevision"),
         nodes=tuple(sorted(nodes, key=lambda revision: revision.node)),
+        observed_time=_observed_time(raw),
     )
+
+
+def _observed_time(raw: Raw) -> datetime | None:
+    """When a manager of spec.observedConfig last wrote it; one that made the object with it has changed nothing."""
+    times = []
+    for entry in fields.items(raw, "metadata.managedFields"):
+        spec, time = fields.mapping(entry, "fieldsV1").get("f:spec"), _time_or_none(entry.get("time"))
+        if isinstance(spec, dict) and "f:observedConfig" in spec and time is not None:
+            times.append(time)
+    created = _time_or_none(fields.at(raw, "metadata.creationTimestamp"))
+    return max((time for time in times if time != created), default=None)
 
 
 def managed(raw: Raw) -> facts.Managed:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import CheckName, Topology
 
 from .. import shell
-from ..checks import etcd, load_balancer, operands
+from ..checks import etcd, load_balancer, operands, router
 from ..decide import convergence
 from ..definitions import operands as matrices
 from ..observe import facts
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ..definitions import load, model
 
 _QUORUM = 3
+LONE_ROUTER = "LoneRouter"
+"""What is expected of a router that is alone."""
 
 
 def disruption(
@@ -54,6 +56,7 @@ def disruption(
             "The change of the topology cannot be undone; before it the request can be cancelled at any time",
         ),
         _machine_config(known, asking, source, target),
+        *_lone_router(known, definition),
         *_static_pods(asking, source, target),
         *_replicas(known, asking, source, target, left),
         simulate.item("Duration", f"Deadline: {minutes} min after the change; nothing is rolled back then"),
@@ -92,6 +95,11 @@ def _machine_config(
         "Every machine config pool gets another machine configuration: in each its nodes are drained and restart one "
         f"after the other{count}",
     )
+
+
+def _lone_router(known: facts.Facts, definition: model.Definition) -> Iterator[answers.Expected]:
+    if definition.changes_control_plane and router.alone(known):
+        yield simulate.item(LONE_ROUTER, router.ALONE, router.two_routers())
 
 
 def _static_pods(

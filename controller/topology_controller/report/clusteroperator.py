@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from topology_api import vocabulary
 from topology_api.types import RecordCopy
+from topology_api.vocabulary import ConditionType
 
 from ..observe import facts
 from . import conditions
@@ -85,6 +86,30 @@ def differs(wanted: Raw, own: facts.Fact[facts.OwnOperator]) -> bool:
     if isinstance(own, facts.Unobserved):
         return True
     return any(own.status.get(key) != value for key, value in wanted.items())
+
+
+def news(wanted: Raw, own: facts.Fact[facts.OwnOperator]) -> bool:
+    """Is more of this status new than a text? The version operator compares the message of Upgradeable: it is more."""
+    if isinstance(own, facts.Unobserved):
+        return True
+    return _lasting(wanted) != _lasting({key: own.status.get(key) for key in wanted})
+
+
+def _lasting(status: Raw) -> Raw:
+    """What of a status is more than a text: an answer of a check is one, a problem is its reason and its time."""
+    conditions, extension = status["conditions"], status["extension"]
+    if isinstance(conditions, list):
+        conditions = [_untexted(item) for item in conditions]
+    if isinstance(extension, dict):
+        extension = {name: value for name, value in extension.items() if name not in {"checks", "progress"}}
+        extension["problem"] = _untexted(extension.get("problem"))
+    return {**status, "conditions": conditions, "extension": extension}
+
+
+def _untexted(item: object) -> object:
+    if not isinstance(item, dict) or item.get("type") == ConditionType.UPGRADEABLE:
+        return item
+    return {name: value for name, value in item.items() if name != "message"}
 
 
 def _extension(decision: Decision, before: Raw) -> Raw | None:

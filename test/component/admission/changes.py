@@ -27,6 +27,7 @@ _DONE = [{**_BLOCK, "type": "Progressing", "reason": "Completed"}]
 BACKENDS = "topology.openshift.io/load-balancer-backends"
 _BACKUP = "topology.openshift.io/etcd-backup-taken"
 _ELSEWHERE = "topology.openshift.io/operator-elsewhere"
+_DRAIN = "topology.openshift.io/router-drain-accepted"
 PAUSED = "topology.openshift.io/paused"
 CONFIRMED = {BACKENDS: "192.0.2.10"}
 """What an administrator has confirmed before anything is tried."""
@@ -42,7 +43,7 @@ _GONE = object()
 async def prepare(ground: policy_server.PolicyServer) -> Object:
     """Make the Infrastructure what the changes begin with, and return it."""
     await ground.anew()
-    confirmed = {_BACKUP: None, _ELSEWHERE: None, PAUSED: None, **CONFIRMED}
+    confirmed = {_BACKUP: None, _ELSEWHERE: None, _DRAIN: None, PAUSED: None, **CONFIRMED}
     await ground.api.patch(kinds.CLUSTER_OPERATORS, "topology", {"metadata": {"annotations": confirmed}})
     await ground.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", {"extension": COPY, "conditions": BLOCK})
     marks = {"labels": {MARK: "old"}, "annotations": {MARK: "old"}}
@@ -171,6 +172,7 @@ CHANGES: dict[str, Callable[[Object], Request]] = {
     "confirm the load balancer": _confirmed(**{BACKENDS: "192.0.2.10,192.0.2.11"}),
     "take a confirmation back": _confirmed(**{BACKENDS: None}),
     "claim a backup": _confirmed(**{_BACKUP: "2099-01-01T00:00:00Z"}),
+    "accept the drain of the router": _confirmed(**{_DRAIN: "true"}),
     "call the operator elsewhere": _confirmed(**{_ELSEWHERE: "true"}),
     "pause": _confirmed(**{PAUSED: "true"}),
     "label the ClusterOperator": _merge({"metadata": {"labels": {MARK: "new"}}}, policy_server.OPERATOR),

@@ -169,6 +169,7 @@ async def test_nothing_is_confirmed_by_creating_it(ground: policy_server.PolicyS
         changes.BACKENDS: "192.0.2.10",
         "topology.openshift.io/etcd-backup-taken": "2099-01-01T00:00:00Z",
         "topology.openshift.io/operator-elsewhere": "true",
+        "topology.openshift.io/router-drain-accepted": "true",
     }
 
     def created(**annotations: str) -> Request:

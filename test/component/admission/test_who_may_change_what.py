@@ -65,6 +65,7 @@ send the same report                        yes     yes   yes      yes    yes   
 confirm the load balancer                   yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
 take a confirmation back                    yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
 claim a backup                              yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
+accept the drain of the router              yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
 call the operator elsewhere                 yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   CONFIRM yes
 pause                                       yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   yes     yes
 label the ClusterOperator                   yes     yes   rbac     yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   yes  yes  rbac   yes     yes

@@ -108,6 +108,19 @@ def test_a_confirmed_load_balancer_is_asked_for_once_and_only_where_the_control_
     assert settings.applied(TRANSITIONS, good("requireLoadBalancerBackends: false\n")) is TRANSITIONS
 
 
+def test_a_router_that_survives_drains_is_asked_for_once_beside_the_load_balancer():
+    both = good("requireLoadBalancerBackends: true\nrequireRouterSurvivesDrains: true\n")
+    found = settings.applied(TRANSITIONS, both)
+    for before in TRANSITIONS.definitions:
+        after = found.named(before.name)
+        assert after is not None
+        added = [spec.check for spec in after.preflight][len(before.preflight) :]
+        wanted = [CheckName.LOAD_BALANCER_BACKENDS, CheckName.ROUTER_SURVIVES_DRAINS]
+        assert added == ([] if before.name == "infra-to-ha" else wanted)
+    assert settings.applied(found, both) == found, "each is asked once"
+    assert settings.applied(TRANSITIONS, good("requireRouterSurvivesDrains: false\n")) is TRANSITIONS
+
+
 # -- what is answered to a mistake
 
 

@@ -11,6 +11,7 @@ import pytest
 from topology_api.types import PoolBaseline
 from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller.checks import machine_config
+from topology_controller.decide import assessment
 from topology_controller.observe import facts
 
 from . import measured_cluster, worlds
@@ -179,6 +180,19 @@ def test_a_pool_without_machines_or_younger_than_the_change_need_not_change() ->
     status, message = pools(worlds.pool(**NEW), worlds.pool("infra", ready=0)).ask(POOLS)
     assert status is CheckStatus.UNMET
     assert "infra (0 of 3 machines ready)" in message
+
+
+def test_a_pool_without_machines_is_no_component_while_it_rolls_out_unless_it_cannot() -> None:
+    empty = worlds.pool("worker", machines=0, updated=0, ready=0)
+    rolling = dataclasses.replace(empty, wanted_configuration="rendered-worker-2")
+    stages = (empty, rolling, dataclasses.replace(rolling, observed=False), worlds.rolled(empty))
+    totals = [
+        str(assessment.components(pools(worlds.pool(**NEW), stage).answers().values())).partition(" of ")[2]
+        for stage in stages
+    ]
+    assert len(set(totals)) == 1, "from the first look to the last"
+    answer = pools(worlds.pool(**NEW), dataclasses.replace(rolling, paused=True)).answers()[POOLS]
+    assert [finding.counts for finding in answer.findings] == [True, True], "an administrator has to do something"
 
 
 def test_a_paused_pool_is_named_with_the_command_unless_it_has_followed() -> None:

@@ -90,6 +90,20 @@ def test_where_the_configuration_differs_the_revision_from_before_does_not_do() 
     assert "still at revision 7, from before the topology changed" in message
 
 
+def test_of_the_two_new_revisions_the_last_counts_whatever_the_cluster_operator_says() -> None:
+    """Each stage of a change, as beside the real operator; its ClusterOperator is not Progressing in any of them."""
+    waiting, overtaken = (BEFORE, 0, 0), (BEFORE + 1, BEFORE + 2, 0)
+    stages = [
+        pods(BEFORE + 1, node_0=waiting, node_1=waiting, node_2=waiting),
+        pods(BEFORE + 2, node_0=waiting, node_1=waiting, node_2=waiting),
+        pods(BEFORE + 2, node_0=overtaken, node_1=waiting, node_2=waiting),
+        pods(BEFORE + 2, node_2=waiting),
+        pods(BEFORE + 2),
+    ]
+    answers = [having(KAS, stage).ask(KAS)[0] for stage in stages]
+    assert answers == [*4 * [CheckStatus.UNMET], CheckStatus.MET]
+
+
 @pytest.mark.parametrize("check", [SCHEDULER, ETCD])
 def test_where_it_does_not_differ_the_revision_from_before_does(check: CheckName) -> None:
     assert having(check, operand_worlds.static_pods(BEFORE)).ask(check)[0] is CheckStatus.MET

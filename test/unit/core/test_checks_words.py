@@ -20,7 +20,10 @@ from . import measured_cluster, operand_worlds, strategies, worlds
 
 DEFINITIONS = worlds.TRANSITIONS.definitions
 STRICT = settings.applied(
-    worlds.TRANSITIONS, settings.DEFAULTS.model_copy(update={"require_load_balancer_backends": True})
+    worlds.TRANSITIONS,
+    settings.DEFAULTS.model_copy(
+        update={"require_load_balancer_backends": True, "require_router_survives_drains": True}
+    ),
 )
 """Asking all that a configuration can ask besides."""
 MEASURED = result.ConvergenceContext(measured_cluster.baseline(worlds.healthy()), worlds.MATRIX)

@@ -289,3 +289,45 @@ def test_what_live_evidence_said_stands_while_the_watches_may_be_behind() -> Non
     assert held.look_again is not None
     assert held.look_again <= 1.1
     assert worlds.decide(known).phase is Phase.ADMITTING, "afterwards the watches are believed again"
+
+
+# There and back: a revision that is in the making belongs to what was observed before
+
+KUBE_API_SERVER = "kubeapiservers.operator.openshift.io/cluster"
+
+
+def observed(seconds: float, key: str = KUBE_API_SERVER) -> facts.Facts:
+    """Everything holds, was read live and is admitted; that operator observed another configuration so long ago."""
+    healthy = worlds.healthy()
+    pods = dataclasses.replace(
+        operand_worlds.static_pods(operand_worlds.REVISION), observed_time=worlds.NOW - timedelta(seconds=seconds)
+    )
+    known = dataclasses.replace(healthy, operands={**healthy.operands, key: pods}, live=True)
+    return worlds.recorded(known, worlds.admitting())
+
+
+@pytest.mark.parametrize("seconds", [-100, 0, 30, 179])
+def test_a_configuration_that_has_just_been_observed_is_waited_for_while_admitting(seconds: float) -> None:
+    found = worlds.decide(observed(seconds), worlds.term(attempt="mine"))
+    assert found.phase is Phase.ADMITTING
+    assert Step.CHANGE not in found.steps
+    assert Step.GATHER not in found.steps
+    assert f"the configuration of {KUBE_API_SERVER} has just changed" in found.note
+    assert found.look_again is not None
+    assert found.look_again <= 180 - seconds + 0.05
+
+
+@pytest.mark.parametrize("seconds", [-10_000, 180, 10_000])
+def test_one_that_was_observed_long_ago_or_by_a_wrong_clock_is_not(seconds: float) -> None:
+    assert Step.CHANGE in worlds.decide(observed(seconds), worlds.term(attempt="mine")).steps
+
+
+def test_where_no_revision_is_measured_nothing_is_waited_for() -> None:
+    known = observed(1, "kubeschedulers.operator.openshift.io/cluster")
+    assert Step.CHANGE in worlds.decide(known, worlds.term(attempt="mine")).steps
+
+
+def test_who_shortens_the_settle_time_waits_no_longer_for_a_revision() -> None:
+    for seconds, waits in ((1, True), (2, False)):
+        found = worlds.decide(observed(seconds), worlds.term(attempt="mine", settle_seconds=2))
+        assert (Step.CHANGE not in found.steps) is waits

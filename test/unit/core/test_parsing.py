@@ -67,6 +67,7 @@ OBJECTS: dict[str, Raw] = {
             "annotations": {
                 "topology.openshift.io/paused": "true",
                 "topology.openshift.io/etcd-backup-taken": "2026-03-01T11:00:00+01:00",
+                "topology.openshift.io/router-drain-accepted": "true",
             },
         },
         "status": {
@@ -475,6 +476,36 @@ def test_revisions_that_cannot_be_read_leave_what_is_said_of_the_members() -> No
     assert "currentRevision should be an integer" in found.static_pods.why
 
 
+@pytest.mark.parametrize(
+    ("entries", "observed"),
+    [
+        ((), None),
+        ((("f:spec", "f:observedConfig", "2026-03-01T10:00:00Z"),), TEN),
+        ((("f:spec", "f:observedConfig", "2026-03-01T09:00:00Z"),), None),
+        ((("f:spec", "f:managementState", "2026-03-01T10:00:00Z"),), None),
+        ((("f:status", "f:observedConfig", "2026-03-01T10:00:00Z"),), None),
+        ((("f:spec", "f:observedConfig", "yesterday"), ("f:spec", "f:observedConfig", "2026-03-01T10:00:00Z")), TEN),
+        (
+            (
+                ("f:spec", "f:observedConfig", "2026-03-01T09:30:00Z"),
+                ("f:spec", "f:observedConfig", "2026-03-01T10:00:00Z"),
+            ),
+            TEN,
+        ),
+    ],
+    ids=["nobody", "written", "with the object", "other fields", "status", "no time", "two managers"],
+)
+def test_when_the_configuration_was_last_observed(
+    entries: tuple[tuple[str, str, str], ...], observed: datetime | None
+) -> None:
+    """Who makes the object with its configuration has not changed it."""
+    field = "kubeapiservers.operator.openshift.io/cluster"
+    managed = [{"manager": "m", "time": time, "fieldsV1": {part: {name: {}}}} for part, name, time in entries]
+    raw = put(OBJECTS[field], ("metadata", "managedFields"), managed)
+    raw = put(raw, ("metadata", "creationTimestamp"), "2026-03-01T09:00:00Z")
+    assert parse_as(field, raw).observed_time == observed
+
+
 @pytest.mark.parametrize(("written", "number"), [(2, 2), (0, 0), ("50%", None), (None, None)])
 def test_a_budget_in_per_cent_is_no_number_of_pods(written: object, number: int | None) -> None:
     field = "poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb"
@@ -515,6 +546,13 @@ def test_what_nobody_asks_about_makes_no_other_fact(field: str, noise: Raw) -> N
 def test_any_value_of_the_pause_but_false_pauses(value: str) -> None:
     raw = put(OBJECTS["own_operator"], ("metadata", "annotations", "topology.openshift.io/paused"), value)
     assert parse_as("own_operator", raw).paused is (value != "false")
+
+
+@pytest.mark.parametrize("value", ["true", "", "yes", "false"])
+def test_any_value_but_false_accepts_that_the_router_is_drained(value: str) -> None:
+    annotation = "topology.openshift.io/router-drain-accepted"
+    raw = put(OBJECTS["own_operator"], ("metadata", "annotations", annotation), value)
+    assert parse_as("own_operator", raw).router_drain_accepted is (value != "false")
 
 
 @pytest.mark.parametrize(

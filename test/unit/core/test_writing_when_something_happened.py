@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running
 if TYPE_CHECKING:
     from topology_controller.decide.decision import Decision
 
+Raw = dict[str, Any]
+CONSOLE = ("deployments", "openshift-console", "console")
 NODE = ("nodes", None, worlds.NAMES[1])
 SCHEDULER = ("schedulers", None, "cluster")
 
@@ -136,6 +139,156 @@ async def test_a_transition_in_which_something_changes_all_the_time_is_ten_write
         assert writes(cluster) <= 10
 
 
+def moments(cluster: Cluster, *where: str) -> list[tuple[float, Raw]]:
+    """The writes of these objects from now on, each with the virtual second in which it happened."""
+    written: list[tuple[float, Raw]] = []
+
+    def note(target: str, body: Raw) -> None:
+        if target in where:
+            written.append((asyncio.get_running_loop().time(), body))
+
+    cluster.after = note
+    return written
+
+
+def says(cluster: Cluster, type_: str = "Progressing") -> str:
+    """The message of a condition of ClusterOperator topology."""
+    stored = cluster.objects[OPERATOR]["status"]["conditions"]
+    return next(str(item["message"]) for item in stored if item["type"] == type_)
+
+
+def drain_one_after_another(cluster: Cluster, second: int) -> None:
+    """What drains do to the answers: each second another number of components is updated."""
+    flap(cluster, cordoned=second % 2 == 0)
+    cluster.change(CONSOLE, {"status": dict.fromkeys(("readyReplicas", "availableReplicas"), second % 3)})
+
+
+@pytest.mark.looptime
+async def test_a_text_alone_is_reported_every_ten_seconds_at_most_and_less_often_later() -> None:
+    cluster = Cluster()
+    cluster.limit = 50_000
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster):
+        await asyncio.sleep(1)
+        assert cluster.phase == "Converging"
+        written = moments(cluster, "infrastructures/cluster", "clusteroperators/topology")
+        for second in range(300):
+            drain_one_after_another(cluster, second)
+            await asyncio.sleep(1)
+        reports = [at for at, body in written if "topologyTransition" not in body["status"]]
+        with_the_record = {at for at, body in written if "topologyTransition" in body["status"]}
+        pauses = [later - earlier for earlier, later in itertools.pairwise(reports) if later not in with_the_record]
+        assert min(pauses) >= 10
+        assert len(reports) <= 12
+        assert max(pauses) <= 100
+        # What was last is not left out: it comes when its time has come.
+        cluster.change(CONSOLE, {"status": dict.fromkeys(("readyReplicas", "availableReplicas"), 2)})
+        flap(cluster, cordoned=False)
+        await asyncio.sleep(100)
+        assert told(cluster)["ControlPlaneNodes"] == "Met"
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(("minutes", "every"), [(5, 1), (60, 8)])
+async def test_a_whole_transition_with_drains_that_flap_is_thirty_reports(minutes: int, every: int) -> None:
+    cluster = Cluster()
+    cluster.limit = 200_000
+    reports = moments(cluster, "clusteroperators/topology")
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(1)
+        for step in range(minutes * 60 // every):
+            drain_one_after_another(cluster, step)
+            await asyncio.sleep(every)
+        flap(cluster, cordoned=False)
+        cluster.follow()
+        await asyncio.sleep(120)
+        assert cluster.phase == "Completed"
+        assert len(reports) <= 30
+        assert writes(cluster) <= 10
+
+
+@pytest.mark.looptime
+async def test_status_reason_and_phase_are_reported_at_once_however_lately_a_text_was() -> None:
+    cluster = with_a_request_that_waits()
+    async with running(cluster):
+        await asyncio.sleep(5)
+        for cordoned in (True, False):
+            flap(cluster, cordoned=cordoned)
+            await asyncio.sleep(1)
+        assert told(cluster)["ControlPlaneNodes"] == "Unmet", "a text alone: it waits"
+        cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": True}})
+        await asyncio.sleep(1)
+        assert cluster.condition("Progressing") == ("True", "TransitionConverging")
+        extension = cluster.objects[OPERATOR]["status"]["extension"]
+        assert (extension["phase"], extension["attempt"]) == ("Converging", cluster.record["attempt"])
+        assert told(cluster)["ControlPlaneNodes"] == "Met"
+
+
+@pytest.mark.looptime
+async def test_a_problem_that_begins_is_reported_at_once_and_its_text_is_not() -> None:
+    cluster = with_a_request_that_waits()
+    async with running(cluster):
+        await asyncio.sleep(5)
+        flap(cluster, cordoned=True)
+        await asyncio.sleep(1)
+        cluster.change(OPERATOR, {"metadata": {"annotations": {"topology.openshift.io/paused": "true"}}})
+        await asyncio.sleep(1)
+        assert cluster.objects[OPERATOR]["status"]["extension"]["problem"]["reason"] == "Paused"
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("after", [15, 65, 130])
+async def test_when_the_last_check_is_met_both_objects_say_so_at_once(after: int) -> None:
+    """However lately the record was written, and however long the interval has become."""
+    cluster = Cluster()
+    cluster.limit = 50_000
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster):
+        await asyncio.sleep(1)
+        for second in range(after):
+            drain_one_after_another(cluster, second)
+            await asyncio.sleep(1)
+        flap(cluster, cordoned=False)
+        before = writes(cluster)
+        cluster.follow()
+        await asyncio.sleep(1)
+        assert "All convergence checks are met" in says(cluster)
+        assert cluster.record["message"] == says(cluster)
+        stored = {check["name"]: check["status"] for check in cluster.record["checks"]}
+        assert set(stored.values()) == {"Met"}
+        assert writes(cluster) == before + 1
+        for _ in range(55):
+            await asyncio.sleep(1)
+            assert (cluster.phase, cluster.record["message"]) == ("Converging", says(cluster))
+        await asyncio.sleep(8)
+        assert cluster.phase == "Completed"
+        assert writes(cluster) == before + 2
+
+
+@pytest.mark.looptime
+async def test_a_last_check_that_comes_and_goes_is_no_write_a_minute() -> None:
+    """Twenty minutes in which all checks are Met every few seconds: what is written at once does not add up."""
+    cluster = Cluster()
+    cluster.limit = 200_000
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.follow()
+        recorded = moments(cluster, "infrastructures/cluster")
+        for _ in range(120):
+            await asyncio.sleep(7)
+            flap(cluster, cordoned=True)
+            await asyncio.sleep(3)
+            flap(cluster, cordoned=False)
+        for (first, _), (third, _) in zip(recorded, recorded[2:], strict=False):
+            assert third - first >= 60
+        await asyncio.sleep(70)
+        assert cluster.phase == "Completed"
+        assert writes(cluster) <= 10 + 2
+
+
 @pytest.mark.looptime
 async def test_a_check_that_flaps_while_the_echo_is_awaited_is_two_writes_a_minute_at_most() -> None:
     cluster = Cluster()
@@ -183,10 +336,10 @@ def test_newer_answers_alone_are_never_written_twice_within_a_minute(in_a_row: i
     term = worlds.term(writes=Writes(worlds.NOW, in_a_row))
     found = cadence.due(second, first.record, term, at)
     if Step.SAVE in found.steps:
-        assert seconds >= 60 * min(2**in_a_row, 16)
+        assert seconds >= 60 * min(2**in_a_row, 32)
     else:
         assert found.look_again is not None
-        assert 0 < found.look_again <= 16 * 60 + 0.05
+        assert 0 < found.look_again <= 32 * 60 + 0.05
 
 
 def test_the_time_of_an_evaluation_alone_is_no_reason_to_write() -> None:

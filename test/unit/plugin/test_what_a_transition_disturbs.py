@@ -7,7 +7,10 @@ from datetime import timedelta
 
 import pytest
 
+from topology_controller.checks import router
 from topology_controller.observe import facts
+from topology_controller.plugin import document, printing
+from topology_controller.plugin.commands import set as setting
 
 from ..core import worlds
 from . import replies
@@ -110,3 +113,34 @@ def test_a_row_for_each_workload_fits_a_terminal() -> None:
     assert max(len(item["message"]) for item in found["expected"] if item["name"] == "Replicas") < 110
     text = replies.printed(found)
     assert text.count("Replicas  ") == 1, "its name is not repeated"
+
+
+@pytest.mark.parametrize(("routers", "warned"), [(1, True), (2, False), (None, False)])
+def test_a_single_router_that_will_be_drained_is_expected_and_set_warns_of_it(
+    routers: int | None,
+    warned: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    known = dataclasses.replace(replies.WITHOUT_REQUEST, ingress_controller=facts.IngressController(routers, 1))
+    lone = [item for item in replies.planned(known)["expected"] if item["name"] == "LoneRouter"]
+    assert [item["command"] for item in lone] == ([router.two_routers()] if warned else [])
+    answer, _ = setting.judged(replies.seen(known), worlds.TRANSITIONS, setting.Asked("HighlyAvailable", confirm=True))
+    assert any("ingress is gone" in warning for warning in answer["warnings"]) is warned
+    assert all(warning.endswith(router.two_routers()) for warning in answer["warnings"] if "ingress" in warning)
+    sheet = document.Document(0, colour=False)
+    printing.request(sheet, answer)
+    commands = [line.strip() for line in sheet.text().partition("Warning")[2].splitlines() if "patch ingress" in line]
+    assert (router.two_routers() in commands) is warned, "on a line of its own, to be pasted"
+
+
+def test_who_has_accepted_it_reads_it_in_the_plan_nevertheless() -> None:
+    own = worlds.own(router_drain_accepted=True)
+    alone = facts.IngressController(1, 1)
+    known = dataclasses.replace(replies.WITHOUT_REQUEST, ingress_controller=alone, own_operator=own)
+    assert "LoneRouter" in _named(replies.planned(known)["expected"])
+
+
+def test_a_control_plane_that_stays_drains_no_router() -> None:
+    known = dataclasses.replace(
+        worlds.ready_for(worlds.named("infra-to-ha")), ingress_controller=facts.IngressController(1, 1)
+    )
+    assert "LoneRouter" not in _named(replies.planned(known)["expected"])

@@ -111,7 +111,8 @@ async def test_every_topology_aware_operator_reacts_once_and_settles(living):
     await living.change()
 
     async def all_moved():
-        return moves
+        # It makes two revisions, and each node that restarts puts the roll-out off: only its end is sure.
+        return {**moves, "kube-apiserver": moves["kube-apiserver"][-2:]}
 
     await living.eventually(all_moved, {name: ["True", "False"] for name in moves})
     watching.cancel()
@@ -130,13 +131,13 @@ async def budgets(living):
     return sorted({one["spec"]["minAvailable"] for one in await living.api.list(kinds.DISRUPTION_BUDGETS)})
 
 
-async def test_static_pods_come_to_every_node_and_only_kube_apiserver_gets_a_new_revision(living):
+async def test_static_pods_come_to_every_node_and_only_kube_apiserver_gets_new_revisions_and_always_two(living):
     await grown(living)
     for kind in (kinds.KUBE_API_SERVERS, kinds.KUBE_CONTROLLER_MANAGERS, kinds.KUBE_SCHEDULERS, kinds.ETCDS):
         await living.eventually(lambda kind=kind: revisions(living, kind), (operands.REVISION, 3, 3))
     assert await budgets(living) == []
     await living.change()
-    await living.eventually(lambda: revisions(living), (operands.REVISION + 1, 3, 3))
+    await living.eventually(lambda: revisions(living), (operands.REVISION + 2, 3, 3))
     await living.eventually(lambda: budgets(living), [2])
     assert len(await living.api.list(kinds.DISRUPTION_BUDGETS)) == len(operands.STATIC_PODS)
     assert await revisions(living, kinds.ETCDS) == (operands.REVISION, 3, 3)
@@ -190,7 +191,7 @@ async def test_what_is_broken_never_gets_ready_until_it_is_mended(living):
     for name in ("openshift-console/downloads", "kube-apiserver", "machine-config", "ingress"):
         living.actors.mend(name)
     await living.eventually(lambda: living.ready_of("openshift-console", "downloads"), 2)
-    await living.eventually(lambda: revisions(living), (operands.REVISION + 1, 3, 3))
+    await living.eventually(lambda: revisions(living), (operands.REVISION + 2, 3, 3))
     await living.eventually(living.routers, 2)
     await living.eventually(living.pool, (3, 3, 3))
     await living.eventually(degraded, 0)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import Phase, Reason
 
 from ... import shell
-from .. import answers, cluster, errors, printing, simulate, write
+from .. import answers, cluster, disruption, errors, printing, simulate, write
 from . import plan, show, wait
 
 if TYPE_CHECKING:
@@ -124,6 +124,9 @@ def judged(
     would = result == "WouldWrite"
     acts = judgement.verdict not in {simulate.Verdict.UNSUPPORTED, simulate.Verdict.FULFILLED} and result != "Refused"
     version = snapshot.infrastructure.resource_version
+    warnings = [operator["message"]] if operator["state"] != "Running" else []
+    lone = (item for item in planned["expected"] if item["name"] == disruption.LONE_ROUTER)
+    warnings += [f"{item['message']}: {item['command']}" for item in lone]
     return {
         "apiVersion": answers.API_VERSION,
         "kind": "TopologySet",
@@ -135,7 +138,7 @@ def judged(
         "message": message,
         "patch": write.patch(version, asked.target, acting) if would else None,
         "operatorSays": None,
-        "warnings": [operator["message"]] if acts and operator["state"] != "Running" else [],
+        "warnings": warnings if acts else [],
         "next": _next(planned, asked, judgement, result, waits=waits or (not runs and result == "Refused")),
         "plan": planned,
     }, code

@@ -11,9 +11,11 @@ from ..document import command
 from . import plans, sections
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .. import answers
     from ..commands import accept
-    from ..document import Document
+    from ..document import Document, Row
 
 _REFUSED: Final = "Nothing was written"
 _FINAL: Final = (
@@ -45,7 +47,7 @@ def request(document: Document, answer: answers.Set) -> None:
                 ("Operator", leads),
             ],
         )
-    document.add("Warning", map(sections.sentence, answer["warnings"]))
+    document.add("Warning", _warnings(answer))
     if result == "WouldWrite":
         document.add("", [f"{sections.sentence(answer['message'])} {_REFUSED}, because --confirm was not given."])
         if patch is not None:
@@ -60,6 +62,18 @@ def request(document: Document, answer: answers.Set) -> None:
         operator_says = [("Operator", answer["operatorSays"])] if answer["operatorSays"] else []
         document.add("", [(result, sections.sentence(answer["message"])), *operator_says])
     sections.following(document, answer["next"])
+
+
+def _warnings(answer: answers.Set) -> Iterator[Row | str]:
+    """Each as a sentence; a command at its end stands on a line of its own, without a full stop."""
+    expected = {f"{item['message']}: {item['command']}": item for item in answer["plan"]["expected"]}
+    for warning in answer["warnings"]:
+        item = expected.get(warning)
+        if item is None or not item["command"]:
+            yield sections.sentence(warning)
+        else:
+            yield f"{item['message']}:"
+            yield command(item["command"], 4)
 
 
 def cancel(document: Document, answer: answers.Cancel) -> None:
