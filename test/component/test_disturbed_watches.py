@@ -41,9 +41,9 @@ async def test_watches_that_are_cut_or_expired_come_back(
         asked = collections.Counter(one.verb for one in world.server.asked(before))
         figure(f"{how}: {dict(asked)}")
         assert asked["watch"] <= OPEN + IDLE, asked
-        # One list for each watch that has lost its place, three in the evidence of each look, four of discovery, and
-        # what is not served.
-        assert asked["list"] <= OPEN * (how == "expired") + 10 + 3 * NOT_SERVED, asked
+        # One list for each watch, whole where it has lost its place and of one object where it goes on; three in the
+        # evidence of each look, four of discovery, and what is not served.
+        assert asked["list"] <= OPEN + IDLE + 10 + 3 * NOT_SERVED, asked
 
     await side_by_side(apiserver, tmp_path, ("cut", "cut in a line", "expired"), run)
 

@@ -159,8 +159,7 @@ async def test_back_and_forth(
     assert taken_up <= _SOON
     assert set(world.operands.phases) <= {"Idle", "Pending", "Admitting"}, world.operands.phases
     assert await world.pair() == world.installed
-    # What is about a request and still waits to be sent would be sent into any cluster.
-    await world.until_told("TransitionRequested")
+    # Its event may be dropped with those that waited, where it was decided before the restore was noticed.
     await _noticed(operator, 1)
     restored = await _restorations(operator)
 
