@@ -165,7 +165,7 @@ def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
 
 
 def _drained(context: contexts.Context, definition: model.Definition) -> str:
-    """Say, while it can still be helped, that ingress will be gone for a while. Nothing is said to who has accepted it."""
+    """Say, while it can still be helped, that ingress will be gone for a while; not to who has accepted it."""
     if not definition.changes_control_plane or router.drain_accepted(context.known) or not router.alone(context.known):
         return ""
     return f"{router.ALONE}: {router.two_routers()}"
