@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from topology_controller.observe import catalog
+
 from . import client as clients
 from . import oracle
 from . import pace as paces
@@ -379,7 +381,9 @@ class Judge:
         out_of_place = out_of_place or self._stands_down(self.server.objects, paused=False)
         if not record or not copy or out_of_place:
             return
-        if behind := paces.waiting(record, copy):
+        # Until the watch of its report works again it reports nothing, and a restored store may have an old report.
+        sees = process.watches is not None and process.watches.trouble(catalog.OWN_OPERATOR) is None
+        if sees and (behind := paces.waiting(record, copy)):
             self._break(Promise.AT_ONCE, f"{process.name} has not recorded: {behind}")
         definition = self.definitions.get(str(record.get("name")))
         if record.get("phase") != "Converging" or definition is None or self._excused(self.server.objects):
