@@ -41,7 +41,7 @@ _TOOLS = (
     "tar",
     "wc",
 )
-_BUILT = ("etcd", "kubectl", "kube-apiserver", "kube-controller-manager")
+_BUILT = ("etcd", "kubectl", "kube-apiserver", "kube-controller-manager", "etcdutl")
 _MANIFEST = "config/v1/zz_generated.crd-manifests/a.crd.yaml"
 _OTHERS = (
     "config/crd/bases/b.yaml",
@@ -256,8 +256,8 @@ def test_what_is_built_is_announced_and_each_step_is_shown(machine: Machine) -> 
     first, length = complaint[:2]
     assert re.sub(r" v[\d.]+", "", first) == f"envtest: building {', '.join(_BUILT)}, once, into {folder}"
     assert re.search(r"on two cores that takes about \d+ min and \d+ GB of disk", length)
-    steps = [re.sub(r" v[\d.]+.*", "", line) for line in complaint if " of 4: " in line]
-    shown = [f"envtest: {n} of 4: {verb} {name}" for n, name in enumerate(_BUILT, 1) for verb in ("building", "built")]
+    steps = [re.sub(r" v[\d.]+.*", "", line) for line in complaint if " of 5: " in line]
+    shown = [f"envtest: {n} of 5: {verb} {name}" for n, name in enumerate(_BUILT, 1) for verb in ("building", "built")]
     assert steps == shown
     assert machine.run("build", KUBEBUILDER_ASSETS="") == (0, printed, []), "nothing is built twice"
 
@@ -266,7 +266,7 @@ def test_controllers_that_a_folder_lacks_are_built_and_its_servers_are_taken(mac
     machine.install_go()
     code, printed, complaint = machine.run("build")
     assert (code, printed) == (0, [str(machine.folder / "assets")])
-    assert [line for line in complaint if " of 1: building kube-controller-manager " in line]
+    assert [line for line in complaint if " of 2: building kube-controller-manager " in line]
     assert machine.run("path", "kube-controller-manager")[0] == 0
 
 
