@@ -146,7 +146,12 @@ def test_any_bytes_are_events_and_then_the_end_or_an_error(raw, piece):
         listed, opened, *found = asyncio.run(read())
     assert isinstance(listed, watch.Listed)
     assert isinstance(opened, watch.Opened)
+    # A history that goes back is listed once more, at once, and the same bytes come again.
+    again = [event for event in found if isinstance(event, watch.Listed | watch.Opened)]
+    assert again in ([], [listed, opened]), again
     for event in found:
+        if event in again:
+            continue
         if isinstance(event, watch.Bookmark):
             assert isinstance(event.resource_version, str)
         else:
