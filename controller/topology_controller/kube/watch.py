@@ -47,10 +47,10 @@ class Timing:
     `shortest`..`longest`: how long the server is asked to keep a watch open; drawn anew each time, so that many clients
     do not come back together. `silence`: a peer that sends no byte for so long is dead (a bookmark comes about once a
     minute). `first`..`cap`: the pauses after failures; half a minute after a server answers again all is known, however
-    long it was away. `healthy`: a watch that has worked for so long has ended the
-    trouble. `settle`: an opened watch that is still open then counts as working. `grace`: trouble shorter than this
-    does not make a store useless. `listing`: the budget of one list. `unserved`: until a kind that the server does not
-    serve is asked for again, varied by a fifth.
+    long it was away. `healthy`: a watch that has worked for so long has ended the trouble. `settle`: an opened watch
+    that is still open then counts as working. `grace`: trouble shorter than this does not make a store useless.
+    `listing`: the budget of one list. `unserved`: until a kind that the server does not serve is asked for again,
+    varied by a fifth.
     """
 
     shortest: float = 45 * 60.0
