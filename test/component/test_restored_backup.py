@@ -166,8 +166,13 @@ async def test_back_and_forth(
     async def renewed() -> bool:
         return await _lease(world) not in led
 
-    # A later backup, plainly restored, shows itself by our lease alone; not where this has the same version in both.
+    async def leads() -> bool:
+        return await operator.metric("leader_election_master_status") == 1
+
+    # A later backup, plainly restored, shows itself by our lease alone; not where this has the same version in both,
+    # or while all is read anew: the operator leads again when it knows its lease and has read all.
     await polling.until("the lease has another version than in the later backup", renewed)
+    await polling.until("it leads again", leads)
     forth = await _put_back(world, late, way)
     if phase != _CHANGE:
         await _until_shown(world, shown, forth)
