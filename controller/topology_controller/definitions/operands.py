@@ -60,7 +60,7 @@ class Operand(read.Strict):
     optional: bool = False
     """May be missing by configuration: where it was missing at the change, nothing has to follow."""
 
-    @property
+    @functools.cached_property
     def plural(self) -> str:
         """Resource and group as kubectl spells them."""
         if self.kind == "StaticPods":
@@ -72,7 +72,7 @@ class Operand(read.Strict):
             "IngressController": "ingresscontrollers.operator.openshift.io",
         }[self.kind]
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """What `Facts.operand` and the baseline know it by."""
         return "/".join(part for part in (self.plural, self.namespace, self.name) if part)
@@ -101,12 +101,12 @@ class ManagedBy(read.Strict):
     group: Name
     name: Name
 
-    @property
+    @functools.cached_property
     def resource(self) -> str:
         """Plural and group, such as consoles.operator.openshift.io."""
         return f"{self.kind.lower()}s.{self.group}"
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """What `Facts.operand` knows it by."""
         return f"{self.resource}/{self.name}"
@@ -129,7 +129,7 @@ class Group(read.Strict):
     different words it must get another."""
     operands: tuple[Operand, ...] = ()
 
-    @property
+    @functools.cached_property
     def operators(self) -> tuple[str, ...]:
         """Every ClusterOperator that answers for one of them, each once."""
         return tuple(dict.fromkeys(self.operator_of(operand) for operand in self.operands)) or (self.operator,)
@@ -189,7 +189,7 @@ class StartupReader(read.Strict):
     matters: Annotated[str, Field(min_length=1, max_length=256)]
     """What stays as it was until it is started again."""
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """What `Facts.operand` knows its pods by."""
         return f"pods/{self.namespace}/{self.selector}"

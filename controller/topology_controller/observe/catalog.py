@@ -10,6 +10,7 @@ What the other operators run is listed in the operand matrix; `operands` makes s
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 WORKER_LABEL = "node-role.kubernetes.io/worker"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """One list or object: the field of `Facts` that it fills, and how it is read and reduced.
 
@@ -70,12 +71,12 @@ class Source:
     evidence: bool = True
     """Does a decision rest on it? Then a watch of it that is in trouble keeps a transition from being completed."""
 
-    @property
+    @functools.cached_property
     def single(self) -> bool:
         """One object by name; otherwise a list."""
         return self.selection.name is not None
 
-    @property
+    @functools.cached_property
     def what(self) -> str:
         """How messages name it."""
         return self.selection.describe()

@@ -45,6 +45,8 @@ class _Watch:
     source: catalog.Source
     reflector: reflector.Reflector[Any]
     task: asyncio.Task[None]
+    fact: Any = None
+    """What it has brought, as a fact; None where that is to be made anew."""
 
 
 class Watches:
@@ -78,6 +80,9 @@ class Watches:
         self._lease_still: asyncio.TimerHandle | None = None
         self._news = asyncio.Event()
         self._unseen_since: float | None = None
+        # Everything as it was assembled last; None once a watch has brought something.
+        self._kept: facts.Facts | None = None
+        self._in_trouble: list[_Watch] = []
         self._logged: dict[str, str | None] = {}
         self.installed: facts.Fact[facts.Installed] = facts.NOT_READ
         self.restored = asyncio.Event()
@@ -204,16 +209,31 @@ class Watches:
 
     def known(self) -> facts.Facts:
         """Everything that is known now, as one consistent set."""
+        known = self._kept or self._assembled()
+        # What no watch brings: a read of the definition, etcd's own members, a clock.
+        beside: dict[str, Any] = {"installed": self.installed}
+        if self._etcd is not None:
+            beside["etcd_members"] = self._etcd.fact
+        if "etcd_lease" in self._watches:
+            beside["etcd_lease"] = self._lease(known.etcd_lease)
+        if any(getattr(known, field) != value for field, value in beside.items()):
+            known = dataclasses.replace(known, **beside)
+        self._kept = None if self._in_trouble else known
+        return known
+
+    def _assembled(self) -> facts.Facts:
         known: dict[str, Any] = {}
         operands: dict[str, Any] = {}
         for field, watch in self._watches.items():
-            (known if watch.source.operand is None else operands)[field] = self._fact(watch)
-        if "etcd_lease" in known:
-            known["etcd_lease"] = self._lease(known["etcd_lease"])
-        if self._etcd is not None:
-            known["etcd_members"] = self._etcd.fact
-        disturbed = (watch.source.what for watch in self._evidence() if watch.reflector.snapshot().error is not None)
-        return facts.Facts(**known, operands=operands, installed=self.installed, disturbed=tuple(disturbed))
+            if watch.fact is None:
+                watch.fact = self._fact(watch)
+            (known if watch.source.operand is None else operands)[field] = watch.fact
+        # What a watch in trouble has brought is good for a while, and no event says when that ends.
+        self._in_trouble = [watch for watch in self._watches.values() if watch.reflector.snapshot().error is not None]
+        for watch in self._in_trouble:
+            watch.fact = None
+        disturbed = tuple(watch.source.what for watch in self._in_trouble if watch.source.evidence)
+        return facts.Facts(**known, operands=operands, disturbed=disturbed)
 
     def _evidence(self) -> list[_Watch]:
         """Every watch that has to be well; that of the accepted checks need not."""
@@ -228,6 +248,7 @@ class Watches:
         for source in sources:
             if source.field in self._watches:
                 continue
+            self._kept = None
             kept = reflector.Reflector(
                 self._client,
                 source.selection,
@@ -247,12 +268,15 @@ class Watches:
 
     async def _stop(self, names: Iterable[str]) -> None:
         stopped = [self._watches.pop(name) for name in names if name in self._watches]
+        if stopped:
+            self._kept = None
         for watch in stopped:
             watch.task.cancel()
             _LOG.debug("not watching %(object)s any more", {"object": watch.source.what})
         await asyncio.gather(*(watch.task for watch in stopped), return_exceptions=True)
 
     def _changed(self, source: catalog.Source) -> None:
+        self._kept = None
         self._news.set()
         if self._unseen_since is None and source.evidence:
             self._unseen_since = asyncio.get_running_loop().time()
@@ -261,7 +285,9 @@ class Watches:
         watch = self._watches.get(source.field)
         trouble = None if watch is None else self._trouble(watch)
         if watch is not None:
-            self._start(catalog.following(source, self._fact(watch)))
+            watch.fact = None
+            if source is catalog.UNDER_NODES:
+                self._start(catalog.following(source, self._fact(watch)))
         # Logged when it begins, when its reason changes, and when it ends; not at every attempt.
         if trouble != self._logged.get(source.field):
             self._logged[source.field] = trouble
