@@ -51,6 +51,11 @@ The first revision comes after 25 to 45 s, the second 36 s later (cluster-kube-a
 on a busy machine."""
 
 
+def revision_bound(settle_seconds: int | None) -> timedelta:
+    """The same where the settle time is overridden: who shortens it (tests, demos) has operators that are as quick."""
+    return REVISIONS if settle_seconds is None else min(REVISIONS, timedelta(seconds=settle_seconds))
+
+
 def settling(
     known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix, now: datetime, bound: timedelta
 ) -> dict[str, datetime]:
@@ -85,6 +90,37 @@ class Unmeasured:
 
 def capture(known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix) -> Baseline | Unmeasured:
     """Everything that the convergence of this definition is measured against, or what of it cannot be read."""
+    parts, unread = _measured(known, definition, matrix)
+    return Unmeasured(tuple(dict.fromkeys(unread))) if unread else _fitting(parts)
+
+
+def afterwards(
+    known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix, changed: datetime
+) -> Baseline:
+    """How the cluster was at a change that another client made then, as far as that can still be known.
+
+    A configuration or a revision of now is that of the change only where its operator has not seen the change yet. What
+    may be newer is left out, and asked for its plain state (`checks.operands`): awaiting the next would never end.
+    """
+    parts, _ = _measured(known, definition, matrix)
+    observed = parts.get("control_plane_observed")
+    if observed is None or observed == definition.target.control_plane:
+        parts |= {"control_plane_observed": None, "machine_config_pools": ()}
+    pods = {name: known.operand(name) for name in (part["name"] for part in parts["operands"])}
+    before = {
+        name
+        for name, fact in pods.items()
+        if isinstance(fact, facts.StaticPods) and fact.observed_time is not None and fact.observed_time < changed
+    }
+    parts["operands"] = tuple(part for part in parts["operands"] if part["name"] in before)
+    made = _fitting(parts)
+    return made if isinstance(made, Baseline) else Baseline()
+
+
+def _measured(
+    known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix
+) -> tuple[Part, list[facts.Unobserved]]:
+    """The parts of a baseline, and what cannot be read for it."""
     checks = frozenset(spec.check for spec in definition.convergence.checks)
     groups = tuple(group for group in matrix.groups if group.check in checks)
     absent = {group.check: operands.absence(known, group) for group in groups}
@@ -113,8 +149,11 @@ def capture(known: facts.Facts, definition: model.Definition, matrix: matrices.M
     )
     if groups:
         parts["cluster_operators"] = _operators(known, {name for group in groups for name in group.operators}, unread)
-    if unread:
-        return Unmeasured(tuple(dict.fromkeys(unread)))
+    return parts, unread
+
+
+def _fitting(parts: Part) -> Baseline | Unmeasured:
+    """The baseline of these parts, if it is as the schema has it and small enough."""
     try:
         baseline = Baseline.model_validate(parts)
     except pydantic.ValidationError as error:
