@@ -41,6 +41,7 @@ _FOR_POOLS = 3 * 1024
 _MOST_POOLS = 16
 _MOST_NODES = 16
 _MASTER = "master"
+_GUARD = "PodDisruptionBudget"
 _VERSION = "clusterversions.config.openshift.io/version"
 
 
@@ -106,15 +107,26 @@ def afterwards(
     observed = parts.get("control_plane_observed")
     if observed is None or observed == definition.target.control_plane:
         parts |= {"control_plane_observed": None, "machine_config_pools": ()}
-    pods = {name: known.operand(name) for name in (part["name"] for part in parts["operands"])}
-    before = {
-        name
-        for name, fact in pods.items()
-        if isinstance(fact, facts.StaticPods) and fact.observed_time is not None and fact.observed_time < changed
-    }
-    parts["operands"] = tuple(part for part in parts["operands"] if part["name"] in before)
+    checks = frozenset(spec.check for spec in definition.convergence.checks)
+    groups = [group for group in matrix.groups if group.check in checks]
+    parts["operands"] = tuple(
+        _afterwards(known.operand(operand.key), operand, changed)
+        for group in groups
+        for operand in group.operands
+        if operand.kind != _GUARD
+    )
     made = _fitting(parts)
     return made if isinstance(made, Baseline) else Baseline()
+
+
+def _afterwards(fact: facts.Fact[facts.Operand], operand: matrices.Operand, changed: datetime) -> Part:
+    """That this cluster has the operand; what it was like is known of static pods alone."""
+    if isinstance(fact, facts.Unobserved):
+        return {"name": operand.key, "missing": fact.missing and operand.optional}
+    observed = fact.observed_time if isinstance(fact, facts.StaticPods) else None
+    if isinstance(fact, facts.StaticPods) and observed is not None and observed < changed:
+        return {"name": operand.key, "revision": fact.latest}
+    return {"name": operand.key}
 
 
 def _measured(
@@ -194,7 +206,7 @@ def _operands(
         name, fact = operand.key, known.operand(operand.key)
         if isinstance(fact, facts.Etcd):
             fact = fact.static_pods or facts.Unobserved(name, "its static pods were not read")
-        guard = operand.kind == "PodDisruptionBudget"
+        guard = operand.kind == _GUARD
         match fact:
             case facts.Unobserved() if absent or (fact.missing and (operand.optional or guard)):
                 # On a single node there are no guards; how many they guard is not measured against what was.

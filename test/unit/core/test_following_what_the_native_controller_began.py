@@ -219,7 +219,23 @@ def test_a_revision_counts_where_the_change_has_not_been_observed(observed: Any,
     known = changed()
     known = dataclasses.replace(known, operands={**known.operands, KUBE_API_SERVER: pods(7, observed)})
     recorded = {one.name: one.revision for one in measured(known).operands}
-    assert recorded == ({} if revision is None else {KUBE_API_SERVER: revision})
+    assert recorded[KUBE_API_SERVER] == revision
+    assert not [name for name, number in recorded.items() if number is not None and name != KUBE_API_SERVER]
+
+
+def test_an_operand_that_is_there_must_not_be_missing_in_the_end() -> None:
+    optional = next(one for group in worlds.MATRIX.groups for one in group.operands if one.optional)
+    known = changed()
+    known = dataclasses.replace(known, operands={**known.operands, optional.key: worlds.MISSING})
+    recorded = {one.name: one.missing for one in measured(known).operands}
+    assert [name for name, missing in recorded.items() if missing] == [optional.key]
+    assert set(recorded) == {
+        one.key
+        for group in worlds.MATRIX.groups
+        for one in group.operands
+        if one.kind != "PodDisruptionBudget"
+        and group.check in {spec.check for spec in worlds.COMPACT.convergence.checks}
+    }
 
 
 @pytest.mark.parametrize(("made_for", "known"), [("SingleReplica", True), ("HighlyAvailable", False), ("", False)])
