@@ -338,10 +338,12 @@ class Judge:
     def _judge_taken_over(self, write: Write, attempt: str) -> None:
         """It begins with the conditions, or goes on from a copy. What it is measured against is what was seen then."""
         copy = write.view.get(servers.OPERATOR, {}).get("status", {}).get("extension") or {}
-        if copy.get("attempt") == attempt:
+        record = _record(write.view[servers.INFRASTRUCTURE])
+        if copy.get("attempt") == attempt and not record:
             return
-        if not _left_unfinished(write.view):
-            self._break(Promise.THEIRS, f"{write.operator} takes {attempt} over")
+        begun, last = _left_unfinished(write.view), record.get("lastTransition")
+        if not begun or (last or {}).get("completedTime", "") >= begun:
+            self._break(Promise.THEIRS, f"{write.operator} takes {attempt} over, begun at {begun}, after {last}")
         self.at_change[attempt] = {key: raw for key, raw in write.view.items() if not _is_newer(key)}
 
     def _judge_following(self, process: Process) -> None:
