@@ -16,7 +16,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from .vocabulary import ACCEPTED_REASON_LIMIT, CheckStatus, Phase, ProblemReason, Stage
+from .vocabulary import ACCEPTED_REASON_LIMIT, NATIVE_ATTEMPT, CheckStatus, Phase, ProblemReason, Stage
 
 MESSAGE_LIMIT = 4096
 """Longest message that the schema accepts; longer ones are cut by `fit`."""
@@ -260,7 +260,8 @@ class TopologyTransition(ApiModel):
     target: TopologyPair | None = None
     """Topology that the transition leads to."""
     attempt: Annotated[str, Field(max_length=64)] | None = None
-    """A new value for every admission; what a write belongs to."""
+    """A new value for every admission; what a write belongs to. It begins with native- where the native controller made
+    the change, and its feature gate was switched off before the end."""
     requested_time: Time | None = None
     """When the operator first saw this request."""
     phase_transition_time: Time | None = None
@@ -299,6 +300,11 @@ class TopologyTransition(ApiModel):
         Raises pydantic.ValidationError when the value is not what the schema promises.
         """
         return cls.model_validate(value)
+
+    @property
+    def by_native(self) -> bool:
+        """Has the native controller made the change of this transition, and not this operator?"""
+        return (self.attempt or "").startswith(NATIVE_ATTEMPT)
 
 
 class RecordCopy(ApiModel):

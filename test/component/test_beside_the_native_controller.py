@@ -16,6 +16,7 @@ import pytest
 from test import polling
 from test.component import cluster, definitions, native_neighbour, phases
 from test.component import world as worlds
+from topology_simulator import client as clients
 from topology_simulator import commands, conditions, kinds
 
 if TYPE_CHECKING:
@@ -137,6 +138,21 @@ async def clean_up(world: World) -> None:
     await polling.until("nothing of it is left in ClusterOperator config-operator", well)
 
 
+async def until_it_has_written(played: Played) -> None:
+    """Its PUT of status; as the real one it tries again where somebody has written in between."""
+
+    async def wrote() -> bool:
+        try:
+            await played.actor._change(worlds.DESIRED)
+        except clients.ApiError as error:
+            if error.code != 409:
+                raise
+            return False
+        return True
+
+    await polling.until("it has written the topology", wrote)
+
+
 def has_changed(message: str) -> bool:
     """Whether Disabled says that its change is behind it: played its pause may be over already."""
     return any(f"Its transition is {phase}" in message for phase in ("Converging", "Completed"))
@@ -254,22 +270,74 @@ async def test_begun_and_not_done_when_its_gate_goes_off_is_done_by_us(world: Wo
 
 @pytest.mark.nightly
 @pytest.mark.on_real
-async def test_what_it_has_changed_when_its_gate_goes_off_is_named(world: World, native: Native) -> None:
-    """Scenario 4, second: within its five minutes. Nothing was ever told."""
+async def test_what_it_has_changed_when_its_gate_goes_off_is_followed_by_us_to_its_end(
+    world: World, native: Native
+) -> None:
+    """Scenario 4, second: within its five minutes. Nobody followed, nothing was told, and its start had no end."""
+    world.operands.on = False
     async with served(world, both_fields):
-        await world.idle_operator()
+        operator = await world.idle_operator()
         await native.switch(on=True)
         await until_we_stand_down(world)
         await request_of_it(world)
         await until_it_says(world, "TopologyTransitionInProgress")
         await native.switch(on=False)
         await until_changed(world)
-        await world.until_condition("Disabled", "False", seconds=_COMES)
+        record = await world.until_phase("Converging", seconds=_COMES)
+        assert record["attempt"].startswith("native-")
+        assert record["admittedTime"] == (await said_by_it(world, "Progressing"))["lastTransitionTime"]
+        assert record["deadlineTime"] > record["admittedTime"]
+        await world.until_condition("Disabled", "False")
+        await world.until_condition("Upgradeable", "False", "TransitionInProgress")
+        progressing = await world.until_condition("Progressing", "True", "TransitionConverging")
+        assert "The native controller began this transition" in progressing["message"]
         advisory = await until_advised(world, left=True)
-        assert "No controller follows what it had begun" in advisory["message"]
+        assert "No controller follows" not in advisory["message"]
+
+        async def is_started() -> bool:
+            return await operator.metric("topology_transition_started_total", **ROUTE) == 1.0
+
+        await polling.until("its start is counted", is_started)
+        await operator.kill()
+        await world.forget_lease()
+        successor = await world.operator("operator-b")
+        # Nothing but our record says now that there is something to follow.
         await clean_up(world)
         await until_advised(world, left=False)
+        assert (await world.until_phase("Converging"))["attempt"] == record["attempt"]
+        await world.until_condition("Upgradeable", "False", "TransitionInProgress")
+        world.operands.on = True
+        await world.operands.go_on()
+        await world.until_phase("Completed", seconds=_COMES)
+        await world.until_condition("Upgradeable", "True")
+
+        async def is_completed() -> bool:
+            return await successor.metric("topology_transition_completed_total", **ROUTE) == 1.0
+
+        await polling.until("its end is counted", is_completed)
         assert await world.moves() == [worlds.MOVED]
+        assert changes_by_us(world) == 0
+
+
+@pytest.mark.nightly
+@pytest.mark.on_real
+async def test_it_had_completed_when_its_gate_went_off_and_nothing_is_followed(world: World, native: Native) -> None:
+    """What it leaves behind then is old; whether anything has followed is not our word."""
+    world.operands.on = False
+    async with served(world, both_fields):
+        await world.idle_operator()
+        await native.switch(on=True)
+        await until_we_stand_down(world)
+        await request_of_it(world)
+        await until_it_says(world, "TopologyTransitionComplete", native.pause + _COMES)
+        await native.switch(on=False)
+        await world.until_condition("Disabled", "False", seconds=_COMES)
+
+        async def is_idle() -> bool:
+            return str((await world.record()).get("phase", "Idle")) == "Idle"
+
+        await world.stays_so("nothing is under way", is_idle)
+        await world.until_condition("Upgradeable", "True")
         assert changes_by_us(world) == 0
 
 
@@ -328,7 +396,7 @@ async def test_one_that_wakes_up_and_writes_what_we_have_written_costs_the_recor
         await phases.reach(world, "Converging")
         await request_of_it(world)
         attempt = (await world.record())["attempt"]
-        await played.actor._change(worlds.DESIRED)
+        await until_it_has_written(played)
         record = await world.until_phase("Converging")
         assert record["attempt"] == attempt
         await world.operands.go_on()

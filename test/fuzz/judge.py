@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from topology_api.vocabulary import NATIVE_ATTEMPT
 from topology_controller.observe import catalog
 
 from . import client as clients
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from .client import Read, Write
     from .operators import Election, Process
-    from .server import Objects, Raw, Server
+    from .server import Key, Objects, Raw, Server
 
 EVIDENCE_BOUND = 2.0
 EXECUTION_BOUND = 4.0
@@ -74,6 +75,8 @@ class Promise(enum.StrEnum):
     STEADY = "a record changes its phase at most six times in a minute of the cluster"
     NEWER = "the record of a newer version is never written over"
     PLAIN = "a record alone moves no topology"
+    THEIRS = "what the native controller has begun is taken over only where it has, and cannot end it"
+    FOLLOWED = "what the native controller has changed and cannot end is followed to its end"
     ANOTHER_TIME = "no change rests on what was read before the store was put back"
     RESTORED = "half a minute after a restored store answers, what is known of it is true, and a request is taken up"
 
@@ -118,6 +121,8 @@ class Judge:
     """Is a write of an operator arriving right now? Whatever the server tells of meanwhile follows from it."""
     phases: list[float] = field(default_factory=list)
     """When operators changed the phase of the record, or its definition, since somebody else last did something."""
+    ended: str = ""
+    """When a transition was last completed, as recorded."""
     heard: dict[str, int] = field(default_factory=dict)
     met_since: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
     pace: paces.Pace = field(default_factory=paces.Pace)
@@ -227,6 +232,7 @@ class Judge:
             self._break(Promise.HELD_BACK, f"the phase is {phase} and Upgradeable is {self._upgradeable()}")
         self._judge_memory(process.loop.time())
         self._judge_delay(process)
+        self._judge_following(process)
         hosted = self.server.pair[0] == "External"
         if self.server.desired is None and not hosted and phase in {"Pending", "Admitting", "Unsupported"}:
             self._break(Promise.CANCELLED, f"no request, and the phase is {phase}")
@@ -319,12 +325,35 @@ class Judge:
             if new.get("phase") == "Completed" and old.get("phase") != "Completed":
                 self.tally.converged += 1
                 self.open = None
+                self.ended = max(self.ended, new["completedTime"])
+            if new.get("phase") == "Converging" != old.get("phase") and attempt.startswith(NATIVE_ATTEMPT):
+                self._judge_taken_over(write, attempt)
             moved = {"controlPlaneTopology", "infrastructureTopology"}
             if any(before["status"].get(name) != after["status"].get(name) for name in moved):
                 self._break(Promise.PLAIN, f"{write.body}")
             return
         self._judge_change(write, before, old, new)
         self._judge_deadline(process, new)
+
+    def _judge_taken_over(self, write: Write, attempt: str) -> None:
+        """It begins with the conditions, or goes on from a copy. What it is measured against is what was seen then."""
+        copy = write.view.get(servers.OPERATOR, {}).get("status", {}).get("extension") or {}
+        record = _record(write.view[servers.INFRASTRUCTURE])
+        if copy.get("attempt") == attempt and not record:
+            return
+        begun, last = _left_unfinished(write.view), record.get("lastTransition")
+        if not begun or (last or {}).get("completedTime", "") >= begun:
+            self._break(Promise.THEIRS, f"{write.operator} takes {attempt} over, begun at {begun}, after {last}")
+        self.at_change[attempt] = {key: raw for key, raw in write.view.items() if not _is_newer(key)}
+
+    def _judge_following(self, process: Process) -> None:
+        """Nobody else follows it. What has ended here since, or is not seen, is nothing to follow."""
+        begun = _left_unfinished(self.server.objects)
+        seen = begun and begun == _left_unfinished(process.client.view) and process.client.lost is None
+        excused = self.server.pruning or self.server.phase in {"Converging", "Completed", NEWER_PHASE}
+        excused = excused or process.loop.time() < self.unaware_until or self.ended >= begun
+        if seen and not excused and not self._stands_down(self.server.objects, paused=False):
+            self._break(Promise.FOLLOWED, f"it was begun at {begun}, and the phase is {self.server.phase}")
 
     def _judge_steadiness(self, now: float, old: Raw, new: Raw) -> None:
         if (old.get("phase"), old.get("name")) == (new.get("phase"), new.get("name")):
@@ -493,11 +522,7 @@ class Judge:
         """Must nothing be admitted here, by the label, the native controller or the annotation?"""
         found = objects[servers.INFRASTRUCTURE]
         labels = found["metadata"].get("labels") or {}
-        gates = objects.get(worlds.GATES, {}).get("status", {}).get("featureGates") or []
-        version = objects.get(servers.VERSION, {}).get("status", {}).get("desired", {}).get("version")
-        # Of several versions the one that runs counts; where that is not known, all of them.
-        gates = [entry for entry in gates if entry["version"] == version] or gates
-        native = any(gate["name"] == "MutableTopology" for entry in gates for gate in entry["enabled"]) and any(
+        native = _gate(objects) and any(
             item["type"].startswith("TopologyTransitionController")
             for item in _conditions(objects.get(worlds.NATIVE, {}))
         )
@@ -527,6 +552,31 @@ def _fresh(write: Write) -> dict[resource.Selection, Read]:
     return {
         selection: read for selection, read in write.reads.items() if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6
     }
+
+
+def _gate(objects: Objects) -> bool:
+    """Is the native controller switched on?"""
+    gates = objects.get(worlds.GATES, {}).get("status", {}).get("featureGates") or []
+    version = objects.get(servers.VERSION, {}).get("status", {}).get("desired", {}).get("version")
+    # Of several versions the one that runs counts; where that is not known, all of them.
+    gates = [entry for entry in gates if entry["version"] == version] or gates
+    return any(gate["name"] == "MutableTopology" for entry in gates for gate in entry["enabled"])
+
+
+def _left_unfinished(objects: Objects) -> str:
+    """When the native controller began what it has changed and, switched off, cannot end; empty where it has not."""
+    status = objects.get(servers.INFRASTRUCTURE, {}).get("status", {})
+    pair = {status.get(name) for name in ("controlPlaneTopology", "infrastructureTopology")}
+    moving = [item for item in _conditions(objects.get(worlds.NATIVE, {})) if item["reason"] == worlds.MOVING]
+    if pair != {"HighlyAvailable"} or worlds.GATES not in objects or _gate(objects) or not moving:
+        return ""
+    return str(moving[0]["lastTransitionTime"])
+
+
+def _is_newer(key: Key) -> bool:
+    """May this have followed before anybody measured it? What it was like at the change is not known then."""
+    kind = key[0]
+    return kind == worlds.POOLS or key == worlds.CONTROLLER_CONFIG or kind.partition(".")[2] == "operator.openshift.io"
 
 
 def _record(raw: Raw) -> Raw:

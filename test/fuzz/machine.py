@@ -193,6 +193,13 @@ class Machine(RuleBasedStateMachine):
         self.on.mend_evidence()
         self.on.ask_for(self.on.world.target.control_plane)
 
+    @rule(seconds=st.sampled_from((1.0, 62.0)))
+    def the_native_controller_has_changed_it_and_goes(self, seconds: float) -> None:
+        self.on.go_back()
+        self.on.mend_evidence()
+        self.on.change_by_native()
+        self.on.pass_time(seconds)
+
     @precondition(lambda self: self.stage is not None and self.stage.server.phase == "Converging")
     @rule()
     def the_record_is_lost(self) -> None:

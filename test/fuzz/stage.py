@@ -278,11 +278,30 @@ class Stage:
 
     def set_native(self, *, active: bool) -> None:
         """The native controller appears or goes."""
+        if active and self.judge.open is not None and self.judge.open[0].startswith(vocabulary.NATIVE_ATTEMPT):
+            # It follows its own transition again.
+            self.judge.open = None
         enabled = [{"name": "MutableTopology"}] if active else []
         entries = [{"version": "4.20.1", "enabled": enabled}]
         self.server.change(worlds.GATES, {"status": {"featureGates": entries}})
         said = worlds.conditions(self.wall(), TopologyTransitionControllerUpgradeable="True") if active else []
         self.server.change(worlds.NATIVE, {"status": {"conditions": said}})
+
+    def change_by_native(self) -> None:
+        """The native controller changes the topology, and its gate goes off before it says that this is complete."""
+        if self.server.pair != ("SingleReplica", "SingleReplica"):
+            return
+        self.set_native(active=False)
+        said = worlds.conditions(
+            self.wall(),
+            TopologyTransitionControllerUpgradeable="False",
+            TopologyTransitionControllerProgressing="True",
+        )
+        moving = [{**item, "reason": worlds.MOVING} for item in said]
+        self.server.change(worlds.NATIVE, {"status": {"conditions": moving}})
+        topology = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
+        # One PUT of status, by a type that does not know our field.
+        self.server.change(servers.INFRASTRUCTURE, {"status": {**topology, "topologyTransition": None}})
 
     def set_gates(self, *, running: bool, other: bool) -> None:
         """An upgrade is prepared, or was taken back: there are two versions, and the native controller has been."""
@@ -660,6 +679,7 @@ HAPPENINGS = {
     "it goes on": lambda stage: stage.set_paused(paused=False),
     "the native controller appears": lambda stage: stage.set_native(active=True),
     "the native controller goes": lambda stage: stage.set_native(active=False),
+    "the native controller has changed it and goes": Stage.change_by_native,
     "the gate is on for the next version": lambda stage: stage.set_gates(running=False, other=True),
     "the gate is on for this version alone": lambda stage: stage.set_gates(running=True, other=False),
     "a worker joins": lambda stage: stage.join(worlds.NEW_WORKERS[0]),

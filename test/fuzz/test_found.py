@@ -322,6 +322,36 @@ def test_of_two_versions_the_one_that_runs_says_who_is_in_charge(what: str) -> N
         assert on.server.phase == ("Converging" if "next" in what else "Idle")
 
 
+@pytest.mark.parametrize("moment", ["Idle", "Pending", "Admitting"])
+def test_what_the_native_controller_has_changed_and_cannot_end_is_ended_here(moment: str) -> None:
+    """Whatever our own request was at then. What it leaves behind is followed once."""
+    with stage.Stage() as on:
+        on.start()
+        if moment != "Idle":
+            on.set_echoing(echoing=False)
+            if moment == "Pending":
+                on.harm(world.ENDPOINTS, "a member less")
+            on.ask_for("HighlyAvailable")
+        on.pass_time(2)
+        assert on.server.phase == moment
+        on.interject("the native controller has changed it and goes")
+        on.pass_time(62)
+        on.check()
+        assert on.server.phase == "Converging"
+        # An admission that was under way is taken for the one that has changed it, as wherever a copy says so.
+        assert str(on.server.record["attempt"]).startswith("native-") is (moment != "Admitting")
+        on.mend_evidence()
+        on.follow()
+        on.pass_time(64)
+        on.check()
+        assert on.server.phase == ("Completed" if on.server.desired else "Idle")
+        on.ask_for(None)
+        on.pass_time(3700)
+        on.check()
+        assert on.server.phase == "Idle"
+        assert on.judge.tally.converged == 1
+
+
 @pytest.mark.parametrize("raised", [False, True], ids=["plain", "raised"])
 @pytest.mark.parametrize("moment", ["the beginning", "Admitting", "Converging"])
 def test_half_a_minute_after_a_restored_store_answers_all_is_true(moment: str, raised: bool) -> None:  # noqa: FBT001 - a parameter

@@ -58,6 +58,8 @@ REGISTRY: Key = ("configs.imageregistry.operator.openshift.io", None, "cluster")
 CONSOLE: Key = (OPERATORS, None, "console")
 RESTARTING = "SyncLoopRefresh_InProgress"
 """Reason of the console operator while it starts its pods again, as it does at each write of Infrastructure."""
+MOVING = "TopologyTransitionInProgress"
+"""Reason of the native controller from right before its change until it calls it complete."""
 ACCEPTED: Key = (catalog.CONFIG_MAPS.label, NAMESPACE, "topology-accepted-checks")
 CRD: Key = (catalog.CRDS.label, None, "infrastructures.config.openshift.io")
 KNOWN = frozenset({"SingleReplica", "HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"})

@@ -39,6 +39,7 @@ NATIVE_CLEANUP = (
     """jq '.status.conditions |= map(select(.type | startswith("TopologyTransition") | not))' | """
     "oc replace --subresource=status -f -"
 )
+_FOLLOWED = frozenset({vocabulary.Phase.CONVERGING, vocabulary.Phase.COMPLETED})
 _HOSTED = "HyperShift wrote it when the cluster was made, and does not change it"
 
 
@@ -65,7 +66,7 @@ def advise(
         load_balancer.unconfirmed(known, target, record),
         _lifecycle_agent(known, changed),
         *machine_advisories.advise(known, target),
-        native_left(known),
+        native_left(known, record),
     )
     return tuple(advisory for advisory in advisories if advisory is not None)
 
@@ -229,7 +230,7 @@ def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime
     )
 
 
-def native_left(known: facts.Facts) -> Advisory | None:
+def native_left(known: facts.Facts, record: TopologyTransition | None) -> Advisory | None:
     """What a native controller that is switched off has left behind: nothing takes it back (reference: real-native 4).
 
     Only what blocks: conditions that say that all is well may stay.
@@ -245,13 +246,14 @@ def native_left(known: facts.Facts) -> Advisory | None:
     ]
     if not stuck:
         return None
-    followed = any(condition.reason == "TopologyTransitionInProgress" for condition in stuck)
+    begun = any(condition.reason == "TopologyTransitionInProgress" for condition in stuck)
+    followed = record is not None and (record.phase in _FOLLOWED or record.last_transition is not None)
     return _advisory(
         AdvisoryName.NATIVE_CONDITIONS_LEFT,
         "The native controller is switched off (feature gate MutableTopology), and its conditions are still on "
         f"configs.operator.openshift.io/cluster, reason {stuck[0].reason or 'not given'}: ClusterOperator "
         "config-operator blocks minor upgrades for them, and no operator removes them. "
-        f"{'No controller follows what it had begun: look at oc get co. ' if followed else ''}"
+        f"{'No controller follows what it had begun: look at oc get co. ' if begun and not followed else ''}"
         "The command removes these conditions and no other",
         NATIVE_CLEANUP,
     )

@@ -132,10 +132,7 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
 
 def _settling(context: contexts.Context, definition: model.Definition) -> dict[str, datetime]:
     """What the change has to wait for, however early the echo comes (`baseline.settling`)."""
-    bound, settle = baseline.REVISIONS, context.leader.settle_seconds
-    if settle is not None:
-        # Who shortens the settle time (tests, demos) has operators that are as quick.
-        bound = min(bound, timedelta(seconds=settle))
+    bound = baseline.revision_bound(context.leader.settle_seconds)
     return baseline.settling(context.known, definition, context.transitions.matrix, context.now, bound)
 
 

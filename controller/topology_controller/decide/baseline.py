@@ -41,6 +41,7 @@ _FOR_POOLS = 3 * 1024
 _MOST_POOLS = 16
 _MOST_NODES = 16
 _MASTER = "master"
+_GUARD = "PodDisruptionBudget"
 _VERSION = "clusterversions.config.openshift.io/version"
 
 
@@ -49,6 +50,11 @@ REVISIONS = timedelta(minutes=3)
 
 The first revision comes after 25 to 45 s, the second 36 s later (cluster-kube-apiserver-operator, release-4.22), later
 on a busy machine."""
+
+
+def revision_bound(settle_seconds: int | None) -> timedelta:
+    """The same where the settle time is overridden: who shortens it (tests, demos) has operators that are as quick."""
+    return REVISIONS if settle_seconds is None else min(REVISIONS, timedelta(seconds=settle_seconds))
 
 
 def settling(
@@ -85,6 +91,48 @@ class Unmeasured:
 
 def capture(known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix) -> Baseline | Unmeasured:
     """Everything that the convergence of this definition is measured against, or what of it cannot be read."""
+    parts, unread = _measured(known, definition, matrix)
+    return Unmeasured(tuple(dict.fromkeys(unread))) if unread else _fitting(parts)
+
+
+def afterwards(
+    known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix, changed: datetime
+) -> Baseline:
+    """How the cluster was at a change that another client made then, as far as that can still be known.
+
+    A configuration or a revision of now is that of the change only where its operator has not seen the change yet. What
+    may be newer is left out, and asked for its plain state (`checks.operands`): awaiting the next would never end.
+    """
+    parts, _ = _measured(known, definition, matrix)
+    observed = parts.get("control_plane_observed")
+    if observed is None or observed == definition.target.control_plane:
+        parts |= {"control_plane_observed": None, "machine_config_pools": ()}
+    checks = frozenset(spec.check for spec in definition.convergence.checks)
+    groups = [group for group in matrix.groups if group.check in checks]
+    parts["operands"] = tuple(
+        _afterwards(known.operand(operand.key), operand, changed)
+        for group in groups
+        for operand in group.operands
+        if operand.kind != _GUARD
+    )
+    made = _fitting(parts)
+    return made if isinstance(made, Baseline) else Baseline()
+
+
+def _afterwards(fact: facts.Fact[facts.Operand], operand: matrices.Operand, changed: datetime) -> Part:
+    """That this cluster has the operand; what it was like is known of static pods alone."""
+    if isinstance(fact, facts.Unobserved):
+        return {"name": operand.key, "missing": fact.missing and operand.optional}
+    observed = fact.observed_time if isinstance(fact, facts.StaticPods) else None
+    if isinstance(fact, facts.StaticPods) and observed is not None and observed < changed:
+        return {"name": operand.key, "revision": fact.latest}
+    return {"name": operand.key}
+
+
+def _measured(
+    known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix
+) -> tuple[Part, list[facts.Unobserved]]:
+    """The parts of a baseline, and what cannot be read for it."""
     checks = frozenset(spec.check for spec in definition.convergence.checks)
     groups = tuple(group for group in matrix.groups if group.check in checks)
     absent = {group.check: operands.absence(known, group) for group in groups}
@@ -113,8 +161,11 @@ def capture(known: facts.Facts, definition: model.Definition, matrix: matrices.M
     )
     if groups:
         parts["cluster_operators"] = _operators(known, {name for group in groups for name in group.operators}, unread)
-    if unread:
-        return Unmeasured(tuple(dict.fromkeys(unread)))
+    return parts, unread
+
+
+def _fitting(parts: Part) -> Baseline | Unmeasured:
+    """The baseline of these parts, if it is as the schema has it and small enough."""
     try:
         baseline = Baseline.model_validate(parts)
     except pydantic.ValidationError as error:
@@ -155,7 +206,7 @@ def _operands(
         name, fact = operand.key, known.operand(operand.key)
         if isinstance(fact, facts.Etcd):
             fact = fact.static_pods or facts.Unobserved(name, "its static pods were not read")
-        guard = operand.kind == "PodDisruptionBudget"
+        guard = operand.kind == _GUARD
         match fact:
             case facts.Unobserved() if absent or (fact.missing and (operand.optional or guard)):
                 # On a single node there are no guards; how many they guard is not measured against what was.

@@ -22,7 +22,7 @@ from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, 
 from ..checks import catalog, machine_config, operators
 from ..checks.result import ConvergenceContext, listed
 from ..observe import facts
-from . import acceptance, applicability, assessment, leader, problems, records
+from . import acceptance, applicability, assessment, baseline, leader, problems, records
 from . import context as contexts
 from .decision import Cause, Decision, EventSpec, Step
 
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from ..definitions import model
 
 _REQUIRED = "Action required: "
+_BY_NATIVE = (
+    "The native controller began this transition and is switched off (feature gate MutableTopology): this operator "
+    "follows it to its end"
+)
 _NOTE_BYTES = 1024
 """Of the note of an event (kubernetes pkg/apis/core/validation/events.go)."""
 _LONGEST_ANSWER = 2048
@@ -78,6 +82,11 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
     awaited = tuple(result for result in results if result.name not in accepted)
     pending = tuple(check for check in converged if check.name not in accepted)
     quiet_at = _quiet_at(context, pending or converged, definition)
+    if record.by_native:
+        # Nobody waited for these to be measured at the change: what they answer now may be from before it.
+        bound = baseline.revision_bound(context.leader.settle_seconds)
+        matrix = context.transitions.matrix
+        quiet_at = max((quiet_at, *baseline.settling(known, definition, matrix, now, bound).values()))
     all_met = all(result.met for result in awaited)
     if all_met and now >= quiet_at and not known.disturbed:
         completed = now.replace(microsecond=0)
@@ -149,6 +158,7 @@ def note(
         problems.danger(known),
         _awaiting(context, awaited, definition),
         f"Accepted without: {missing}" if missing else "",
+        _BY_NATIVE if record.by_native else "",
         _begun(known, record),
         assessment.required(record.advisories, awaited),
     )

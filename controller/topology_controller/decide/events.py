@@ -45,7 +45,10 @@ def between(
         specs.append(EventSpec(EventReason.TRANSITION_REQUESTED, _requested(after, desired)))
     if phase in {Phase.UNSUPPORTED, Phase.PENDING}:
         specs.append(blocked)
-    if phase is Phase.CONVERGING:
+    if phase is Phase.CONVERGING and after.by_native:
+        text = f"Topology changed {route} by the native controller, which is switched off: it is followed from now on"
+        specs.append(EventSpec(EventReason.TOPOLOGY_CHANGED, text))
+    elif phase is Phase.CONVERGING:
         text = f"Preflight passed; changing topology {route} ({after.name})"
         specs.append(EventSpec(EventReason.TRANSITION_ADMITTED, text))
         specs.append(EventSpec(EventReason.TOPOLOGY_CHANGED, f"Topology changed {route}"))

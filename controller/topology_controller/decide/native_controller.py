@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_api.types import TopologyTransition, fit
+from topology_api.types import TopologyPair, TopologyTransition, fit
 from topology_api.vocabulary import Phase, Topology
 
 from ..observe import facts
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 _UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
 _PROGRESSING = "TopologyTransitionControllerProgressing"
 _LONGEST = 1024
+_MOVING = "TopologyTransitionInProgress"
+ROUTE = (
+    TopologyPair(control_plane=Topology.SINGLE_REPLICA, infrastructure=Topology.SINGLE_REPLICA),
+    TopologyPair(control_plane=Topology.HIGHLY_AVAILABLE, infrastructure=Topology.HIGHLY_AVAILABLE),
+)
+"""From where to where its one transition leads."""
 
 
 def transition(
@@ -53,6 +59,18 @@ def text(known: facts.Facts, phase: Phase) -> str:
     return f"Its transition is {phase} ({condition.type}={condition.status}, {reason}{why})"
 
 
+def abandoned(known: facts.Facts, here: TopologyPair) -> bool:
+    """Has it changed the topology, and was it switched off before it said that this is complete?
+
+    Its conditions alone do not say so: it writes them before the change, which may never have come.
+    """
+    condition = _condition(known)
+    if known.mutable_topology is not False or condition is None or here != ROUTE[1]:
+        return False
+    blocks = "False" if condition.type == _UPGRADEABLE else "True"
+    return (condition.status, condition.reason) == (blocks, _MOVING)
+
+
 def _condition(known: facts.Facts) -> facts.Condition | None:
     return _find(known, _UPGRADEABLE) or _find(known, _PROGRESSING)
 
@@ -66,7 +84,7 @@ def _phase(condition: facts.Condition | None, infrastructure: facts.Infrastructu
     desired = infrastructure.native_desired
     wanted = desired is not None and desired != infrastructure.control_plane
     reason = condition.reason if condition is not None else ""
-    if reason == "TopologyTransitionInProgress":
+    if reason == _MOVING:
         return Phase.ADMITTING if wanted else Phase.CONVERGING
     if wanted:
         # What it has not looked at yet is pending too.

@@ -21,7 +21,17 @@ from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, AdvisoryName,
 from ..checks import advisories, operators
 from ..checks.result import listed
 from ..observe import facts
-from . import admission, applicability, assessment, cadence, convergence, native_controller, problems, records
+from . import (
+    admission,
+    applicability,
+    assessment,
+    cadence,
+    convergence,
+    inherited,
+    native_controller,
+    problems,
+    records,
+)
 from . import context as contexts
 from .decision import Cause, Decision, Step
 
@@ -35,6 +45,7 @@ if TYPE_CHECKING:
 
 _CHANGED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
+_INHERITED = (Phase.CONVERGING, True)
 _BLOCKING = _UNDER_WAY | {Phase.PENDING}
 _RESTING = frozenset({Phase.IDLE, Phase.UNSUPPORTED, Phase.COMPLETED})
 """Their advisories are those of the last transition."""
@@ -92,6 +103,8 @@ def _follows(context: contexts.Context, copy: RecordCopy | None, lacks: str | No
     record = context.record
     if record is None or record.phase is not Phase.CONVERGING or record.target != records.pair(context.infrastructure):
         return False
+    if record.by_native:
+        return False
     return lacks is None or copy is None or copy.phase in _UNDER_WAY
 
 
@@ -106,6 +119,7 @@ def _by_record(context: contexts.Context) -> Decision:
         return _overwritten(context, record) if requested else _request(context)
     if record.phase is Phase.CONVERGING:
         return convergence.converging(context, record)
+    requested |= record.by_native and infrastructure.native_desired == record.target.control_plane
     return _keep(context, record) if requested else _request(context)
 
 
@@ -205,7 +219,9 @@ def _disabled(context: contexts.Context, cause: Cause, lacks: str | None) -> Dec
         text = native_controller.text(context.known, phase)
         cause = dataclasses.replace(cause, message=f"{cause.message}. {text}")
     unwritten = lacks or cause.reason is Reason.HOSTED_CONTROL_PLANE
-    if unwritten or record is None or record.phase not in contexts.BEFORE_CHANGE:
+    # Its own transition is followed by the native controller again.
+    given_back = observed is not None and record is not None and (record.phase, record.by_native) == _INHERITED
+    if unwritten or record is None or not (given_back or record.phase in contexts.BEFORE_CHANGE):
         return Decision(phase, steps=(Step.REPORT,), disabled=cause, observed=observed)
     phase = Phase.IDLE if observed is None else phase
     idle = _idle_record(context).model_copy(update={"message": message})
@@ -244,6 +260,8 @@ def _request(context: contexts.Context) -> Decision:
     """The topology has not changed: decide from the request."""
     infrastructure = context.infrastructure
     here, desired = records.pair(infrastructure), infrastructure.desired
+    if begun := inherited.definitions(context):
+        return inherited.follow(context, _choose(context.known, begun) or begun[0])
     if desired is None:
         return _idle(context)
     starting = context.transitions.starting_at(here)
@@ -291,7 +309,7 @@ def _idle_record(context: contexts.Context) -> TopologyTransition:
 
 def _left(context: contexts.Context) -> tuple[Advisory, ...]:
     """What the last transition has left to do, and what the native controller has."""
-    native = advisories.native_left(context.known)
+    native = advisories.native_left(context.known, context.record)
     kept = tuple(item for item in _of_last(context) if item.name != AdvisoryName.NATIVE_CONDITIONS_LEFT)
     return kept if native is None else (*kept, native)
 

@@ -174,7 +174,7 @@ def after_change(
         return problem(context, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)
     if message := _paused_pools(awaited):
         return problem(context, ProblemReason.PAUSED, message)
-    if record.target is not None and context.infrastructure.desired is None:
+    if record.target is not None and context.infrastructure.desired is None and not record.by_native:
         return problem(context, ProblemReason.REQUEST_LOST, restored(record.target))
     return None
 

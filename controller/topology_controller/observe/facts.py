@@ -493,6 +493,9 @@ class NativeController:
     present: bool
     conditions: Conditions = Conditions()
     """Those whose type begins with TopologyTransitionController; they are about one transition at most."""
+    moving_since: datetime | None = None
+    """lastTransitionTime of its Progressing while that is True. Upgradeable is False for a request that waits already,
+    so its time says nothing of the change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,13 @@ def feature_gates(raw: Raw) -> facts.FeatureGates:
 def native_controller(raw: Raw) -> facts.NativeController:
     """configs.operator.openshift.io/cluster: the native controller writes its conditions there."""
     kept = tuple(item for item in conditions(raw) if item.type.startswith(_NATIVE_CONDITION))
-    return facts.NativeController(present=bool(kept), conditions=facts.Conditions(kept))
+    times = [
+        _time_or_none(item.get("lastTransitionTime"))
+        for item in fields.items(raw, "status.conditions")
+        if (item.get("type"), item.get("status")) == (f"{_NATIVE_CONDITION}Progressing", "True")
+    ]
+    moving_since = times[0] if times else None
+    return facts.NativeController(bool(kept), facts.Conditions(kept), moving_since)
 
 
 def native_lease(raw: Raw) -> facts.NativeLease:

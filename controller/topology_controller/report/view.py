@@ -44,6 +44,7 @@ RUNBOOKS = {
 }
 """Of problems that have an alert, or are what leads to one."""
 _BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
+_CHANGED = "Preflight checks passed, topology changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,8 @@ def timeline(record: TopologyTransition, stage: Stage | None) -> list[state.Mome
         requested = "Requested" if record.target is None else f"{record.target.control_plane} requested"
         moments.append((record.requested_time, requested, record.name or ""))
         way = f"{record.source} to {record.target}"
-        moments.append((record.admitted_time, "Preflight checks passed, topology changed", way))
+        changed = "Native controller changed the topology" if record.by_native else _CHANGED
+        moments.append((record.admitted_time, changed, way))
         moments += _met(record, stage)
         moments.append((record.completed_time, "Completed", ""))
     if record.phase is Phase.ADMITTING:

@@ -463,14 +463,16 @@ def test_what_it_left_is_an_advisory_in_every_phase_and_goes_with_its_conditions
     left = native("TopologyTransitionInProgress", "False", older="True")
     nothing = worlds.with_infrastructure(worlds.healthy(native_controller=left), desired=None)
     nothing = dataclasses.replace(nothing, feature_gates=facts.FeatureGates((("4.20.1", False),)))
-    abandoned = worlds.moved(nothing, None)
-    for known in (worlds.recorded(nothing, None), abandoned):
-        found = worlds.decide(known, worlds.term(available=()))
+    # Where it changed nothing, and where ours was completed since.
+    ended = worlds.decide(worlds.with_infrastructure(worlds.moved(worlds.healthy(), worlds.completed()), desired=None))
+    term = worlds.term(available=(), advisories=())
+    for known in (worlds.recorded(nothing, None), worlds.moved(nothing, ended.record)):
+        found = worlds.decide(known, term)
         assert found.record is not None
         assert [item.name for item in found.record.advisories] == ["NativeConditionsLeft"]
         assert "Left to do: NativeConditionsLeft" in message(found, ConditionType.PROGRESSING)
         clean = dataclasses.replace(known, native_controller=facts.NativeController(present=False))
         clean = worlds.with_infrastructure(clean, record=found.record, raw_record=found.record.to_api())
-        again = worlds.decide(clean, worlds.term(available=()))
+        again = worlds.decide(clean, term)
         assert again.record is not None
         assert again.record.advisories == ()

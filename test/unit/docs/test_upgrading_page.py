@@ -27,7 +27,19 @@ NONE = facts.NativeController(present=False)
 LEASE = facts.NativeLease("it", worlds.NOW, 270)
 OF_ITS_LEASE = (LEASE, worlds.MISSING, worlds.BROKEN)
 SILENT = (dataclasses.replace(LEASE, silent=True),)
-GATES = {"off": False, "off again": False, "on": True, "on, while Converging": True}
+MOVING = facts.Conditions(
+    (facts.Condition("TopologyTransitionControllerUpgradeable", "False", "TopologyTransitionInProgress"),)
+)
+BEGUN = worlds.moved(worlds.healthy(native_controller=facts.NativeController(present=True, conditions=MOVING)), None)
+UNFINISHED, FOLLOWED = "off again, its change not complete", "on again, while that is followed"
+GATES = {
+    "off": False,
+    "off again": False,
+    "on": True,
+    "on, while Converging": True,
+    UNFINISHED: False,
+    FOLLOWED: True,
+}
 CONDITIONS = {"any": (NONE, LEFT), "none": (NONE,), "there": (LEFT,), "left behind": (LEFT,)}
 LEASES = {
     "any": (*OF_ITS_LEASE, *SILENT),
@@ -52,9 +64,12 @@ def test_a_row_of_the_hand_over_is_what_is_decided(row: list[str]) -> None:
     known = worlds.healthy()
     if "Converging" in gate:
         known = worlds.moved(known, worlds.converging())
+    if gate in {UNFINISHED, FOLLOWED}:
+        known = worlds.moved(BEGUN, worlds.decide(BEGUN).record if gate == FOLLOWED else None)
     gates = facts.FeatureGates((("4.20.1", GATES[gate]),))
     for native, held in itertools.product(CONDITIONS[conditions], LEASES[lease]):
-        there = dataclasses.replace(known, feature_gates=gates, native_controller=native, native_lease=held)
+        left = BEGUN.native_controller if gate == UNFINISHED else native
+        there = dataclasses.replace(known, feature_gates=gates, native_controller=left, native_lease=held)
         assert operator.startswith(does(there)), (native, held)
 
 

@@ -31,11 +31,13 @@ _BUCKETS = (5, 30, 120, 300, 900, 1800, 3600, 14400)
 class Counts:
     """What has happened to transitions since this process began.
 
-    `seen` is where the transition of another controller was last seen.
+    `seen` is where the transition of another controller was last seen, `begun` whether its start was counted that this
+    operator may have to follow.
     """
 
     def __init__(self, registry: registries.CollectorRegistry, transitions: load.Transitions) -> None:
         self.seen: TopologyTransition | None = None
+        self.begun: str | bool = False
         self._started = families.STARTED.counter(registry)
         self._completed = families.COMPLETED.counter(registry)
         self._cancelled = families.CANCELLED.counter(registry)
@@ -70,9 +72,13 @@ class Counts:
         if was is after.phase:
             return
         self._ended(before, now)
-        # A record that goes from elsewhere to Converging was lost and rebuilt: it had been counted.
-        if after.phase is not Phase.CONVERGING or was is Phase.ADMITTING:
+        # A record that goes from elsewhere to Converging was lost and rebuilt: it had been counted. Or the native
+        # controller had made the change, and it may have been seen to.
+        counted = self.begun in {True, after.attempt} if after.by_native else was is not Phase.ADMITTING
+        if after.phase is not Phase.CONVERGING or not counted:
             self._count(before, after, desired)
+        if after.phase is Phase.CONVERGING:
+            self.begun = after.attempt or False
 
     def observed(self, seen: TopologyTransition | None, desired: str | None, now: datetime) -> None:
         """Count what another controller is seen to do; None while no other one is in charge.
@@ -83,6 +89,7 @@ class Counts:
         if before is None or seen is None:
             self.seen = seen
             return
+        self.begun = seen.phase is Phase.CONVERGING and (before.source is not None or self.begun)
         if before.phase is seen.phase:
             return
         after = self.seen = seen.model_copy(

@@ -1,0 +1,486 @@
+"""The native controller changed the topology, and its gate went off before the end: this operator follows it.
+
+What proves that such a transition is under way, what its record is made of, and what becomes of it in virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from topology_api.vocabulary import ConditionType, Phase, Reason
+from topology_controller.decide import baseline
+from topology_controller.decide.decision import Step
+from topology_controller.observe import facts, parse
+from topology_controller.report import conditions
+
+from . import operand_worlds, outcomes, worlds
+from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running, virtual_now
+
+if TYPE_CHECKING:
+    from topology_api.types import Baseline
+    from topology_controller.decide.decision import Decision
+
+    from .clusters import Key, Raw
+
+MOVING = "TopologyTransitionInProgress"
+BEGUN = worlds.NOW - timedelta(minutes=2)
+ATTEMPT = "native-20260301T115800Z"
+OFF, ON = (facts.FeatureGates((("4.20.1", on),)) for on in (False, True))
+KUBE_API_SERVER = "kubeapiservers.operator.openshift.io/cluster"
+SPOILT = facts.Unobserved("configs.operator.openshift.io/cluster", "Forbidden")
+
+
+def says(
+    upgradeable: tuple[str, str] | None = ("False", MOVING), progressing: tuple[str, str] | None = ("True", MOVING)
+) -> facts.NativeController:
+    found = (("Upgradeable", upgradeable), ("Progressing", progressing))
+    kept = [facts.Condition(f"TopologyTransitionController{name}", *one) for name, one in found if one is not None]
+    since = BEGUN if progressing is not None and progressing[0] == "True" else None
+    return facts.NativeController(present=True, conditions=facts.Conditions(tuple(kept)), moving_since=since)
+
+
+def changed(**changes: Any) -> facts.Facts:
+    """It has just changed the topology, nothing has followed, and its gate is off."""
+    known = worlds.moved(worlds.healthy(native_controller=says(), feature_gates=OFF), None)
+    known = worlds.with_infrastructure(known, desired=None, native_desired="HighlyAvailable")
+    return dataclasses.replace(known, **changes)
+
+
+def followed(known: facts.Facts) -> Decision:
+    found = worlds.decide(known)
+    assert found.record is not None
+    assert (found.phase, found.record.by_native) == (Phase.CONVERGING, True)
+    return found
+
+
+# What proves it
+
+
+@pytest.mark.parametrize(
+    ("native", "follows"),
+    [
+        (says(), True),
+        # The newer version writes this one only.
+        (says(progressing=None), True),
+        (says(upgradeable=None), True),
+        (says(("True", "TopologyTransitionComplete"), ("False", "TopologyTransitionComplete")), False),
+        # A Progressing that it forgot.
+        (says(("True", "AsExpected")), False),
+        (says(("False", "PreflightCheckFailed"), ("False", "PreflightCheckFailed")), False),
+        (says(("Unknown", MOVING), None), False),
+        (says(("True", MOVING), None), False),
+        (says(None, ("False", MOVING)), False),
+        (facts.NativeController(present=False), False),
+        (SPOILT, False),
+    ],
+)
+def test_its_conditions_say_that_it_is_under_way(native: facts.Fact[facts.NativeController], *, follows: bool) -> None:
+    found = worlds.decide(changed(native_controller=native))
+    assert (found.phase is Phase.CONVERGING) is follows
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        changed(feature_gates=ON),
+        changed(feature_gates=worlds.BROKEN),
+        # On for one of two, and which runs is not known.
+        changed(feature_gates=facts.FeatureGates((("4.20.1", False), ("4.21.0", True))), cluster_version=worlds.BROKEN),
+        worlds.with_infrastructure(changed(), control_plane="SingleReplica", infrastructure="SingleReplica"),
+        # Half of the way is no change of it.
+        worlds.with_infrastructure(changed(), infrastructure="SingleReplica"),
+        worlds.with_infrastructure(changed(), control_plane="SingleReplica"),
+        worlds.with_infrastructure(changed(), control_plane="HighlyAvailableArbiter"),
+        worlds.with_infrastructure(changed(), platform="AWS"),
+    ],
+)
+def test_where_anything_else_may_be_so_it_is_not_followed(known: facts.Facts) -> None:
+    found = worlds.decide(known)
+    assert found.phase is not Phase.CONVERGING or found.disabled is not None
+    assert found.record is None or found.record.phase is not Phase.CONVERGING
+
+
+@pytest.mark.parametrize("make", [worlds.converging, worlds.completed])
+def test_a_record_of_ours_stays_the_only_one(make: Any) -> None:
+    known = worlds.with_infrastructure(worlds.moved(changed(), make()), desired="HighlyAvailable")
+    found = worlds.decide(known)
+    assert found.record is not None
+    assert (found.record.attempt, found.phase) == ("mine", make().phase)
+    gone = dataclasses.replace(worlds.moved(changed(), None), own_operator=worlds.copy_of(worlds.converging()))
+    rebuilt = worlds.decide(gone).record
+    assert rebuilt is not None
+    assert rebuilt.attempt == "mine"
+
+
+@pytest.mark.parametrize(("ago", "follows"), [(0, False), (120, False), (121, True), (86400, True)])
+def test_what_was_completed_here_since_is_not_followed_again(ago: int, *, follows: bool) -> None:
+    """Its conditions stay for ever: they are old once a transition has ended here."""
+    ended = worlds.completed(worlds.NOW - timedelta(seconds=ago))
+    idle = worlds.decide(worlds.moved(changed(native_controller=worlds.MISSING), ended)).record
+    assert idle is not None
+    assert (idle.phase, idle.last_transition is not None) == (Phase.IDLE, True)
+    for record in (ended, idle):
+        assert (worlds.decide(worlds.moved(changed(), record)).phase is Phase.CONVERGING) is follows
+    # Where the record was dropped, this leader knows it still.
+    lost = worlds.decide(changed(), worlds.term(latest=idle))
+    assert (lost.phase is Phase.CONVERGING) is follows
+    untimed = worlds.decide(worlds.moved(changed(native_controller=says(progressing=None)), idle))
+    assert untimed.phase is Phase.IDLE, "since when is not known"
+
+
+def test_an_admission_that_it_overtook_is_replaced() -> None:
+    """Ours would have changed the topology and the record in one write."""
+    found = followed(worlds.moved(changed(), worlds.admitting()))
+    assert found.record is not None
+    assert found.record.attempt == ATTEMPT
+
+
+# What is recorded, and said
+
+
+def test_its_record_is_like_any_other_and_says_who_began() -> None:
+    found = followed(changed())
+    record = found.record
+    assert record is not None
+    assert (record.name, record.source, record.target) == ("sno-to-ha-compact", worlds.SNO, worlds.HA)
+    assert (record.attempt, record.admitted_time, record.phase_transition_time) == (ATTEMPT, BEGUN, BEGUN)
+    assert record.deadline_time == BEGUN + timedelta(minutes=30 + 3 * 30)
+    assert (found.steps, found.watch, record.problem) == ((Step.SAVE, Step.REPORT), True, None)
+    assert [one.reason.value for one in found.happened] == ["TopologyChanged"]
+    assert "by the native controller" in found.happened[0].note
+    assert outcomes.said(found, ConditionType.UPGRADEABLE) == (outcomes.F, Reason.TRANSITION_IN_PROGRESS)
+    assert outcomes.said(found, ConditionType.PROGRESSING) == (outcomes.T, Reason.TRANSITION_CONVERGING)
+    words = {one.type: one.message for one in conditions.of(found)}
+    assert "The native controller began this transition" in words[ConditionType.PROGRESSING]
+    assert words[ConditionType.UPGRADEABLE] == worlds.BLOCK_AFTER
+    (left,) = [one for one in record.advisories if one.name == "NativeConditionsLeft"]
+    assert "No controller follows" not in left.message
+    # The record alone goes on, whatever becomes of the conditions.
+    clean = changed(native_controller=facts.NativeController(present=False))
+    again = followed(worlds.moved(clean, record))
+    assert Step.CHANGE not in again.steps
+
+
+@pytest.mark.parametrize("since", [None, worlds.NOW + timedelta(hours=1)])
+def test_a_time_that_cannot_be_is_now(since: Any) -> None:
+    native = dataclasses.replace(says(), moving_since=since)
+    record = followed(changed(native_controller=native)).record
+    assert record is not None
+    assert record.admitted_time == worlds.NOW
+
+
+def test_its_time_is_that_of_progressing_alone() -> None:
+    """Upgradeable was False for the same request before (reference: real-native)."""
+    raw = {
+        "status": {
+            "conditions": [
+                {"type": f"TopologyTransitionController{name}", "status": status, "reason": MOVING, **time}
+                for name, status, time in (
+                    ("Upgradeable", "False", {"lastTransitionTime": "2026-03-01T10:00:00Z"}),
+                    ("Progressing", "True", {"lastTransitionTime": "2026-03-01T11:58:00Z"}),
+                )
+            ]
+        }
+    }
+    assert parse.native_controller(raw).moving_since == BEGUN
+    raw["status"]["conditions"][1] |= {"lastTransitionTime": "yesterday"}
+    assert parse.native_controller(raw).moving_since is None
+    raw["status"]["conditions"][1] |= {"lastTransitionTime": "2026-03-01T11:58:00Z", "status": "False"}
+    assert parse.native_controller(raw).moving_since is None
+
+
+def test_nothing_is_decided_before_the_evidence_is_read() -> None:
+    found = worlds.decide(changed(machine_config_pools=facts.NOT_READ))
+    assert (found.phase, found.watch, found.steps, found.record) == (Phase.CONVERGING, True, (), None)
+
+
+# What it is measured against
+
+
+def pods(revision: int, observed: Any) -> facts.StaticPods:
+    return dataclasses.replace(operand_worlds.static_pods(revision), observed_time=observed)
+
+
+def measured(known: facts.Facts) -> Baseline:
+    return baseline.afterwards(known, worlds.COMPACT, worlds.MATRIX, BEGUN)
+
+
+@pytest.mark.parametrize(
+    ("observed", "revision"),
+    [(BEGUN - timedelta(seconds=1), 7), (BEGUN, None), (BEGUN + timedelta(seconds=1), None), (None, None)],
+)
+def test_a_revision_counts_where_the_change_has_not_been_observed(observed: Any, revision: int | None) -> None:
+    known = changed()
+    known = dataclasses.replace(known, operands={**known.operands, KUBE_API_SERVER: pods(7, observed)})
+    recorded = {one.name: one.revision for one in measured(known).operands}
+    assert recorded[KUBE_API_SERVER] == revision
+    assert not [name for name, number in recorded.items() if number is not None and name != KUBE_API_SERVER]
+
+
+def test_an_operand_that_is_there_must_not_be_missing_in_the_end() -> None:
+    optional = next(one for group in worlds.MATRIX.groups for one in group.operands if one.optional)
+    known = changed()
+    known = dataclasses.replace(known, operands={**known.operands, optional.key: worlds.MISSING})
+    recorded = {one.name: one.missing for one in measured(known).operands}
+    assert [name for name, missing in recorded.items() if missing] == [optional.key]
+    assert set(recorded) == {
+        one.key
+        for group in worlds.MATRIX.groups
+        for one in group.operands
+        if one.kind != "PodDisruptionBudget"
+        and group.check in {spec.check for spec in worlds.COMPACT.convergence.checks}
+    }
+
+
+@pytest.mark.parametrize(("made_for", "known"), [("SingleReplica", True), ("HighlyAvailable", False), ("", False)])
+def test_a_configuration_counts_where_its_controller_works_with_the_source(made_for: str, *, known: bool) -> None:
+    config = facts.ControllerConfig(made_for or None, failing="False")
+    found = measured(changed(controller_config=config))
+    assert bool(found.machine_config_pools) is known
+    assert found.control_plane_observed == (made_for if known else None)
+    assert (found.version, found.control_plane_nodes) == ("4.20.1", worlds.NAMES)
+
+
+def test_what_cannot_be_read_is_left_out() -> None:
+    known = worlds.unread(changed(), "cluster_version", "controller_config", "machine_config_pools")
+    assert measured(known).version is None
+    record = followed(known).record
+    assert record is not None
+    assert record.baseline is not None
+
+
+def test_it_is_not_completed_while_a_revision_may_be_in_the_making() -> None:
+    """All are at the newest revision, and the operator has observed another configuration a moment ago."""
+    known = worlds.converged(changed())
+    observed = worlds.NOW - timedelta(seconds=20)
+    known = dataclasses.replace(known, operands={**known.operands, KUBE_API_SERVER: pods(8, observed)})
+    record = followed(known).record
+    assert record is not None
+    for seconds, phase in ((62, Phase.CONVERGING), (159, Phase.CONVERGING), (161, Phase.COMPLETED)):
+        now = worlds.NOW + timedelta(seconds=seconds)
+        later = dataclasses.replace(worlds.recorded(known, record), etcd_lease=worlds.healthy(now).etcd_lease)
+        assert worlds.decide(later, now=now).phase is phase
+
+
+# Its gate again
+
+
+def test_where_its_gate_is_on_again_it_follows_itself() -> None:
+    """Our record of it goes, and no topology is written."""
+    record = followed(changed()).record
+    assert record is not None
+    known = worlds.moved(changed(feature_gates=ON), record)
+    found = worlds.decide(known)
+    assert found.disabled is not None
+    assert found.disabled.reason is Reason.NATIVE_CONTROLLER_ACTIVE
+    assert found.record is not None
+    assert (found.record.phase, found.steps) == (Phase.IDLE, (Step.SAVE, Step.REPORT))
+    gone = dataclasses.replace(worlds.moved(known, None), own_operator=worlds.copy_of(record))
+    assert worlds.decide(gone).disabled is not None
+    assert worlds.decide(worlds.moved(known, found.record)).steps == (Step.REPORT,)
+
+
+def test_set_back_it_is_over() -> None:
+    record = followed(changed()).record
+    known = worlds.moved(changed(), record)
+    known = worlds.with_infrastructure(known, control_plane="SingleReplica", infrastructure="SingleReplica")
+    found = worlds.decide(known)
+    assert (found.phase, found.degraded) == (Phase.IDLE, None)
+
+
+# In virtual time
+
+GATES: Key = ("featuregates", None, "cluster")
+NATIVE: Key = ("configs", None, "cluster")
+MOVED = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
+ROUTE = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def gate(cluster: Cluster, *, on: bool) -> None:
+    enabled = [{"name": "MutableTopology"}] if on else []
+    cluster.change(GATES, {"status": {"featureGates": [{"version": "4.20.1", "enabled": enabled}]}})
+
+
+def is_moving(cluster: Cluster) -> None:
+    """Both of its conditions, in one update."""
+    stamp = f"{virtual_now():%Y-%m-%dT%H:%M:%SZ}"
+    said = [
+        {
+            "type": f"TopologyTransitionController{name}",
+            "status": status,
+            "reason": MOVING,
+            "lastTransitionTime": stamp,
+        }
+        for name, status in (("Upgradeable", "False"), ("Progressing", "True"))
+    ]
+    cluster.change(NATIVE, {"status": {"conditions": said}})
+
+
+def changes(cluster: Cluster) -> None:
+    """As it does: its conditions, then a PUT of status by a type that does not know our record."""
+    cluster.change(INFRASTRUCTURE, {"spec": {"controlPlaneTopology": "HighlyAvailable"}})
+    is_moving(cluster)
+    cluster.change(INFRASTRUCTURE, {"status": {**MOVED, "topologyTransition": None}})
+
+
+def counted(operator: Any) -> dict[str, float]:
+    names = ("started", "completed", "cancelled")
+    value = operator.metrics.registry.get_sample_value
+    return {name: value(f"topology_transition_{name}_total", ROUTE) for name in names}
+
+
+def topology_writes(cluster: Cluster) -> list[Raw]:
+    return [body for _, body in cluster.writes if set(MOVED) & set(body.get("status", {}))]
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("watching", [True, False])
+async def test_it_is_followed_to_its_end_and_counted_once(*, watching: bool) -> None:
+    """Seen from its request on, or found when this operator starts."""
+    cluster = Cluster()
+    cluster.limit = 6000
+    gate(cluster, on=True)
+    cluster.change(NATIVE, {"status": {"conditions": [
+        {"type": "TopologyTransitionControllerUpgradeable", "status": "True", "reason": "AsExpected"}
+    ]}})  # fmt: skip
+    if not watching:
+        changes(cluster)
+        gate(cluster, on=False)
+    async with running(cluster) as operator:
+        if watching:
+            await asyncio.sleep(5)
+            changes(cluster)
+            await asyncio.sleep(30)
+            gate(cluster, on=False)
+        await asyncio.sleep(5)
+        assert cluster.phase == "Converging"
+        assert cluster.condition("Upgradeable") == ("False", "TransitionInProgress")
+        assert counted(operator) == {"started": 1, "completed": 0, "cancelled": 0}
+        await asyncio.sleep(300)
+        assert cluster.phase == "Converging", "nobody has followed yet"
+        cluster.follow()
+        await asyncio.sleep(300)
+        assert cluster.phase == "Completed"
+        assert cluster.condition("Upgradeable") == ("True", "AsExpected")
+        assert counted(operator) == {"started": 1, "completed": 1, "cancelled": 0}
+        cluster.change(INFRASTRUCTURE, {"spec": {"controlPlaneTopology": None}})
+        await asyncio.sleep(4000)
+        assert cluster.phase == "Idle", "its conditions are left over"
+        assert counted(operator) == {"started": 1, "completed": 1, "cancelled": 0}
+        assert operator.told.reasons == ["TopologyChanged", "TransitionCompleted"]
+    async with running(cluster):
+        await asyncio.sleep(300)
+        assert cluster.phase == "Idle"
+    assert topology_writes(cluster) == []
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("write", range(1, 6))
+@pytest.mark.parametrize("landed", [True, False])
+async def test_killed_at_any_write_the_next_leader_goes_on_with_it(write: int, *, landed: bool) -> None:
+    """Between its two writes, before the first, while it waits, at its end: one transition, with one attempt."""
+    cluster = Cluster()
+    cluster.limit = 6000
+    done, attempts = 0, set()
+
+    def kill(_where: str, body: Raw) -> None:
+        nonlocal done
+        done += 1
+        if done == write:
+            raise Killed
+
+    changes(cluster)
+    if landed:
+        cluster.after = kill
+    else:
+        cluster.fault = kill
+    for turn in range(2):
+        with contextlib.suppress(Killed):
+            async with running(cluster):
+                for _ in range(5):
+                    await asyncio.sleep(2)
+                    attempts |= {cluster.record.get("attempt")} if cluster.phase == "Converging" else set()
+                if turn:
+                    assert cluster.phase in {"Converging", "Completed"}
+                    assert cluster.phase == "Completed" or cluster.condition("Upgradeable")[0] == "False"
+                cluster.follow()
+                await asyncio.sleep(300)
+    assert attempts <= {"native-20260301T120000Z"}
+    assert cluster.phase == "Completed"
+    assert cluster.objects[OPERATOR]["status"]["extension"]["phase"] == "Completed"
+    assert topology_writes(cluster) == []
+
+
+@pytest.mark.looptime
+async def test_dropped_in_the_middle_it_comes_back_and_past_its_deadline_it_is_stuck() -> None:
+    cluster = Cluster()
+    cluster.limit = 20_000
+    changes(cluster)
+    async with running(cluster) as operator:
+        await asyncio.sleep(5)
+        attempt = cluster.record["attempt"]
+        cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
+        # What it left is removed, as the advisory says.
+        cluster.change(NATIVE, {"status": {"conditions": []}})
+        await asyncio.sleep(5)
+        assert (cluster.phase, cluster.record["attempt"]) == ("Converging", attempt)
+        assert counted(operator)["started"] == 1
+        await asyncio.sleep(2 * 3600 + 700)
+        assert cluster.condition("Degraded") == ("True", "TransitionStuck")
+        assert cluster.record["problem"]["reason"] == "Stuck"
+    assert topology_writes(cluster) == []
+
+
+@pytest.mark.looptime
+async def test_its_gate_goes_on_again_in_the_middle() -> None:
+    """It follows itself then. Off once more, we go on from when it changed the topology."""
+    cluster = Cluster()
+    cluster.limit = 6000
+    changes(cluster)
+    async with running(cluster):
+        await asyncio.sleep(5)
+        first = cluster.record
+        gate(cluster, on=True)
+        await asyncio.sleep(5)
+        assert (cluster.phase, cluster.condition("Disabled")[0]) == ("Idle", "True")
+        assert cluster.condition("Upgradeable")[0] == "True"
+        gate(cluster, on=False)
+        await asyncio.sleep(5)
+        second = cluster.record
+        assert [second[name] for name in ("phase", "attempt", "admittedTime")] == [
+            first[name] for name in ("phase", "attempt", "admittedTime")
+        ]
+    assert topology_writes(cluster) == []
+
+
+@pytest.mark.looptime
+async def test_conditions_without_the_change_are_followed_by_ours() -> None:
+    """It was stopped between its two writes. We change, and end; what it left then is old."""
+    cluster = Cluster()
+    cluster.limit = 6000
+    is_moving(cluster)
+    async with running(cluster):
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(5)
+        assert cluster.phase == "Converging"
+        assert not cluster.record["attempt"].startswith("native-")
+        cluster.follow()
+        await asyncio.sleep(100)
+        cluster.ask_for(None)
+        await asyncio.sleep(300)
+        assert cluster.phase == "Idle"
+        assert cluster.record["lastTransition"]["target"] == {
+            "controlPlane": "HighlyAvailable",
+            "infrastructure": "HighlyAvailable",
+        }
+    assert cluster.changes == 1
