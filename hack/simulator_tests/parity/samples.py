@@ -15,7 +15,6 @@ NODES = "/api/v1/nodes"
 NAMESPACES = "/api/v1/namespaces"
 CONFIG_MAPS = "/api/v1/namespaces/{row}/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{row}/leases"
-CORE_EVENTS = "/api/v1/namespaces/{row}/events"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{row}/events"
 DEFAULT_EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 

@@ -56,30 +56,6 @@ def _both(body: dict[str, Any]) -> dict[str, Any]:
 
 ROWS = (
     row("the columns of a definition make a table", *MADE, get(s.WIDGETS, accept=t.TABLE, view=_plain)),
-    row("one object makes a table of one row", *MADE, get(s.WIDGETS + "/a", accept=t.TABLE, view=_plain)),
-    row(
-        "a table's rows carry what includeObject says",
-        *MADE,
-        get(s.WIDGETS + "/b", accept=t.TABLE, includeObject="None", view=_plain),
-        get(s.WIDGETS + "/b", accept=t.TABLE, includeObject="Object", view=_plain),
-        get(s.WIDGETS + "/b", accept=t.TABLE, includeObject="Wrong"),
-    ),
-    row(
-        "without columns there are name and age",
-        first(post(s.GADGETS, s.gadget())),
-        get(s.GADGETS + "/{row}", accept=t.TABLE, view=_plain),
-        namespace=False,
-    ),
-    row(
-        "a table in pages",
-        *MADE,
-        get(
-            s.WIDGETS,
-            accept=t.TABLE,
-            limit=1,
-            view=lambda body: {"kind": "Table", "metadata": body["metadata"], "cells": _cells(body)},
-        ),
-    ),
     row(
         "the columns of nodes",
         first(post(s.NODES, NODE)),
@@ -90,35 +66,5 @@ ROWS = (
         first(delete(s.NODES + "/{row}")),
         namespace=False,
     ),
-    row("the columns of namespaces", get(s.NAMESPACES + "/{row}", accept=t.TABLE, view=_both)),
-    row(
-        "the columns of config maps",
-        first(post(s.CONFIG_MAPS, s.config_map(a="1", b="2"))),
-        get(s.CONFIG_MAPS + "/one", accept=t.TABLE, view=_both),
-    ),
-    row(
-        "the columns of secrets",
-        first(post("/api/v1/namespaces/{row}/secrets", {"metadata": {"name": "one"}, "stringData": {"a": "1"}})),
-        get("/api/v1/namespaces/{row}/secrets/one", accept=t.TABLE, view=_both),
-    ),
-    row(
-        "the columns of leases",
-        first(post(s.LEASES, s.lease(holderIdentity="me"))),
-        get(s.LEASES + "/one", accept=t.TABLE, view=_both),
-    ),
-    row(
-        "the columns of events",
-        first(post(s.DEFAULT_EVENTS, s.event())),
-        get(s.DEFAULT_EVENTS + "/{row}", accept=t.TABLE, view=_headers),
-        get("/api/v1/namespaces/default/events/{row}", accept=t.TABLE, view=_headers),
-        get(s.DEFAULT_EVENTS + "/{row}", accept=t.TABLE, view=lambda body: body["rows"][0]["cells"][1:7]),
-    ),
-    row(
-        "the columns of definitions",
-        get(s.DEFINITIONS + "/widgets.parity.example.com", accept=t.TABLE, view=_both),
-        namespace=False,
-    ),
-    row("the columns of deployments", get("/apis/apps/v1/namespaces/{row}/deployments", accept=t.TABLE, view=_both)),
-    row("the columns of pods", get("/api/v1/namespaces/{row}/pods", accept=t.TABLE, view=_both)),
     row("a refusal is no table", get(s.WIDGETS + "/missing", accept=t.TABLE)),
 )

@@ -6,7 +6,6 @@ from typing import Any
 
 from simulator_tests.parity import samples as s
 from simulator_tests.parity import table as t
-from simulator_tests.parity.rows.discovery import AGGREGATED
 from simulator_tests.parity.table import delete, first, get, patch, post, put, row, watch
 
 GROUP = "{row}.example.com"
@@ -56,34 +55,11 @@ def scale(replicas: int, **meta: str) -> dict[str, Any]:
     return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": named, "spec": {"replicas": replicas}}
 
 
-def _scale_listed(body: dict[str, Any]) -> list[Any]:
-    return [{**one, "verbs": sorted(one["verbs"])} for one in body["resources"] if one["name"] == "things/scale"]
-
-
-def _scale_of_aggregated(body: dict[str, Any]) -> list[Any]:
-    versions = [version for item in body["items"] for version in item["versions"]]
-    kinds = [kind for version in versions for kind in version["resources"]]
-    parts = [part for kind in kinds if kind["resource"] == "things" for part in kind["subresources"]]
-    return [{**part, "verbs": sorted(part["verbs"])} for part in parts if part["subresource"] == "scale"]
-
-
-def _refused(**changes: Any) -> t.Step:
-    return post(s.DEFINITIONS, {**MADE, "spec": {**MADE["spec"], **changes}})
-
-
 ROWS = (
     row(
         "a definition is stored with its names and versions completed",
         post(s.DEFINITIONS, MADE, view=lambda body: {**body["spec"], "generation": body["metadata"]["generation"]}),
         get(CRD, until=_ready, view=_life),
-    ),
-    row(
-        "a definition without singular and list kind gets them",
-        post(
-            s.DEFINITIONS,
-            {**MADE, "spec": {**MADE["spec"], "names": {"plural": "things", "kind": "Thing"}}},
-            view=lambda body: body["spec"]["names"],
-        ),
     ),
     row(
         "a kind is not found before its definition and after it",
@@ -146,56 +122,6 @@ ROWS = (
         first(get(THINGS, until=_served)),
         watch(THINGS, first(delete(CRD))),
     ),
-    row("a definition's name is plural and group", post(s.DEFINITIONS, s.meta(MADE, name="wrong"))),
-    row(
-        "an incomplete definition is refused",
-        post(
-            s.DEFINITIONS,
-            {
-                "apiVersion": "apiextensions.k8s.io/v1",
-                "kind": "CustomResourceDefinition",
-                "metadata": {"name": "things." + GROUP},
-                "spec": {},
-            },
-        ),
-        _refused(scope="Wrong"),
-        _refused(versions=[]),
-        _refused(names={}),
-    ),
-    row(
-        "a definition has exactly one storage version",
-        _refused(versions=[{**MADE["spec"]["versions"][0], "storage": False}]),
-        _refused(versions=[MADE["spec"]["versions"][0], {**MADE["spec"]["versions"][0], "name": "v2"}]),
-    ),
-    row("a version needs a schema", _refused(versions=[{"name": "v1", "served": True, "storage": True}])),
-    row(
-        "a bad column path is refused",
-        _refused(
-            versions=[
-                {
-                    **MADE["spec"]["versions"][0],
-                    "additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": "spec.a"}],
-                }
-            ]
-        ),
-        _refused(
-            versions=[
-                {
-                    **MADE["spec"]["versions"][0],
-                    "additionalPrinterColumns": [{"name": "A", "type": "odd", "jsonPath": ".spec.a"}],
-                }
-            ]
-        ),
-    ),
-    row(
-        "scope and group of a definition never change",
-        first(post(s.DEFINITIONS, MADE)),
-        first(get(CRD, until=_ready), "crd"),
-        patch(CRD, {"spec": {"scope": "Cluster"}}),
-        patch(CRD, {"spec": {"group": "other.example.com"}}),
-        patch(CRD, {"spec": {"names": {"plural": "others"}}}),
-        patch(CRD, {"spec": {"names": {"kind": "Other"}}}, view=lambda body: body["spec"]["names"]),
-    ),
     row(
         "a definition needs a resourceVersion to be replaced",
         first(post(s.DEFINITIONS, MADE)),
@@ -235,64 +161,6 @@ ROWS = (
         get(f"/apis/{GROUP}", until=lambda body: len(body.get("versions", ())) == 2),
     ),
     row(
-        "a version that is not served is not found",
-        first(
-            post(
-                s.DEFINITIONS,
-                {
-                    **MADE,
-                    "spec": {
-                        **MADE["spec"],
-                        "versions": [
-                            MADE["spec"]["versions"][0],
-                            {**MADE["spec"]["versions"][0], "name": "v2", "storage": False, "served": False},
-                        ],
-                    },
-                },
-            )
-        ),
-        ESTABLISHED,
-        SERVED,
-        get(f"/apis/{GROUP}/v2/namespaces/{{row}}/things"),
-    ),
-    row(
-        "a generation counts changes of a definition",
-        first(post(s.DEFINITIONS, MADE)),
-        first(get(CRD, until=_ready)),
-        patch(
-            CRD,
-            {"spec": {"names": {"shortNames": ["th"]}}},
-            view=lambda body: [body["metadata"]["generation"], body["spec"]["names"]],
-        ),
-    ),
-    row(
-        "a definition that is a dry run serves nothing",
-        post(s.DEFINITIONS, MADE, dryRun="All", view=lambda body: body["spec"]),
-        get(CRD),
-        get(THINGS),
-    ),
-    row(
-        "selectable fields of a definition",
-        first(
-            post(
-                s.DEFINITIONS,
-                {
-                    **MADE,
-                    "spec": {
-                        **MADE["spec"],
-                        "versions": [{**MADE["spec"]["versions"][0], "selectableFields": [{"jsonPath": ".spec.a"}]}],
-                    },
-                },
-            )
-        ),
-        ESTABLISHED,
-        SERVED,
-        first(post(THINGS, THING)),
-        get(THINGS, fieldSelector="spec.a=1", view=lambda body: len(body["items"])),
-        get(THINGS, fieldSelector="spec.a=2", view=lambda body: len(body["items"])),
-    ),
-    row("a scale sub-resource", *SCALED, get(SCALE)),
-    row(
         "a scale is written",
         *SCALED,
         put(SCALE, scale(3)),
@@ -301,41 +169,5 @@ ROWS = (
         patch(SCALE, [{"op": "replace", "path": "/spec/replicas", "value": 4}], media=t.JSON_PATCH),
         put(SCALE, scale(4)),
         get(THINGS + "/one", view=lambda body: [body["spec"], body["metadata"]["generation"]]),
-    ),
-    row(
-        "a scale of an old version is refused",
-        *SCALED,
-        first(get(SCALE, keep="old")),
-        first(put(SCALE, scale(2))),
-        put(SCALE, scale(3, resourceVersion="{kept.old.metadata.resourceVersion}")),
-        patch(SCALE, [{"op": "test", "path": "/spec/replicas", "value": 1}], media=t.JSON_PATCH),
-        get(SCALE, view=lambda body: body["spec"]),
-    ),
-    row(
-        "a scale that makes no sense is refused",
-        *SCALED,
-        put(SCALE, {**scale(3), "metadata": {"name": "two"}}),
-        put(SCALE, {**scale(3), "kind": "Thing"}),
-        put(THINGS + "/two/scale", scale(3, name="two")),
-        get(THINGS + "/two/scale"),
-        get(SCALE, view=lambda body: body["spec"]),
-    ),
-    row(
-        "who scales owns the number",
-        *SCALED,
-        first(put(SCALE, scale(3), fieldManager="scaler")),
-        get(
-            THINGS + "/one",
-            view=lambda body: [
-                [entry["manager"], entry.get("subresource"), entry["fieldsV1"]]
-                for entry in sorted(body["metadata"]["managedFields"], key=lambda entry: str(entry["manager"]))
-            ],
-        ),
-    ),
-    row(
-        "discovery has the scale sub-resource",
-        *SCALED,
-        get(f"/apis/{GROUP}/v1", view=_scale_listed),
-        get("/apis", accept=AGGREGATED, view=_scale_of_aggregated),
     ),
 )

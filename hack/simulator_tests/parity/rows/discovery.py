@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator_tests.parity.table import JSON, get, post, row
+from simulator_tests.parity.table import get, row
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
-CORE = ("configmaps", "events", "namespaces", "nodes", "pods", "secrets", "serviceaccounts")
 
 
 def _resources(*names: str) -> Any:
@@ -69,25 +68,8 @@ ROWS = (
         namespace=False,
     ),
     row(
-        "one group",
-        get("/apis/parity.example.com"),
-        get("/apis/events.k8s.io"),
-        get("/apis/missing.example.com"),
-        namespace=False,
-    ),
-    row("the kinds of the core group", get("/api/v1", view=_resources(*CORE)), namespace=False),
-    row(
         "the kinds of a custom group",
         get("/apis/parity.example.com/v1", view=_resources("widgets", "gadgets")),
-        namespace=False,
-    ),
-    row(
-        "the kinds of built-in groups",
-        get("/apis/coordination.k8s.io/v1", view=_resources("leases")),
-        get("/apis/events.k8s.io/v1", view=_resources("events")),
-        get("/apis/apiextensions.k8s.io/v1", view=_resources("customresourcedefinitions")),
-        get("/apis/authorization.k8s.io/v1", view=_resources("subjectaccessreviews")),
-        get("/apis/apps/v1", view=_resources("deployments")),
         namespace=False,
     ),
     row(
@@ -98,19 +80,8 @@ ROWS = (
         namespace=False,
     ),
     row(
-        "aggregated discovery of the core group",
-        get("/api", accept=AGGREGATED, view=_aggregated("", *CORE)),
-        namespace=False,
-    ),
-    row(
         "aggregated discovery of a custom group",
         get("/apis", accept=AGGREGATED, view=_aggregated("parity.example.com", "widgets", "gadgets")),
-        namespace=False,
-    ),
-    row(
-        "aggregated discovery of a built-in group",
-        get("/apis", accept=AGGREGATED, view=_aggregated("coordination.k8s.io", "leases")),
-        get("/apis", accept=AGGREGATED, view=_aggregated("events.k8s.io")),
         namespace=False,
     ),
     row(
@@ -125,16 +96,6 @@ ROWS = (
         namespace=False,
     ),
     row("the health", get("/healthz"), get("/readyz"), get("/livez"), namespace=False),
-    row(
-        "the root lists paths",
-        get(
-            "/",
-            view=lambda body: [
-                path in body["paths"] for path in ("/api", "/apis", "/api/v1", "/healthz", "/openapi/v3", "/version")
-            ],
-        ),
-        namespace=False,
-    ),
     row(
         "OpenAPI says that the server validates fields",
         get(
@@ -167,24 +128,6 @@ ROWS = (
         ),
         get("/openapi/v3/apis/parity.example.com/v1", view=_widget),
         get("/openapi/v2", view=lambda body: body["swagger"]),
-        namespace=False,
-    ),
-    row(
-        "discovery is read only",
-        post("/api", {}),
-        post("/apis/parity.example.com/v1", {}),
-        post("/version", {}),
-        namespace=False,
-    ),
-    row(
-        "discovery in another form",
-        get(
-            "/apis",
-            accept="application/yaml",
-            view=lambda body: isinstance(body, str) and body.startswith("apiVersion"),
-        ),
-        get("/apis", accept="text/html"),
-        get("/version", accept=JSON, view=lambda body: body["major"]),
         namespace=False,
     ),
 )

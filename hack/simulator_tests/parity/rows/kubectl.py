@@ -28,15 +28,6 @@ def _widget(size: int) -> str:
     return f"apiVersion: {s.API}\nkind: Widget\n{meta}\nspec: {{size: {size}, tags: [a, b]}}\n"
 
 
-def _deployment(*containers: str) -> str:
-    listed = "".join(f"      - {{name: {name}, image: image-of-{name}}}\n" for name in containers)
-    return (
-        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: one, namespace: '{row}'}\n"
-        "spec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:\n"
-        f"      containers:\n{listed}"
-    )
-
-
 def _shown(what: str, path: str) -> t.Step:
     return kubectl(f"get {what} {_HERE} -o jsonpath='{{{path}}}'")
 
@@ -105,25 +96,6 @@ ROWS = (
         kubectl(f"""patch widget one {_HERE} --type json -p '[{{"op":"remove","path":"/spec/size"}}]'"""),
     ),
     row(
-        "kubectl create makes objects by itself",
-        kubectl(f"create configmap one --from-literal=a=1 --from-literal=b=2 {_HERE}"),
-        kubectl(f"create configmap one --from-literal=a=1 {_HERE}"),
-        kubectl(f"create configmap two --from-literal=a=1 {_HERE} --dry-run=server -o name"),
-        _shown("configmap one", ".data"),
-        kubectl(f"create secret generic one --from-literal=a=1 {_HERE}"),
-        _shown("secret one", ".data}{.type"),
-        kubectl(f"create serviceaccount one {_HERE}"),
-        kubectl(f"create role one --verb=get,list --resource=pods,deployments.apps {_HERE}"),
-        _shown("role one", ".rules"),
-        kubectl(f"create rolebinding one --role=one --serviceaccount=default:one {_HERE}"),
-        _shown("rolebinding one", ".subjects}{.roleRef"),
-        kubectl(f"create poddisruptionbudget one --selector=a=b --min-available=50% {_HERE}"),
-        _shown("pdb one", ".spec"),
-        kubectl(f"create deployment one --image=example.com/a {_HERE}"),
-        _shown("deployment one", ".spec.selector}{.spec.template.spec.containers[*].image"),
-        kubectl("create namespace {row}"),
-    ),
-    row(
         "kubectl create and delete from a manifest",
         kubectl("create -f -", _manifest("data: {a: '1'}")),
         kubectl("create -f -", _manifest("data: {a: '1'}")),
@@ -145,18 +117,6 @@ ROWS = (
         kubectl("apply view-last-applied -f -", _manifest()),
         kubectl("replace -f -", _manifest("data: {d: '4'}")),
         kubectl("apply -f -", _manifest("data: {e: '5'}")),
-    ),
-    row(
-        "kubectl apply merges containers",
-        kubectl("apply -f -", _deployment("x", "w")),
-        kubectl("apply -f -", _deployment("w", "z", "x")),
-        _shown("deployment one", ".spec.template.spec.containers[*].name"),
-        kubectl("apply -f -", _deployment("z")),
-        _shown("deployment one", ".spec.template.spec.containers[*].name"),
-        kubectl(f"set image deployment/one z=other {_HERE}"),
-        kubectl(f"set env deployment/one A=1 B=2 {_HERE}"),
-        kubectl(f"set env deployment/one A- {_HERE}"),
-        _shown("deployment one", ".spec.template.spec.containers[*].env}{.spec.template.spec.containers[*].image"),
     ),
     row(
         "kubectl apply of a custom resource",

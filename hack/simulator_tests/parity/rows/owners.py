@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from simulator_tests.parity import samples as s
-from simulator_tests.parity import table as t
-from simulator_tests.parity.table import first, get, patch, post, put, row
+from simulator_tests.parity.table import first, get, patch, post, row
 
 ONE = s.WIDGETS + "/one"
 STATUS = ONE + "/status"
@@ -41,14 +40,6 @@ ROWS = (
         post(s.WIDGETS, s.widget(size=3, free={"a": {"b": 1}}, tags=["x"]), view=_owners, fieldManager="maker"),
     ),
     row(
-        "labels and annotations are owned",
-        post(
-            s.WIDGETS,
-            s.meta(s.widget(labels={"a": "b"}), annotations={"c": "d"}, finalizers=["example.com/x"]),
-            view=_owners,
-        ),
-    ),
-    row(
         "the manager is the first part of the user agent",
         post(s.WIDGETS, s.widget(), view=_owners, agent="some-tool/v1.2 (linux)"),
         post(s.WIDGETS, s.widget("two"), view=_owners, agent="plain"),
@@ -74,22 +65,6 @@ ROWS = (
         patch(STATUS, {"status": {"controlPlaneTopology": None}}, view=_owners, fieldManager="three"),
     ),
     row(
-        "a field that another manager sets to the same value stays with the first",
-        first(post(s.WIDGETS, s.widget(size=3), fieldManager="maker"), "a"),
-        put(
-            ONE,
-            s.versioned(s.widget(size=3, mode="fast"), "{a.metadata.resourceVersion}"),
-            view=_owners,
-            fieldManager="other",
-        ),
-    ),
-    row(
-        "an owner without a field is forgotten",
-        first(post(s.WIDGETS, s.widget(size=3), fieldManager="maker")),
-        first(patch(ONE, {"spec": {"mode": "fast"}}, fieldManager="other")),
-        patch(ONE, {"spec": {"mode": "slow"}}, view=_owners, fieldManager="third"),
-    ),
-    row(
         "entries of a map list are owned one by one",
         first(post(s.WIDGETS, s.widget(), fieldManager="maker")),
         first(patch(STATUS, {"status": {"conditions": [{"type": "A", "status": "x"}]}}, fieldManager="one")),
@@ -99,45 +74,5 @@ ROWS = (
             view=_owners,
             fieldManager="two",
         ),
-    ),
-    row(
-        "a config map's data are owned",
-        post(s.CONFIG_MAPS, s.config_map(a="1"), view=_owners, fieldManager="maker"),
-        patch(s.CONFIG_MAPS + "/one", {"data": {"b": "2"}}, view=_owners, fieldManager="other"),
-    ),
-    row("a lease's spec is owned", post(s.LEASES, s.lease(holderIdentity="me"), view=_owners)),
-    row(
-        "a node's status is owned",
-        first(post(s.NODES, s.node(), fieldManager="maker")),
-        patch(
-            s.NODES + "/{row}/status",
-            {"status": {"conditions": [{"type": "Ready", "status": "True"}]}},
-            view=_owners,
-            fieldManager="kubelet",
-        ),
-        namespace=False,
-    ),
-    row(
-        "a client can clear the owners",
-        first(post(s.WIDGETS, s.widget(size=1))),
-        patch(ONE, {"metadata": {"managedFields": [{}]}}, view=_owners),
-        patch(ONE, {"spec": {"size": 2}}, view=_owners),
-    ),
-    row(
-        "a field manager has a form",
-        post(s.WIDGETS, s.widget(), fieldManager="x" * 129),
-        post(s.WIDGETS, s.widget(), fieldManager="tab\tin"),
-    ),
-    row(
-        "a strategic merge patch to a status is owned",
-        first(post(s.NODES, s.node(), fieldManager="maker")),
-        patch(
-            s.NODES + "/{row}/status",
-            {"status": {"conditions": [{"type": "Ready", "status": "True"}]}},
-            t.STRATEGIC,
-            view=_owners,
-            fieldManager="kubelet",
-        ),
-        namespace=False,
     ),
 )

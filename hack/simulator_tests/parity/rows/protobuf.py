@@ -6,11 +6,9 @@ from typing import Any
 
 from simulator_tests.parity import samples as s
 from simulator_tests.parity import table as t
-from simulator_tests.parity.rows import strategic
-from simulator_tests.parity.table import delete, first, get, post, put, row
+from simulator_tests.parity.table import get, post, put, row
 
 MEDIA = "application/vnd.kubernetes.protobuf"
-_AUTHORIZATION = "/apis/authorization.k8s.io/v1"
 
 
 def _varint(value: int) -> bytes:
@@ -43,47 +41,6 @@ def _meta(name: str = "one", *more: bytes) -> bytes:
 
 
 _LABELS = _pair(11, "a", "b") + _pair(12, "note", "ä")
-_SELECTOR = field(1, field(1, "a"), field(2, "b"))
-_CONTAINER = field(
-    2,
-    field(1, "x"),
-    field(2, "image-of-x"),
-    field(3, "run"),
-    field(6, field(1, ""), field(2, 0), field(3, 80), field(4, "TCP"), field(5, "")),
-    field(7, field(1, "A"), field(2, "1")),
-    field(8, _pair(2, "cpu", field(1, "100m"))),
-    field(
-        10, field(1, field(2, field(1, "/healthz"), field(2, field(1, 1), field(2, 0), field(3, "web")))), field(3, 3)
-    ),
-)
-_DEPLOYMENT = body(
-    "apps/v1",
-    "Deployment",
-    _meta("one", _LABELS),
-    field(
-        2,
-        field(1, 0),
-        field(2, _SELECTOR),
-        field(3, field(1, field(11, field(1, "a"), field(2, "b"))), field(2, _CONTAINER, field(4, 7))),
-        field(5, 0),
-        field(7, 0),
-    ),
-    field(3, field(1, 0), field(2, 0)),
-)
-
-
-def _spec(answer: Any) -> Any:
-    spec = answer["spec"]["template"]["spec"]
-    [container] = spec["containers"]
-    shown = ("name", "image", "command", "env", "ports", "resources")
-    return [
-        answer["metadata"]["labels"],
-        answer["metadata"]["annotations"]["note"],
-        answer["spec"]["replicas"],
-        answer["spec"]["selector"],
-        {name: container[name] for name in shown},
-        spec["terminationGracePeriodSeconds"],
-    ]
 
 
 ROWS = (
@@ -104,105 +61,6 @@ ROWS = (
         put(s.CONFIG_MAPS + "/one", body("v1", "ConfigMap", _meta(), _pair(2, "a", "2")), media=MEDIA),
         post(s.CONFIG_MAPS, body("v1", "ConfigMap", _meta(), _pair(2, "a", "1")), media=MEDIA),
         get(s.CONFIG_MAPS + "/one"),
-    ),
-    row(
-        "a secret in protobuf",
-        post(
-            "/api/v1/namespaces/{row}/secrets",
-            body("v1", "Secret", _meta(), _pair(2, "a", b"\x01"), field(3, "Opaque"), _pair(4, "b", "text")),
-            media=MEDIA,
-        ),
-    ),
-    row(
-        "a lease in protobuf has its times",
-        post(
-            s.LEASES,
-            body(
-                "coordination.k8s.io/v1",
-                "Lease",
-                _meta(),
-                field(
-                    2, field(1, "me"), field(2, 15), field(4, field(1, 1136171045), field(2, 678901000)), field(5, 0)
-                ),
-            ),
-            media=MEDIA,
-        ),
-        post(s.LEASES, body("coordination.k8s.io/v1", "Lease", _meta("two"), field(2, field(2, -1))), media=MEDIA),
-    ),
-    row(
-        "a deployment in protobuf",
-        post(strategic.DEPLOYMENTS, _DEPLOYMENT, media=MEDIA, view=_spec),
-    ),
-    row(
-        "a budget in protobuf has a number or a share",
-        *(
-            post(
-                "/apis/policy/v1/namespaces/{row}/poddisruptionbudgets",
-                body("policy/v1", "PodDisruptionBudget", _meta(name), field(2, field(1, least), field(2, _SELECTOR))),
-                media=MEDIA,
-                view=lambda answer: answer["spec"],
-            )
-            for name, least in (
-                ("one", field(1, 1) + field(2, 0) + field(3, "50%")),
-                ("two", field(1, 0) + field(2, 2)),
-            )
-        ),
-    ),
-    row(
-        "a review in protobuf",
-        post(
-            _AUTHORIZATION + "/selfsubjectaccessreviews",
-            body(
-                "authorization.k8s.io/v1",
-                "SelfSubjectAccessReview",
-                _meta(""),
-                field(2, field(1, field(2, "get"), field(5, "nodes"))),
-                field(3, field(1, 0)),
-            ),
-            media=MEDIA,
-            view=lambda answer: [answer["spec"], answer["status"]["allowed"]],
-        ),
-        namespace=False,
-    ),
-    row(
-        "a review of the client itself",
-        post(
-            "/apis/authentication.k8s.io/v1/selfsubjectreviews",
-            {},
-            view=lambda answer: [answer["kind"], "system:masters" in answer["status"]["userInfo"]["groups"]],
-        ),
-        post(
-            _AUTHORIZATION + "/selfsubjectrulesreviews",
-            {"spec": {"namespace": "default"}},
-            view=lambda answer: [rule for rule in answer["status"]["resourceRules"] if rule["resources"] == ["*"]],
-        ),
-        namespace=False,
-    ),
-    row(
-        "delete options in protobuf",
-        first(post(s.CONFIG_MAPS, s.config_map())),
-        delete(s.CONFIG_MAPS + "/one", body("v1", "DeleteOptions", field(5, "All")), media=MEDIA),
-        delete(
-            s.CONFIG_MAPS + "/one",
-            body("v1", "DeleteOptions", field(2, field(1, "00000000-0000-0000-0000-000000000000"))),
-            media=MEDIA,
-        ),
-        delete(s.CONFIG_MAPS + "/one", body("v1", "DeleteOptions", field(1, 0), field(4, "Foreground")), media=MEDIA),
-        get(s.CONFIG_MAPS + "/one", view=lambda answer: answer["metadata"]["finalizers"]),
-    ),
-    row(
-        "a field that protobuf does not know is left out",
-        post(s.CONFIG_MAPS, body("v1", "ConfigMap", _meta(), field(99, "x"), _pair(2, "a", "1")), media=MEDIA),
-    ),
-    row(
-        "a body in protobuf of another kind",
-        post(s.CONFIG_MAPS, body("v1", "Secret", _meta()), media=MEDIA, view=lambda answer: answer),
-    ),
-    row(
-        "malformed protobuf",
-        post(s.CONFIG_MAPS, "not protobuf", media=MEDIA),
-        post(s.CONFIG_MAPS, body("v1", "ConfigMap", _meta())[:20], media=MEDIA),
-        post(s.CONFIG_MAPS, body("v1", "ConfigMap", field(1, 7)), media=MEDIA),
     ),
     row(
         "protobuf of a custom resource",

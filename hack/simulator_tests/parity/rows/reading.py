@@ -6,7 +6,7 @@ from typing import Any
 
 from simulator_tests.parity import samples as s
 from simulator_tests.parity import table as t
-from simulator_tests.parity.table import compact, delete, first, get, kept, other, patch, post, row
+from simulator_tests.parity.table import compact, delete, first, get, kept, patch, post, row
 
 ONE = s.WIDGETS + "/one"
 THREE = (
@@ -27,12 +27,6 @@ def _names(body: dict[str, Any]) -> list[str]:
 
 def _sizes(body: dict[str, Any]) -> dict[str, int]:
     return {one["metadata"]["name"]: one["spec"]["size"] for one in body["items"]}
-
-
-def _at_its_latest(body: dict[str, Any]) -> list[Any]:
-    """Return the names, and whether the list is of the version that the last of its objects has."""
-    latest = max(int(one["metadata"]["resourceVersion"]) for one in body["items"])
-    return [_names(body), body["metadata"]["resourceVersion"] == str(latest)]
 
 
 def _event(name: str) -> dict[str, Any]:
@@ -58,12 +52,6 @@ ROWS = (
     ),
     row("a list has kind, version and items in the order of names", *THREE, get(s.WIDGETS)),
     row("items of a built-in list carry neither kind nor apiVersion", *SEVERAL, get(s.CONFIG_MAPS)),
-    row("an empty list is an empty list", get(s.WIDGETS), get(s.CONFIG_MAPS)),
-    row(
-        "a list of a namespace that does not exist is empty",
-        get(f"{s.BASE}/namespaces/{{row}}-missing/widgets"),
-        namespace=False,
-    ),
     row(
         "a list over all namespaces",
         *THREE,
@@ -77,7 +65,6 @@ ROWS = (
         get(s.WIDGETS, limit=3),
         get(s.WIDGETS, limit=99),
     ),
-    row("pages with a selector do not count what remains", *THREE, get(s.WIDGETS, limit=1, labelSelector="tier")),
     row(
         "pages show one moment",
         *THREE,
@@ -94,15 +81,6 @@ ROWS = (
         get(s.WIDGETS, limit=1, query={"continue": "eyJ2Ijoid3JvbmcifQ"}),
     ),
     row(
-        "a continue token excludes a resourceVersion",
-        *THREE,
-        first(get(s.WIDGETS, limit=1), "page"),
-        get(s.WIDGETS, limit=1, resourceVersion="5", query={"continue": "{page.metadata.continue}"}),
-        get(s.WIDGETS, limit=1, resourceVersion="0", query={"continue": "{page.metadata.continue}"}),
-    ),
-    row("a negative limit is refused", *THREE, get(s.WIDGETS, limit=-1, view=_names)),
-    row("a limit that is no number is refused", get(s.WIDGETS, limit="many")),
-    row(
         "resourceVersion 0 is as good as the latest",
         *THREE,
         get(s.WIDGETS, resourceVersion="0", view=_names, until=lambda body: len(body["items"]) == 3),
@@ -115,33 +93,7 @@ ROWS = (
         ),
         get(s.WIDGETS, resourceVersion="{a.metadata.resourceVersion}", view=_names),
     ),
-    row(
-        "a list exactly at a version",
-        *THREE,
-        get(
-            s.WIDGETS,
-            resourceVersion="{b.metadata.resourceVersion}",
-            resourceVersionMatch="Exact",
-            view=_at_its_latest,
-        ),
-        get(s.WIDGETS, resourceVersion="{b.metadata.resourceVersion}", limit=5, view=_names),
-    ),
     row("a list from the future times out", get(s.WIDGETS, resourceVersion="99999999")),
-    row(
-        "a get from the future times out",
-        *THREE,
-        get(s.WIDGETS + "/a", resourceVersion="99999999"),
-        get(s.WIDGETS + "/a", resourceVersion="0", view=lambda body: body["kind"]),
-    ),
-    row(
-        "parameters that do not go together are refused",
-        get(s.WIDGETS, resourceVersionMatch="Exact"),
-        get(s.WIDGETS, resourceVersion="0", resourceVersionMatch="Exact"),
-        get(s.WIDGETS, resourceVersion="5", resourceVersionMatch="Nonsense"),
-        get(s.WIDGETS, resourceVersion="x"),
-        get(s.WIDGETS, sendInitialEvents="true"),
-        get(s.WIDGETS + "/a", resourceVersion="x"),
-    ),
     row(
         "a list at a version that was compacted is gone",
         *THREE,
@@ -185,26 +137,6 @@ ROWS = (
         _select(""),
     ),
     row(
-        "a bad label selector is refused",
-        *(
-            get(s.WIDGETS, labelSelector=one)
-            for one in (
-                "tier in x",
-                "tier in (x",
-                "=x",
-                "a,,b",
-                "a b",
-                "tier=x y",
-                "!tier=x",
-                "a in ()",
-                "n>x",
-                "-bad=1",
-                "a=-bad",
-                ",",
-            )
-        ),
-    ),
-    row(
         "fields select by name and namespace",
         *THREE,
         _fields("metadata.name=b"),
@@ -212,21 +144,6 @@ ROWS = (
         _fields("metadata.name==b,metadata.namespace={row}"),
         _fields("metadata.namespace=other"),
         _fields("metadata.name=missing"),
-    ),
-    row(
-        "an unknown field selector is refused",
-        get(s.WIDGETS, fieldSelector="spec.size=1"),
-        get(s.CONFIG_MAPS, fieldSelector="data.a=1"),
-        get(s.NODES, fieldSelector="spec.podCIDR=1"),
-        get(s.WIDGETS, fieldSelector="nonsense"),
-        get(s.LEASES, fieldSelector="spec.holderIdentity=a"),
-        get(s.DEFINITIONS, fieldSelector="spec.group=x"),
-    ),
-    row(
-        "nodes select by unschedulable",
-        first(post(s.NODES, {**s.node(parity="{row}"), "spec": {"unschedulable": True}})),
-        get(s.NODES, fieldSelector="spec.unschedulable=true", labelSelector="parity={row}", view=_names),
-        get(s.NODES, fieldSelector="spec.unschedulable=false", labelSelector="parity={row}", view=_names),
     ),
     row(
         "metadata alone, of one and of a list",
@@ -238,30 +155,4 @@ ROWS = (
         get(s.CONFIG_MAPS, accept=t.METADATA_LIST),
         get(s.WIDGETS, accept=t.METADATA),
     ),
-    row(
-        "other forms of an answer",
-        *THREE[:1],
-        get(
-            s.WIDGETS + "/a",
-            accept="application/yaml",
-            view=lambda body: isinstance(body, str) and body.startswith("apiVersion"),
-        ),
-        get(s.WIDGETS + "/a", accept="text/html"),
-        get(s.WIDGETS + "/a", accept="application/json;as=Nonsense;g=meta.k8s.io;v=v1"),
-        get(s.WIDGETS + "/a", accept="*/*", view=lambda body: body["kind"]),
-        get(s.WIDGETS + "/a", accept="", view=lambda body: body["kind"]),
-        get(
-            s.WIDGETS + "/a",
-            accept="application/vnd.kubernetes.protobuf,application/json",
-            view=lambda body: body["kind"],
-        ),
-        get(s.WIDGETS + "/a", accept="application/vnd.kubernetes.protobuf"),
-    ),
-    row(
-        "HEAD is a get without a body",
-        *THREE[:1],
-        other("HEAD", s.WIDGETS + "/a"),
-        other("HEAD", s.WIDGETS + "/missing"),
-    ),
-    row("a get with the watch parameter is a watch of one", *THREE[:1], t.watch(s.WIDGETS + "/a", events=1)),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from simulator_tests.parity import samples as s
-from simulator_tests.parity import table as t
 from simulator_tests.parity.table import compact, delete, first, get, patch, post, row, watch
 
 ONE = s.WIDGETS + "/one"
@@ -53,15 +52,6 @@ ROWS = (
         B,
         watch(s.WIDGETS, first(patch(s.WIDGETS + "/a", {"spec": {"size": 5}})), events=3),
     ),
-    row("a watch from 0 begins with what is there", A, B, watch(s.WIDGETS, resourceVersion="0", events=2)),
-    row(
-        "a watch is asked for by any word but no",
-        A,
-        watch(s.WIDGETS, events=1, query={"watch": "1"}),
-        watch(s.WIDGETS, events=1, query={"watch": "True"}),
-        get(s.WIDGETS, watch="0", view=lambda body: body["kind"]),
-        get(s.WIDGETS, watch="false", view=lambda body: body["kind"]),
-    ),
     row(
         "a watch of a built-in kind has kind and apiVersion in its objects",
         watch(s.CONFIG_MAPS, first(post(s.CONFIG_MAPS, s.config_map())), fieldSelector="metadata.name=one", events=1),
@@ -91,7 +81,6 @@ ROWS = (
             allowWatchBookmarks="true",
         ),
     ),
-    row("a watch without bookmarks ends without one", A, LISTED, watch(s.WIDGETS, query=_since(), timeoutSeconds=1)),
     row(
         "initial events come in the order of names and end with a bookmark",
         B,
@@ -105,51 +94,6 @@ ROWS = (
         ),
     ),
     row(
-        "a bookmark of a built-in kind is an empty object",
-        watch(
-            s.NODES,
-            sendInitialEvents="true",
-            resourceVersionMatch="NotOlderThan",
-            allowWatchBookmarks="true",
-            labelSelector="parity={row}",
-            events=1,
-        ),
-        watch(
-            s.CONFIG_MAPS,
-            sendInitialEvents="true",
-            resourceVersionMatch="NotOlderThan",
-            allowWatchBookmarks="true",
-            events=1,
-        ),
-        watch(
-            s.LEASES,
-            sendInitialEvents="true",
-            resourceVersionMatch="NotOlderThan",
-            allowWatchBookmarks="true",
-            events=1,
-        ),
-    ),
-    row(
-        "no initial events when not wanted",
-        A,
-        B,
-        watch(
-            s.WIDGETS,
-            first(post(s.WIDGETS, s.widget("c"))),
-            sendInitialEvents="false",
-            resourceVersionMatch="NotOlderThan",
-            allowWatchBookmarks="true",
-            events=1,
-        ),
-    ),
-    row(
-        "initial events need their parameters",
-        get(s.WIDGETS, watch="true", sendInitialEvents="true"),
-        get(s.WIDGETS, watch="true", resourceVersionMatch="NotOlderThan"),
-        get(s.WIDGETS, watch="true", sendInitialEvents="true", resourceVersionMatch="Exact"),
-        watch(s.WIDGETS, sendInitialEvents="true", resourceVersionMatch="NotOlderThan", timeoutSeconds=1),
-    ),
-    row(
         "a watch from before the log is gone",
         A,
         first(patch(s.WIDGETS + "/a", {"spec": {"size": 7}})),
@@ -157,11 +101,6 @@ ROWS = (
         watch(s.WIDGETS, resourceVersion="1", events=2),
     ),
     row("a watch from the future", A, watch(s.WIDGETS, resourceVersion="99999999", timeoutSeconds=1, events=2)),
-    row(
-        "a watch from what is no version is refused",
-        watch(s.WIDGETS, resourceVersion="x"),
-        watch(s.WIDGETS, resourceVersion="-1"),
-    ),
     row(
         "a watch by name and by field selector is of one object",
         A,
@@ -191,20 +130,6 @@ ROWS = (
             events=3,
         ),
     ),
-    row("a watch as metadata", A, watch(s.WIDGETS, accept=t.METADATA, events=1)),
-    row("a watch as a table has headers once", A, B, watch(s.WIDGETS, accept=t.TABLE, events=2, each=_plain)),
-    row(
-        "an update that changes nothing is not told",
-        A,
-        LISTED,
-        watch(
-            s.WIDGETS,
-            first(patch(s.WIDGETS + "/a", {"spec": {"size": 1}})),
-            first(patch(s.WIDGETS + "/a", {"spec": {"size": 2}})),
-            query=_since(),
-            events=1,
-        ),
-    ),
     row(
         "a deletion with a finalizer is a change first",
         first(post(s.WIDGETS, s.meta(s.widget("a"), finalizers=["example.com/x"]))),
@@ -218,22 +143,9 @@ ROWS = (
         ),
     ),
     row(
-        "a status write is told like any other",
-        A,
-        LISTED,
-        watch(s.WIDGETS, first(patch(s.WIDGETS + "/a/status", {"status": {"phase": "Set"}})), query=_since(), events=1),
-    ),
-    row("the old path of watches", A, watch("/apis/parity.example.com/v1/watch/namespaces/{row}/widgets", events=1)),
-    row(
         "a watch of a kind that is not there",
         watch("/apis/parity.example.com/v1/nothings"),
         watch("/api/v1/nothings"),
         namespace=False,
-    ),
-    row(
-        "a watch with a bad selector is refused",
-        watch(s.WIDGETS, labelSelector="a b"),
-        watch(s.WIDGETS, fieldSelector="spec.size=1"),
-        watch(s.WIDGETS, timeoutSeconds="x"),
     ),
 )
