@@ -40,7 +40,7 @@ ENGINES := PYTHON=$(BIN)/python hack/engines/engines
 REAL := $(if $(filter real,$(APISERVER) $(ETCD)),envtest)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster fleet fleet-short fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted lint format bench bench-fleet soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
+.PHONY: help venv demo cluster fleet fleet-short fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted lint format record bench bench-fleet soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
 
 help: ## work: this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## [a-z]+: / { \
@@ -154,6 +154,10 @@ lint: $(STAMP) ## work: style, types, layers, the Dockerfile, generated files
 format: $(STAMP) ## work: rewrite files in the agreed style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+record: $(STAMP) ## work: write anew what others see, as it is recorded; then read the difference, and name it in CHANGELOG
+	RECORD=1 $(BIN)/python -m pytest -q test/unit/outside test/unit/gitops/test_recorded_infrastructures.py test/component/test_plugin_recorded.py
+	$(BIN)/python hack/record_sessions.py
 
 bench: $(STAMP) $(REAL) ## judge: measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
 	$(BIN)/python -m test.bench --apiserver $(APISERVER) $(BENCH_FLAGS)
