@@ -40,7 +40,7 @@ ENGINES := PYTHON=$(BIN)/python hack/engines/engines
 REAL := $(if $(filter real,$(APISERVER) $(ETCD)),envtest)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster fleet fleet-short fleet-all quick test nightly test-unit test-component test-etcd test-observability coverage parity planted lint format bench bench-fleet soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
+.PHONY: help venv demo cluster fleet fleet-short fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted lint format record bench bench-fleet soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
 
 help: ## work: this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## [a-z]+: / { \
@@ -93,7 +93,7 @@ nightly: envtest ## judge: everything on both API servers, what depends on Kuber
 	ENVTEST_KUBERNETES=$(OLDEST_KUBERNETES) $(ENVTEST) build
 	ENVTEST_KUBERNETES=$(OLDEST_KUBERNETES) $(BIN)/python -m pytest -n $(JOBS) --apiserver real $(ON_OLDEST)
 	$(MAKE) --no-print-directory fuzz coverage
-	$(MAKE) --no-print-directory parity planted test-observability image-check sbom
+	$(MAKE) --no-print-directory test-hack parity planted test-observability image-check sbom
 	$(MAKE) --no-print-directory fleet-all
 	$(MAKE) --no-print-directory soak
 	$(MAKE) --no-print-directory bench
@@ -107,6 +107,9 @@ test-component: envtest ## work: the operator as a process, against an API serve
 
 test-etcd: envtest ## work: real etcd members
 	$(BIN)/python -m pytest test/etcd
+
+test-hack: envtest ## work: the simulator's own tests, and the embedded API server beside what the real one said
+	$(BIN)/python -m simulator_tests -n $(JOBS)
 
 test-observability: envtest ## judge: promtool, a real Prometheus, the status page in Chromium (needs hack/observability/install)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder test/observability
@@ -134,7 +137,7 @@ coverage: $(STAMP) ## judge: which branches of the core (checks, decide, observe
 	$(BIN)/coverage report
 
 parity: envtest ## judge: the embedded API server, and what was recorded, compared with a real one (PARITY_FLAGS=--record keeps what it says)
-	@$(BIN)/python -m test.component.parity $(PARITY_FLAGS)
+	@$(BIN)/python -m simulator_tests.parity $(PARITY_FLAGS)
 
 planted: envtest ## judge: faults planted in a copy of the sources, and the test that catches each; prints the table (FAULTS="NAME ...")
 	@$(BIN)/python -m test.planted $(FAULTS)
@@ -151,6 +154,10 @@ lint: $(STAMP) ## work: style, types, layers, the Dockerfile, generated files
 format: $(STAMP) ## work: rewrite files in the agreed style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+record: $(STAMP) ## work: write anew what others see, as it is recorded; then read the difference, and name it in CHANGELOG
+	RECORD=1 $(BIN)/python -m pytest -q test/unit/outside test/unit/gitops/test_recorded_infrastructures.py test/component/test_plugin_recorded.py
+	$(BIN)/python hack/record_sessions.py
 
 bench: $(STAMP) $(REAL) ## judge: measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
 	$(BIN)/python -m test.bench --apiserver $(APISERVER) $(BENCH_FLAGS)

@@ -1,4 +1,4 @@
-"""The options of our own, where pytest knows them whatever it is started with, and from any folder."""
+"""Our plugin and options, where pytest knows them whatever it is started with, and from any folder."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pytest
+
+pytest_plugins = ["test.sessions"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

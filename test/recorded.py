@@ -1,6 +1,6 @@
 """What others see of the product, recorded: it changes only where somebody means it.
 
-RECORD=1 with the same tests records again; then read the difference, and name it in CHANGELOG.
+`make record` records again, with RECORD=1 and the same tests; then read the difference, and name it in CHANGELOG.
 """
 
 from __future__ import annotations
@@ -8,16 +8,19 @@ from __future__ import annotations
 import difflib
 import os
 import pathlib
+from typing import Any
+
+import yaml
 
 FOLDER = pathlib.Path(__file__).parent / "recorded_files"
+INFRASTRUCTURES = "infrastructures.yaml"
 VARIABLE = "RECORD"
 
 
-def compare(name: str, text: str, tests: str) -> None:
-    """Fail with the difference, or write the file where it is wanted. `tests` are those that do."""
+def compare(name: str, text: str) -> None:
+    """Fail with the difference, or write the file where it is wanted."""
     path = FOLDER / name
     if os.environ.get(VARIABLE):
-        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         return
     before = path.read_text() if path.exists() else ""
@@ -27,9 +30,14 @@ def compare(name: str, text: str, tests: str) -> None:
     raise AssertionError(
         "\n".join(
             [
-                f"what others see has changed: {path.name}. Where that is meant, record it and name it in CHANGELOG:",
-                f"{VARIABLE}=1 .venv/bin/python -m pytest {tests}",
+                f"others see a change: {path.name}. Where that is meant, `make record` and name it in CHANGELOG",
                 *lines,
             ]
         )
     )
+
+
+def infrastructures() -> dict[str, dict[str, Any]]:
+    """The recorded objects that engines of a fleet and of GitOps judge, by name."""
+    found: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / INFRASTRUCTURES).read_text(encoding="utf-8"))
+    return found

@@ -27,12 +27,11 @@ _SHARING = frozenset({
     "test_serving_revoked_tokens", "test_serving_to_others", "test_stale_status_applied",
 })  # fmt: skip
 _WITH_THEIR_OWN = frozenset({
-    "test_certified_clients", "test_installing_and_leaving", "test_parity", "test_real_server",
-    "test_several_api_servers", "test_stand_ins",
+    "test_certified_clients", "test_installing_and_leaving", "test_real_server", "test_several_api_servers",
 })  # fmt: skip
 _WITH_THEIR_OWN_TOO = frozenset({"test_elsewhere"})
 """The same, and embedded ones besides, which may be anywhere."""
-_DEAR = frozenset({"test/unit/image/test_bill_of_materials.py"})
+_DEAR = frozenset({"test/unit/image/test_bill_of_materials.py", "hack/simulator_tests/parity/test_parity.py"})
 """Each worker that runs some of these would make what they share: an environment of packages takes seconds."""
 
 

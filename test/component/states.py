@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from test.component.parity import definitions
+from simulator_tests.parity import definitions
 from topology_simulator import client as clients
 from topology_simulator import kinds
 

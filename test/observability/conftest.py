@@ -17,7 +17,7 @@ _LONGEST = ("test_stuck.py", "test_blocked.py", "test_not_watching.py", "test_tw
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest stories first; let a socket of the scaffolding be collected late, as test/conftest.py does."""
+    """Put the longest stories first; let a socket of the scaffolding be collected late, as test/sessions.py does."""
     places = {_HERE / name: place for place, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
     for item in items:

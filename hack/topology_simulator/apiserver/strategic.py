@@ -4,7 +4,7 @@ It is a merge patch that knows the types (`go_types`): a list whose field says `
 entries, or as a set where they are plain values; other lists are replaced. Directives in the patch say what merging
 cannot: `$patch: replace|delete` in an object or among the entries of a list, `$deleteFromPrimitiveList/x`,
 `$setElementOrder/x`, `$retainKeys`. What the real server does with them is compared with it by the rows of parity
-(`test/component/parity`). A field that the table does not have is refused: merging it would be a guess.
+(`hack/simulator_tests/parity`). A field that the table does not have is refused: merging it would be a guess.
 
 Nothing is changed in place: what a patch does not touch is shared with the result, as in `patch`.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from topology_api.types import TopologyPair
 from topology_controller.fleet.meaning import State
 from topology_simulator.apiserver import patch
 
-FOLDER = recorded.FOLDER / "infrastructures"
+VERDICTS = pathlib.Path(__file__).with_name("verdicts.yaml")
 TARGET = TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable")
 
 
@@ -30,8 +31,9 @@ class Row:
 def rows() -> list[Row]:
     """The whole table."""
     table = []
-    for row in yaml.safe_load((FOLDER / "verdicts.yaml").read_text(encoding="utf-8")):
-        raw = yaml.safe_load((FOLDER / f"{row['of']}.yaml").read_text(encoding="utf-8"))
+    objects = recorded.infrastructures()
+    for row in yaml.safe_load(VERDICTS.read_text(encoding="utf-8")):
+        raw = objects[row["of"]]
         name = f"{row['of']}: {row['why']}" if "why" in row else row["of"]
         legal = row["fleet"] != "error"
         state = State(row["fleet"]) if legal else State.UNDER_WAY

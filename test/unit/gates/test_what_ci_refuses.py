@@ -40,7 +40,7 @@ def run(folder, text, *arguments, **environment):
     file = folder / "test_it.py"
     file.write_text(text)
     known = {name: value for name, value in os.environ.items() if name not in {"CI", exploring.VARIABLE}}
-    command = [sys.executable, "-m", "pytest", "-p", "test.conftest", "-p", "no:cacheprovider", "-rA"]
+    command = [sys.executable, "-m", "pytest", "-p", "test.sessions", "-p", "no:cacheprovider", "-rA"]
     command += ["-c", os.devnull, "--rootdir", str(folder), "--basetemp", str(folder / "temporary"), *arguments]
     done = subprocess.run(  # noqa: S603 - pytest, on a file of ours
         [*command, *(() if folder in arguments else (file,))],

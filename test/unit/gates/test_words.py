@@ -37,16 +37,20 @@ _PROSE = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE",
 """From Python 3.12 on the text of an f-string is no token STRING."""
 
 
+_TESTS = "simulator_tests"
+"""The folder below hack whose words are those of tests, and of a real server."""
+
+
 def _python() -> Iterator[pathlib.Path]:
     for folder in SOURCES:
-        yield from sorted((ROOT / folder).rglob("*.py"))
+        yield from (path for path in sorted((ROOT / folder).rglob("*.py")) if _TESTS not in path.parts)
 
 
 def _texts() -> Iterator[pathlib.Path]:
     for name in TEXTS:
         path = ROOT / name
         for text in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if text.is_file() and text.suffix in _READ and "sessions" not in text.parts:
+            if text.is_file() and text.suffix in _READ and not {"sessions", _TESTS} & {*text.parts}:
                 yield text
 
 

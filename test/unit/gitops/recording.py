@@ -1,8 +1,7 @@
 """Infrastructure `cluster` as the operator leaves it, in each phase and with each problem, for whatever judges it.
 
-The operator itself writes these, on the cluster in memory and in virtual time; they stand in
-`test/recorded_files/infrastructures`, one file each, and RECORD=1 writes them anew. `verdicts.yaml` beside them has
-what each means to a GitOps engine.
+The operator itself writes these, on the cluster in memory and in virtual time; they stand in one file, which
+`make record` writes anew. test/unit/fleet/verdicts.yaml has what each means to an engine.
 """
 
 from __future__ import annotations
@@ -181,8 +180,20 @@ async def play(story: Callable[[Camera], Awaitable[None]]) -> Recorded:
     return camera.recorded
 
 
-def text(raw: Raw) -> str:
-    """The file of a recorded object. What is random in it is not what is judged."""
-    if (record := raw.get("status", {}).get("topologyTransition")) and "attempt" in record:
-        record["attempt"] = "0" * 32
-    return yaml.safe_dump(raw, width=120, allow_unicode=True)
+def text(recorded: Recorded) -> str:
+    """The file of the recorded objects."""
+    judged = {name: _judged(raw) for name, raw in sorted(recorded.items())}
+    return yaml.safe_dump(judged, width=160, allow_unicode=True, default_flow_style=None)
+
+
+def _judged(raw: Raw) -> Raw:
+    """What an engine may judge by: not how often it was written, nor what convergence is measured against."""
+    for name in ("resourceVersion", "uid"):
+        raw["metadata"].pop(name, None)
+    if record := raw.get("status", {}).get("topologyTransition"):
+        for name in ("attempt", "baseline"):
+            record.pop(name, None)
+        for name, kept in (("checks", ("stage", "name", "status")), ("advisories", ("name",))):
+            if name in record:
+                record[name] = [{each: one[each] for each in kept} for one in record[name]]
+    return raw

@@ -16,11 +16,11 @@ from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi f
 from cel_expr_python.ext import ext_optional, ext_strings  # type: ignore[import-untyped]  # as above
 from lupa import lua51
 from test import recorded
+from test.unit.fleet import table
 
 from topology_api.vocabulary import Phase, ProblemReason
 from topology_simulator.apiserver import patch
 
-FOLDER = recorded.FOLDER / "infrastructures"
 EXAMPLE = pathlib.Path(__file__).parents[3] / "docs" / "examples" / "gitops"
 CHECK = (EXAMPLE / "argocd" / "health.lua").read_text()
 EXPRESSIONS: dict[str, str] = yaml.safe_load((EXAMPLE / "flux" / "topology.yaml").read_text())["spec"][
@@ -42,8 +42,9 @@ class Case:
 
 def _cases() -> list[Case]:
     cases = []
-    for row in yaml.safe_load((FOLDER / "verdicts.yaml").read_text()):
-        raw = yaml.safe_load((FOLDER / f"{row['of']}.yaml").read_text())
+    objects = recorded.infrastructures()
+    for row in yaml.safe_load(table.VERDICTS.read_text()):
+        raw = objects[row["of"]]
         name = f"{row['of']}: {row['why']}" if "why" in row else row["of"]
         flux = row.get("flux", IN_FLUX[row["verdict"]])
         cases.append(Case(name, patch.merge(raw, row.get("patch", {})), row["verdict"], flux))
@@ -114,7 +115,7 @@ def test_what_argo_cd_shows_is_the_operators_own_sentence() -> None:
 
 def test_every_recorded_object_every_phase_and_every_problem_is_in_the_table() -> None:
     rows = {case.name for case in CASES if ":" not in case.name}
-    assert rows == {place.stem for place in FOLDER.glob("*.yaml")} - {"verdicts"}
+    assert rows == set(recorded.infrastructures())
     records = [_record(case.infrastructure) for case in CASES]
     assert {record.get("phase") for record in records} >= {phase.value for phase in Phase}
     problems = {(record.get("problem") or {}).get("reason") for record in records}

@@ -11,4 +11,4 @@ from . import stories
 @pytest.mark.looptime
 @pytest.mark.parametrize("name", stories.STORIES)
 async def test_a_story_is_told_as_it_is_recorded(name: str) -> None:
-    recorded.compare(f"story-{name}.txt", await stories.tell(name), "test/unit/outside")
+    recorded.compare(f"story-{name}.txt", await stories.tell(name))

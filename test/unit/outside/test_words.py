@@ -23,7 +23,6 @@ from . import transcript
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-TESTS = "test/unit/outside"
 OPERATOR, PLUGIN = "cluster-topology-operator", "kubectl-topology"
 HELP = {
     OPERATOR: ((), ("run",), ("manifests",), ("render",), ("fleet",), ("fleet", "policy"), ("version",)),
@@ -76,7 +75,7 @@ def _words(text: str) -> str:
 def _compare(name: str, text: str) -> None:
     """Compare with what was recorded with Python 3.11; a newer argparse lays the same words out in its own way."""
     if _words(text) != _words((recorded.FOLDER / name).read_text()) or sys.version_info < (3, 13):
-        recorded.compare(name, text, TESTS)
+        recorded.compare(name, text)
 
 
 @pytest.mark.parametrize("program", HELP)
@@ -99,14 +98,14 @@ def test_names() -> None:
             found += [f"{name}.{member.name} = {member.value}" for member in value]
         elif name.isupper() and isinstance(value, str | int):
             found.append(f"{name} = {value}")
-    recorded.compare("names.txt", "\n".join(found) + "\n", TESTS)
+    recorded.compare("names.txt", "\n".join(found) + "\n")
 
 
 @pytest.mark.looptime
 async def test_metrics() -> None:
     """Name, type and help of each family."""
     async with clusters.running(clusters.Cluster()) as running:
-        recorded.compare("metrics.txt", "\n".join(transcript.families(running)) + "\n", TESTS)
+        recorded.compare("metrics.txt", "\n".join(transcript.families(running)) + "\n")
 
 
 @pytest.mark.parametrize("flags", [(), ("--crd-only",), ("--crd-patch",), ("--without-monitoring",)])
@@ -115,7 +114,7 @@ def test_what_is_applied(flags: tuple[str, ...], capsys: pytest.CaptureFixture[s
     text = _said(OPERATOR, ("manifests", *flags), capsys)
     name = f"manifests{''.join(flags)}.txt"
     if "--crd-patch" in flags:
-        recorded.compare(name, text, TESTS)
+        recorded.compare(name, text)
         return
     body = text.partition("\n")[2].rpartition("exit code")[0]
     lines = []
@@ -123,7 +122,7 @@ def test_what_is_applied(flags: tuple[str, ...], capsys: pytest.CaptureFixture[s
         metadata = item["metadata"]
         total = hashlib.sha256(json.dumps(item, sort_keys=True).encode()).hexdigest()[:16]
         lines.append(f"{item['kind']} {metadata.get('namespace', '')}/{metadata['name']} {total}")
-    recorded.compare(name, "\n".join(lines) + "\n", TESTS)
+    recorded.compare(name, "\n".join(lines) + "\n")
 
 
 def test_levels_and_formats_of_the_log() -> None:

@@ -68,14 +68,21 @@ class Transcript(clusters.Cluster):
         except errors.KubeError as error:
             self._lines.append(f"    refused: {error}")
             raise
-        now = dict(flat(made.get("status", {})))
+        now = {path: value for path, value in flat(made.get("status", {})) if not self._copied(path, value)}
         for path in sorted({*now, *before}):
             if now.get(path) != before.get(path):
                 self._lines.append(f"    {path}: {now.get(path, '(none)')}")
         return made
 
     def _status(self, key: clusters.Key) -> dict[str, str]:
-        return dict(flat(self.objects.get(key, {}).get("status", {})))
+        status = self.objects.get(key, {}).get("status", {})
+        return {path: value for path, value in flat(status) if not self._copied(path, value)}
+
+    def _copied(self, path: str, value: str) -> bool:
+        """Whether it stands in the copy of the record just as in the record: there it has been written down."""
+        part, _, rest = path.partition(".")
+        status = self.objects.get(clusters.INFRASTRUCTURE, {}).get("status", {})
+        return part == "extension" and dict(flat(status.get("topologyTransition", {}))).get(rest) == value
 
 
 class Events(clusters.Told):

@@ -1,0 +1,135 @@
+"""Validation rules in CEL: create, update, transitions, messages, ratcheting; and rules that are refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simulator_tests.parity import samples as s
+from simulator_tests.parity.table import first, patch, post, put, row
+
+if TYPE_CHECKING:
+    from simulator_tests.parity.table import Step
+
+ONE = s.RULES + "/one"
+STATUS = ONE + "/status"
+
+
+def _ruled(rule: str, schema: dict[str, object] | None = None, **more: object) -> Step:
+    """Create a definition whose spec has one rule."""
+    spec = {**(schema or {"type": "object", "properties": {"a": s.INTEGER, "text": s.STRING}})}
+    spec["x-kubernetes-validations"] = [{"rule": rule, **more}]
+    whole = {"type": "object", "properties": {"spec": spec}}
+    return post(
+        s.DEFINITIONS,
+        s.definition("ruleds", "Ruled", whole, group="{row}.example.com"),
+        view=lambda body: body["spec"]["versions"],
+    )
+
+
+ROWS = (
+    row("a rule holds on create", post(s.RULES, s.rule(request="three")), post(s.RULES, s.rule(request="one"))),
+    row(
+        "a rule holds on update",
+        first(post(s.RULES, s.rule(request="one"))),
+        patch(ONE, {"spec": {"request": "three"}}),
+        patch(ONE, {"spec": {"request": "two"}}),
+    ),
+    row("a message is computed by its expression", post(s.RULES, s.rule(size=1, least=2))),
+    row(
+        "a transition rule does not hold on create, and does on update",
+        post(s.RULES, s.rule(name="a")),
+        patch(ONE, {"spec": {"name": "b"}}),
+        patch(ONE, {"spec": {"name": None}}),
+        patch(ONE, {"spec": {"name": "b"}}),
+    ),
+    row(
+        "optionalOldSelf lets a transition rule see creation",
+        post(s.RULES, s.rule(locked="closed")),
+        patch(ONE, {"spec": {"locked": "open"}}),
+        patch(ONE, {"spec": {"locked": "closed"}}),
+    ),
+    row(
+        "a rule of the whole object sees status and spec",
+        first(post(s.RULES, s.rule(request="one"))),
+        patch(STATUS, {"status": {"topology": "one"}}),
+        patch(ONE, {"spec": {"request": "two"}}),
+        patch(STATUS, {"status": {"phase": "Moving"}}),
+        patch(ONE, {"spec": {"request": None}}),
+        patch(ONE, {"spec": {"request": "one"}}),
+        patch(ONE, {"metadata": {"labels": {"a": "b"}}}),
+        patch(STATUS, {"status": {"phase": None}}),
+        patch(ONE, {"spec": {"request": "one"}}),
+        patch(ONE, {"spec": {"request": None}}),
+    ),
+    row(
+        "rules of list entries match by key",
+        first(post(s.RULES, s.rule(entries=[{"key": "a", "value": 5}, {"key": "b", "value": 1}]))),
+        patch(ONE, {"spec": {"entries": [{"key": "b", "value": 2}, {"key": "a", "value": 4}]}}),
+        patch(
+            ONE, {"spec": {"entries": [{"key": "b", "value": 2}, {"key": "a", "value": 6}, {"key": "c", "value": 0}]}}
+        ),
+        patch(ONE, {"spec": {"entries": [{"key": "c", "value": -1}]}}),
+    ),
+    row(
+        "several rules are told together",
+        post(
+            s.RULES,
+            s.rule("x" * 50, request="three", size=1, least=2, broken={"a": -1}, entries=[{"key": "a", "value": -1}]),
+        ),
+    ),
+    row(
+        "rules are not evaluated on what the schema refuses",
+        post(s.RULES, s.rule(request=7, size=1, least=2)),
+        post(s.RULES, s.rule(size="x", request="three")),
+    ),
+    row(
+        "a rule that does not compile is refused",
+        _ruled("self.a +"),
+    ),
+    row(
+        "a rule that costs too much is refused",
+        _ruled(
+            "self.list.all(x, self.list.all(y, x.contains(y)))",
+            {"type": "object", "properties": {"list": {"type": "array", "items": s.STRING}}},
+        ),
+    ),
+    row(
+        "the libraries of the field are there",
+        post(
+            s.DEFINITIONS,
+            s.definition(
+                "libs",
+                "Lib",
+                {
+                    "type": "object",
+                    "properties": {
+                        "spec": {
+                            "type": "object",
+                            "properties": {
+                                "t": {"type": "string", "maxLength": 50},
+                                "l": {"type": "array", "maxItems": 9, "items": {"type": "string", "maxLength": 9}},
+                            },
+                            "x-kubernetes-validations": [
+                                {"rule": "!has(self.t) || self.t.matches('^[a-z]+$')"},
+                                {"rule": "!has(self.t) || self.t.lowerAscii() == self.t"},
+                                {"rule": "!has(self.l) || self.l.exists_one(x, x == 'a')"},
+                                {"rule": "!has(self.t) || !isURL(self.t)"},
+                                {"rule": "!has(self.l) || self.l.join(',').size() < 20"},
+                                {"rule": "!has(self.t) || self.t.split('b').size() < 3"},
+                                {"rule": "self.?t.orValue('a') != 'zz'"},
+                            ],
+                        }
+                    },
+                },
+                group="{row}.example.com",
+            ),
+            view=lambda body: body["spec"]["names"],
+        ),
+    ),
+    row(
+        "an unchanged broken rule does not keep others from changing",
+        first(post(s.RULES, s.rule(request="one", size=1))),
+        patch(ONE, {"spec": {"size": 2}}),
+        put(ONE, s.versioned(s.rule(request="one"), "1")),
+    ),
+)

@@ -1,0 +1,133 @@
+"""What clients ask before anything else: discovery, OpenAPI, version, health."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulator_tests.parity.table import get, row
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+
+
+def _resources(*names: str) -> Any:
+    def view(body: dict[str, Any]) -> dict[str, Any]:
+        found = {one["name"]: {k: v for k, v in one.items() if k != "storageVersionHash"} for one in body["resources"]}
+        wanted = [name for name in found if not names or name.partition("/")[0] in names]
+        kept = {name: found[name] for name in wanted if "/" not in name or name.endswith("/status")}
+        return {**body, "resources": {name: {**one, "verbs": sorted(one["verbs"])} for name, one in kept.items()}}
+
+    return view
+
+
+def _aggregated(group: str, *names: str) -> Any:
+    def view(body: dict[str, Any]) -> Any:
+        (item,) = [one for one in body["items"] if one["metadata"].get("name", "") == group]
+        versions = []
+        for version in item["versions"]:
+            resources = {
+                one["resource"]: dict(one) for one in version["resources"] if not names or one["resource"] in names
+            }
+            for one in resources.values():
+                one["verbs"] = sorted(one["verbs"])
+                one["subresources"] = [sub for sub in one.get("subresources", []) if sub["subresource"] == "status"]
+                for sub in one["subresources"]:
+                    sub["verbs"] = sorted(sub["verbs"])
+            versions.append({**version, "resources": resources})
+        return {
+            "head": {name: body[name] for name in ("kind", "apiVersion", "metadata")},
+            "meta": item["metadata"],
+            "versions": versions,
+        }
+
+    return view
+
+
+def _group(name: str) -> Any:
+    return lambda body: {
+        "kind": body["kind"],
+        "apiVersion": body["apiVersion"],
+        "found": [one for one in body["groups"] if one["name"] == name],
+    }
+
+
+def _widget(body: dict[str, Any]) -> list[Any]:
+    fields = body["components"]["schemas"]["com.example.parity.v1.Widget"]["properties"]
+    return [sorted(fields), fields["spec"]["properties"]["mode"]]
+
+
+ROWS = (
+    row(
+        "the versions of the core group",
+        get("/api", view=lambda body: [body["kind"], body["versions"]]),
+        namespace=False,
+    ),
+    row(
+        "the groups",
+        get("/apis", view=_group("parity.example.com")),
+        get("/apis", view=_group("coordination.k8s.io")),
+        namespace=False,
+    ),
+    row(
+        "the kinds of a custom group",
+        get("/apis/parity.example.com/v1", view=_resources("widgets", "gadgets")),
+        namespace=False,
+    ),
+    row(
+        "a group version that is not there",
+        get("/apis/parity.example.com/v9"),
+        get("/apis/missing.example.com/v1"),
+        get("/api/v9"),
+        namespace=False,
+    ),
+    row(
+        "aggregated discovery of a custom group",
+        get("/apis", accept=AGGREGATED, view=_aggregated("parity.example.com", "widgets", "gadgets")),
+        namespace=False,
+    ),
+    row(
+        "the version",
+        get(
+            "/version",
+            view=lambda body: [
+                body["major"],
+                sorted(body.keys() & {"major", "minor", "gitVersion", "platform", "goVersion"}),
+            ],
+        ),
+        namespace=False,
+    ),
+    row("the health", get("/healthz"), get("/readyz"), get("/livez"), namespace=False),
+    row(
+        "OpenAPI says that the server validates fields",
+        get(
+            "/openapi/v3",
+            view=lambda body: sorted(
+                key
+                for key in body["paths"]
+                if key in ("api/v1", "apis/parity.example.com/v1", "apis/coordination.k8s.io/v1")
+            ),
+        ),
+        get(
+            "/openapi/v3/apis/parity.example.com/v1",
+            view=lambda body: [
+                one["name"]
+                for one in body["paths"]["/apis/parity.example.com/v1/namespaces/{namespace}/widgets"]["post"][
+                    "parameters"
+                ]
+                if one["name"] == "fieldValidation"
+            ],
+        ),
+        get(
+            "/openapi/v3/apis/parity.example.com/v1",
+            view=lambda body: [
+                one["name"]
+                for one in body["paths"]["/apis/parity.example.com/v1/namespaces/{namespace}/widgets/{name}"]["patch"][
+                    "parameters"
+                ]
+                if one["name"] == "fieldValidation"
+            ],
+        ),
+        get("/openapi/v3/apis/parity.example.com/v1", view=_widget),
+        get("/openapi/v2", view=lambda body: body["swagger"]),
+        namespace=False,
+    ),
+)

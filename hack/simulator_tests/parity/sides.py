@@ -1,0 +1,152 @@
+"""The two servers of the comparison, prepared alike: the same definitions, and a way to let each forget its past.
+
+Both are told everything through the API, with credentials where there are any. The real one is handed in running; the
+embedded one is started here, in the same loop. Either may be asked without the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import pathlib
+import tempfile
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import yaml
+from test import processes
+
+from simulator_tests.parity import asking, normal, rows, samples, table
+from simulator_tests.parity.rows import discovery
+from topology_simulator import kubeconfig
+from topology_simulator.apiserver import server as embedded_server
+from topology_simulator.envtest import binaries
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+    from topology_simulator.envtest import server as real_server
+
+_READY_SECONDS = 30.0
+_PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two servers."""
+
+    name: str
+    access: kubeconfig.Access
+    forget: Callable[[], Awaitable[Any]]
+    home: pathlib.Path
+    """Of kubectl: its kubeconfig, and what it keeps about the server."""
+
+    async def kubectl(self, words: list[str], given: str, more: Mapping[str, str]) -> processes.Ended:
+        """Run kubectl to its end, with `more` in its environment. Raises binaries.MissingError where there is none."""
+        environment = {"KUBECONFIG": str(self.home / "kubeconfig"), "HOME": str(self.home), "PATH": os.defpath, **more}
+        return await processes.run(binaries.folder() / "kubectl", *words, given=given, env=environment, cwd=self.home)
+
+    async def compact(self) -> None:
+        """Let the storage forget everything up to now."""
+        await self.forget()
+
+    def session(self) -> aiohttp.ClientSession:
+        """Return a session with this side's trust and credentials."""
+        # The session outlives the rows: a connection that is kept would be left behind by the row that opened it.
+        connector = aiohttp.TCPConnector(limit=0, ssl=self.access.tls or True, force_close=True)
+        return aiohttp.ClientSession(
+            connector=connector, headers=self.access.headers, trust_env=False, read_bufsize=8 << 20
+        )
+
+
+class Opened:
+    """A prepared side with an open session: `ask` it rows."""
+
+    def __init__(self, side: Side, session: aiohttp.ClientSession) -> None:
+        self._side = side
+        self._session = session
+
+    async def ask(self, row: table.Row) -> list[Any]:
+        """Return the normalised answers to a row. Raises asking.PreparationError."""
+        name = f"row-{rows.NUMBERS[row.name]}"
+        if row.namespace:
+            await self._create(samples.NAMESPACES, samples.namespace(name))
+        answers = await asking.Asking(self._side, self._session, name).all(row.steps)
+        return normal.normalised([answer.value() for answer in answers], name)
+
+    async def version(self) -> str:
+        """Return which version of Kubernetes it says it is."""
+        return str((await self._get("/version"))["gitVersion"])
+
+    async def prepare(self) -> None:
+        """Create the definitions of `samples`; wait until their kinds are served and told of."""
+        for one in samples.DEFINED:
+            await self._create(samples.DEFINITIONS, one)
+        async with asyncio.timeout(_READY_SECONDS):
+            while not await self._ready():  # noqa: ASYNC110  # a server of another process has no event
+                await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _ready(self) -> bool:
+        paths = [f"{samples.BASE}/{one['spec']['names']['plural']}" for one in samples.DEFINED]
+        lists = [await self._get(path) for path in paths]
+        groups = (await self._get("/apis", discovery.AGGREGATED)).get("items", [])
+        told = [one for one in groups if one["metadata"]["name"] == samples.GROUP]
+        openapi = (await self._get("/openapi/v3")).get("paths", {})
+        return (
+            all("items" in one for one in lists)
+            and any(len(version["resources"]) == len(paths) for one in told for version in one["versions"])
+            and samples.BASE.removeprefix("/") in openapi
+        )
+
+    async def _get(self, path: str, accept: str = table.JSON) -> dict[str, Any]:
+        """Return what is there; nothing where it is refused."""
+        url, limit = self._side.access.server + path, aiohttp.ClientTimeout(total=_READY_SECONDS)
+        async with self._session.get(url, headers={"Accept": accept}, timeout=limit) as response:
+            said = await response.read()
+            return json.loads(said) if response.status == HTTPStatus.OK else {}
+
+    async def _create(self, path: str, obj: dict[str, Any]) -> None:
+        url, limit = self._side.access.server + path, aiohttp.ClientTimeout(total=_READY_SECONDS)
+        async with self._session.post(url, json=obj, timeout=limit) as response:
+            if response.status != HTTPStatus.CREATED:
+                said = await response.text()
+                raise asking.PreparationError(f"{self._side.name}: {path}: {response.status} {said}")
+
+
+@contextlib.asynccontextmanager
+async def _opened(name: str, content: dict[str, Any], forget: Callable[[], Awaitable[Any]]) -> AsyncIterator[Opened]:
+    with tempfile.TemporaryDirectory() as folder:
+        home = pathlib.Path(folder)
+        (home / "kubeconfig").write_text(yaml.safe_dump(content))
+        side = Side(name, kubeconfig.access(content, home), forget, home)
+        async with side.session() as session:
+            opened = Opened(side, session)
+            await opened.prepare()
+            yield opened
+
+
+@contextlib.asynccontextmanager
+async def embedded() -> AsyncIterator[Opened]:
+    """Start the embedded server and prepare it."""
+    server = embedded_server.ApiServer(bookmark_seconds=60.0)
+    await server.start()
+
+    async def forget() -> None:
+        server.compact()
+
+    try:
+        async with _opened("embedded", server.kubeconfig(), forget) as opened:
+            yield opened
+    finally:
+        await server.stop()
+
+
+@contextlib.asynccontextmanager
+async def real(server: real_server.RealServer) -> AsyncIterator[Opened]:
+    """Prepare a running real server."""
+    async with _opened("real", server.kubeconfig(), server.compact) as opened:
+        yield opened
