@@ -144,12 +144,6 @@ class Pair:
         """Return how many writes of an operator have come to the site."""
         return sum(one.who == name for one in self.world.server.writes)
 
-    async def hold_in_site(self, holder: str = "master-0_in-cluster") -> None:
-        """Let an operator of the site itself hold the site's own lease."""
-        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        spec = {"holderIdentity": holder, "leaseDurationSeconds": 270, "acquireTime": now, "renewTime": now}
-        await self.world.api.create(kinds.LEASES, kinds.LEASES.new(cluster.OWN_LEASE, cluster.OWN_NAMESPACE, spec=spec))
-
     # -- the judge
 
     def _by_one_of_ours(self, request: Request) -> bool:

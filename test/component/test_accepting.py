@@ -126,23 +126,3 @@ async def test_past_the_deadline_it_is_completed_without_the_check_and_that_is_s
         == f"{sentences.COMPLETED}, accepted without: {CHECK}. 3 actions required, see: oc topology status\n"
     )
     assert len(world.server.topology_changes) == 1
-
-
-async def test_without_an_operator_the_request_stands_and_the_next_one_takes_it_up(
-    world: World, impatient: pathlib.Path, command: plugin.Plugin
-) -> None:
-    await ship(world)
-    await pin_the_router(world)
-    await world.operator("operator-a", "--transitions-dir", str(impatient))
-    await world.ask_for()
-    await until_failing(world, "the router is pinned", CHECK)
-    second = await test_stuck.away_for_almost_a_minute(world, impatient)
-    await world.until_condition("Degraded", "True", "TransitionStuck", seconds=20.0)
-    assert await second.stop() == 0
-    late = await command.run("accept", "--check", CHECK, "--yes", "--timeout", "1s")
-    assert late.code == plugin.TIMED_OUT, late
-    assert f"{CHECK} is not recorded as accepted after 1 s; the request stands" in late.complaint
-    assert "no request is acted on until it runs" in late.complaint
-    third = await world.operator("operator-c", "--transitions-dir", str(impatient))
-    await third.said(f"check {CHECK} is accepted and not waited for any more: no reason was given")
-    await world.completed_once()

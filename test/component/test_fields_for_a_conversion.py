@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test.component import documented, installing, test_uninstalling
+from test.component import documented, installing
 from topology_api import crd, crd_patch
 from topology_api import served as served_fields
 from topology_simulator import kinds
@@ -49,7 +49,7 @@ async def take_the_fields_out(world: world.World, administrator: installing.Admi
 
 async def install(administrator: installing.Administrator) -> str:
     """Type what the page says, up to the script; return what that said."""
-    *printing, script = test_uninstalling.converting()[:-3]
+    *printing, script = installing.converting()[:-3]
     assert script.sort is documented.Sort.SCRIPT
     for command in printing:
         await administrator.types(command.text)

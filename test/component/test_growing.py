@@ -179,112 +179,36 @@ async def test_two_machines_that_were_booted_from_an_iso(administrator: Administ
     await _grows(administrator, installed)
 
 
-@pytest.mark.parametrize("type_", ["", "SNO"], ids=["of no type", "SNO"])
-async def test_two_hosts_of_a_hub(administrator: Administrator, type_: str) -> None:
-    """Without a type both stand in the ClusterInstance; beside one of type SNO they are BareMetalHosts of their own."""
-    nodes = [{"hostName": "master-0", "role": "master"}]
-    spec = {"clusterName": SITE, "nodes": nodes, **({"clusterType": type_} if type_ else {})}
+async def test_two_hosts_of_a_hub(administrator: Administrator) -> None:
+    """Beside a ClusterInstance of type SNO they are BareMetalHosts of their own, as the page shows one."""
+    spec = {"clusterName": SITE, "nodes": [{"hostName": "master-0", "role": "master"}], "clusterType": "SNO"}
     await administrator.hub.create(hub.CLUSTER_INSTANCES, hub.CLUSTER_INSTANCES.new(SITE, SITE, spec=spec))
     await administrator.hub.create(hub.INFRA_ENVS, hub.INFRA_ENVS.new(SITE, SITE, spec={"clusterRef": {"name": SITE}}))
     (shown,) = _manifests(_GROWING)
-    if type_:
-        text = yaml.safe_dump(shown).replace("SITE", SITE)
-        for name in NEW:
-            given = text.replace("master-1", name)
-            await administrator.run("--context", "hub", "create", "--validate=strict", "-f", "-", given=given)
-    else:
-        more = [{"hostName": name, "role": "master"} for name in NEW]
-        await administrator.hub.patch(hub.CLUSTER_INSTANCES, SITE, {"spec": {"nodes": [*nodes, *more]}}, SITE)
-
+    text = yaml.safe_dump(shown).replace("SITE", SITE)
+    for name in NEW:
+        given = text.replace("master-1", name)
+        await administrator.run("--context", "hub", "create", "--validate=strict", "-f", "-", given=given)
     typed = await administrator.type("## From a hub, with siteconfig")
-
-    assert administrator.printed[typed[0]] == type_
-
-    async def installed() -> list[str]:
-        if not type_:
-            instance = await administrator.hub.get(hub.CLUSTER_INSTANCES, SITE, SITE)
-            return [node["hostName"] for node in instance["spec"]["nodes"][1:] if node["role"] == "master"]
-        environments = {one["metadata"]["name"] for one in await administrator.hub.list(hub.INFRA_ENVS, SITE)}
-        metas = [host["metadata"] for host in await administrator.hub.list(hub.HOSTS, SITE)]
-        prefix = "bmac.agent-install.openshift.io/"
-        return [
-            meta["annotations"][prefix + "hostname"]
-            for meta in metas
-            if meta["labels"]["infraenvs.agent-install.openshift.io"] in environments
-            and meta["annotations"][prefix + "role"] == "master"
-        ]
-
-    await _grows(administrator, installed)
-
-
-async def _control_plane(api: clients.Client) -> None:
-    spec = {"distributionVersion": "4.21.7", "replicas": 1}
-    await api.create(hub.CONTROL_PLANES, hub.CONTROL_PLANES.new(SITE, SITE, spec=spec))
+    assert administrator.printed[typed[0]] == "SNO"
+    environments = {one["metadata"]["name"] for one in await administrator.hub.list(hub.INFRA_ENVS, SITE)}
+    metas = [host["metadata"] for host in await administrator.hub.list(hub.HOSTS, SITE)]
+    prefix = "bmac.agent-install.openshift.io/"
+    assert [*NEW] == [
+        meta["annotations"][prefix + "hostname"]
+        for meta in metas
+        if meta["labels"]["infraenvs.agent-install.openshift.io"] in environments
+        and meta["annotations"][prefix + "role"] == "master"
+    ]
 
 
 async def test_a_control_plane_that_is_scaled(administrator: Administrator) -> None:
-    await _control_plane(administrator.hub)
-
+    """In one request from one to three, which refuses any other start."""
+    api, spec = administrator.hub, {"distributionVersion": "4.21.7", "replicas": 1}
+    await api.create(hub.CONTROL_PLANES, hub.CONTROL_PLANES.new(SITE, SITE, spec=spec))
     await administrator.type("## From a hub, with Cluster API")
-
-    async def installed() -> list[str]:
-        wanted = (await administrator.hub.get(hub.CONTROL_PLANES, SITE, SITE))["spec"]["replicas"]
-        return [f"master-{number}" for number in range(1, wanted)]
-
-    await _grows(administrator, installed)
-
-
-@pytest.mark.on_real
-async def test_one_request_takes_a_control_plane_from_one_to_three(
-    apiserver: backend.Place, tmp_path: pathlib.Path
-) -> None:
-    """Both by the page's command, which refuses any other start, and as a commit that is applied."""
-    kubectl = test_kubectl.needed()
-    async with contextlib.AsyncExitStack() as stack:
-        served = await stack.enter_async_context(apiserver.served())
-        if served is None:
-            above = server.ApiServer()
-            await above.start()
-            stack.push_async_callback(above.stop)
-            content = above.kubeconfig()
-        else:
-            content = served.administrator
-        api = await stack.enter_async_context(clients.Client(kubeconfig.access(content, tmp_path), "hub"))
-        await hub.define(api, hub.CONTROL_PLANES, namespace=SITE)
-        stack.push_async_callback(
-            api.delete, kinds.DEFINITIONS, f"{hub.CONTROL_PLANES.plural}.{hub.CONTROL_PLANES.group}"
-        )
-        stack.push_async_callback(api.delete, kinds.NAMESPACES, SITE)
-        config = tmp_path / "kubeconfig-hub"
-        config.write_text(yaml.safe_dump(content))
-        environment = {"KUBECONFIG": str(config), "HOME": str(tmp_path), "PATH": os.defpath}
-        command = next(
-            one for one in documented.below(_GROWING, "## From a hub, with Cluster API") if " scale " in one.text
-        )
-        words = shlex.split(command.text.replace("SITE", SITE).replace("--context hub ", ""))[1:]
-        await _control_plane(api)
-
-        scaled = await processes.run(kubectl, *words, env=environment)
-
-        assert not scaled.code, scaled
-        once = await api.get(hub.CONTROL_PLANES, SITE, SITE)
-        assert once["spec"]["replicas"] == 3
-        assert once["metadata"]["generation"] == 2, "each write of spec counts"
-        owners = [entry for entry in once["metadata"]["managedFields"] if entry.get("subresource") == "scale"]
-        assert [entry["fieldsV1"] for entry in owners] == [{"f:spec": {"f:replicas": {}}}]
-
-        again = await processes.run(kubectl, *words, env=environment)
-
-        assert again.code
-        assert "Expected replicas to be 1, was 3" in again.complaint
-        assert (await api.get(hub.CONTROL_PLANES, SITE, SITE))["metadata"]["generation"] == 2
-
-        manifest = hub.CONTROL_PLANES.new("by-git", SITE, spec={"distributionVersion": "4.21.7", "replicas": 1})
-        for replicas in (1, 3):
-            text = yaml.safe_dump({**manifest, "spec": {**manifest["spec"], "replicas": replicas}})
-            applied = await processes.run(kubectl, "apply", "-f", "-", given=text, env=environment)
-            assert not applied.code, applied
-        assert (await api.get(hub.CONTROL_PLANES, "by-git", SITE))["metadata"]["generation"] == 2
+    once = await api.get(hub.CONTROL_PLANES, SITE, SITE)
+    assert (once["spec"]["replicas"], once["metadata"]["generation"]) == (3, 2), "each write of spec counts"
 
 
 async def test_the_machine_that_is_shown_is_one(tmp_path: pathlib.Path) -> None:

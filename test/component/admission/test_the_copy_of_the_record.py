@@ -223,7 +223,7 @@ async def test_another_clusteroperator_and_the_metadata_of_ours_are_as_before(
 async def test_who_deletes_our_report_and_creates_it_again_has_taken_the_copy_away_and_put_none(
     ground: policy_server.PolicyServer,
 ) -> None:
-    """As `kubectl replace --force` does it. What comes of that: `test/component/test_report_deleted.py`."""
+    """As `kubectl replace --force` does it. What comes of that: `test/unit/core/test_restarts_and_losses.py`."""
     await changes.prepare(ground)
     forged = kinds.CLUSTER_OPERATORS.new("topology", spec={}, status={"extension": _FORGED})
     try:

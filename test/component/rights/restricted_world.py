@@ -133,7 +133,6 @@ class RestrictedWorld(worlds.World):
         *flags: str,
         settle: int | None = 0,
         lease: Sequence[str] = process.LEASE,
-        clock: pathlib.Path | None = None,
         file: pathlib.Path | None = None,
         wait: bool = True,
         user: dict[str, str] | None = None,
@@ -148,7 +147,7 @@ class RestrictedWorld(worlds.World):
         file.write_text(yaml.safe_dump(content))
         log = self.folder / f"{name}-{len(self.operators)}.log"
         flags = ("--serving-cert-dir", str(self.serving.certificates), *flags)
-        started = await process.start(name, file, log, settle=settle, lease=lease, clock=clock, flags=flags)
+        started = await process.start(name, file, log, settle=settle, lease=lease, flags=flags)
         started.tls = self.nobody()
         self.operators.append(started)
         if wait:
