@@ -129,19 +129,6 @@ async def test_who_has_the_right_writes_it(ground: policy_server.PolicyServer) -
         assert answer.code == 200, (what, answer)
 
 
-async def test_a_typed_client_that_knows_no_copy_is_not_refused_where_there_is_none(
-    ground: policy_server.PolicyServer,
-) -> None:
-    """It sends null for what it does not know, and that is nothing new."""
-    await changes.prepare(ground)
-    await ground.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", {"extension": None})
-    before = await _operator(ground)
-    assert before["status"].get("extension") is None
-    for status in ({"extension": None}, {"extension": None, "versions": None}, {}):
-        answer = await ground.send("ingress", Request("PUT", _with(before, **status), _JSON, _STATUS))
-        assert answer.code == 200, answer
-
-
 async def test_what_the_version_operator_writes_of_it_passes(ground: policy_server.PolicyServer) -> None:
     """It creates the object from the payload and writes status once (cluster-version-operator pkg/cvo/internal)."""
     await changes.prepare(ground)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from test import polling, processes
+from test import polling, processes, sentences
 from test.component import backend, cluster, machine_world, process, reactors, real
 from test.component import world as worlds
 from test.component.rights import grants, restoring
@@ -280,6 +280,20 @@ async def until_known(
     token = {"Authorization": f"Bearer {await staged.ground.token(staged.api)}"}
     code, text = await operator.ask("/metrics", headers=token)
     assert (code, wanted[1] in text) == (wanted[0], True), (code, text)
+
+
+async def waits_for(staged: RestrictedWorld, operator: process.Operator, grant: grants.Grant) -> None:
+    """Everything else is met: it is Pending for want of this object, and Progressing names it."""
+
+    async def said() -> bool:
+        condition = await staged.condition("Progressing")
+        message = condition.get("message", "")
+        return condition.get("reason") == "PreflightUnmet" and (grant.what in message or grant.key in message)
+
+    await operator.said(f"cannot watch {grant.what}")
+    await polling.until(f"Progressing names {grant.what}", said)
+    assert (await staged.record())["phase"] == "Pending"
+    assert sentences.FORBIDDEN in operator.words()
 
 
 async def may(api: clients.Client, attributes: dict[str, str]) -> bool:
