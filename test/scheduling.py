@@ -22,7 +22,7 @@ _ON_EMBEDDED = re.compile(r"[\[-]embedded[\]-]")
 _SHARING = frozenset({
     "test_between_two_tests", "test_cluster_api_definitions",
     "test_openshift_definitions", "test_plugin_reading",
-    "test_plugin_rights", "test_plugin_writing",
+    "test_plugin_writing",
     "test_seeds_on_real_definitions",
     "test_serving_to_others", "test_stale_status_applied",
 })  # fmt: skip

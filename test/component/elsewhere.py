@@ -93,13 +93,10 @@ class Pair:
     async def operator(
         self, name: str = "operator-a", *flags: str, wait: bool = True, **options: Any
     ) -> process.Operator:
-        """Start an operator that is placed elsewhere; `exchanged` gives it each kubeconfig for the other."""
+        """Start an operator that is placed elsewhere."""
         site, lease = self.files(name)
-        pair = (self.world.server, self.local)
-        for file, server in zip(
-            (site, lease), reversed(pair) if options.pop("exchanged", False) else pair, strict=True
-        ):
-            self.write(file, server.kubeconfig(), name)
+        self.write(site, self.world.server.kubeconfig(), name)
+        self.write(lease, self.local.kubeconfig(), name)
         self.elsewhere[name] = name
         placed = ("--lease-kubeconfig", str(lease), "--lease-namespace", NAMESPACE)
         return await self.world.operator(name, *placed, *flags, file=site, wait=wait, **options)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _ROOT = pathlib.Path(__file__).parents[2]
+RUNBOOK = _ROOT / "docs" / "runbooks" / "TopologyOperatorNotWatching.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,14 @@ async def test_everything_is_applied_at_once_and_applying_it_again_changes_nothi
         lines = [line for line in said.splitlines() if line.startswith(kind)]
         assert lines, kind
         assert all(line.endswith(" unchanged") for line in lines), lines
+
+    commands = re.findall(
+        r"^ +oc (-n \S+ get (?:service,|role,).*|get namespace .*)$", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(commands) == 3, commands
+    for command in commands:
+        code, said, complaint = await administrator.kubectl(*command.split())
+        assert (code, complaint, bool(said)) == (0, "", True), command
 
 
 @pytest.mark.on_real

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test import polling
 from test.component import backend, documented, elsewhere, installing, metrics_clients, real
 from test.component import world as worlds
 from test.component.rights import pod
@@ -79,21 +78,6 @@ async def real_pair(site: Site, management: Management, tmp_path: pathlib.Path) 
         elsewhere.opened(world, management, tmp_path) as made,
     ):
         yield made
-
-
-def _requests(pair: Pair) -> int:
-    return len(pair.world.server.asked()) + len(pair.local.asked())
-
-
-async def nothing_written(pair: Pair) -> None:
-    """Nothing is written to the site while the operator sends three requests more, to either cluster."""
-    before, written = _requests(pair), len(pair.world.server.writes)
-
-    async def tried() -> bool:
-        assert len(pair.world.server.writes) == written, "written to the site"
-        return _requests(pair) >= before + 3
-
-    await polling.until("it has tried three times more", tried)
 
 
 def plurals(pair: Pair, *verbs: str) -> set[str]:
@@ -190,20 +174,6 @@ async def test_a_site_out_of_reach_is_waited_for(pair: Pair) -> None:
     await world.completed_once(30.0)
     await operator.ready()
     assert operator.alive
-
-
-async def test_kubeconfigs_that_are_exchanged_from_the_start_lead_nowhere(real_pair: Pair) -> None:
-    """Neither account has the rights of the other: no lease in the site, no request to act on in the other cluster."""
-    pair = real_pair
-    operator = await pair.operator(exchanged=True, wait=False)
-    await pair.not_ready(operator, "the target cluster: cannot get leases")
-    await nothing_written(pair)
-    assert not await pair.world.holder()
-    assert await pair.lease() == {}
-    # It has asked for what it may not have, and would ask again.
-    await operator.kill()
-    assert pair.local.refusals()
-    pair.world.server.refusals()
 
 
 # -- an operator of the site's own

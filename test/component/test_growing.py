@@ -1,13 +1,11 @@
-"""docs/growing.md and docs/machines.md: what they tell an administrator to type makes a three-node cluster of one node.
+"""docs/growing.md and docs/machines.md: what they tell an administrator to type leads to two machines more.
 
-Commands of the hub go to a server with the kinds of a hub; who makes nodes of what stands there then is played here:
-a person who boots machines, the assisted installer, siteconfig, a Cluster API provider. The site is the simulator's,
-with the operator as a process. What needs a machine, a file or a login is not run; `_TALK` lists it.
+Commands of the hub go to a server with the kinds of a hub; what stands there then is what would make nodes: agents that
+are approved, BareMetalHosts, replicas. What needs a machine, a file or a login is not run; `_TALK` lists it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import pathlib
@@ -19,18 +17,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test import polling, processes
-from test.component import documented, hub, plugin, test_kubectl
-from topology_simulator import box, kinds, kubeconfig, pace, scenario
+from test import processes
+from test.component import documented, hub, test_kubectl
 from topology_simulator import client as clients
-from topology_simulator.actors import kubelets
+from topology_simulator import kinds, kubeconfig
 from topology_simulator.apiserver import server
 from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
 
-    from test.component import backend
 
 _DOCS = pathlib.Path(__file__).parents[2] / "docs"
 _GROWING, _MACHINES = _DOCS / "growing.md", _DOCS / "machines.md"
@@ -38,7 +34,6 @@ SITE = "edge"
 NEW = ("master-1", "master-2")
 _TALK = {"oc debug", "oc extract", "oc adm", "oc get csr"}
 _FENCED = re.compile(r"(?m)^```yaml\n(.*?)^```$", re.DOTALL)
-_PATIENCE = 60.0
 
 
 def _manifests(page: pathlib.Path) -> list[dict[str, Any]]:
@@ -49,22 +44,16 @@ def _manifests(page: pathlib.Path) -> list[dict[str, Any]]:
 
 @dataclass
 class Administrator:
-    """Who types what the page shows: kubectl for `oc`, with a context for the hub, and the plugin for `oc topology`."""
+    """Who types what the page shows: kubectl for `oc`, with a context for the hub."""
 
     kubectl: str
     home: pathlib.Path
-    site: box.Box
     hub: clients.Client
     printed: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def config(self) -> pathlib.Path:
-        """The kubeconfig, whose current context is the site."""
-        return self.home / "kubeconfig-both"
-
     async def run(self, *words: str, given: str = "", code: int = 0) -> str:
         """Run kubectl, which must end so; return what it prints."""
-        environment = {"KUBECONFIG": str(self.config), "HOME": str(self.home), "PATH": os.defpath}
+        environment = {"KUBECONFIG": str(self.home / "kubeconfig-hub"), "HOME": str(self.home), "PATH": os.defpath}
         ended = await processes.run(self.kubectl, *words, given=given, env=environment)
         assert ended.code == code, f"kubectl {' '.join(words)}: {ended}"
         return ended.printed
@@ -88,69 +77,19 @@ class Administrator:
         assert typed, heading
         return typed
 
-    async def request(self) -> int:
-        """Type the request that the page ends in; return its exit code, once it has waited."""
-        asked = [one.text for one in documented.below(_GROWING, "## Request the topology") if " set " in one.text]
-        assert asked == ["oc topology set HighlyAvailable --confirm --allow-pending --wait"]
-        program = plugin.Plugin(self.home, yaml.safe_load(self.site.kubeconfig.read_text()))
-        ended = await program.run(*shlex.split(asked[0])[2:])
-        assert not ended.code, ended
-        return ended.code
-
 
 @pytest.fixture
-async def administrator(apiserver: backend.Place, tmp_path: pathlib.Path) -> AsyncIterator[Administrator]:
-    kubectl = test_kubectl.needed()
+async def administrator(tmp_path: pathlib.Path) -> AsyncIterator[Administrator]:
     above = server.ApiServer()
     await above.start()
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(above.stop)
-        access = kubeconfig.access(above.kubeconfig(), tmp_path)
-        api = await stack.enter_async_context(clients.Client(access, "hub"))
+        access = above.kubeconfig()
+        api = await stack.enter_async_context(clients.Client(kubeconfig.access(access, tmp_path), "hub"))
         await hub.define(api, *hub.DEFINITIONS, namespace=SITE)
-        served = await stack.enter_async_context(apiserver.served())
-        site = await stack.enter_async_context(
-            box.opened(scenario.load("happy-path"), pace.FAST, tmp_path, served=served)
-        )
-        made = Administrator(kubectl, tmp_path, site, api)
-        made.config.write_text(yaml.safe_dump(_both(yaml.safe_load(site.kubeconfig.read_text()), above.kubeconfig())))
-        yield made
-
-
-def _both(site: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Return one kubeconfig of two, the second as context `hub`."""
-    cluster, user = ({**above[part][0], "name": "hub"} for part in ("clusters", "users"))
-    context = {"name": "hub", "context": {"cluster": "hub", "user": "hub"}}
-    return {
-        **site,
-        "clusters": [*site["clusters"], cluster],
-        "users": [*site["users"], user],
-        "contexts": [*site["contexts"], context],
-    }
-
-
-async def _grows(administrator: Administrator, machines: Callable[[], Awaitable[list[str]]]) -> None:
-    """Request the topology while the cluster has one node, let the machines boot, and see it completed."""
-    api = administrator.site.api
-
-    async def boot() -> None:
-        async def waits() -> bool:
-            record = (await api.get(kinds.INFRASTRUCTURES, "cluster"))["status"].get("topologyTransition") or {}
-            return record.get("phase") == "Pending"
-
-        await polling.until("the request waits for nodes", waits, _PATIENCE)
-        names = await machines()
-        assert names == [*NEW], "machines that the page's commands lead to"
-        for name in names:
-            await kubelets.join(api, name)
-
-    async with asyncio.timeout(_PATIENCE * 2), asyncio.TaskGroup() as group:
-        group.create_task(boot())
-        await administrator.request()
-    status = (await api.get(kinds.INFRASTRUCTURES, "cluster"))["status"]
-    assert status["topologyTransition"]["phase"] == "Completed"
-    assert status["controlPlaneTopology"] == "HighlyAvailable"
-    await administrator.type("## Request the topology")
+        (context,) = access["contexts"]
+        (tmp_path / "kubeconfig-hub").write_text(yaml.safe_dump({**access, "contexts": [{**context, "name": "hub"}]}))
+        yield Administrator(test_kubectl.needed(), tmp_path, api)
 
 
 async def test_two_machines_that_were_booted_from_an_iso(administrator: Administrator) -> None:
@@ -172,11 +111,8 @@ async def test_two_machines_that_were_booted_from_an_iso(administrator: Administ
         )
         assert role < approval, "an agent that is approved first becomes a worker"
 
-    async def installed() -> list[str]:
-        specs = [agent["spec"] for agent in await administrator.hub.list(hub.AGENTS, SITE)]
-        return [spec["hostname"] for spec in specs if spec["approved"] and spec["role"] == "master"]
-
-    await _grows(administrator, installed)
+    specs = [agent["spec"] for agent in await administrator.hub.list(hub.AGENTS, SITE)]
+    assert [spec["hostname"] for spec in specs if spec["approved"] and spec["role"] == "master"] == [*NEW]
 
 
 async def test_two_hosts_of_a_hub(administrator: Administrator) -> None:

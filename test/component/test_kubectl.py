@@ -12,12 +12,12 @@ import pathlib
 import shlex
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from test import polling, processes
-from topology_simulator import box, conditions, invitation, kinds, pace, scenario
+from topology_simulator import box, kinds, pace, scenario
 from topology_simulator.actors import kubelets
 from topology_simulator.envtest import binaries
 
@@ -135,57 +135,3 @@ async def test_the_patch_of_the_readme_moves_the_cluster(terminal: Terminal) -> 
     assert [row[2] for row in happened.rows[1:] if row[2] != "TransitionBlocked"] == [
         "TransitionRequested", "TransitionAdmitted", "TopologyChanged", "TransitionCompleted",
     ]  # fmt: skip
-
-
-@pytest.mark.on_real
-async def test_the_experiments_that_a_kept_cluster_prints(terminal: Terminal) -> None:
-    killed, cancelled, pinned = [commands for _, commands in invitation.experiments(scenario.load("happy-path"))]
-
-    async def record() -> dict[str, Any]:
-        found: dict[str, Any] = (await terminal.box.api.get(kinds.INFRASTRUCTURES, "cluster"))["status"]
-        return found.get("topologyTransition") or {}
-
-    async def ready() -> int:
-        return sum(conditions.is_true(node, "Ready") for node in await terminal.box.api.list(kinds.NODES))
-
-    async def nodes(number: int) -> None:
-        async def counted() -> bool:
-            return await ready() == number
-
-        await polling.until(f"{number} nodes are ready", counted)
-
-    async def phase(wanted: str) -> None:
-        async def reached() -> bool:
-            return (await record()).get("phase") == wanted
-
-        await polling.until(f"the phase is {wanted}", reached)
-
-    for name in ("master-1", "master-2"):
-        await kubelets.join(terminal.box.api, name)
-    await nodes(3)
-    await terminal.paste(killed[0])
-    await nodes(2)
-    await terminal.paste(killed[1])
-    await nodes(3)
-    await terminal.paste(cancelled[0])
-    await nodes(2)
-    await terminal.paste(cancelled[1])
-    await phase("Pending")
-    assert "the topology was not changed" in await terminal.paste(cancelled[2])
-    await phase("Idle")
-    await terminal.paste(cancelled[3])
-    await nodes(3)
-    await terminal.paste(pinned[0])
-    await terminal.paste(pinned[1])
-
-    async def advised() -> bool:
-        return "RouterReplicasPinned" in str((await record()).get("advisories"))
-
-    await polling.until("the pinned router is told of", advised)
-    release = (
-        '-n openshift-ingress-operator patch ingresscontroller default --type merge -p \'{"spec":{"replicas":2}}\''
-    )
-    assert release in await terminal.paste(pinned[2])
-    await terminal.paste(f"kubectl {release}")
-    assert "3 actions required, see: " in await terminal.paste("kubectl topology wait")
-    await phase("Completed")

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "react_to_topology.py"
 NAMESPACE, DEPLOYMENT, OPERATOR = "openshift-example", "example", "example"
-AGENT = "OpenAPI-Generator/*"
-"""User agent of the library that the example uses."""
 
 
 class Example:
@@ -148,20 +146,3 @@ async def test_it_follows_a_whole_transition_and_the_cluster_waits_for_it(world:
     example.process.send_signal(signal.SIGTERM)
     async with asyncio.timeout(10.0):
         assert await example.process.wait() == 0
-
-
-async def _said(example: Example, text: str, *, again: bool = False) -> bool:
-    words = example.words()
-    return text in (words.rpartition("phase Admitting")[2] if again else words)
-
-
-async def test_a_change_while_its_watch_is_down_is_found_by_the_next_one(world: World, example: Example) -> None:
-    await world.idle_operator()
-    refusing = world.server.fault("status", code=503, user_agent=AGENT, resource="infrastructures")
-    world.server.fault("cut", user_agent=AGENT, mid_line=True)
-    await world.ask_for()
-    await world.until_phase("Converging")
-    await example.until("it has tried again", lambda: _said(example, "503: "))
-    assert (await example.deployment())["spec"]["replicas"] == 1
-    world.server.lift(refusing)
-    await example.until_replicas(2)
