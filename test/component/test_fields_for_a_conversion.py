@@ -1,7 +1,7 @@
 """`crd-patch.sh`, which `manifests --crd-patch` prints, with kubectl as `oc` against both API servers.
 
-It adds the fields and one override, and takes both away again; other overrides, and what the version operator owns,
-it leaves alone. The commands that print and run it are those of docs/operations.md.
+It adds the fields and one override, and takes both away again; what it does in which case is said by
+test/unit/manifests/test_crd_script.py. The commands that print and run it are those of docs/operations.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an administrator types, with a real kubectl: exit codes, columns, refusals.
+"""What an administrator types, with a real kubectl: the patch of the README, and the columns.
 
 The cluster is the simulator's box with its actors and the operator as a process: what `make cluster` gives. kubectl is
 looked for in KUBEBUILDER_ASSETS, then where hack/envtest built it, then on the PATH if it is 1.30 or newer.

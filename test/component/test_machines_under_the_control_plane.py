@@ -35,9 +35,6 @@ async def lacking(apiserver: backend.Place, tmp_path: pathlib.Path) -> AsyncIter
         yield world
 
 
-# -- why etcd leaves a node out
-
-
 @pytest.mark.on_real
 async def test_a_node_without_a_machine_is_named_with_the_reason_until_it_has_one(
     lacking: World, tmp_path: pathlib.Path
@@ -60,9 +57,6 @@ async def test_a_node_without_a_machine_is_named_with_the_reason_until_it_has_on
     await machine_world.with_voter(lacking.api, "master-2")
     await machine_world.until_advised(lacking, _MISSING, shown=False)
     assert (await lacking.completed_once())["name"] == "infra-to-ha"
-
-
-# -- what is on its way out
 
 
 @pytest.mark.on_real

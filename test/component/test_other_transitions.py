@@ -46,8 +46,6 @@ async def test_a_single_node_with_workers_gets_a_control_plane_of_three(
         assert record["source"] == {"controlPlane": "SingleReplica", "infrastructure": "SingleReplica"}
 
 
-# -- the control plane is where it is to be, the infrastructure is not
-
 _SPREAD = simulated.Shape(control_plane=_HA, infrastructure="SingleReplica", masters=3)
 
 

@@ -1,4 +1,4 @@
-"""`status --watch` as somebody sees it: in a terminal from Pending to Completed, in a pipe, and through a restart."""
+"""`status --watch` as somebody sees it: in a terminal from Pending to Completed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes into a page, a pipeline or an inventory, with the installed command: a picture, a verdict, an audit."""
+"""What goes into a page or a pipeline, with the installed command: a picture, a verdict."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""A request that is made and cancelled with the installed command: alone, against others, and without the right to.
+"""A request that is made and cancelled with the installed command, and without the right to.
 
-What the API server has no part in runs on our own; rights, impersonation and the rules of the definition are asked of
-a real one.
+What the API server has no part in runs on our own; rights and impersonation are asked of a real one.
 """
 
 from __future__ import annotations

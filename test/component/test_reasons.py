@@ -67,9 +67,6 @@ async def test_a_hosted_control_plane_is_looked_at_as_little_as_possible(
         assert not asked & {"nodes", "etcds", "configmaps"}, asked
 
 
-# -- the request leads nowhere
-
-
 # -- the API is not there
 
 
@@ -137,6 +134,3 @@ async def test_a_topology_that_somebody_set_back_is_reported_and_never_fought_ov
     await world.until_phase("Completed")
     assert await world.pair() == worlds.MOVED
     assert len(world.server.topology_changes) == 2
-
-
-# -- we are told to wait

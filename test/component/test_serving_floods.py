@@ -1,7 +1,6 @@
-"""What a stranger can do to the port with connections and tokens: probes go on, memory is bounded, the lease is kept.
+"""What a stranger can do to the port with connections and tokens: probes go on, and memory is bounded.
 
-The attack is the one of a review, at its rate and at as much as this machine can send. The attacker is a process of
-its own at an address of its own; a node is no other address than its kubelet, so there the attack comes from the same.
+The attack is the one of a review. Each attacker is a process of its own, at an address of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The numbers of a real process: through a whole transition, and of two replicas of which one leads."""
+"""The numbers of a real process: through a whole transition."""
 
 from __future__ import annotations
 

@@ -135,14 +135,13 @@ class RestrictedWorld(worlds.World):
         lease: Sequence[str] = process.LEASE,
         file: pathlib.Path | None = None,
         wait: bool = True,
-        user: dict[str, str] | None = None,
     ) -> process.Operator:
-        """Start an operator by a new token of its ServiceAccount, or by the `user` of a kubeconfig.
+        """Start an operator by a new token of its ServiceAccount.
 
         It speaks to kube-apiserver itself, unless `through_proxy` is set.
         """
         content = self.ground.session.server.kubeconfig(server=self.front.url if self.through_proxy else "")
-        content["users"][0]["user"] = user or {"token": await self.ground.token(self.api)}
+        content["users"][0]["user"] = {"token": await self.ground.token(self.api)}
         file = file or self.folder / f"kubeconfig-{len(self.operators)}"
         file.write_text(yaml.safe_dump(content))
         log = self.folder / f"{name}-{len(self.operators)}.log"
