@@ -1,34 +1,27 @@
 """The API server answers the change of topology with something else than yes.
 
 A policy or webhook of somebody else denies the write: no right is missing, and the reason that people read has to name
-what denied it. An error that comes from the server's own etcd (500) tells nothing of what became of the write: the
-operator looks before it does anything else.
+what denied it. What becomes of a write without an answer is said by `test_guards_of_the_change`.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import itertools
-import json
-import ssl
 from typing import TYPE_CHECKING
 
-import aiohttp
 import pytest
 
 from test import polling
-from test.component import backend, real
+from test.component import real
 from test.component.test_guards_of_the_change import pending, set_schedulable
 from topology_simulator import client as clients
 from topology_simulator import kinds
-from topology_simulator.apiserver import statuses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from test.component.world import World
-    from topology_simulator.apiserver import requests
 
 NAME = "freeze.example.com"
 WHY = "no change of the cluster before Monday"
@@ -129,46 +122,3 @@ async def test_a_change_that_admission_denies_is_told_with_the_name_of_what_deni
 
 def _reports(world: World) -> int:
     return sum(one.resource == "clusteroperators" for one in world.server.writes)
-
-
-TIMED_OUT = "etcdserver: request timed out"
-
-
-async def test_a_change_that_is_answered_with_an_error_of_the_server_is_looked_for_first(world: World) -> None:
-    await pending(world)
-
-    async def fail(request: requests.Request) -> None:
-        await _execute(world, request)
-        # The server has no reason for what etcd says.
-        raise statuses.StatusError(500, TIMED_OUT, reason="")
-
-    world.server.before(backend.is_change, fail)
-    await set_schedulable(world, wanted=True)
-
-    record = await world.completed_once(seconds=15.0)
-    changes = world.server.topology_changes
-    assert len(changes) == 1
-    attempts = [one.record["attempt"] for one in world.server.writes if one.record.get("attempt") and not one.is_change]
-    assert len(set(attempts)) == 1, attempts
-    assert record["attempt"] == attempts[-1]
-    asked = sorted(world.server.asked(), key=lambda one: one.time)
-    about = [one for one in asked if one.resource == "infrastructures" and one.verb in {"get", "patch"}]
-    (failed,) = [number for number, one in enumerate(about) if one.code == 500]
-    assert about[failed + 1].verb == "get"
-    assert TIMED_OUT in world.operators[0].words()
-
-
-async def _execute(world: World, request: requests.Request) -> None:
-    """Do what the operator asked for, as the operator, past the front's hooks: only its answer is lost."""
-    kept = {name: value for name, value in request.headers.items() if name in {"Authorization", "Content-Type"}}
-    headers = {**kept, "User-Agent": "etcd-has-done-it"}
-    place = world.server.kubeconfig()["clusters"][0]["cluster"]
-    tls = ssl.create_default_context(cadata=base64.b64decode(place["certificate-authority-data"]).decode())
-    async with (
-        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5.0)) as session,
-        session.patch(
-            f"{place['server']}{request.path}", data=request.body, headers=headers, params=request.query, ssl=tls
-        ) as response,
-    ):
-        answer = json.loads(await response.read())
-        assert response.status == 200, answer

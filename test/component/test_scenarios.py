@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 100.0
 
-EACH_TIME = (
-    "evicted-mid-transition", "happy-path", "hosted", "learner-stuck", "machine-missing", "native-takes-over",
-    "upgrade-starts", "with-workers",
-)  # fmt: skip
+EACH_TIME = ("evicted-mid-transition", "happy-path", "machine-missing", "native-takes-over", "upgrade-starts")
 OF_THE_GATE = {
     "native-takes-over": {
         "infrastructures.config.openshift.io: .spec.controlPlaneTopology is pruned",
