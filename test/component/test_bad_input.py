@@ -7,7 +7,6 @@ patience, and forgotten when it is over.
 from __future__ import annotations
 
 import pathlib
-import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from test.component.world import World
 
 _BUILT_IN = pathlib.Path(__file__).parents[2] / "bindata" / "transitions" / "sno-to-ha-compact.yaml"
-FAILED, USAGE = 1, 2
+USAGE = 2
 
 
 async def command(*arguments: object) -> processes.Ended:
@@ -66,13 +65,6 @@ async def test_a_faulty_transition_file_stops_the_start_before_anything_is_conta
     assert asked == []
 
 
-async def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: pathlib.Path) -> None:
-    file = tmp_path / "kubeconfig"
-    reason = a_reason(await command("run", "--kubeconfig", file, "--bind-address", "127.0.0.1:0"), FAILED)
-    assert str(file) in reason
-    assert "no such file" in reason
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -111,27 +103,6 @@ async def test_flags_that_contradict_or_expose_are_refused(
     reason = a_reason(ended, USAGE)
     for word in words:
         assert word in reason
-
-
-async def test_a_taken_port_is_named(tmp_path: pathlib.Path) -> None:
-    api = server.ApiServer()
-    await api.start()
-    try:
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(yaml.safe_dump(api.kubeconfig()))
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            port = taken.getsockname()[1]
-            ended = await command("run", "--kubeconfig", kubeconfig, "--bind-address", f"127.0.0.1:{port}")
-    finally:
-        await api.stop()
-    lines = ended.complaint.splitlines()
-    assert ended.code == FAILED, ended
-    assert "Traceback" not in ended.complaint, ended.complaint
-    assert "Task" not in ended.complaint, ended.complaint
-    assert str(port) in lines[-1]
-    assert "address already in use" in lines[-1]
 
 
 # -- the cluster cannot be reached, or does not let us in

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test import polling, sentences
+from test import polling
 from test.component import cluster
 from topology_simulator import client as clients
 from topology_simulator import kinds
@@ -94,12 +94,3 @@ async def test_while_converging_the_api_refuses_to_change_the_request(world: Wor
     assert (await world.infrastructure())["spec"]["desiredTopology"] == "HighlyAvailable"
     await world.operands.go_on()
     await world.completed_once()
-
-
-@pytest.mark.on_real
-async def test_a_request_that_nothing_leads_to_is_refused_with_what_does(world: World) -> None:
-    with pytest.raises(clients.ApiError) as refused:
-        await world.ask_for("DualReplica")
-    assert refused.value.code == 422
-    assert sentences.NO_WAY_TO_DUAL_REPLICA in refused.value.message
-    assert sentences.HIGHLY_AVAILABLE_IS_LEFT in refused.value.message

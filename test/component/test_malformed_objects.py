@@ -1,4 +1,4 @@
-"""An object that is not what its schema promises is Unknown and named, never a traceback, until it is mended."""
+"""A record, or an Infrastructure, that breaks its schema: named, never a traceback, until it is mended."""
 
 from __future__ import annotations
 
@@ -14,19 +14,6 @@ from topology_simulator import kinds
 
 if TYPE_CHECKING:
     from test.component.world import World
-
-
-async def test_a_malformed_status_is_unknown_and_names_its_object(world: World) -> None:
-    await definitions.change(world.api, kinds.ETCDS, definitions.anything)
-    good = (await world.api.get(kinds.ETCDS, "cluster"))["status"]["conditions"]
-    await world.idle_operator()
-    await world.api.patch_status(kinds.ETCDS, "cluster", {"conditions": 7})
-    await world.ask_for()
-    found = await world.until_check("EtcdHealthy", "Unknown")
-    assert "etcds.operator.openshift.io/cluster" in found["message"], found
-    assert (await world.record())["phase"] == "Pending"
-    await world.api.patch_status(kinds.ETCDS, "cluster", {"conditions": good})
-    await world.until_phase("Completed")
 
 
 @pytest.mark.parametrize(

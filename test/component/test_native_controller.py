@@ -14,7 +14,6 @@ from test import polling
 from test.component import cluster, definitions
 from test.component import world as worlds
 from test.component.operator_conditions import until_told
-from test.component.phases import reach
 from topology_simulator import commands, kinds
 
 if TYPE_CHECKING:
@@ -43,45 +42,6 @@ async def native_comes(world: World) -> None:
 async def until_it_leads(world: World) -> dict[str, Any]:
     """Wait until we have stood down."""
     return await world.until_condition("Disabled", "True", "NativeControllerActive")
-
-
-async def nothing_is_written(world: World) -> None:
-    """Infrastructure is left alone."""
-    before = len(world.server.writes)
-
-    async def unwritten() -> bool:
-        return all(write.resource != "infrastructures" for write in world.server.writes[before:])
-
-    await world.stays_so("Infrastructure is not written", unwritten)
-
-
-async def test_it_takes_over_while_admitting_and_a_downgrade_gives_back(world: World) -> None:
-    await reach(world, "Admitting")
-    await native_comes(world)
-    said = await until_it_leads(world)
-    assert "MutableTopology" in said["message"]
-    for type_, status in (
-        ("Available", "True"),
-        ("Progressing", "False"),
-        ("Degraded", "False"),
-        ("Upgradeable", "True"),
-    ):
-        await world.until_condition(type_, status)
-    # What was not admitted is cleared, once.
-    assert not {"attempt", "name", "checks"} & set(await world.until_phase("Idle"))
-    changes = len(world.server.topology_changes)
-    world.echo.on = True
-    await nothing_is_written(world)
-    assert len(world.server.topology_changes) == changes
-
-    # A downgrade: the gate is gone, the conditions are still there.
-    await gate(world, on=False)
-    await world.until_condition("Disabled", "False", "AsExpected")
-    # The change may have happened already.
-    await world.operands.go_on()
-    await world.until_phase("Completed", seconds=15.0)
-    assert await world.moves() == [worlds.MOVED]
-    assert len(world.server.topology_changes) == 1
 
 
 async def metric_says(operator: Operator, phase: str) -> None:

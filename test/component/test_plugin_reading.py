@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -76,19 +75,6 @@ async def test_what_is_planned_is_what_the_operator_publishes_until_it_is_comple
     assert (code, told["phase"], told["topologyWriter"]) == (plugin.DONE, "Completed", "cluster-topology-operator")
     assert (await command.json("plan", worlds.DESIRED))[1]["verdict"] == "Fulfilled"
     assert (await command.json("plan", "SingleReplica"))[0] == plugin.UNSUPPORTED
-
-
-async def test_whoever_waits_can_be_told_to_stop(world: World, command: plugin.Plugin) -> None:
-    assert "no request to wait for" in (await command.run("wait")).reason
-    await world.ask_for()
-    async with command.running("wait") as waiting:
-        assert waiting.stderr is not None
-        assert b"waiting for the operator to pick it up" in await waiting.stderr.readline()
-        waiting.send_signal(signal.SIGTERM)
-        printed, complaint = await waiting.communicate()
-    assert waiting.returncode == plugin.INTERRUPTED
-    ended = plugin.Ended(plugin.INTERRUPTED, printed.decode(), complaint.decode())
-    assert ended.reason.startswith("interrupted; nothing was written")
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_refused_unless_it_may_be(

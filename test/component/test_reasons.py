@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import cluster, definitions
+from test.component import definitions
 from test.component import world as worlds
 from test.component.operator_conditions import until_told
 from topology_simulator import client as clients
@@ -31,26 +31,6 @@ async def stays_put(world: World) -> None:
     await world.stays_so("Infrastructure is not written", ask)
 
 
-# -- Infrastructure is not what it should be
-
-
-@pytest.mark.on_real
-async def test_infrastructure_missing_is_degraded_until_it_is_created(world: World) -> None:
-    kept = await world.infrastructure()
-    await world.api.delete(kinds.INFRASTRUCTURES, "cluster")
-    await world.operator()
-    await until_told(world, Degraded="InfrastructureMissing")
-    message = (await world.condition("Degraded"))["message"]
-    assert "Infrastructure cluster does not exist" in message
-    assert "installer" in message
-    made = {**kept, "metadata": {"name": "cluster"}}
-    await world.api.create(kinds.INFRASTRUCTURES, made)
-    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", kept["status"])
-    await until_told(world)
-    await world.ask_for()
-    await world.until_phase("Completed")
-
-
 async def test_a_hosted_control_plane_is_looked_at_as_little_as_possible(
     apiserver: backend.Place, tmp_path: pathlib.Path
 ) -> None:
@@ -67,9 +47,6 @@ async def test_a_hosted_control_plane_is_looked_at_as_little_as_possible(
         assert not asked & {"nodes", "etcds", "configmaps"}, asked
 
 
-# -- the API is not there
-
-
 @pytest.mark.on_real
 async def test_a_crd_without_our_fields_is_degraded_with_the_command_and_installing_it_recovers(world: World) -> None:
     before = await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.without_our_fields)
@@ -83,27 +60,6 @@ async def test_a_crd_without_our_fields_is_degraded_with_the_command_and_install
     await world.ask_for()
     await world.until_phase("Completed")
     await until_told(world, Progressing="TransitionCompleted")
-
-
-async def test_a_crd_that_loses_our_fields_while_pending_is_noticed(world: World) -> None:
-    await world.idle_operator()
-    await cluster.set_ready(world.api, "master-2", ready=False)
-    await world.ask_for()
-    await world.until_phase("Pending")
-    before = await definitions.change(world.api, kinds.INFRASTRUCTURES, definitions.without_our_fields)
-    await cluster.set_ready(world.api, "master-1", ready=False)
-    await until_told(world, Degraded="APINotInstalled")
-    assert await world.pair() == _SNO
-    await definitions.restore(world.api, kinds.INFRASTRUCTURES, before)
-    for name in ("master-1", "master-2"):
-        await cluster.set_ready(world.api, name, ready=True)
-    # Without news the definition is looked at once a minute; a request is news.
-    await world.ask_for(None)
-    await world.ask_for()
-    await world.until_phase("Completed")
-
-
-# -- somebody wrote over what we wrote
 
 
 async def test_a_topology_that_somebody_set_back_is_reported_and_never_fought_over(world: World) -> None:
