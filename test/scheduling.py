@@ -21,10 +21,10 @@ _ON_REAL = re.compile(r"[\[-]real[\]-]")
 _ON_EMBEDDED = re.compile(r"[\[-]embedded[\]-]")
 _SHARING = frozenset({
     "test_between_two_tests", "test_cluster_api_definitions",
-    "test_gitops_example", "test_openshift_definitions", "test_plugin_reading",
-    "test_plugin_rights", "test_plugin_writing",
+    "test_openshift_definitions", "test_plugin_reading",
+    "test_plugin_writing",
     "test_seeds_on_real_definitions",
-    "test_serving_revoked_tokens", "test_serving_to_others", "test_stale_status_applied",
+    "test_serving_to_others", "test_stale_status_applied",
 })  # fmt: skip
 _WITH_THEIR_OWN = frozenset({
     "test_certified_clients", "test_installing_and_leaving", "test_real_server", "test_several_api_servers",

@@ -210,10 +210,6 @@ class Server(abc.ABC):
         """Run something before the next `count` matching requests are executed; None: before each."""
         return self._front.faults.on_request(matches, callback, count=count)
 
-    def unhook(self, hook: faults.Hook) -> None:
-        """Take a hook away."""
-        self._front.faults.remove_hook(hook)
-
     # -- what was asked
 
     def asked(self, since: int = 0) -> list[audit.Record]:

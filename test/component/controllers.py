@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from test.component import real
 
-AGGREGATION = "clusterrole-aggregation-controller"
 GARBAGE = "garbage-collector-controller"
 NAMESPACES = "namespace-controller"
 EXPRESSIONS = "validatingadmissionpolicy-status-controller"

@@ -21,8 +21,7 @@ import ssl
 import struct
 import subprocess
 import sys
-import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
@@ -38,8 +37,7 @@ _UNSHARE = ("unshare", "--map-root-user", "--net", "--mount")
 _NAME_SERVER = "127.0.0.53"
 _TRY_SECONDS = 20.0
 _INTERFACE_UP, _SET_FLAGS, _SET_ADDRESS, _SET_MASK = 1, 0x8914, 0x8916, 0x891C
-_A, _AAAA, _NO_SUCH_NAME, _TRUNCATED = 1, 28, 3, 0x0200
-_DATAGRAM_BYTES = 512
+_A, _AAAA, _NO_SUCH_NAME = 1, 28, 3
 
 
 class Listener(NamedTuple):
@@ -54,26 +52,17 @@ class Listener(NamedTuple):
 
 @dataclass(slots=True)
 class Network:
-    """A name leads to addresses, to `never` (no answer) or to `slow:SECONDS:ADDRESS`; others do not exist."""
+    """Listeners, and what each name leads to; others do not exist."""
 
-    listeners: list[Listener] = field(default_factory=list)
-    names: dict[str, list[str] | str] = field(default_factory=dict)
-    addresses: list[str] = field(default_factory=list)
-    """Further addresses of the network, on which nothing listens."""
-    hosts: str = ""
-    """What else /etc/hosts says."""
+    listeners: list[Listener]
+    names: dict[str, list[str]]
 
 
 class Seen(NamedTuple):
-    """How the command ended, after how many seconds, and what every listener was asked.
-
-    `usual` is how many seconds the same command took without --probe, on this machine as busy as it is.
-    """
+    """How the command ended, and what every listener was asked."""
 
     ended: processes.Ended
-    seconds: float
     asked: list[dict[str, Any]]
-    usual: float
 
 
 @functools.cache
@@ -108,9 +97,7 @@ async def run(folder: pathlib.Path, network: Network, kubeconfig: Mapping[str, A
         ended = await processes.run(*_UNSHARE, sys.executable, "-m", "test.component.desk", folder)
     assert ended.code == 0, ended
     told = ended.answer
-    return Seen(
-        processes.Ended(told["code"], told["printed"], told["complaint"]), told["seconds"], told["asked"], told["usual"]
-    )
+    return Seen(processes.Ended(told["code"], told["printed"], told["complaint"]), told["asked"])
 
 
 @contextlib.asynccontextmanager
@@ -160,10 +147,10 @@ def _raise_loopback(addresses: set[str]) -> None:
                 fcntl.ioctl(six, _SET_ADDRESS, struct.pack("16sIi", packed, 128, index))
 
 
-def _mount(folder: pathlib.Path, hosts: str) -> None:
+def _mount(folder: pathlib.Path) -> None:
     """Let this process and what it starts read other files where programs look names up."""
     files = {
-        "hosts": f"127.0.0.1 localhost\n::1 localhost\n{hosts}",
+        "hosts": "127.0.0.1 localhost\n::1 localhost\n",
         "resolv.conf": f"nameserver {_NAME_SERVER}\n",
         "nsswitch.conf": "hosts: files dns\n",
     }
@@ -175,9 +162,9 @@ def _mount(folder: pathlib.Path, hosts: str) -> None:
 
 
 class NameServer(asyncio.DatagramProtocol):
-    """Answers A and AAAA by datagram, and by stream where a datagram is too small."""
+    """Answers A and AAAA by datagram."""
 
-    def __init__(self, names: dict[str, list[str] | str]) -> None:
+    def __init__(self, names: dict[str, list[str]]) -> None:
         self._names = names
         self._transport: asyncio.DatagramTransport | None = None
 
@@ -185,41 +172,19 @@ class NameServer(asyncio.DatagramProtocol):
         self._transport = transport
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
-        seconds, reply = self.reply(data)
-        if reply is not None and self._transport is not None:
-            short = reply if len(reply) <= _DATAGRAM_BYTES else self._truncated(data)
-            asyncio.get_running_loop().call_later(seconds, self._transport.sendto, short, addr)
+        if self._transport is not None:
+            self._transport.sendto(self.reply(data), addr)
 
-    async def stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError):
-            while True:
-                (size,) = struct.unpack("!H", await reader.readexactly(2))
-                _, reply = self.reply(await reader.readexactly(size))
-                if reply is not None:
-                    writer.write(struct.pack("!H", len(reply)) + reply)
-        writer.close()
-
-    @staticmethod
-    def _truncated(data: bytes) -> bytes:
-        question = _question(data)[2]
-        return data[:2] + struct.pack("!HHHHH", 0x8180 | _TRUNCATED, 1, 0, 0, 0) + question
-
-    def reply(self, data: bytes) -> tuple[float, bytes | None]:
-        """After how many seconds to answer, and what; None: never."""
+    def reply(self, data: bytes) -> bytes:
+        """Return the answer to a question."""
         name, kind, question = _question(data)
         leads = self._names.get(name)
-        seconds = 0.0
-        if isinstance(leads, str):
-            if leads == "never":
-                return 0.0, None
-            _, delay, last = leads.split(":", 2)
-            seconds, leads = float(delay), [last]
         code = _NO_SUCH_NAME if leads is None else 0
         version = {_A: 4, _AAAA: 6}.get(kind)
         records = [one for one in map(ipaddress.ip_address, leads or ()) if one.version == version]
         head = data[:2] + struct.pack("!HHHHH", 0x8180 | code, 1, len(records), 0, 0)
         body = b"".join(b"\xc0\x0c" + struct.pack("!HHIH", kind, 1, 5, len(one.packed)) + one.packed for one in records)
-        return seconds, head + question + body
+        return head + question + body
 
 
 def _question(data: bytes) -> tuple[str, int, bytes]:
@@ -300,12 +265,11 @@ _REPLIES = {
 async def _inside(folder: pathlib.Path) -> dict[str, Any]:
     given = json.loads((folder / "network").read_text())
     listeners = [Listener(*one) for one in given["listeners"]]
-    _raise_loopback({*given["addresses"], *(one.address for one in listeners)})
-    _mount(folder, given["hosts"])
+    _raise_loopback({one.address for one in listeners})
+    _mount(folder)
     loop = asyncio.get_running_loop()
     server = NameServer(given["names"])
     await loop.create_datagram_endpoint(lambda: server, (_NAME_SERVER, 53))
-    await asyncio.start_server(server.stream, _NAME_SERVER, 53)
 
     async def leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await _joined(reader, writer, await asyncio.open_unix_connection(folder / "api"))
@@ -314,17 +278,13 @@ async def _inside(folder: pathlib.Path) -> dict[str, Any]:
     listening = Listening(folder)
     for one in listeners:
         await listening.start(*one)
-    _, usual = await _timed(folder, *(word for word in given["words"] if word != "--probe"))
-    assert not listening.asked, f"without --probe nothing may be asked: {listening.asked}"
-    ended, seconds = await _timed(folder, *given["words"])
-    return {**ended._asdict(), "seconds": seconds, "asked": listening.asked, "usual": usual}
-
-
-async def _timed(folder: pathlib.Path, *words: str) -> tuple[processes.Ended, float]:
     environment = {**os.environ, "KUBECONFIG": str(folder / "kubeconfig"), "_": "/usr/bin/oc"}
-    begin = time.monotonic()
-    ended = await processes.run(sys.executable, "-m", "topology_controller.plugin", *words, env=environment)
-    return ended, time.monotonic() - begin
+    command = (sys.executable, "-m", "topology_controller.plugin")
+    without = [word for word in given["words"] if word != "--probe"]
+    await processes.run(*command, *without, env=environment)
+    assert not listening.asked, f"without --probe nothing may be asked: {listening.asked}"
+    ended = await processes.run(*command, *given["words"], env=environment)
+    return {**ended._asdict(), "asked": listening.asked}
 
 
 if __name__ == "__main__":

@@ -93,13 +93,10 @@ class Pair:
     async def operator(
         self, name: str = "operator-a", *flags: str, wait: bool = True, **options: Any
     ) -> process.Operator:
-        """Start an operator that is placed elsewhere; `exchanged` gives it each kubeconfig for the other."""
+        """Start an operator that is placed elsewhere."""
         site, lease = self.files(name)
-        pair = (self.world.server, self.local)
-        for file, server in zip(
-            (site, lease), reversed(pair) if options.pop("exchanged", False) else pair, strict=True
-        ):
-            self.write(file, server.kubeconfig(), name)
+        self.write(site, self.world.server.kubeconfig(), name)
+        self.write(lease, self.local.kubeconfig(), name)
         self.elsewhere[name] = name
         placed = ("--lease-kubeconfig", str(lease), "--lease-namespace", NAMESPACE)
         return await self.world.operator(name, *placed, *flags, file=site, wait=wait, **options)
@@ -143,12 +140,6 @@ class Pair:
     def writes(self, name: str) -> int:
         """Return how many writes of an operator have come to the site."""
         return sum(one.who == name for one in self.world.server.writes)
-
-    async def hold_in_site(self, holder: str = "master-0_in-cluster") -> None:
-        """Let an operator of the site itself hold the site's own lease."""
-        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        spec = {"holderIdentity": holder, "leaseDurationSeconds": 270, "acquireTime": now, "renewTime": now}
-        await self.world.api.create(kinds.LEASES, kinds.LEASES.new(cluster.OWN_LEASE, cluster.OWN_NAMESPACE, spec=spec))
 
     # -- the judge
 

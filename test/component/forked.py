@@ -32,8 +32,8 @@ from test import processes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-OPERATOR, PLUGIN, SKEWED = "topology_controller", "topology_controller.plugin", "test.component.skewed"
-_ENTRIES = {OPERATOR: "topology_controller.cli", PLUGIN: "topology_controller.plugin.main", SKEWED: SKEWED}
+OPERATOR, PLUGIN = "topology_controller", "topology_controller.plugin"
+_ENTRIES = {OPERATOR: "topology_controller.cli", PLUGIN: "topology_controller.plugin.main"}
 _IMPORTED = (
     "topology_controller.process",
     "topology_controller.manifests",

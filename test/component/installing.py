@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from test import polling, processes
-from test.component import controllers, real
+from test.component import controllers, documented, real
 from test.component.test_kubectl import needed
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
@@ -28,9 +28,21 @@ from topology_simulator.envtest import openshift
 NAMESPACE = "openshift-topology-operator"
 NAME = "cluster-topology-operator"
 _REPOSITORY = pathlib.Path(__file__).parents[2]
+PAGE = _REPOSITORY / "docs" / "operations.md"
 _PATIENCE = 60.0
 _CONTROLLERS = (controllers.NAMESPACES, controllers.GARBAGE)
 _CHECKOUT = [sys.executable, "-m", "topology_controller"]
+
+
+def converting() -> list[documented.Command]:
+    """Return the commands of the recommended way, up to Completed."""
+    return documented.below(PAGE, "### For one conversion")
+
+
+def uninstalling() -> list[documented.Command]:
+    """Return the commands of the section, up to where it begins to look."""
+    found = documented.below(PAGE, "## Uninstall")
+    return [one for one in found if "--ignore-not-found" not in one.text or one.sort is documented.Sort.PIPED][:-1]
 
 
 class Empty(real.Session):

@@ -84,17 +84,6 @@ async def set_machine(api: clients.Client, node: str, **status: Any) -> None:
     await api.patch(kinds.MACHINES, name, {"status": status}, NAMESPACE, "status")
 
 
-async def set_hooks(api: clients.Client, node: str, hooks: list[dict[str, str]]) -> None:
-    """Let a Machine have these preDrain hooks and no others."""
-    change = {"spec": {"lifecycleHooks": {"preDrain": hooks}}}
-    await api.patch(kinds.MACHINES, machine_api.machine_name(node), change, NAMESPACE)
-
-
-async def set_host(api: clients.Client, node: str, **status: Any) -> None:
-    """Write fields of a host's status."""
-    await api.patch(kinds.BARE_METAL_HOSTS, node, {"status": status}, NAMESPACE, "status")
-
-
 async def delete(api: clients.Client, kind: kinds.Kind, name: str) -> None:
     """Delete a Machine or a host: its finalizer holds it."""
     await api.delete(kind, name, NAMESPACE)

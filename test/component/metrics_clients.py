@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 NAMESPACE = "default"
 ACCOUNTS = kinds.Kind("", "serviceaccounts", "ServiceAccount", namespaced=True)
-SECRETS = kinds.Kind("", "secrets", "Secret", namespaced=True)
 _BINDINGS = kinds.Kind("rbac.authorization.k8s.io", "clusterrolebindings", "ClusterRoleBinding")
 _REVIEWS = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
 REVIEWS = frozenset({"tokenreviews", "subjectaccessreviews"})
@@ -61,23 +60,11 @@ class MetricsClients:
             await polling.until(f"{name} may get {path}", functools.partial(self._may, name, path))
             yield
 
-    async def token(self, name: str, *, bound_to: dict[str, Any] | None = None) -> str:
-        """Have a token issued; it ends with the Secret that it is bound to."""
-        spec: dict[str, Any] = {"expirationSeconds": 3600}
-        if bound_to is not None:
-            meta = bound_to["metadata"]
-            spec["boundObjectRef"] = {
-                "apiVersion": "v1", "kind": "Secret", "name": meta["name"], "uid": meta["uid"],
-            }  # fmt: skip
+    async def token(self, name: str) -> str:
+        """Have a token issued."""
         kind = kinds.Kind("", f"serviceaccounts/{name}/token", "TokenRequest", namespaced=True)
         meta = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": {"namespace": NAMESPACE}}
-        return str((await self._api.create(kind, {**meta, "spec": spec}))["status"]["token"])
-
-    @contextlib.asynccontextmanager
-    async def secret(self, name: str) -> AsyncIterator[dict[str, Any]]:
-        """Make a Secret for a token to be bound to."""
-        async with contextlib.AsyncExitStack() as stack:
-            yield await self._made(stack, SECRETS, SECRETS.new(name, NAMESPACE))
+        return str((await self._api.create(kind, {**meta, "spec": {"expirationSeconds": 3600}}))["status"]["token"])
 
     async def _made(self, stack: contextlib.AsyncExitStack, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
         made = await self._api.create(kind, obj)
@@ -119,21 +106,9 @@ class Served:
         """A new context of somebody who trusts who serves, and shows nothing."""
         return trusting(self.serving)
 
-    @property
-    def old_nobody(self) -> ssl.SSLContext:
-        """The same, of somebody who speaks nothing newer than TLS 1.2."""
-        made = self.nobody
-        made.maximum_version = ssl.TLSVersion.TLSv1_2
-        return made
-
     async def ask(self, path: str, token: str = "") -> tuple[int, str]:
         """GET a path with a token, or with nothing."""
         return await self.operator.ask(path, headers={"Authorization": f"Bearer {token}"} if token else None)
-
-    async def port(self) -> int:
-        """Where it listens."""
-        words = await self.operator.said("serves on port")
-        return int(words.partition("serves on port ")[2].split()[0])
 
 
 async def served(world: worlds.World, session: real.Session, folder: pathlib.Path) -> Served:

@@ -142,19 +142,17 @@ async def start(
     settle: int | None,
     lease: Sequence[str],
     flags: Sequence[str],
-    clock: pathlib.Path | None = None,
 ) -> Operator:
-    """Start an operator; returns at once. `clock` is a file by which its wall clock can be moved (`skewed`).
+    """Start an operator; returns at once.
 
     `settle` None leaves the settle time to the definitions and the configuration.
     """
     arguments = ["run", "--kubeconfig", str(kubeconfig), "--bind-address", "127.0.0.1:0", *lease, *flags]
     arguments += [] if settle is None else ["--settle-seconds", str(settle)]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "POD_NAME": name}
-    program, first = (forked.OPERATOR, []) if clock is None else (forked.SKEWED, [str(clock)])
     with log.open("wb") as output:
         process = await forked.start(
-            program, [*first, *arguments], environment=environment,
+            forked.OPERATOR, arguments, environment=environment,
             stdout=output.fileno(), stderr=output.fileno(), own_session=True,
         )  # fmt: skip
     return Operator(name, log, process)

@@ -6,7 +6,6 @@ and what the agent of Open Cluster Management 1.2 adds to it: conditions, feedba
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -150,8 +149,3 @@ def _condition(kind: str, status: str, reason: str, message: str) -> Raw:
         "type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": _SINCE,
         "observedGeneration": _GENERATION,
     }  # fmt: skip
-
-
-def size(work: Raw) -> int:
-    """Bytes of a work on the wire."""
-    return len(json.dumps(work, separators=(",", ":")))

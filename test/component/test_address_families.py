@@ -37,11 +37,8 @@ def four(number: int) -> str:
 
 
 FAMILIES = {
-    "IPv6 only": ((six,), six),
     "IPv6 only, written out on the nodes": ((whole,), six),
-    "IPv4 first, etcd on IPv4": ((four, six), four),
     "IPv4 first, etcd on IPv6": ((four, six), six),
-    "IPv6 first, etcd on IPv6 written out": ((six, four), whole),
 }
 
 
@@ -53,7 +50,6 @@ async def readdress(world: World, name: str, *addresses: str) -> None:
     await world.api.put_status(kinds.NODES, {**node, "status": {**node["status"], "addresses": found}})
 
 
-@pytest.mark.nightly(but=("IPv6 only", "IPv4 first, etcd on IPv6"))
 @pytest.mark.parametrize("families", FAMILIES)
 async def test_voters_are_found_on_their_nodes_whatever_the_family(world: World, families: str) -> None:
     on_nodes, of_etcd = FAMILIES[families]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test import polling, sentences
+from test import polling
 from test.component import cluster
 from topology_simulator import client as clients
 from topology_simulator import kinds
@@ -35,14 +35,13 @@ async def until_calm(world: World) -> None:
             assert stale not in message, f"{name}: {message}"
 
 
-@pytest.mark.parametrize("back", [None, "SingleReplica"], ids=["removed", "set-back"])
-async def test_cancelling_while_pending_leaves_nothing_behind(world: World, back: str | None) -> None:
+async def test_cancelling_while_pending_leaves_nothing_behind(world: World) -> None:
     await world.idle_operator()
     await cluster.set_ready(world.api, "master-2", ready=False)
     await world.ask_for()
     await world.until_phase("Pending")
     await world.until_condition("Upgradeable", "False", "TransitionPending")
-    await world.ask_for(back)
+    await world.ask_for(None)
     record = await world.until_phase("Idle")
     assert not {"name", "source", "target", "attempt", "checks", "progress", "requestedTime"} & set(record), record
     await until_calm(world)
@@ -66,20 +65,6 @@ async def test_cancelling_while_pending_leaves_nothing_behind(world: World, back
     await polling.until("the watches of the request are closed", idle_watches)
 
 
-async def test_what_was_cancelled_can_be_requested_again(world: World) -> None:
-    await world.idle_operator()
-    for _ in range(2):
-        await cluster.set_ready(world.api, "master-2", ready=False)
-        await world.ask_for()
-        await world.until_phase("Pending")
-        await world.ask_for(None)
-        await world.until_phase("Idle")
-    await cluster.set_ready(world.api, "master-2", ready=True)
-    await world.ask_for()
-    await world.until_phase("Completed")
-    assert len(world.server.topology_changes) == 1
-
-
 async def test_a_request_that_is_cancelled_while_admitting_is_never_changed(world: World) -> None:
     world.echo.on = False
     await world.idle_operator()
@@ -93,16 +78,14 @@ async def test_a_request_that_is_cancelled_while_admitting_is_never_changed(worl
     await world.until_told("TransitionCancelled")
 
 
-@pytest.mark.nightly("DualReplica")
-@pytest.mark.on_real(first=True)
-@pytest.mark.parametrize("other", [None, "SingleReplica", "DualReplica"], ids=str)
-async def test_while_converging_the_api_refuses_to_change_the_request(world: World, other: str | None) -> None:
+@pytest.mark.on_real
+async def test_while_converging_the_api_refuses_to_change_the_request(world: World) -> None:
     await world.idle_operator()
     world.operands.on = False
     await world.ask_for()
     await world.until_phase("Converging")
     with pytest.raises(clients.ApiError) as refused:
-        await world.ask_for(other)
+        await world.ask_for(None)
     assert refused.value.code == 422
     message = refused.value.message
     assert "spec.desiredTopology" in message
@@ -111,54 +94,3 @@ async def test_while_converging_the_api_refuses_to_change_the_request(world: Wor
     assert (await world.infrastructure())["spec"]["desiredTopology"] == "HighlyAvailable"
     await world.operands.go_on()
     await world.completed_once()
-
-
-@pytest.mark.on_real
-async def test_a_request_that_nothing_leads_to_is_refused_with_what_does(world: World) -> None:
-    with pytest.raises(clients.ApiError) as refused:
-        await world.ask_for("DualReplica")
-    assert refused.value.code == 422
-    assert sentences.NO_WAY_TO_DUAL_REPLICA in refused.value.message
-    assert sentences.HIGHLY_AVAILABLE_IS_LEFT in refused.value.message
-
-
-async def test_a_fulfilled_request_can_be_removed(world: World) -> None:
-    await world.idle_operator()
-    await world.ask_for()
-    await world.until_phase("Completed")
-    await world.ask_for(None)
-    record = await world.until_phase("Idle")
-    assert "name" not in record
-    await until_calm(world)
-    assert "TransitionCancelled" not in await world.reasons()
-    assert await world.pair() == ("HighlyAvailable", "HighlyAvailable")
-
-
-async def test_each_event_of_a_whole_transition_is_told_once_and_readably(world: World) -> None:
-    await world.idle_operator()
-    await cluster.set_ready(world.api, "master-2", ready=False)
-    await world.ask_for()
-    await world.until_phase("Pending")
-    await cluster.set_ready(world.api, "master-2", ready=True)
-    await world.completed_once()
-    events = await world.events()
-    assert sorted(one["reason"] for one in events) == [
-        "TopologyChanged",
-        "TransitionAdmitted",
-        "TransitionBlocked",
-        "TransitionCompleted",
-        "TransitionRequested",
-    ]
-    uid = (await world.infrastructure())["metadata"]["uid"]
-    for one in events:
-        assert one["metadata"]["namespace"] == "default"
-        assert one["regarding"]["name"] == "cluster"
-        assert one["regarding"]["uid"] == uid
-        assert one["reportingController"] == "cluster-topology-operator"
-        assert one["type"] == ("Warning" if one["reason"] == "TransitionBlocked" else "Normal")
-    notes = {one["reason"]: one["note"] for one in events}
-    assert notes["TransitionRequested"] == "HighlyAvailable topology requested (current: SingleReplica)"
-    assert "ControlPlaneNodes" in notes["TransitionBlocked"]
-    assert notes["TopologyChanged"] == (
-        "Topology changed from SingleReplica/SingleReplica to HighlyAvailable/HighlyAvailable"
-    )

@@ -1,34 +1,27 @@
 """The API server answers the change of topology with something else than yes.
 
 A policy or webhook of somebody else denies the write: no right is missing, and the reason that people read has to name
-what denied it. An error that comes from the server's own etcd (500, 504) tells nothing of what became of the write: the
-operator looks before it does anything else.
+what denied it. What becomes of a write without an answer is said by `test_guards_of_the_change`.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import itertools
-import json
-import ssl
 from typing import TYPE_CHECKING
 
-import aiohttp
 import pytest
 
 from test import polling
-from test.component import backend, cluster, real
+from test.component import real
 from test.component.test_guards_of_the_change import pending, set_schedulable
 from topology_simulator import client as clients
 from topology_simulator import kinds
-from topology_simulator.apiserver import statuses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from test.component.world import World
-    from topology_simulator.apiserver import requests
 
 NAME = "freeze.example.com"
 WHY = "no change of the cluster before Monday"
@@ -127,81 +120,5 @@ async def test_a_change_that_admission_denies_is_told_with_the_name_of_what_deni
     assert NAME not in (await world.condition("Progressing"))["message"]
 
 
-async def test_a_record_that_admission_denies_is_told_in_our_own_report(world: World) -> None:
-    operator = await world.idle_operator()
-    await cluster.set_ready(world.api, "master-2", ready=False)
-    status = {"resource": "infrastructures", "subresource": "status"}
-    fault = world.server.fault("status", code=403, message=WEBHOOK, **status)
-    await world.ask_for()
-
-    async def told() -> bool:
-        return NAME in (await world.condition("Progressing")).get("message", "")
-
-    await polling.until("Progressing names what denies the record", told)
-    said = {name: (await world.condition(name))["reason"] for name in ("Progressing", "Upgradeable", "Degraded")}
-    assert said == {"Progressing": "PreflightUnmet", "Upgradeable": "TransitionPending", "Degraded": "AsExpected"}
-    copy = (await world.api.get(kinds.CLUSTER_OPERATORS, "topology"))["status"]["extension"]
-    assert copy["phase"] == (await world.record())["phase"] == "Idle", "nothing is copied that stands nowhere"
-    assert operator.alive
-
-    world.server.lift(fault)
-    await cluster.set_ready(world.api, "master-2", ready=True)
-    await world.completed_once(seconds=20.0)
-    assert NAME not in (await world.condition("Progressing"))["message"]
-
-
 def _reports(world: World) -> int:
     return sum(one.resource == "clusteroperators" for one in world.server.writes)
-
-
-LEADER_CHANGED, TIMED_OUT = "etcdserver: leader changed", "etcdserver: request timed out"
-TOO_LONG = "Timeout: request did not complete within requested timeout - context deadline exceeded"
-
-
-@pytest.mark.parametrize(
-    ("code", "message", "executed"),
-    [(500, LEADER_CHANGED, False), (500, TIMED_OUT, True), (504, TOO_LONG, False)],
-    ids=["leader changed, not executed", "etcd timed out, executed", "timeout, not executed"],
-)
-async def test_a_change_that_is_answered_with_an_error_of_the_server_is_looked_for_first(
-    world: World, code: int, message: str, *, executed: bool
-) -> None:
-    await pending(world)
-
-    async def fail(request: requests.Request) -> None:
-        if executed:
-            await _execute(world, request)
-        # The server has no reason for what etcd says, and its own for a deadline.
-        raise statuses.StatusError(code, message, reason="Timeout" if code == 504 else "")
-
-    world.server.before(backend.is_change, fail)
-    await set_schedulable(world, wanted=True)
-
-    record = await world.completed_once(seconds=15.0)
-    changes = world.server.topology_changes
-    assert len(changes) == (1 if executed else 2)
-    attempts = [one.record["attempt"] for one in world.server.writes if one.record.get("attempt") and not one.is_change]
-    # Whatever may still be on its way belongs to an attempt that is over.
-    assert len(set(attempts)) == (1 if executed else 2), attempts
-    assert record["attempt"] == attempts[-1]
-    asked = sorted(world.server.asked(), key=lambda one: one.time)
-    about = [one for one in asked if one.resource == "infrastructures" and one.verb in {"get", "patch"}]
-    (failed,) = [number for number, one in enumerate(about) if one.code == code]
-    assert about[failed + 1].verb == "get"
-    assert message in world.operators[0].words()
-
-
-async def _execute(world: World, request: requests.Request) -> None:
-    """Do what the operator asked for, as the operator, past the front's hooks: only its answer is lost."""
-    kept = {name: value for name, value in request.headers.items() if name in {"Authorization", "Content-Type"}}
-    headers = {**kept, "User-Agent": "etcd-has-done-it"}
-    place = world.server.kubeconfig()["clusters"][0]["cluster"]
-    tls = ssl.create_default_context(cadata=base64.b64decode(place["certificate-authority-data"]).decode())
-    async with (
-        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5.0)) as session,
-        session.patch(
-            f"{place['server']}{request.path}", data=request.body, headers=headers, params=request.query, ssl=tls
-        ) as response,
-    ):
-        answer = json.loads(await response.read())
-        assert response.status == 200, answer

@@ -5,13 +5,9 @@ What the file may say and what each mistake is answered with is tested without p
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import TYPE_CHECKING
 
-import yaml
-
-from test import polling, processes
+from test import polling
 from test.component import backend, cluster
 from test.component import world as worlds
 from test.unit.configuration.files import HEAD, Volume
@@ -19,8 +15,6 @@ from topology_simulator import kinds
 
 if TYPE_CHECKING:
     import pathlib
-
-CONFIG_MAP = "cluster-topology-operator-config"
 
 
 async def lease_seconds(world: worlds.World) -> int:
@@ -73,40 +67,6 @@ async def test_it_is_followed_through_a_transition_and_a_bad_one_is_told_by_its_
         assert await operator.stop() == 0
         assert operator.words() == said, "warnings only: nothing to say about an end that was asked for"
         assert await world.holder() == ""
-
-
-async def test_a_plan_judges_by_the_configmap_that_the_operator_has_mounted(tmp_path: pathlib.Path) -> None:
-    async with worlds.opened(backend.Place(None), tmp_path) as world:
-        access = tmp_path / "kubeconfig-person"
-        access.write_text(yaml.safe_dump(world.server.kubeconfig()))
-
-        async def plan() -> tuple[int, dict[str, object], str]:
-            ended = await processes.run(
-                sys.executable, "-m", "topology_controller.plugin", "plan", "HighlyAvailable", "-o", "json",
-                "--kubeconfig", access,
-            )  # fmt: skip
-            return ended.code, ended.answer, ended.complaint
-
-        code, found, said = await plan()
-        assert (code, found["verdict"], said) == (0, "Possible", "")
-
-        made = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": CONFIG_MAP, "namespace": cluster.OWN_NAMESPACE},
-            "data": {"config.yaml": f"{HEAD}minimumNodeResources: {{memory: 4000Gi}}\n"},
-        }
-        await world.api.create(kinds.CONFIG_MAPS, made)
-        code, found, said = await plan()
-        assert (code, found["verdict"], said) == (3, "Blocked", "")
-        assert "of 4000 GiB memory" in json.dumps(found)
-
-        change = {"data": {"config.yaml": "minimumNodeResources: {memory: lots}\n"}}
-        await world.api.patch(kinds.CONFIG_MAPS, CONFIG_MAP, change, cluster.OWN_NAMESPACE)
-        code, found, said = await plan()
-        assert (code, found["verdict"]) == (0, "Possible")
-        assert "config.yaml:1: key apiVersion is missing" in said
-        assert "Judged by the defaults" in said
 
 
 async def test_without_an_election_the_one_that_works_counts_as_the_leader(tmp_path: pathlib.Path) -> None:

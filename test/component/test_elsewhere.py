@@ -7,7 +7,6 @@ lease (`elsewhere.Pair` asks at each write). The topology changes once, and the 
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import pathlib
 from typing import TYPE_CHECKING, Any
@@ -15,18 +14,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test import polling, skips
 from test.component import backend, documented, elsewhere, installing, metrics_clients, real
 from test.component import world as worlds
 from test.component.rights import pod
-from topology_simulator import kinds, serving
+from topology_simulator import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from test.component import process
     from test.component.elsewhere import Management, Pair, Site
-    from topology_simulator.apiserver.requests import Request
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "elsewhere.md"
 FAILED, USAGE, LOST_THE_LEASE = 1, 2, 3
@@ -83,28 +80,6 @@ async def real_pair(site: Site, management: Management, tmp_path: pathlib.Path) 
         yield made
 
 
-@pytest.fixture
-async def embedded_pair(tmp_path: pathlib.Path) -> AsyncIterator[Pair]:
-    """For what cannot be done to a real server: another one takes over its port."""
-    async with worlds.opened(backend.Place(), tmp_path) as world, elsewhere.opened(world, None, tmp_path) as made:
-        yield made
-
-
-def _requests(pair: Pair) -> int:
-    return len(pair.world.server.asked()) + len(pair.local.asked())
-
-
-async def nothing_written(pair: Pair) -> None:
-    """Nothing is written to the site while the operator sends three requests more, to either cluster."""
-    before, written = _requests(pair), len(pair.world.server.writes)
-
-    async def tried() -> bool:
-        assert len(pair.world.server.writes) == written, "written to the site"
-        return _requests(pair) >= before + 3
-
-    await polling.until("it has tried three times more", tried)
-
-
 def plurals(pair: Pair, *verbs: str) -> set[str]:
     return {one.resource for one in pair.local.asked() if not verbs or one.verb in verbs}
 
@@ -131,17 +106,6 @@ async def test_lease_here_record_events_and_report_there(pair: Pair) -> None:
     assert await pair.holder() == ""
 
 
-async def test_an_external_control_plane_is_left_alone_from_elsewhere_too(pair: Pair) -> None:
-    await pair.world.api.patch_status(
-        kinds.INFRASTRUCTURES,
-        "cluster",
-        {"controlPlaneTopology": "External", "infrastructureTopology": "HighlyAvailable"},
-    )
-    await pair.operator()
-    await pair.world.until_condition("Disabled", "True", "HostedControlPlane")
-    assert {one.resource for one in pair.world.server.writes} == {"clusteroperators"}
-
-
 async def test_scrapers_are_known_where_it_runs(
     real_pair: Pair, management: Management, tmp_path: pathlib.Path
 ) -> None:
@@ -160,30 +124,6 @@ async def test_scrapers_are_known_where_it_runs(
 
 
 # -- who leads
-
-
-@pytest.mark.on_real("Admitting")
-@pytest.mark.slow
-@pytest.mark.parametrize("phase", ["Admitting", "Converging"])
-async def test_a_leader_that_is_killed_is_replaced_and_its_transition_is_finished(pair: Pair, phase: str) -> None:
-    world = pair.world
-    world.echo.on = phase == "Converging"
-    world.operands.on = False
-    first = await pair.operator("operator-a")
-    await pair.held_by("operator-a")
-    await pair.operator("operator-b")
-    await world.ask_for()
-    await world.until_phase(phase)
-    await world.until_condition("Progressing", "True", f"Transition{phase}")
-
-    await first.kill()
-    await pair.held_by("operator-b", seconds=30.0)
-    await world.echo.go_on()
-    world.echo.on = True
-    await world.operands.go_on()
-    await world.completed_once()
-    (change,) = world.server.topology_changes
-    assert change.who == ("operator-a" if phase == "Converging" else "operator-b")
 
 
 @pytest.mark.on_real
@@ -236,138 +176,6 @@ async def test_a_site_out_of_reach_is_waited_for(pair: Pair) -> None:
     assert operator.alive
 
 
-async def test_a_site_out_of_reach_at_the_start_is_waited_for(pair: Pair) -> None:
-    gone = pair.world.server.fault("drop")
-    operator = await pair.operator(wait=False)
-    await pair.not_ready(operator, "the target cluster: cannot get namespaces/kube-system")
-    assert await pair.lease() == {}, "no lease before the two clusters are known"
-    assert (await operator.ask("/healthz"))[0] == 200
-
-    pair.world.server.lift(gone)
-    await operator.ready(20.0)
-    await pair.world.ask_for()
-    await pair.world.completed_once()
-
-
-# -- which cluster it is
-
-
-@pytest.mark.on_real
-async def test_one_cluster_by_both_ways_is_bad_usage(pair: Pair) -> None:
-    site, lease = pair.files("operator-a")
-    pair.write(site, pair.world.server.kubeconfig(), "operator-a")
-    pair.write(lease, pair.world.server.kubeconfig(), "operator-a")
-    flags = ("--lease-kubeconfig", str(lease), "--lease-namespace", elsewhere.NAMESPACE)
-    operator = await pair.world.operator("operator-a", *flags, file=site, wait=False)
-    assert await operator.ended() == USAGE
-    assert "the target cluster and the cluster of the lease are the same" in operator.words()
-    assert pair.world.server.writes == []
-    assert "leases" not in {one.resource for one in pair.world.server.asked() if one.verb != "get"}
-
-
-async def test_a_cluster_that_cannot_be_told_at_the_start_is_not_taken_for_another_one(pair: Pair) -> None:
-    site, lease = pair.files("operator-a")
-    pair.write(site, pair.world.server.kubeconfig(), "operator-a")
-    pair.write(lease, pair.world.server.kubeconfig(), "operator-a")
-    unread = pair.world.server.fault("status", verb="get", resource="namespaces", code=403)
-    flags = ("--lease-kubeconfig", str(lease), "--lease-namespace", elsewhere.NAMESPACE)
-    operator = await pair.world.operator("operator-a", *flags, file=site, wait=False)
-    await pair.not_ready(operator, "cannot get namespaces/kube-system: 403")
-    await nothing_written(pair)
-
-    pair.world.server.lift(unread)
-    assert await operator.ended(20.0) == USAGE
-    assert pair.world.server.writes == []
-
-
-@pytest.mark.on_real
-async def test_kubeconfigs_that_are_exchanged_under_a_running_operator_change_nothing(pair: Pair) -> None:
-    world = pair.world
-    world.echo.on = False
-    operator = await pair.operator()
-    await world.ask_for()
-    await world.until_condition("Progressing", "True", "TransitionAdmitting")
-    site, lease = pair.files("operator-a")
-    pair.write(site, pair.local.kubeconfig(), "operator-a")
-    pair.write(lease, world.server.kubeconfig(), "operator-a")
-    # A refusal makes it read its files again.
-    for server in (world.server, pair.local):
-        server.fault("status", verb="get", resource="namespaces", code=401, count=2)
-    await operator.said("leads to another server now")
-
-    await world.echo.go_on()
-    world.echo.on = True
-    await world.completed_once(30.0)
-    assert await world.holder() == ""
-    assert await pair.holder() == "operator-a"
-
-
-async def test_kubeconfigs_that_are_exchanged_from_the_start_lead_nowhere(real_pair: Pair) -> None:
-    """Neither account has the rights of the other: no lease in the site, no request to act on in the other cluster."""
-    pair = real_pair
-    operator = await pair.operator(exchanged=True, wait=False)
-    await pair.not_ready(operator, "the target cluster: cannot get leases")
-    await nothing_written(pair)
-    assert not await pair.world.holder()
-    assert await pair.lease() == {}
-    # It has asked for what it may not have, and would ask again.
-    await operator.kill()
-    assert pair.local.refusals()
-    pair.world.server.refusals()
-
-
-async def test_another_cluster_at_the_same_address_is_left_alone(embedded_pair: Pair, tmp_path: pathlib.Path) -> None:
-    """As a site that is installed anew, or a name that leads to the wrong one."""
-    pair, world = embedded_pair, embedded_pair.world
-    world.echo.on = False
-    operator = await pair.operator()
-    await world.ask_for()
-    await world.until_condition("Progressing", "True", "TransitionAdmitting")
-    port = int(world.server.kubeconfig()["clusters"][0]["cluster"]["server"].rpartition(":")[2])
-    other = Anew()
-    async with worlds.opened(At(other), tmp_path) as replaced:
-        # With a request, and all that it needs: only its identity is in the way.
-        await replaced.ask_for()
-        async with world.server.away():
-            await other.take(port)
-            assert await operator.ended(30.0) == FAILED, operator.tail()
-            await other.take(0)
-        assert "the target cluster is another one now" in operator.words()
-        assert [str(one) for one in other.writes if one.who == "operator-a"] == []
-
-    await world.echo.go_on()
-    world.echo.on = True
-    await pair.operator("operator-b")
-    await world.completed_once(30.0)
-
-
-class Anew(backend.Embedded):
-    """One that is not a copy of the site: each namespace has a uid of its own."""
-
-    furnish = backend.Server.furnish
-
-    async def take(self, port: int) -> None:
-        """Answer at this port from now on."""
-        await self._front.stop()
-        await self._front.start(port=port)
-
-
-class At(backend.Place):
-    """Where a server is that a test has made."""
-
-    def __init__(self, server: backend.Server) -> None:
-        super().__init__()
-        self._server = server
-
-    @contextlib.asynccontextmanager
-    async def opened(self) -> AsyncIterator[backend.Server]:
-        await self._server.start()
-        try:
-            yield self._server
-        finally:
-            await self._server.stop()
-
-
 # -- an operator of the site's own
 
 
@@ -403,73 +211,6 @@ async def test_an_operator_of_the_site_goes_before_and_comes_back(pair: Pair) ->
     await world.ask_for(None)
     await world.until_phase("Idle")
     assert pair.writes("operator-a") > before
-
-
-@pytest.mark.on_real("live read")
-@pytest.mark.parametrize("moment", ["live read", "record"])
-async def test_an_operator_of_the_site_that_appears_at_the_last_moment_is_seen(pair: Pair, moment: str) -> None:
-    world = pair.world
-    await pair.operator()
-    await pair.held_by("operator-a")
-    seen: list[str] = []
-
-    def before(request: Request) -> bool:
-        if moment == "live read":
-            return backend.is_live_read(request)
-        return backend.by_operator(request) and (request.verb, request.target.plural) == ("list", "nodes")
-
-    async def appear(_: Request) -> None:
-        if not seen:
-            seen.append(moment)
-            await pair.hold_in_site()
-
-    world.server.before(before, appear)
-    await world.ask_for()
-    operator = world.operators[0]
-    await pair.not_ready(operator, "its own operator holds", "as master-0_in-cluster")
-    await nothing_written(pair)
-    assert seen == [moment]
-    assert world.server.topology_changes == []
-
-    await world.forget_lease()
-    await operator.ready(30.0)
-    await world.completed_once(30.0)
-
-
-async def test_a_lease_of_the_site_that_is_not_renewed_counts_for_its_duration(pair: Pair) -> None:
-    """A killed operator of the site leaves its lease held: as any other candidate, this one waits until it is over."""
-    world = pair.world
-    lease = ("--lease-duration", "14", "--renew-deadline", "12", "--retry-period", "1")
-    own = await operator_of_the_site(world, lease=lease)
-    await own.kill()
-    operator = await pair.operator("operator-a", wait=False)
-    await pair.not_ready(operator, "its own operator holds")
-    await operator.ready(40.0)
-    await world.ask_for()
-    await world.completed_once()
-
-
-# -- the cluster of the pod
-
-
-@pytest.mark.on_real
-async def test_in_cluster_is_the_cluster_of_the_pod(pair: Pair, tmp_path: pathlib.Path) -> None:
-    if not pod.allowed(tmp_path):
-        pytest.skip(f"{skips.ELSEWHERE}mount namespaces are not allowed here")
-    access = pair.local.kubeconfig()
-    account = pod.ServiceAccount(tmp_path / "account", access)
-    account.write("operator-a")
-    site, _ = pair.files("operator-a")
-    pair.write(site, pair.world.server.kubeconfig(), "operator-a")
-    pair.elsewhere["operator-a"] = "operator-pod"
-    port = int(access["clusters"][0]["cluster"]["server"].rpartition(":")[2])
-    flags = ("--kubeconfig", str(site), "--lease-kubeconfig", "in-cluster", "--lease-namespace", elsewhere.NAMESPACE)
-    operator = await pod.start(account, port, tmp_path / "pod.log", *flags)
-    pair.world.operators.append(operator)
-    await operator.ready()
-    await pair.world.ask_for()
-    await pair.world.completed_once()
-    assert await pair.holder() == "operator-pod"
 
 
 async def test_the_commands_of_the_page_lead_there(real_pair: Pair, tmp_path: pathlib.Path) -> None:
@@ -538,33 +279,6 @@ case "$*" in *--from-file=*) stat -c %a edge-1.kubeconfig >> {administrator.fold
 exec {administrator.folder}/bin/kubectl "$@"
 """)
     oc.chmod(0o755)
-
-
-@pytest.mark.parametrize("which", ["target", "lease"])
-@pytest.mark.parametrize("how", ["exec", "auth-provider"])
-async def test_a_kubeconfig_that_runs_a_program_is_refused(
-    embedded_pair: Pair, tmp_path: pathlib.Path, which: str, how: str
-) -> None:
-    """It would be run in the pod, by whoever can write the Secret."""
-    pair, ran = embedded_pair, tmp_path / "ran"
-    program = tmp_path / "program"
-    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
-    program.chmod(0o755)
-    run = {
-        "exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(program)},
-        "auth-provider": {"name": "gcp", "config": {"cmd-path": str(program)}},
-    }
-    files = dict(zip(("target", "lease"), pair.files("operator-a"), strict=True))
-    for name, server in (("target", pair.world.server), ("lease", pair.local)):
-        pair.write(files[name], server.kubeconfig(), "operator-a")
-    content = yaml.safe_load(files[which].read_text())
-    content["users"][0]["user"] = {how: run[how]}
-    files[which].write_text(yaml.safe_dump(content))
-    placed = ("--lease-kubeconfig", str(files["lease"]), "--lease-namespace", elsewhere.NAMESPACE)
-    operator = await pair.world.operator("operator-a", *placed, file=files["target"], wait=False)
-    assert await operator.ended() == FAILED
-    assert f"{how} runs a program, which is refused with --lease-kubeconfig" in operator.words()
-    assert not ran.exists()
 
 
 def two_contexts(pair: Pair) -> dict[str, Any]:

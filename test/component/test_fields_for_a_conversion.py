@@ -1,7 +1,7 @@
 """`crd-patch.sh`, which `manifests --crd-patch` prints, with kubectl as `oc` against both API servers.
 
-It adds the fields and one override, and takes both away again; other overrides, and what the version operator owns,
-it leaves alone. The commands that print and run it are those of docs/operations.md.
+It adds the fields and one override, and takes both away again; what it does in which case is said by
+test/unit/manifests/test_crd_script.py. The commands that print and run it are those of docs/operations.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test.component import documented, installing, test_uninstalling
+from test.component import documented, installing
 from topology_api import crd, crd_patch
 from topology_api import served as served_fields
 from topology_simulator import kinds
@@ -49,7 +49,7 @@ async def take_the_fields_out(world: world.World, administrator: installing.Admi
 
 async def install(administrator: installing.Administrator) -> str:
     """Type what the page says, up to the script; return what that said."""
-    *printing, script = test_uninstalling.converting()[:-3]
+    *printing, script = installing.converting()[:-3]
     assert script.sort is documented.Sort.SCRIPT
     for command in printing:
         await administrator.types(command.text)
@@ -79,63 +79,3 @@ async def test_the_fields_come_with_one_override_and_go_with_it(
     assert await spec(world, kinds.DEFINITIONS, crd.NAME) == bare
     await administrator.types(REMOVE)
     assert await overrides(world) == ["y"]
-
-
-async def test_the_same_script_run_again_appends_nothing(
-    world: world.World, administrator: installing.Administrator
-) -> None:
-    await take_the_fields_out(world, administrator)
-    await install(administrator)
-    there = await spec(world, kinds.DEFINITIONS, crd.NAME)
-    said = await administrator.tries("/bin/sh", "crd-patch.sh")
-    assert (said.code, "print it again" in said.complaint) == (1, True)
-    assert await spec(world, kinds.DEFINITIONS, crd.NAME) == there
-    assert "has our part at this level" in await install(administrator)
-    assert await overrides(world) == ["y", crd.NAME]
-
-
-@pytest.mark.parametrize("phase", ["Converging", "Admitting"])
-async def test_nothing_is_removed_from_under_a_transition(
-    world: world.World, administrator: installing.Administrator, phase: str
-) -> None:
-    await install(administrator)
-    await world.ask_for()
-    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": {"phase": phase}})
-    said = await administrator.tries("/bin/sh", "crd-patch.sh", "remove")
-    assert said.code == 1
-    assert f"The transition is {phase}" in said.complaint
-    assert await overrides(world) == ["y", crd.NAME]
-    assert (await world.infrastructure())["spec"]["desiredTopology"] == "HighlyAvailable"
-    assert served_fields.serves_our_fields(await world.api.get(kinds.DEFINITIONS, crd.NAME)).ok
-
-
-async def test_a_definition_that_the_version_operator_owns_is_left_to_it(
-    world: world.World, administrator: installing.Administrator
-) -> None:
-    version = await world.api.get(kinds.CLUSTER_VERSIONS, "version")
-    owner = {
-        "apiVersion": version["apiVersion"], "kind": version["kind"],
-        "name": "version", "uid": version["metadata"]["uid"],
-    }  # fmt: skip
-    await install(administrator)
-    await world.ask_for()
-    there = await spec(world, kinds.DEFINITIONS, crd.NAME)
-    await world.api.patch(kinds.DEFINITIONS, crd.NAME, {"metadata": {"ownerReferences": [owner]}})
-    try:
-        assert f"puts its own {crd.NAME} back" in await administrator.types(REMOVE)
-    finally:
-        await world.api.patch(kinds.DEFINITIONS, crd.NAME, {"metadata": {"ownerReferences": None}})
-    assert await overrides(world) == ["y"]
-    assert await spec(world, kinds.DEFINITIONS, crd.NAME) == there
-    assert "desiredTopology" not in (await world.infrastructure())["spec"], "the request goes first"
-
-
-async def test_a_cluster_without_a_version_operator_needs_no_override(
-    world: world.World, administrator: installing.Administrator
-) -> None:
-    bare = await take_the_fields_out(world, administrator)
-    await world.api.delete(kinds.CLUSTER_VERSIONS, "version")
-    assert "OpenShift" not in await install(administrator)
-    assert served_fields.serves_our_fields(await world.api.get(kinds.DEFINITIONS, crd.NAME)).ok
-    await administrator.types(REMOVE)
-    assert await spec(world, kinds.DEFINITIONS, crd.NAME) == bare

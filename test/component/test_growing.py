@@ -1,13 +1,11 @@
-"""docs/growing.md and docs/machines.md: what they tell an administrator to type makes a three-node cluster of one node.
+"""docs/growing.md and docs/machines.md: what they tell an administrator to type leads to two machines more.
 
-Commands of the hub go to a server with the kinds of a hub; who makes nodes of what stands there then is played here:
-a person who boots machines, the assisted installer, siteconfig, a Cluster API provider. The site is the simulator's,
-with the operator as a process. What needs a machine, a file or a login is not run; `_TALK` lists it.
+Commands of the hub go to a server with the kinds of a hub; what stands there then is what would make nodes: agents that
+are approved, BareMetalHosts, replicas. What needs a machine, a file or a login is not run; `_TALK` lists it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import pathlib
@@ -19,18 +17,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test import polling, processes
-from test.component import documented, hub, plugin, test_kubectl
-from topology_simulator import box, kinds, kubeconfig, pace, scenario
+from test import processes
+from test.component import documented, hub, test_kubectl
 from topology_simulator import client as clients
-from topology_simulator.actors import kubelets
+from topology_simulator import kinds, kubeconfig
 from topology_simulator.apiserver import server
 from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
 
-    from test.component import backend
 
 _DOCS = pathlib.Path(__file__).parents[2] / "docs"
 _GROWING, _MACHINES = _DOCS / "growing.md", _DOCS / "machines.md"
@@ -38,7 +34,6 @@ SITE = "edge"
 NEW = ("master-1", "master-2")
 _TALK = {"oc debug", "oc extract", "oc adm", "oc get csr"}
 _FENCED = re.compile(r"(?m)^```yaml\n(.*?)^```$", re.DOTALL)
-_PATIENCE = 60.0
 
 
 def _manifests(page: pathlib.Path) -> list[dict[str, Any]]:
@@ -49,22 +44,16 @@ def _manifests(page: pathlib.Path) -> list[dict[str, Any]]:
 
 @dataclass
 class Administrator:
-    """Who types what the page shows: kubectl for `oc`, with a context for the hub, and the plugin for `oc topology`."""
+    """Who types what the page shows: kubectl for `oc`, with a context for the hub."""
 
     kubectl: str
     home: pathlib.Path
-    site: box.Box
     hub: clients.Client
     printed: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def config(self) -> pathlib.Path:
-        """The kubeconfig, whose current context is the site."""
-        return self.home / "kubeconfig-both"
-
     async def run(self, *words: str, given: str = "", code: int = 0) -> str:
         """Run kubectl, which must end so; return what it prints."""
-        environment = {"KUBECONFIG": str(self.config), "HOME": str(self.home), "PATH": os.defpath}
+        environment = {"KUBECONFIG": str(self.home / "kubeconfig-hub"), "HOME": str(self.home), "PATH": os.defpath}
         ended = await processes.run(self.kubectl, *words, given=given, env=environment)
         assert ended.code == code, f"kubectl {' '.join(words)}: {ended}"
         return ended.printed
@@ -88,69 +77,19 @@ class Administrator:
         assert typed, heading
         return typed
 
-    async def request(self) -> int:
-        """Type the request that the page ends in; return its exit code, once it has waited."""
-        asked = [one.text for one in documented.below(_GROWING, "## Request the topology") if " set " in one.text]
-        assert asked == ["oc topology set HighlyAvailable --confirm --allow-pending --wait"]
-        program = plugin.Plugin(self.home, yaml.safe_load(self.site.kubeconfig.read_text()))
-        ended = await program.run(*shlex.split(asked[0])[2:])
-        assert not ended.code, ended
-        return ended.code
-
 
 @pytest.fixture
-async def administrator(apiserver: backend.Place, tmp_path: pathlib.Path) -> AsyncIterator[Administrator]:
-    kubectl = test_kubectl.needed()
+async def administrator(tmp_path: pathlib.Path) -> AsyncIterator[Administrator]:
     above = server.ApiServer()
     await above.start()
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(above.stop)
-        access = kubeconfig.access(above.kubeconfig(), tmp_path)
-        api = await stack.enter_async_context(clients.Client(access, "hub"))
+        access = above.kubeconfig()
+        api = await stack.enter_async_context(clients.Client(kubeconfig.access(access, tmp_path), "hub"))
         await hub.define(api, *hub.DEFINITIONS, namespace=SITE)
-        served = await stack.enter_async_context(apiserver.served())
-        site = await stack.enter_async_context(
-            box.opened(scenario.load("happy-path"), pace.FAST, tmp_path, served=served)
-        )
-        made = Administrator(kubectl, tmp_path, site, api)
-        made.config.write_text(yaml.safe_dump(_both(yaml.safe_load(site.kubeconfig.read_text()), above.kubeconfig())))
-        yield made
-
-
-def _both(site: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Return one kubeconfig of two, the second as context `hub`."""
-    cluster, user = ({**above[part][0], "name": "hub"} for part in ("clusters", "users"))
-    context = {"name": "hub", "context": {"cluster": "hub", "user": "hub"}}
-    return {
-        **site,
-        "clusters": [*site["clusters"], cluster],
-        "users": [*site["users"], user],
-        "contexts": [*site["contexts"], context],
-    }
-
-
-async def _grows(administrator: Administrator, machines: Callable[[], Awaitable[list[str]]]) -> None:
-    """Request the topology while the cluster has one node, let the machines boot, and see it completed."""
-    api = administrator.site.api
-
-    async def boot() -> None:
-        async def waits() -> bool:
-            record = (await api.get(kinds.INFRASTRUCTURES, "cluster"))["status"].get("topologyTransition") or {}
-            return record.get("phase") == "Pending"
-
-        await polling.until("the request waits for nodes", waits, _PATIENCE)
-        names = await machines()
-        assert names == [*NEW], "machines that the page's commands lead to"
-        for name in names:
-            await kubelets.join(api, name)
-
-    async with asyncio.timeout(_PATIENCE * 2), asyncio.TaskGroup() as group:
-        group.create_task(boot())
-        await administrator.request()
-    status = (await api.get(kinds.INFRASTRUCTURES, "cluster"))["status"]
-    assert status["topologyTransition"]["phase"] == "Completed"
-    assert status["controlPlaneTopology"] == "HighlyAvailable"
-    await administrator.type("## Request the topology")
+        (context,) = access["contexts"]
+        (tmp_path / "kubeconfig-hub").write_text(yaml.safe_dump({**access, "contexts": [{**context, "name": "hub"}]}))
+        yield Administrator(test_kubectl.needed(), tmp_path, api)
 
 
 async def test_two_machines_that_were_booted_from_an_iso(administrator: Administrator) -> None:
@@ -172,119 +111,40 @@ async def test_two_machines_that_were_booted_from_an_iso(administrator: Administ
         )
         assert role < approval, "an agent that is approved first becomes a worker"
 
-    async def installed() -> list[str]:
-        specs = [agent["spec"] for agent in await administrator.hub.list(hub.AGENTS, SITE)]
-        return [spec["hostname"] for spec in specs if spec["approved"] and spec["role"] == "master"]
-
-    await _grows(administrator, installed)
+    specs = [agent["spec"] for agent in await administrator.hub.list(hub.AGENTS, SITE)]
+    assert [spec["hostname"] for spec in specs if spec["approved"] and spec["role"] == "master"] == [*NEW]
 
 
-@pytest.mark.parametrize("type_", ["", "SNO"], ids=["of no type", "SNO"])
-async def test_two_hosts_of_a_hub(administrator: Administrator, type_: str) -> None:
-    """Without a type both stand in the ClusterInstance; beside one of type SNO they are BareMetalHosts of their own."""
-    nodes = [{"hostName": "master-0", "role": "master"}]
-    spec = {"clusterName": SITE, "nodes": nodes, **({"clusterType": type_} if type_ else {})}
+async def test_two_hosts_of_a_hub(administrator: Administrator) -> None:
+    """Beside a ClusterInstance of type SNO they are BareMetalHosts of their own, as the page shows one."""
+    spec = {"clusterName": SITE, "nodes": [{"hostName": "master-0", "role": "master"}], "clusterType": "SNO"}
     await administrator.hub.create(hub.CLUSTER_INSTANCES, hub.CLUSTER_INSTANCES.new(SITE, SITE, spec=spec))
     await administrator.hub.create(hub.INFRA_ENVS, hub.INFRA_ENVS.new(SITE, SITE, spec={"clusterRef": {"name": SITE}}))
     (shown,) = _manifests(_GROWING)
-    if type_:
-        text = yaml.safe_dump(shown).replace("SITE", SITE)
-        for name in NEW:
-            given = text.replace("master-1", name)
-            await administrator.run("--context", "hub", "create", "--validate=strict", "-f", "-", given=given)
-    else:
-        more = [{"hostName": name, "role": "master"} for name in NEW]
-        await administrator.hub.patch(hub.CLUSTER_INSTANCES, SITE, {"spec": {"nodes": [*nodes, *more]}}, SITE)
-
+    text = yaml.safe_dump(shown).replace("SITE", SITE)
+    for name in NEW:
+        given = text.replace("master-1", name)
+        await administrator.run("--context", "hub", "create", "--validate=strict", "-f", "-", given=given)
     typed = await administrator.type("## From a hub, with siteconfig")
-
-    assert administrator.printed[typed[0]] == type_
-
-    async def installed() -> list[str]:
-        if not type_:
-            instance = await administrator.hub.get(hub.CLUSTER_INSTANCES, SITE, SITE)
-            return [node["hostName"] for node in instance["spec"]["nodes"][1:] if node["role"] == "master"]
-        environments = {one["metadata"]["name"] for one in await administrator.hub.list(hub.INFRA_ENVS, SITE)}
-        metas = [host["metadata"] for host in await administrator.hub.list(hub.HOSTS, SITE)]
-        prefix = "bmac.agent-install.openshift.io/"
-        return [
-            meta["annotations"][prefix + "hostname"]
-            for meta in metas
-            if meta["labels"]["infraenvs.agent-install.openshift.io"] in environments
-            and meta["annotations"][prefix + "role"] == "master"
-        ]
-
-    await _grows(administrator, installed)
-
-
-async def _control_plane(api: clients.Client) -> None:
-    spec = {"distributionVersion": "4.21.7", "replicas": 1}
-    await api.create(hub.CONTROL_PLANES, hub.CONTROL_PLANES.new(SITE, SITE, spec=spec))
+    assert administrator.printed[typed[0]] == "SNO"
+    environments = {one["metadata"]["name"] for one in await administrator.hub.list(hub.INFRA_ENVS, SITE)}
+    metas = [host["metadata"] for host in await administrator.hub.list(hub.HOSTS, SITE)]
+    prefix = "bmac.agent-install.openshift.io/"
+    assert [*NEW] == [
+        meta["annotations"][prefix + "hostname"]
+        for meta in metas
+        if meta["labels"]["infraenvs.agent-install.openshift.io"] in environments
+        and meta["annotations"][prefix + "role"] == "master"
+    ]
 
 
 async def test_a_control_plane_that_is_scaled(administrator: Administrator) -> None:
-    await _control_plane(administrator.hub)
-
+    """In one request from one to three, which refuses any other start."""
+    api, spec = administrator.hub, {"distributionVersion": "4.21.7", "replicas": 1}
+    await api.create(hub.CONTROL_PLANES, hub.CONTROL_PLANES.new(SITE, SITE, spec=spec))
     await administrator.type("## From a hub, with Cluster API")
-
-    async def installed() -> list[str]:
-        wanted = (await administrator.hub.get(hub.CONTROL_PLANES, SITE, SITE))["spec"]["replicas"]
-        return [f"master-{number}" for number in range(1, wanted)]
-
-    await _grows(administrator, installed)
-
-
-@pytest.mark.on_real
-async def test_one_request_takes_a_control_plane_from_one_to_three(
-    apiserver: backend.Place, tmp_path: pathlib.Path
-) -> None:
-    """Both by the page's command, which refuses any other start, and as a commit that is applied."""
-    kubectl = test_kubectl.needed()
-    async with contextlib.AsyncExitStack() as stack:
-        served = await stack.enter_async_context(apiserver.served())
-        if served is None:
-            above = server.ApiServer()
-            await above.start()
-            stack.push_async_callback(above.stop)
-            content = above.kubeconfig()
-        else:
-            content = served.administrator
-        api = await stack.enter_async_context(clients.Client(kubeconfig.access(content, tmp_path), "hub"))
-        await hub.define(api, hub.CONTROL_PLANES, namespace=SITE)
-        stack.push_async_callback(
-            api.delete, kinds.DEFINITIONS, f"{hub.CONTROL_PLANES.plural}.{hub.CONTROL_PLANES.group}"
-        )
-        stack.push_async_callback(api.delete, kinds.NAMESPACES, SITE)
-        config = tmp_path / "kubeconfig-hub"
-        config.write_text(yaml.safe_dump(content))
-        environment = {"KUBECONFIG": str(config), "HOME": str(tmp_path), "PATH": os.defpath}
-        command = next(
-            one for one in documented.below(_GROWING, "## From a hub, with Cluster API") if " scale " in one.text
-        )
-        words = shlex.split(command.text.replace("SITE", SITE).replace("--context hub ", ""))[1:]
-        await _control_plane(api)
-
-        scaled = await processes.run(kubectl, *words, env=environment)
-
-        assert not scaled.code, scaled
-        once = await api.get(hub.CONTROL_PLANES, SITE, SITE)
-        assert once["spec"]["replicas"] == 3
-        assert once["metadata"]["generation"] == 2, "each write of spec counts"
-        owners = [entry for entry in once["metadata"]["managedFields"] if entry.get("subresource") == "scale"]
-        assert [entry["fieldsV1"] for entry in owners] == [{"f:spec": {"f:replicas": {}}}]
-
-        again = await processes.run(kubectl, *words, env=environment)
-
-        assert again.code
-        assert "Expected replicas to be 1, was 3" in again.complaint
-        assert (await api.get(hub.CONTROL_PLANES, SITE, SITE))["metadata"]["generation"] == 2
-
-        manifest = hub.CONTROL_PLANES.new("by-git", SITE, spec={"distributionVersion": "4.21.7", "replicas": 1})
-        for replicas in (1, 3):
-            text = yaml.safe_dump({**manifest, "spec": {**manifest["spec"], "replicas": replicas}})
-            applied = await processes.run(kubectl, "apply", "-f", "-", given=text, env=environment)
-            assert not applied.code, applied
-        assert (await api.get(hub.CONTROL_PLANES, "by-git", SITE))["metadata"]["generation"] == 2
+    once = await api.get(hub.CONTROL_PLANES, SITE, SITE)
+    assert (once["spec"]["replicas"], once["metadata"]["generation"]) == (3, 2), "each write of spec counts"
 
 
 async def test_the_machine_that_is_shown_is_one(tmp_path: pathlib.Path) -> None:

@@ -255,9 +255,8 @@ async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: 
     await world.completed_once()
 
 
-@pytest.mark.nightly("503-2")
 @pytest.mark.on_real("lost-1")
-@pytest.mark.parametrize(("action", "changes"), [("lost", 1), ("drop", 2), ("503", 2), ("429", 2)])
+@pytest.mark.parametrize(("action", "changes"), [("lost", 1), ("drop", 2), ("429", 2)])
 async def test_a_change_without_an_answer_is_followed_by_a_look(world: World, action: str, changes: int) -> None:
     await pending(world)
     if action.isdigit():

@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 from test import polling, processes
-from test.component import documented, installing, inventory, payload, process, reactors, test_uninstalling
+from test.component import documented, installing, inventory, payload, process, reactors
 from topology_api import crd
 from topology_simulator import client as clients
 from topology_simulator import kinds, kubeconfig, machine_api, serving
@@ -270,14 +270,14 @@ async def _until(api: clients.Client, phase: str, operator: process.Operator) ->
 
 def _looking() -> list[documented.Command]:
     """The commands by which the section looks whether something is left."""
-    leaving = test_uninstalling.uninstalling()
-    lines = test_uninstalling.PAGE.read_text().splitlines()
+    leaving = installing.uninstalling()
+    lines = installing.PAGE.read_text().splitlines()
     last = next(number for number, line in enumerate(lines, 1) if number > leaving[-1].line and line.startswith("## "))
-    return [one for one in documented.of(test_uninstalling.PAGE) if leaving[-1].line < one.line < last]
+    return [one for one in documented.of(installing.PAGE) if leaving[-1].line < one.line < last]
 
 
 async def _leave(administrator: Administrator, operator: process.Operator) -> None:
-    for command in test_uninstalling.uninstalling():
+    for command in installing.uninstalling():
         await administrator.types(command.text)
         if " scale " in command.text:
             assert await operator.stop() == 0, operator.tail()
@@ -296,7 +296,7 @@ async def test_from_an_empty_cluster_and_back(
     version = await api.get(kinds.CLUSTER_VERSIONS, "version")
     audit = empty.server.audit()
 
-    *fields, apply, ask, wait = test_uninstalling.converting()
+    *fields, apply, ask, wait = installing.converting()
     for command in fields:
         await administrator.types(command.text)
     printed = await administrator.prints("--image", "REGISTRY/cluster-topology-operator:0.1.0")
@@ -353,6 +353,6 @@ async def test_from_an_empty_cluster_and_back(
 
 def test_the_page_takes_everything_away_that_is_printed() -> None:
     """Whatever is added to what is printed is deleted by the same command, so no list has to be kept."""
-    texts = [one.text for one in test_uninstalling.uninstalling()]
+    texts = [one.text for one in installing.uninstalling()]
     assert f"{NAME} manifests | oc delete --ignore-not-found -f -" in texts
     assert len(_looking()) >= 4

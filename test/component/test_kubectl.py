@@ -1,4 +1,4 @@
-"""What an administrator types, with a real kubectl: exit codes, columns, refusals.
+"""What an administrator types, with a real kubectl: the patch of the README, and the columns.
 
 The cluster is the simulator's box with its actors and the operator as a process: what `make cluster` gives. kubectl is
 looked for in KUBEBUILDER_ASSETS, then where hack/envtest built it, then on the PATH if it is 1.30 or newer.
@@ -6,37 +6,29 @@ looked for in KUBEBUILDER_ASSETS, then where hack/envtest built it, then on the 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import pathlib
-import re
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from test import polling, processes
-from topology_simulator import box, conditions, invitation, kinds, pace, scenario
+from topology_simulator import box, kinds, pace, scenario
 from topology_simulator.actors import kubelets
 from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import AsyncIterator
 
     from test.component import backend
 
 _REPOSITORY = pathlib.Path(__file__).parents[2]
-_OLDEST = (1, 30)
-_PATIENCE = 30.0
 _COLUMNS = ["NAME", "DESIRED", "CONTROL-PLANE", "INFRASTRUCTURE", "PHASE", "PROBLEM", "PROGRESS", "AGE"]
-
-
-def _run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)  # noqa: S603 - our own script, or the kubectl to be tested
 
 
 def needed() -> str:
@@ -143,148 +135,3 @@ async def test_the_patch_of_the_readme_moves_the_cluster(terminal: Terminal) -> 
     assert [row[2] for row in happened.rows[1:] if row[2] != "TransitionBlocked"] == [
         "TransitionRequested", "TransitionAdmitted", "TopologyChanged", "TransitionCompleted",
     ]  # fmt: skip
-
-
-async def test_every_clusteroperator_is_listed(terminal: Terminal) -> None:
-    listed = await terminal.kubectl("get", "co")
-    names = [row[0] for row in listed.rows[1:]]
-    assert {"etcd", "kube-apiserver", "topology"} <= set(names)
-    assert names == sorted(names)
-
-
-async def test_get_w_shows_every_phase_as_it_comes(terminal: Terminal) -> None:
-    watching = await terminal.start("get", "infrastructure", "cluster", "-w")
-    assert watching.stdout is not None
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            header = (await watching.stdout.readline()).decode().split()
-            assert header == _COLUMNS
-            first = (await watching.stdout.readline()).decode().split()
-            assert "Idle" in first
-            await terminal.kubectl(*_request("HighlyAvailable"))
-            line = ""
-            while "Pending" not in line:
-                line = (await watching.stdout.readline()).decode()
-                assert line, "kubectl get -w ended"
-            assert line.split()[1] == "HighlyAvailable"
-            assert re.search(r" \d/10 ", line), line
-    finally:
-        watching.terminate()
-        await watching.communicate()
-
-
-@pytest.mark.on_real
-async def test_external_is_refused_with_what_is_legal(terminal: Terminal) -> None:
-    refused = await terminal.kubectl(*_request("External"), code=1)
-    assert 'spec.desiredTopology: Unsupported value: "External"' in refused.complaint
-    assert '"SingleReplica", "HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"' in refused.complaint
-
-
-@pytest.mark.on_real
-async def test_a_status_is_patched_apart_from_its_spec(terminal: Terminal) -> None:
-    change = {"spec": {"desiredTopology": "HighlyAvailable"}, "status": {"cpuPartitioning": "AllNodes"}}
-    await terminal.kubectl(
-        "patch", "infrastructure", "cluster", "--subresource=status", "--type=merge", "-p", json.dumps(change)
-    )
-    found = json.loads((await terminal.kubectl("get", "infrastructure", "cluster", "-o", "json")).printed)
-    assert found["status"]["cpuPartitioning"] == "AllNodes"
-    assert "desiredTopology" not in found["spec"]
-    await terminal.kubectl(
-        "patch", "infrastructure", "cluster", "--type=merge", "-p", '{"status":{"cpuPartitioning":"None"}}'
-    )
-    found = json.loads((await terminal.kubectl("get", "infrastructure", "cluster", "-o", "json")).printed)
-    assert found["status"]["cpuPartitioning"] == "AllNodes"
-
-
-async def test_objects_are_created_and_deleted(terminal: Terminal) -> None:
-    given = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note, namespace: default}\ndata: {text: hello}\n"
-    made = await terminal.kubectl("create", "-f", "-", given=given)
-    assert made.printed == "configmap/note created\n"
-    again = await terminal.kubectl("create", "-f", "-", given=given, code=1)
-    assert "AlreadyExists" in again.complaint
-    read = await terminal.kubectl("get", "configmap", "note", "-o", "jsonpath={.data.text}")
-    assert read.printed == "hello"
-    gone = await terminal.kubectl("delete", "configmap", "note")
-    assert gone.printed.startswith('configmap "note" deleted')
-    missing = await terminal.kubectl("get", "configmap", "note", code=1)
-    assert missing.complaint == 'Error from server (NotFound): configmaps "note" not found\n'
-
-
-@pytest.mark.on_real
-async def test_the_api_explains_itself(terminal: Terminal) -> None:
-    resources = await terminal.kubectl("api-resources", "--api-group=config.openshift.io")
-    assert resources.rows[0] == ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]
-    assert ["infrastructures", "config.openshift.io/v1", "false", "Infrastructure"] in resources.rows
-    assert ["clusteroperators", "co", "config.openshift.io/v1", "false", "ClusterOperator"] in resources.rows
-    record = await terminal.kubectl("explain", "infrastructure.status.topologyTransition")
-    assert "Written only by the" in record.printed
-    for field in ("phase", "checks", "attempt", "available", "baseline", "progress", "advisories"):
-        assert re.search(rf"^  {field}\t<", record.printed, re.MULTILINE), field
-    desired = await terminal.kubectl("explain", "infrastructure.spec.desiredTopology")
-    assert "HighlyAvailableArbiter" in desired.printed
-    assert "External" not in desired.printed
-
-
-async def test_waiting_for_what_does_not_come_times_out(terminal: Terminal) -> None:
-    waited = await terminal.kubectl(
-        "wait",
-        "--for=jsonpath={.status.topologyTransition.phase}=Completed",
-        "infrastructure/cluster",
-        "--timeout=1s",
-        code=1,
-    )
-    assert "timed out waiting for the condition" in waited.complaint
-
-
-@pytest.mark.on_real
-async def test_the_experiments_that_a_kept_cluster_prints(terminal: Terminal) -> None:
-    killed, cancelled, pinned = [commands for _, commands in invitation.experiments(scenario.load("happy-path"))]
-
-    async def record() -> dict[str, Any]:
-        found: dict[str, Any] = (await terminal.box.api.get(kinds.INFRASTRUCTURES, "cluster"))["status"]
-        return found.get("topologyTransition") or {}
-
-    async def ready() -> int:
-        return sum(conditions.is_true(node, "Ready") for node in await terminal.box.api.list(kinds.NODES))
-
-    async def nodes(number: int) -> None:
-        async def counted() -> bool:
-            return await ready() == number
-
-        await polling.until(f"{number} nodes are ready", counted)
-
-    async def phase(wanted: str) -> None:
-        async def reached() -> bool:
-            return (await record()).get("phase") == wanted
-
-        await polling.until(f"the phase is {wanted}", reached)
-
-    for name in ("master-1", "master-2"):
-        await kubelets.join(terminal.box.api, name)
-    await nodes(3)
-    await terminal.paste(killed[0])
-    await nodes(2)
-    await terminal.paste(killed[1])
-    await nodes(3)
-    await terminal.paste(cancelled[0])
-    await nodes(2)
-    await terminal.paste(cancelled[1])
-    await phase("Pending")
-    assert "the topology was not changed" in await terminal.paste(cancelled[2])
-    await phase("Idle")
-    await terminal.paste(cancelled[3])
-    await nodes(3)
-    await terminal.paste(pinned[0])
-    await terminal.paste(pinned[1])
-
-    async def advised() -> bool:
-        return "RouterReplicasPinned" in str((await record()).get("advisories"))
-
-    await polling.until("the pinned router is told of", advised)
-    release = (
-        '-n openshift-ingress-operator patch ingresscontroller default --type merge -p \'{"spec":{"replicas":2}}\''
-    )
-    assert release in await terminal.paste(pinned[2])
-    await terminal.paste(f"kubectl {release}")
-    assert "3 actions required, see: " in await terminal.paste("kubectl topology wait")
-    await phase("Completed")

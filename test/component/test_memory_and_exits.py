@@ -1,33 +1,25 @@
-"""How the operator ends, what it costs to keep it, and the commands that only print."""
+"""How the operator ends, and what it costs to keep it."""
 
 from __future__ import annotations
 
 import pathlib
 import re
 import signal
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
-from test import processes, skips
+from test import skips
 from test.component import cluster
-from topology_api import crd
-from topology_controller import _version
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
     from test.component.world import World
 
-OK, FAILED, USAGE, LOST_LEASE = 0, 1, 2, 3
+OK, FAILED, LOST_LEASE = 0, 1, 3
 _NOISE = ("Traceback", "Task was destroyed", "never retrieved", "never awaited", "ResourceWarning", "Unclosed")
 _MEMORY_MIB = 64
 """DESIGN section 13: resident memory with everything on."""
-
-
-async def _printed(*arguments: str) -> processes.Ended:
-    return await processes.run(sys.executable, "-W", "error", "-m", "topology_controller", *arguments)
 
 
 def _resident_mib(pid: int) -> float:
@@ -37,20 +29,16 @@ def _resident_mib(pid: int) -> float:
     return int(found[1]) / 1024
 
 
-@pytest.mark.nightly(but=("converging-SIGTERM", "idle-SIGINT"))
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
-@pytest.mark.parametrize("moment", ["idle", "pending", "converging"])
+@pytest.mark.parametrize(
+    ("moment", "number"), [("idle", signal.SIGINT), ("converging", signal.SIGTERM)], ids=["idle", "converging"]
+)
 async def test_asked_to_stop_it_gives_back_the_lease_and_ends_with_0(
-    world: World, number: signal.Signals, moment: str
+    world: World, moment: str, number: signal.Signals
 ) -> None:
     operator = await world.idle_operator()
     assert await world.holder() == operator.name
     world.operands.on = False
-    if moment == "pending":
-        world.echo.on = False
-        await world.ask_for()
-        await world.until_phase("Admitting")
-    elif moment == "converging":
+    if moment == "converging":
         await world.ask_for()
         await world.until_phase("Converging")
     operator.send(number)
@@ -95,37 +83,6 @@ async def test_a_lost_lease_ends_with_3_and_says_who_has_it(world: World) -> Non
     assert (await world.api.get(kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE))["spec"][
         "holderIdentity"
     ] == "somebody-else"
-
-
-async def test_version_is_one_line() -> None:
-    code, printed, complaint = await _printed("version")
-    assert (code, complaint) == (OK, "")
-    assert printed == f"cluster-topology-operator {_version.__version__}\n"
-
-
-async def test_the_crd_is_printed_as_it_is_committed() -> None:
-    code, printed, complaint = await _printed("manifests", "--crd-only")
-    assert (code, complaint) == (OK, "")
-    documents = [one for one in yaml.safe_load_all(printed) if one]
-    assert [(one["kind"], one["metadata"]["name"]) for one in documents] == [("CustomResourceDefinition", crd.NAME)]
-    folder = pathlib.Path(__file__).parents[2] / "bindata" / "crd"
-    assert documents[0] == yaml.safe_load(next(iter(folder.glob("*infrastructures*.yaml"))).read_text())
-
-
-async def test_the_manifests_are_yaml_of_named_objects() -> None:
-    code, printed, complaint = await _printed("manifests", "--image", "registry.example.com/operator:1")
-    assert (code, complaint) == (OK, "")
-    documents = [one for one in yaml.safe_load_all(printed) if one]
-    assert {"Namespace", "Deployment", "ClusterOperator"} <= {one["kind"] for one in documents}
-    assert all(one["metadata"]["name"] for one in documents)
-    assert "registry.example.com/operator:1" in printed
-
-
-@pytest.mark.parametrize("command", [["--help"], ["run", "--help"], ["manifests", "--help"]], ids=" ".join)
-async def test_help_is_an_answer_and_no_mistake(command: list[str]) -> None:
-    code, printed, complaint = await _printed(*command)
-    assert (code, complaint) == (OK, "")
-    assert printed.startswith("usage: cluster-topology-operator")
 
 
 @pytest.mark.on_real

@@ -1,11 +1,10 @@
-"""`status --watch` as somebody sees it: in a terminal from Pending to Completed, in a pipe, and through a restart."""
+"""`status --watch` as somebody sees it: in a terminal from Pending to Completed."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import fcntl
-import json
 import os
 import pty
 import re
@@ -14,7 +13,7 @@ import struct
 import subprocess
 import sys
 import termios
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -26,8 +25,6 @@ from test.component import world as worlds
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator
-
-    from test.component import forked
 
 
 _PATIENCE = 60.0
@@ -167,61 +164,6 @@ async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_termi
     assert _TAKEN not in after
     assert "Phase       \x1b[32mCompleted" in after or "Phase       Completed" in after
     assert "Traceback" not in seen.seen
-
-
-async def test_without_colour_and_on_a_dumb_terminal_there_is_none(world: worlds.World, access: pathlib.Path) -> None:
-    await world.ask_for()
-    async with terminal(access, "status", "--watch", NO_COLOR="1") as seen:
-        await seen.until("Ctrl-C ends")
-        seen.process.send_signal(signal.SIGTERM)
-        assert await seen.process.wait() == plugin.INTERRUPTED
-    assert not _COLOUR.search(seen.seen), seen.seen
-    async with terminal(access, "status", "--watch", TERM="dumb") as seen:
-        await seen.until("no record: the operator has written nothing here")
-        seen.process.send_signal(signal.SIGINT)
-        assert await seen.process.wait() == plugin.INTERRUPTED
-    assert "\x1b" not in seen.seen
-
-
-async def _lines(process: asyncio.subprocess.Process | forked.Process, until: str) -> list[str]:
-    """Lines of standard output until one has these words in it."""
-    assert process.stdout is not None
-    found: list[str] = []
-    while not found or until not in found[-1]:
-        line = (await process.stdout.readline()).decode()
-        assert line, f"ended without {until!r}: {found}"
-        found.append(line.rstrip("\n"))
-    return found
-
-
-async def test_a_pipe_gets_a_line_for_each_change_through_a_restart_of_the_server(
-    world: worlds.World, command: plugin.Plugin
-) -> None:
-    async with command.running("status", "--watch") as following:
-        assert "no record" in (await _lines(following, "operator NotInstalled"))[0]
-        await world.server.restart(down=5.5)
-        lines = await _lines(following, "connected again")
-        assert any("not connected since" in line for line in lines), lines
-        await world.operator()
-        lines = await _lines(following, "Idle: the cluster is SingleReplica")
-        assert all(line.isprintable() for line in lines), lines
-        following.send_signal(signal.SIGINT)
-        printed, complaint = await following.communicate()
-    assert (following.returncode, printed) == (plugin.INTERRUPTED, b"")
-    assert complaint.decode().count("\n") == 1
-    assert "nothing was written" in complaint.decode()
-
-
-async def test_a_script_gets_a_document_for_each_change(world: worlds.World, command: plugin.Plugin) -> None:
-    await world.operator()
-    await world.ask_for()
-    async with command.running("status", "--watch", "-o", "json") as following:
-        documents: list[dict[str, Any]] = [json.loads(line) for line in await _lines(following, '"phase":"Completed"')]
-        assert {one["kind"] for one in documents} == {"TopologyStatus"}
-        assert documents[-1]["phase"] == "Completed"
-        following.send_signal(signal.SIGTERM)
-        await following.communicate()
-    assert following.returncode == plugin.INTERRUPTED
 
 
 @pytest.fixture(scope="module")

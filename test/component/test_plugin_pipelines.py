@@ -1,15 +1,19 @@
-"""What goes into a page, a pipeline or an inventory, with the installed command: a picture, a verdict, an audit."""
+"""What goes into a page or a pipeline, with the installed command: a picture, a verdict."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import pathlib
+import shutil
+import sys
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
+from test import processes
 from test.component import backend, cluster, plugin
 from test.component import world as worlds
 from topology_simulator import cluster as simulated
@@ -20,14 +24,7 @@ if TYPE_CHECKING:
     from test.component.world import World
 
 PICTURE = pathlib.Path(__file__).parents[2] / "docs" / "topology-graph.svg"
-MANIFEST = """\
-apiVersion: config.openshift.io/v1
-kind: Infrastructure
-metadata:
-  name: cluster
-spec:
-  desiredTopology: HighlyAvailable
-"""
+EXAMPLE = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "gitops"
 
 
 @pytest.fixture
@@ -57,56 +54,32 @@ async def test_the_graph_becomes_a_picture_of_this_cluster(tmp_path: pathlib.Pat
     assert await asyncio.to_thread(PICTURE.read_text) == ended.printed, "write it anew with KEEP_PICTURE=1"
 
 
-async def test_a_pipeline_hears_of_its_manifest_before_the_cluster_does(world: World, tmp_path: pathlib.Path) -> None:
-    command = _command(world, tmp_path)
-    place = tmp_path / "infrastructure.yaml"
-    place.write_text(MANIFEST)
-    code, found = await command.json("plan", "-f", str(place))
-    assert (code, found["verdict"], found["target"]) == (plugin.DONE, "Possible", worlds.DESIRED)
-    assert found["manifest"]["files"] == [{"file": str(place), "line": 6}]
-    place.write_text(MANIFEST.replace("HighlyAvailable", "DualReplica"))
-    assert (await command.run("plan", "-f", str(place))).code == plugin.UNSUPPORTED
+async def test_the_step_of_a_pipeline_ends_with_the_verdict_of_the_cluster(
+    world: World, tmp_path: pathlib.Path
+) -> None:
+    """The step of docs/examples/gitops: the context has the name of the cluster's folder."""
+    access = world.server.kubeconfig()
+    (context,) = access["contexts"]
+    place, folder = tmp_path / "kubeconfig-pipeline", tmp_path / "edge-1"
+    place.write_text(yaml.safe_dump({**access, "contexts": [{**context, "name": "edge-1"}], "current-context": ""}))
+    path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.defpath])
+    kept = {key: value for key, value in os.environ.items() if key.startswith("PYTHON")}
+    environment = {**kept, "KUBECONFIG": str(place), "HOME": str(tmp_path), "PATH": path}
+    await asyncio.to_thread(shutil.copytree, EXAMPLE / "clusters" / "edge-1", folder)
+    request = folder / "infrastructure.yaml"
+
+    async def step(**more: str) -> processes.Ended:
+        return await processes.run(EXAMPLE / "pipeline" / "plan.sh", folder, env={**environment, **more})
+
+    ended = await step()
+    assert (ended.code, ended.complaint, "Possible" in ended.printed) == (plugin.DONE, "", True)
     await cluster.set_ready(world.api, "master-2", ready=False)
-    place.write_text(MANIFEST)
-    code, found = await command.json("plan", "-f", str(place))
-    assert (code, found["verdict"]) == (plugin.BLOCKED, "Blocked")
-    manifest = found.pop("manifest")
-    _, planned = await command.json("plan", worlds.DESIRED)
-    assert {**found, "evaluated": ""} == {**planned, "evaluated": ""}
-    assert manifest["desiredTopology"] == worlds.DESIRED
-    place.write_text(MANIFEST + "status: {controlPlaneTopology: HighlyAvailable}\n")
-    refused = await command.run("plan", "-f", str(place))
-    assert (refused.code, refused.reason.partition(" sets status")[0]) == (plugin.FAILED, f"{place}:7:")
-    await world.ask_for()
-    place.write_text(MANIFEST.replace("  desiredTopology: HighlyAvailable\n", "  platformSpec: {}\n"))
-    ended = await command.run("plan", "-f", str(place))
+    ended = await step()
+    assert (ended.code, "ControlPlaneNodes" in ended.printed) == (plugin.BLOCKED, True)
+    ended = await step(ALLOW_PENDING="true")
     assert ended.code == plugin.DONE
-    assert "would cancel the request" in ended.printed
-    for words in (("-f", str(place), worlds.DESIRED), ("-f", str(tmp_path / "gone"))):
-        assert (await command.run("plan", *words)).code == plugin.USAGE
-
-
-async def test_an_audit_says_what_does_not_fit_and_what_it_may_not_see(world: World, tmp_path: pathlib.Path) -> None:
-    command = _command(world, tmp_path)
-    mark = world.server.mark()
-    code, found = await command.json("audit")
-    assert (code, found["shape"]) == (plugin.BLOCKED, "unclassified")
-    assert [one["question"] for one in found["disagreements"]] == ["ControlPlaneNodes"]
-    assert (found["vector"]["controlPlaneNodes"], found["vector"]["controlPlaneWorkers"]) == (3, 3)
-    ended = await command.run("audit")
-    assert ended.code == plugin.BLOCKED
-    assert "3 control-plane nodes" in ended.printed
-    assert world.server.changes(plugin.PROGRAM, mark) == 0
-    world.server.fault("status", user_agent=plugin.AGENT, code=403, resource="nodes")
-    code, found = await command.json("audit")
-    assert (code, found["shape"]) == (plugin.DONE, "single-node")
-    assert {one["right"] for one in found["unread"]} == {"list nodes"}
-    world.server.fault("status", user_agent=plugin.AGENT, code=403, resource="infrastructures")
-    assert (await command.run("audit")).code == plugin.FAILED
-
-
-async def test_a_hosted_cluster_is_audited_too(tmp_path: pathlib.Path) -> None:
-    async with worlds.opened(backend.Place(None), tmp_path, simulated.Shape(hosted=True)) as world:
-        code, found = await _command(world, tmp_path).json("audit")
-    assert (code, found["shape"], found["disagreements"]) == (plugin.DONE, "unclassified", [])
-    assert found["vector"]["controlPlaneTopology"] == "External"
+    assert ended.printed.endswith("edge-1: blocked now; the operator waits until every check is met\n")
+    request.write_text(request.read_text().replace(worlds.DESIRED, "DualReplica"))
+    assert (await step(ALLOW_PENDING="true")).code == plugin.UNSUPPORTED
+    request.write_text(request.read_text().replace("DualReplica", "HighlyAvaliable"))
+    assert (await step(ALLOW_PENDING="true")).code == plugin.FAILED

@@ -1,22 +1,17 @@
-"""A request that is made and cancelled with the installed command: alone, against others, and without the right to.
+"""A request that is made and cancelled with the installed command, and without the right to.
 
-What the API server has no part in runs on our own; rights, impersonation and the rules of the definition are asked of
-a real one.
+What the API server has no part in runs on our own; rights and impersonation are asked of a real one.
 """
 
 from __future__ import annotations
 
-import shutil
-import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from test import polling, sentences
-from test.component import backend, cluster, definitions, plugin
+from test.component import backend, cluster, plugin
 from test.component import world as worlds
-from topology_controller import bindata
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
@@ -25,13 +20,11 @@ if TYPE_CHECKING:
 
     from test.component import real
     from test.component.world import World
-    from topology_simulator.apiserver import requests
 
 DESIRED = worlds.DESIRED
 CONFIRMED = ("set", DESIRED, "--confirm")
 _RBAC = "rbac.authorization.k8s.io"
 _ROLES = kinds.Kind(_RBAC, "clusterroles", "ClusterRole")
-_NEVER = "DualReplica"
 _BINDINGS = kinds.Kind(_RBAC, "clusterrolebindings", "ClusterRoleBinding")
 
 
@@ -50,10 +43,6 @@ def command(here: World, tmp_path: pathlib.Path) -> plugin.Plugin:
 async def there(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[World]:
     async with worlds.opened(backend.Place(real_server), tmp_path) as made:
         yield made
-
-
-def by_plugin(request: requests.Request) -> bool:
-    return request.verb == "patch" and request.user_agent.startswith(plugin.PROGRAM)
 
 
 async def requested(world: World) -> str | None:
@@ -96,109 +85,6 @@ async def test_a_request_is_refused_then_made_then_cancelled_then_carried_out(
     assert await requested(here) is None
     code, ways = await command.json("plan")
     assert (code, ways["verdict"]) == (plugin.DONE, "NothingToDo")
-
-
-async def test_a_change_that_comes_between_reading_and_cancelling_wins(here: World, command: plugin.Plugin) -> None:
-    here.echo.on = False
-    here.operands.on = False
-    await here.idle_operator()
-    await here.ask_for()
-    await here.until_phase("Admitting")
-
-    async def moves(_: requests.Request) -> None:
-        await here.echo.go_on()
-        await here.until_phase("Converging")
-
-    here.server.before(by_plugin, moves)
-    ended = await command.run("cancel")
-    assert ended.code == plugin.BLOCKED, ended
-    text = " ".join(ended.printed.split())
-    assert "Infrastructure changed while the request was being cancelled. The topology has changed" in text
-    assert "cannot be cancelled any more" in text
-    assert "oc topology wait" in text
-    assert await requested(here) == DESIRED
-
-
-async def test_others_who_write_are_waited_for_a_while_and_then_named(here: World, command: plugin.Plugin) -> None:
-    count = 0
-
-    async def annotates(_: requests.Request) -> None:
-        nonlocal count
-        count += 1
-        noted = {"metadata": {"annotations": {"example.com/count": str(count)}}}
-        await here.api.patch(kinds.INFRASTRUCTURES, "cluster", noted)
-
-    once = here.server.before(by_plugin, annotates)
-    assert (await command.run(*CONFIRMED, "--allow-pending")).code == plugin.DONE
-    assert (count, await requested(here)) == (1, DESIRED)
-    here.server.unhook(once)
-    here.server.before(by_plugin, annotates, count=None)
-    ended = await command.run("cancel")
-    assert ended.code == plugin.FAILED
-    assert ended.reason.startswith("Infrastructure was changed 3 times between reading and writing, the last time by ")
-    assert await requested(here) == DESIRED
-
-
-@pytest.mark.parametrize(
-    ("action", "code", "stands", "words"),
-    [
-        ("lost", plugin.DONE, DESIRED, "Infrastructure was read again, and there it is"),
-        ("drop", plugin.FAILED, None, "it was as before: nothing was written"),
-    ],
-)
-async def test_what_became_of_a_write_without_an_answer_is_found_out(
-    here: World, command: plugin.Plugin, *, action: Any, code: int, stands: str | None, words: str
-) -> None:
-    here.server.fault(action, user_agent=plugin.AGENT, verb="patch", count=1)
-    ended = await command.run(*CONFIRMED, "--allow-pending")
-    assert (ended.code, await requested(here)) == (code, stands)
-    assert words in " ".join((ended.printed + ended.complaint).split())
-
-
-async def test_whoever_is_interrupted_after_the_write_is_told_that_the_request_stands(
-    here: World, command: plugin.Plugin
-) -> None:
-    async with command.running(*CONFIRMED, "--allow-pending", "--wait") as waiting:
-        assert waiting.stderr is not None
-        assert b"waiting for the operator to pick it up" in await waiting.stderr.readline()
-        waiting.send_signal(signal.SIGTERM)
-        printed, complaint = await waiting.communicate()
-    assert (waiting.returncode, await requested(here)) == (plugin.INTERRUPTED, DESIRED)
-    assert b"Written" in printed
-    assert complaint.decode().startswith("oc topology: interrupted; HighlyAvailable is requested.")
-    assert "oc topology wait" in complaint.decode()
-
-
-async def test_a_definition_without_our_fields_is_one_line(here: World, command: plugin.Plugin) -> None:
-    await definitions.change(here.api, kinds.INFRASTRUCTURES, definitions.without_our_fields)
-    for words in (CONFIRMED, ("cancel",)):
-        ended = await command.run(*words)
-        assert ended.code == plugin.FAILED
-        assert "cluster-topology-operator manifests --crd-patch" in ended.reason
-    # Who may not read the definition finds out by what the server makes of the write.
-    here.server.fault("status", user_agent=plugin.AGENT, code=403, resource="customresourcedefinitions")
-    ended = await command.run(*CONFIRMED, "--allow-pending")
-    assert ended.code == plugin.FAILED
-    assert "dropped spec.desiredTopology" in ended.reason
-
-
-async def test_a_rule_of_the_definition_is_told_in_its_own_words(
-    there: World, real_server: real.Session, tmp_path: pathlib.Path
-) -> None:
-    folder = tmp_path / "transitions"
-    shutil.copytree(bindata.root() / "transitions", folder)
-    for place in folder.glob("sno-to-ha-*.yaml"):
-        definition = yaml.safe_load(place.read_text())
-        definition["target"]["controlPlane"] = _NEVER
-        definition["convergence"]["checks"] = [{"check": "ClusterOperatorsStable"}]
-        place.write_text(yaml.safe_dump(definition))
-    command = plugin.Plugin(tmp_path, real_server.server.kubeconfig())
-    words = ("set", _NEVER, "--confirm", "--allow-pending", "--transitions-dir", str(folder))
-    code, found = await command.json(*words)
-    assert (code, found["result"]) == (plugin.BLOCKED, "Refused"), found
-    begin = f"The API server refuses this request: {_NEVER} cannot be reached from status.controlPlaneTopology"
-    assert found["message"].startswith(begin)
-    assert await requested(there) is None
 
 
 async def test_rights_are_those_of_whom_one_acts_as(

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "react_to_topology.py"
 NAMESPACE, DEPLOYMENT, OPERATOR = "openshift-example", "example", "example"
-AGENT = "OpenAPI-Generator/*"
-"""User agent of the library that the example uses."""
 
 
 class Example:
@@ -148,95 +146,3 @@ async def test_it_follows_a_whole_transition_and_the_cluster_waits_for_it(world:
     example.process.send_signal(signal.SIGTERM)
     async with asyncio.timeout(10.0):
         assert await example.process.wait() == 0
-
-
-async def test_a_request_alone_moves_nothing(world: World, example: Example) -> None:
-    world.echo.on = False
-    await world.idle_operator()
-    before = await example.deployment()
-    await world.ask_for()
-    await world.until_phase("Admitting")
-    await example.until("it has seen the request", lambda: _said(example, "phase Admitting"))
-    await world.ask_for(None)
-    await world.until_phase("Idle")
-    await example.until("it has seen it go", lambda: _said(example, "phase Idle", again=True))
-    assert (await example.deployment())["spec"] == before["spec"]
-    assert (await example.deployment())["metadata"]["generation"] == before["metadata"]["generation"]
-
-
-async def _said(example: Example, text: str, *, again: bool = False) -> bool:
-    words = example.words()
-    return text in (words.rpartition("phase Admitting")[2] if again else words)
-
-
-async def test_a_change_while_its_watch_is_down_is_found_by_the_next_one(world: World, example: Example) -> None:
-    await world.idle_operator()
-    refusing = world.server.fault("status", code=503, user_agent=AGENT, resource="infrastructures")
-    world.server.fault("cut", user_agent=AGENT, mid_line=True)
-    await world.ask_for()
-    await world.until_phase("Converging")
-    await example.until("it has tried again", lambda: _said(example, "503: "))
-    assert (await example.deployment())["spec"]["replicas"] == 1
-    world.server.lift(refusing)
-    await example.until_replicas(2)
-
-
-@pytest.mark.nightly
-async def test_a_watch_that_is_cut_goes_on_from_where_it_was(world: World, example: Example) -> None:
-    await world.idle_operator()
-    await example.until("it watches", lambda: _said(example, "phase Idle"))
-    world.server.fault("cut", user_agent=AGENT, mid_line=True)
-    await example.until("it has noticed", lambda: _said(example, "going on from "))
-    await world.ask_for()
-    await world.until_phase("Converging")
-    await example.until_replicas(2)
-    assert "with a new list" not in example.words()
-
-
-async def test_a_version_that_is_forgotten_costs_a_list(world: World, example: Example) -> None:
-    await world.idle_operator()
-    await world.server.forget_history()
-    await world.ask_for()
-    await world.until_phase("Converging")
-    await example.until_replicas(2)
-    assert "with a new list" in example.words()
-
-
-@pytest.mark.nightly
-async def test_a_server_that_restarts_is_found_again(world: World, example: Example) -> None:
-    await world.idle_operator()
-    await world.server.restart()
-    await world.ask_for()
-    await world.until_phase("Converging", seconds=60.0)
-    await example.until_replicas(2)
-
-
-@pytest.mark.nightly
-async def test_a_reaction_that_fails_is_tried_again(world: World, example: Example) -> None:
-    await world.idle_operator()
-    refusing = world.server.fault("status", code=500, verb="patch", user_agent=AGENT, resource="deployments", count=2)
-    await world.ask_for()
-    await world.until_phase("Converging")
-    await example.until_replicas(2)
-    assert refusing.over
-    assert "trying again" in example.words()
-
-
-@pytest.mark.nightly
-async def test_started_after_the_change_it_acts_on_what_is_true(world: World, tmp_path: pathlib.Path) -> None:
-    await furnish(world)
-    await world.idle_operator()
-    await world.ask_for()
-    await world.until_phase("Converging")
-    async with running(world, tmp_path) as late:
-        await late.until_replicas(2)
-        await late.make_ready()
-        await late.until_progressing("False", "2 of 2 replicas")
-        await world.completed_once()
-
-
-@pytest.mark.nightly
-async def test_a_topology_that_it_does_not_know_changes_nothing(world: World, example: Example) -> None:
-    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"controlPlaneTopology": "External"})
-    await example.until("it has seen it", lambda: _said(example, "says nothing about replicas"))
-    assert (await example.deployment())["spec"]["replicas"] == 1

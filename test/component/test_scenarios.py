@@ -1,7 +1,7 @@
 """Every story that comes with the simulator ends as its file says, told by the real operator process.
 
-While its request is open, or nobody may act on it, `plan` and the operator say the same (`plan_witness`). OpenShift's
-own definitions, where they are to be had, would keep every state of an object on the embedded server (`states`).
+OpenShift's own definitions, where they are to be had, would keep every state of an object on the embedded server
+(`states`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import event_counts, plan_witness, states
+from test.component import event_counts, states
 from topology_simulator import box, pace, play, scenario
 
 if TYPE_CHECKING:
@@ -20,20 +20,9 @@ if TYPE_CHECKING:
 
     from test.component import backend
 
-_PATIENCE = 60.0 + 2 * plan_witness.PATIENCE
+_PATIENCE = 100.0
 
-EACH_TIME = (
-    "evicted-mid-transition", "happy-path", "hosted", "learner-stuck", "machine-missing", "native-takes-over",
-    "upgrade-starts", "with-workers",
-)  # fmt: skip
-ON_REAL = {"learner-stuck"}
-"""Where `plan` and the operator are compared on the real server too: what they are told there is the same story."""
-AGREED = {
-    "hosted": {"HostedControlPlane"},
-    "native-downgrade": {"NativeControllerActive"},
-    "native-takes-over": {"Pending", "NativeControllerActive"},
-}
-"""About what `plan` and the operator agree in a story; in all others that the request is blocked, and by what."""
+EACH_TIME = ("evicted-mid-transition", "happy-path", "machine-missing", "native-takes-over", "upgrade-starts")
 OF_THE_GATE = {
     "native-takes-over": {
         "infrastructures.config.openshift.io: .spec.controlPlaneTopology is pruned",
@@ -60,14 +49,11 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
         player = play.Player(
             opened.api, opened.actors, pace.FAST, told.append, operator=opened.operator, store=opened.store
         )
-        witness = plan_witness.Witness(opened, story) if not apiserver.is_real or name in ON_REAL else None
         if not apiserver.is_real:
             seen = await stack.enter_async_context(states.watching(opened.api))
-        await opened.beside(player.play(story, before=witness.before if witness is not None else None))
+        await opened.beside(player.play(story))
         operator = opened.operator
         await event_counts.assert_told_once(opened.api, requests=sum(step.said[0] == "request" for step in story.steps))
-    if witness is not None:
-        assert set(witness.agreed) == AGREED.get(name, {"Pending"})
     if seen is not None:
         assert seen.states
         assert seen.refused == OF_THE_GATE.get(name, set())

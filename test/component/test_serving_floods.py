@@ -1,7 +1,6 @@
-"""What a stranger can do to the port with connections and tokens: probes go on, memory is bounded, the lease is kept.
+"""What a stranger can do to the port with connections and tokens: probes go on, and memory is bounded.
 
-The attack is the one of a review, at its rate and at as much as this machine can send. The attacker is a process of
-its own at an address of its own; a node is no other address than its kubelet, so there the attack comes from the same.
+The attack is the one of a review. Each attacker is a process of its own, at an address of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import contextlib
 import json
 import pathlib
 import re
-import statistics
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,6 @@ import aiohttp
 import pytest
 import yaml
 
-from test import polling
 from test.component import metrics_clients
 from topology_controller import bindata
 from topology_simulator import serving
@@ -35,11 +32,6 @@ KUBELET, STRANGER = "127.0.0.1", "127.0.0.2"
 _PAGE = "the status page is on port "
 _SECONDS = 5.0
 _QUIET_SECONDS = 2.0
-_LONGEST = 1.0
-_ROOM = 2_000
-"""Connects a second for which the kernel has a place for two seconds: see `assert_in_time`."""
-_MEMORY_MIB = 32.0
-"""How much more an attack may take than there was before it: about half of what the operator has."""
 
 
 @pytest.fixture
@@ -89,18 +81,6 @@ async def probes(operator: Operator, seconds: float = _SECONDS) -> list[float]:
     return took
 
 
-def assert_in_time(took: list[float], quiet: list[float], rate: int = _ROOM) -> None:
-    """Most within a second; on a crowded machine, where a probe takes long without an attack, ten times as long.
-
-    4,096 connects fill the kernel's queue when the machine gives the operator no time for two seconds, at a higher rate
-    for a sixth of one. A connect that finds no place there is sent again after one second, and after three: how many do
-    is up to the machine. Each is answered before the kubelet gives up.
-    """
-    limit = max(_LONGEST, 10 * max(quiet)) if rate <= _ROOM else _patience()
-    assert statistics.median(took) <= limit, (took, quiet)
-    assert max(took) <= max(limit, _patience()), (took, quiet)
-
-
 def _patience() -> float:
     """Return how many seconds a kubelet waits for each of the Deployment's probes."""
     container = _container()
@@ -115,49 +95,7 @@ def resident(operator: Operator, name: str = "VmRSS") -> float:
     return int(match[1]) / 1024
 
 
-def open_files(operator: Operator) -> int:
-    """How many files the process has open."""
-    return len(list(pathlib.Path(f"/proc/{operator.process.pid}/fd").iterdir()))
-
-
-@pytest.mark.parametrize(
-    ("kind", "rate", "source"),
-    [
-        ("connects", 2_000, STRANGER),
-        ("connects", 2_000, KUBELET),
-        ("connects", 25_000, STRANGER),
-        ("connects", 25_000, KUBELET),
-        ("hellos", 2_000, STRANGER),
-        ("tokens", 0, STRANGER),
-    ],
-)
-async def test_a_probe_is_answered_in_time_and_memory_is_bounded(  # noqa: PLR0917 - fixtures and a row
-    operator: Operator, world: World, figure: Callable[[str], None], kind: str, rate: int, source: str
-) -> None:
-    quiet = await probes(operator, _QUIET_SECONDS)
-    before = resident(operator)
-    async with attack(operator, kind, rate, source=source) as found:
-        took = await probes(operator)
-    highest = resident(operator, "VmHWM")
-    figure(
-        f"{kind} at {found['rate']}/s ({rate or 'as many as it can'} asked for) from {source}: {len(took)} probes, "
-        f"{statistics.median(took) * 1000:.0f} ms at the median, {max(took) * 1000:.0f} at most, "
-        f"{max(quiet) * 1000:.0f} before; "
-        f"{before:.1f} MiB before, {highest:.1f} at most; {found['codes']}"
-    )
-    assert_in_time(took, quiet, rate)
-    assert highest - before <= _MEMORY_MIB
-    assert await world.holder() == operator.name
-
-    async def all_closed() -> bool:
-        return open_files(operator) < 100
-
-    await polling.until("nothing of it stays open", all_closed)
-    for line in operator.words().splitlines():
-        assert "made-up" not in line
-        assert " W" not in line[:3], line
-
-
+@pytest.mark.nightly
 async def test_everything_at_once_fits_into_the_memory_of_the_pod(
     operator: Operator, world: World, figure: Callable[[str], None]
 ) -> None:
@@ -178,7 +116,7 @@ async def test_everything_at_once_fits_into_the_memory_of_the_pod(
         took = await probes(operator)
     highest = resident(operator, "VmHWM")
     figure(f"{highest:.1f} MiB at most, {max(took) * 1000:.0f} ms for the slowest of {len(took)} probes")
-    assert_in_time(took, quiet)
+    assert max(took) <= max(_patience(), 10 * max(quiet)), (took, quiet)
     assert 2 * highest <= limit_of_the_pod(), "a limit that is reached ends the operator"
 
 

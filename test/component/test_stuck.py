@@ -114,25 +114,3 @@ async def test_it_names_who_waits_longest_until_it_ends_by_itself(
     await stuck_metric(operator, 0.0)
     assert await told_stuck(world) == 1
     assert len(world.server.topology_changes) == 1
-
-
-async def test_whoever_takes_over_says_the_same_and_tells_nothing_twice(world: World, impatient: pathlib.Path) -> None:
-    await world.operator("operator-a", "--transitions-dir", str(impatient))
-    world.operands.behind.add(_THANOS)
-    await world.ask_for()
-    await until_failing(world, "one workload behind", "MonitoringReplicas")
-    second = await away_for_almost_a_minute(world, impatient)
-    said = await world.until_condition("Degraded", "True", "TransitionStuck", seconds=_LEFT + 10.0)
-    await world.until_told("TransitionStuck")
-    await second.kill()
-    await world.forget_lease()
-    written = len(world.server.writes)
-
-    third = await world.operator("operator-a", "--transitions-dir", str(impatient))
-    await third.said("leading as")
-    await stuck_metric(third, 1.0)
-    assert await world.condition("Degraded") == said
-    assert len(world.server.writes) == written, [str(one) for one in world.server.writes[written:]]
-    await world.operands.go_on()
-    await world.completed_once()
-    assert await told_stuck(world) == 1

@@ -1,8 +1,7 @@
-"""The numbers of a real process: through a whole transition, and of two replicas of which one leads."""
+"""The numbers of a real process: through a whole transition."""
 
 from __future__ import annotations
 
-import asyncio
 import collections
 import itertools
 from typing import TYPE_CHECKING, TypeAlias
@@ -108,26 +107,3 @@ async def test_a_transition_from_the_first_scrape_to_the_last(world: World, figu
     assert last["controller_runtime_reconcile_total"]["topology", "success"] > 0
     assert last["workqueue_adds_total"]["topology",] > 0
     assert set(first["rest_client_requests_total"]) <= set(last["rest_client_requests_total"])
-
-
-async def test_of_two_replicas_one_speaks_and_max_is_what_it_says(world: World) -> None:
-    leader = await world.idle_operator("operator-a")
-    standby = await world.operator("operator-b")
-    first, second = await asyncio.gather(scrape(leader), scrape(standby))
-    assert first.ones("leader_election_master_status") == [("cluster-topology-operator",)]
-    assert second.ones("leader_election_master_status") == []
-    assert first.ones("topology_transition_phase") == [("Idle",)]
-    assert second.ones("topology_transition_phase") == []
-    assert second["topology_transition_phase"].keys() == first["topology_transition_phase"].keys()
-    assert second["topology_info"] == {}
-    assert len(second["topology_watch_last_activity_timestamp_seconds"]) == phases.IDLE, "it is warm"
-
-    assert await leader.stop() == 0
-
-    async def took_over() -> bool:
-        found = await scrape(standby)
-        return bool(found.ones("leader_election_master_status")) and found.ones("topology_transition_phase") == [
-            ("Idle",)
-        ]
-
-    await polling.until("the other one speaks", took_over)

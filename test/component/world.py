@@ -57,7 +57,6 @@ class World:
         *flags: str,
         settle: int | None = 0,
         lease: Sequence[str] = process.LEASE,
-        clock: pathlib.Path | None = None,
         file: pathlib.Path | None = None,
         wait: bool = True,
     ) -> process.Operator:
@@ -75,7 +74,6 @@ class World:
             settle=settle,
             lease=lease,
             flags=flags,
-            clock=clock,
         )
         self.operators.append(started)
         if wait:

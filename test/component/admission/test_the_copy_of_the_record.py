@@ -129,19 +129,6 @@ async def test_who_has_the_right_writes_it(ground: policy_server.PolicyServer) -
         assert answer.code == 200, (what, answer)
 
 
-async def test_a_typed_client_that_knows_no_copy_is_not_refused_where_there_is_none(
-    ground: policy_server.PolicyServer,
-) -> None:
-    """It sends null for what it does not know, and that is nothing new."""
-    await changes.prepare(ground)
-    await ground.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", {"extension": None})
-    before = await _operator(ground)
-    assert before["status"].get("extension") is None
-    for status in ({"extension": None}, {"extension": None, "versions": None}, {}):
-        answer = await ground.send("ingress", Request("PUT", _with(before, **status), _JSON, _STATUS))
-        assert answer.code == 200, answer
-
-
 async def test_what_the_version_operator_writes_of_it_passes(ground: policy_server.PolicyServer) -> None:
     """It creates the object from the payload and writes status once (cluster-version-operator pkg/cvo/internal)."""
     await changes.prepare(ground)
@@ -223,7 +210,7 @@ async def test_another_clusteroperator_and_the_metadata_of_ours_are_as_before(
 async def test_who_deletes_our_report_and_creates_it_again_has_taken_the_copy_away_and_put_none(
     ground: policy_server.PolicyServer,
 ) -> None:
-    """As `kubectl replace --force` does it. What comes of that: `test/component/test_report_deleted.py`."""
+    """As `kubectl replace --force` does it. What comes of that: `test/unit/core/test_restarts_and_losses.py`."""
     await changes.prepare(ground)
     forged = kinds.CLUSTER_OPERATORS.new("topology", spec={}, status={"extension": _FORGED})
     try:

@@ -42,11 +42,6 @@ class ServiceAccount:
         self._versions = itertools.count()
         self._data = folder / "..data"
 
-    @property
-    def token_file(self) -> pathlib.Path:
-        """What is read."""
-        return self.folder / "token"
-
     def write(self, token: str) -> None:
         """Swap the content, as a kubelet does."""
         fresh = self.folder / f"..{next(self._versions)}"

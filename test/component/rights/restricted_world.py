@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from test import polling, processes
+from test import polling, processes, sentences
 from test.component import backend, cluster, machine_world, process, reactors, real
 from test.component import world as worlds
 from test.component.rights import grants, restoring
@@ -133,22 +133,20 @@ class RestrictedWorld(worlds.World):
         *flags: str,
         settle: int | None = 0,
         lease: Sequence[str] = process.LEASE,
-        clock: pathlib.Path | None = None,
         file: pathlib.Path | None = None,
         wait: bool = True,
-        user: dict[str, str] | None = None,
     ) -> process.Operator:
-        """Start an operator by a new token of its ServiceAccount, or by the `user` of a kubeconfig.
+        """Start an operator by a new token of its ServiceAccount.
 
         It speaks to kube-apiserver itself, unless `through_proxy` is set.
         """
         content = self.ground.session.server.kubeconfig(server=self.front.url if self.through_proxy else "")
-        content["users"][0]["user"] = user or {"token": await self.ground.token(self.api)}
+        content["users"][0]["user"] = {"token": await self.ground.token(self.api)}
         file = file or self.folder / f"kubeconfig-{len(self.operators)}"
         file.write_text(yaml.safe_dump(content))
         log = self.folder / f"{name}-{len(self.operators)}.log"
         flags = ("--serving-cert-dir", str(self.serving.certificates), *flags)
-        started = await process.start(name, file, log, settle=settle, lease=lease, clock=clock, flags=flags)
+        started = await process.start(name, file, log, settle=settle, lease=lease, flags=flags)
         started.tls = self.nobody()
         self.operators.append(started)
         if wait:
@@ -281,6 +279,20 @@ async def until_known(
     token = {"Authorization": f"Bearer {await staged.ground.token(staged.api)}"}
     code, text = await operator.ask("/metrics", headers=token)
     assert (code, wanted[1] in text) == (wanted[0], True), (code, text)
+
+
+async def waits_for(staged: RestrictedWorld, operator: process.Operator, grant: grants.Grant) -> None:
+    """Everything else is met: it is Pending for want of this object, and Progressing names it."""
+
+    async def said() -> bool:
+        condition = await staged.condition("Progressing")
+        message = condition.get("message", "")
+        return condition.get("reason") == "PreflightUnmet" and (grant.what in message or grant.key in message)
+
+    await operator.said(f"cannot watch {grant.what}")
+    await polling.until(f"Progressing names {grant.what}", said)
+    assert (await staged.record())["phase"] == "Pending"
+    assert sentences.FORBIDDEN in operator.words()
 
 
 async def may(api: clients.Client, attributes: dict[str, str]) -> bool:

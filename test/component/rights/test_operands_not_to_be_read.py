@@ -10,11 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pytest
-
-from test import polling, sentences
+from test import sentences
 from test.component import world as worlds
-from test.component.rights import grants, missing_rights
+from test.component.rights import grants, restricted_world
 from topology_api.vocabulary import AdvisoryName
 from topology_controller import bindata
 from topology_controller.definitions import load
@@ -75,38 +73,19 @@ def test_every_right_made_from_the_matrix_is_here_and_is_for_reading() -> None:
 CHECKS = {check: [one for one in ALL if one.check == check] for check in dict.fromkeys(one.check for one in ALL)}
 
 
-@pytest.mark.nightly(but=("KubeSchedulerRevision", "PackageServerReplicas", "TopologyReadAtStart"))
-@pytest.mark.parametrize("check", CHECKS)
-async def test_nothing_is_admitted_without_the_right_to_look_at_an_operand_of(
-    staged: RestrictedWorld, check: str
-) -> None:
-    await _taken_one_by_one(staged, CHECKS[check][:1])
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("check", [check for check, operands in CHECKS.items() if len(operands) > 1])
-async def test_nothing_is_admitted_without_the_right_to_look_at_each_operand_of(
-    staged: RestrictedWorld, check: str
-) -> None:
-    await _taken_one_by_one(staged, CHECKS[check][1:])
-
-
-async def _taken_one_by_one(staged: RestrictedWorld, operands: list[Looked]) -> None:
+async def test_nothing_is_admitted_without_the_right_to_look_at_an_operand(staged: RestrictedWorld) -> None:
+    (one,) = CHECKS["KubeSchedulerRevision"]
     operator = await staged.idle_operator()
-    for one in operands:
-        for grant in one.rights:
-            if grant.verb == "get" and grant.what in missing_rights.LOOKED_AT_AGAIN:
-                continue
-            await staged.take(grant)
-            await staged.ask_for()
-            await missing_rights.waits_for(staged, operator, grant, one.key)
-            assert [event for event in staged.refused() if grant.covers(event)], f"{grant}: was not even tried"
-            await staged.ask_for(None)
-            await staged.until_phase("Idle")
-            await staged.give_back()
-    assert not missing_rights.has_moved(staged)
-    mine = [grant for one in operands for grant in one.rights]
-    assert not [event for event in staged.refused() if not any(grant.covers(event) for grant in mine)]
+    for grant in one.rights:
+        await staged.take(grant)
+        await staged.ask_for()
+        await restricted_world.waits_for(staged, operator, grant)
+        assert [event for event in staged.refused() if grant.covers(event)], f"{grant}: was not even tried"
+        await staged.ask_for(None)
+        await staged.until_phase("Idle")
+        await staged.give_back()
+    assert worlds.MOVED not in staged.operands.history
+    assert not [event for event in staged.refused() if not any(grant.covers(event) for grant in one.rights)]
 
 
 async def test_after_the_change_each_check_names_the_operands_that_may_not_be_read(staged: RestrictedWorld) -> None:
@@ -133,31 +112,4 @@ async def test_after_the_change_each_check_names_the_operands_that_may_not_be_re
     assert await staged.pair() == worlds.MOVED
     await staged.give_back()
     await staged.operands.go_on()
-    await staged.completed_once(seconds=30.0)
-
-
-async def test_nothing_is_called_completed_while_an_operand_may_not_be_watched(staged: RestrictedWorld) -> None:
-    """All checks are met by what was listed; that may be old. The log names every watch that is missing."""
-    staged.operands.on = False
-    await staged.ask_for()
-    first = await staged.operator()
-    await staged.until_phase("Converging")
-    await staged.take(*verb("watch"))
-    await first.stop()
-    await staged.operands.go_on()
-    second = await staged.operator("operator-b")
-    for grant in verb("watch"):
-        await second.said(f"cannot watch {grant.what}")
-
-    async def all_met() -> bool:
-        checks = [one for one in (await staged.record())["checks"] if one["stage"] == "Convergence"]
-        return all(one["status"] == "Met" for one in checks)
-
-    async def unfinished() -> bool:
-        return bool((await staged.record())["phase"] == "Converging")
-
-    await polling.until("all checks are met", all_met)
-    await polling.steadily("it is not called finished", unfinished, missing_rights.WOULD_BE_COMPLETED)
-    assert "waiting for the watch of" in (await staged.condition("Progressing"))["message"]
-    await staged.give_back()
     await staged.completed_once(seconds=30.0)

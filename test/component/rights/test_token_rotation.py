@@ -13,9 +13,6 @@ import pytest
 from test import polling, skips
 from test.component import cluster
 from test.component.rights import pod, restoring, restricted_world
-from topology_controller import bindata
-from topology_controller.definitions import load
-from topology_controller.observe import catalog
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
@@ -26,8 +23,6 @@ if TYPE_CHECKING:
     from topology_simulator.envtest import audit
 
 _DEAD_SECONDS = 20.0
-WATCHES = len(catalog.IDLE) + len(catalog.watched(load.load(bindata.root() / "transitions")))
-"""Watches of an open request: as many requests at most are on their way together."""
 _WRITERS = 6
 """Who asks at one instant besides watches: the lease, the record, the ClusterOperator, events, a live read, a retry."""
 
@@ -95,10 +90,6 @@ async def blocked(staged: RestrictedWorld, issue, account: pod.ServiceAccount) -
     return operator, first
 
 
-async def by_kubeconfig(staged: RestrictedWorld, account: pod.ServiceAccount) -> Operator:
-    return await staged.operator(user={"tokenFile": str(account.token_file)})
-
-
 def refusals(staged: RestrictedWorld, log: audit.Log, found: list[audit.Event]) -> list[audit.Event]:
     """Every request of the operator that was answered with 401 since the log was opened."""
     found += [one for one in log.read() if one.code == 401 and one.agent.startswith("cluster-topology-operator/")]
@@ -161,23 +152,3 @@ async def test_a_file_that_vanishes_or_holds_garbage_is_waited_out(
     seconds = refused[-1].time - refused[0].time
     assert len(refusals(staged, log, refused)) <= _WRITERS + 3 * seconds, [(one.time, one.uri) for one in refused]
     assert "the lease was not renewed" in operator.words()
-
-
-@pytest.mark.nightly
-async def test_a_restarted_server_that_knows_only_the_new_token(staged: RestrictedWorld, issue, account) -> None:
-    """All watches come back at once with the old token, and each is let in with the new one of the token file."""
-    first = await issue()
-    account.write(first.token)
-    await cluster.set_ready(staged.api, "master-2", ready=False)
-    await staged.ask_for()
-    operator = await by_kubeconfig(staged, account)
-    await staged.until_phase("Pending")
-    holder = await staged.holder()
-    log = staged.ground.session.server.audit()
-    refused: list[audit.Event] = []
-    account.write((await issue()).token)
-    await first.end()
-    await staged.ground.session.run(staged.ground.session.server.restart_api())
-    assert await first.is_dead()
-    await goes_on(staged, operator, holder)
-    assert 1 <= len(refusals(staged, log, refused)) <= 3 * WATCHES, [(one.verb, one.uri) for one in refused]

@@ -105,6 +105,17 @@ async def test_a_cluster_operator_deleted_by_hand_is_made_again_and_nothing_else
         await finish(cluster, phase)
 
 
+async def test_a_report_and_a_record_that_are_taken_while_it_runs_are_both_made_again() -> None:
+    async with at("Converging") as (cluster, _):
+        before = cluster.record
+        cluster.delete(OPERATOR)
+        cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
+        await asyncio.sleep(2)
+        for kept in ("phase", "attempt", "baseline"):
+            assert cluster.record[kept] == before[kept] == cluster.objects[OPERATOR]["status"]["extension"][kept], kept
+        await finish(cluster, "Converging")
+
+
 @pytest.mark.parametrize("phase", PHASES)
 async def test_a_record_that_a_typed_writer_drops_is_there_again(phase: str) -> None:
     async with at(phase) as (cluster, operator):
