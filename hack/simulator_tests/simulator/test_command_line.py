@@ -71,17 +71,6 @@ async def test_a_second_cluster_takes_a_folder_of_its_own_and_says_so(tmp_path):
         assert (build / "cluster" / "kubeconfig").read_text() == kept
 
 
-async def test_what_a_killed_cluster_has_left_is_taken_over(tmp_path):
-    file = tmp_path / "build" / "cluster" / "kubeconfig"
-    async with process("cluster", "--no-operator", "--pace", "fast", cwd=tmp_path) as first:
-        await line_with(first, "export KUBECONFIG=")
-    left = file.read_text()
-    async with process("cluster", "--no-operator", "--pace", "fast", cwd=tmp_path) as second:
-        line = await line_with(second, "export KUBECONFIG=")
-        assert line.strip() == f"export KUBECONFIG={file}"
-        assert file.read_text() != left
-
-
 async def test_make_ends_a_cluster_without_an_error(tmp_path):
     """The recipe of `make cluster`, with the programs of these tests in place of those of .venv."""
     (tmp_path / "stamp").touch()
@@ -129,13 +118,6 @@ async def test_a_story_that_goes_another_way_fails_with_the_reason_and_keeps_the
     assert (code, "Traceback" in output) == (1, False), output
     assert "step 1 of vain: after 0.5 s: wanted voters 3, found 1" in output
     assert [one.name for one in tmp_path.glob("topology-demo-*/operator.log")] == ["operator.log"]
-
-
-async def test_time_that_is_up_is_a_failure(tmp_path):
-    arguments = ("demo", "--pace", "realistic", "--timeout", "1.5")
-    async with process(*arguments, cwd=tmp_path) as made:
-        code, output = await ended(made)
-    assert (code, "not done after 1.5 s" in output, "Traceback" in output) == (1, True, False), output
 
 
 async def test_the_happy_path_is_proven_by_the_real_operator_and_leaves_no_file(tmp_path):
