@@ -2,7 +2,8 @@
 
 Written by those versions themselves, in their own tests' cluster, and stored here as they stood on the server. The
 folders are named after what a record's baseline had then: `pools-only` (the first one that moved a topology) and
-`operands` (the one before anything could be accepted); what both wrote alike stands in the second. `crd.yaml` is the definition that came with that version.
+`operands` (the one before anything could be accepted), which has what both wrote alike. `crd.yaml` is the definition
+that came with that version.
 """
 
 from __future__ import annotations
