@@ -10,7 +10,7 @@ import sys
 
 import pytest
 import yaml
-from test import processes
+from test import polling, processes
 
 from topology_simulator import client, kinds, kubeconfig
 
@@ -22,7 +22,7 @@ async def process(*arguments, cwd):
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": str(cwd)}
     command = (sys.executable, "-m", "topology_simulator", *arguments)
     made = await processes.started(*command, env=environment, cwd=cwd, errors_too=True)
-    async with processes.killed_after(made):
+    async with processes.killed_after(made, processes.SECONDS * polling.PATIENCE):
         yield made
 
 

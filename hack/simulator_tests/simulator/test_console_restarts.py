@@ -97,7 +97,7 @@ async def test_of_a_single_pod_the_new_one_starts_first(running):
 
 async def test_a_write_during_a_restart_begins_another_and_the_console_stays_available(running):
     # The second write has to come during the restart that the first began, on a busy machine too.
-    slow = dataclasses.replace(pace.FAST, replica=0.2 * PATIENCE)
+    slow = dataclasses.replace(pace.FAST, replica=0.4 * PATIENCE)
     async with running(speeds=slow, **HIGHLY_AVAILABLE) as living, watched(living) as (pods, progress):
         await write(living, "one")
         await living.eventually(lambda: asyncio.sleep(0, pods[-1]), (True, 3, 1))
