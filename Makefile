@@ -142,7 +142,7 @@ parity: envtest ## judge: the embedded API server, and what was recorded, compar
 planted: envtest ## judge: faults planted in a copy of the sources, and the test that catches each; prints the table (FAULTS="NAME ...")
 	@$(BIN)/python -m test.planted $(FAULTS)
 
-lint: $(STAMP) ## work: style, types, layers, the Dockerfile, generated files
+lint: $(STAMP) ## work: style, types, layers, the Dockerfile, generated files, budgets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -150,6 +150,7 @@ lint: $(STAMP) ## work: style, types, layers, the Dockerfile, generated files
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/python hack/generate.py --check
 	$(BIN)/python hack/observability/dashboards.py --check
+	$(BIN)/python hack/budgets.py
 
 format: $(STAMP) ## work: rewrite files in the agreed style
 	$(BIN)/ruff check --fix .

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pathlib
 import re
 
-import pytest
-
 from topology_simulator.apiserver import builtins, go_types
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -23,29 +21,3 @@ def test_the_table_is_of_the_release_that_the_real_server_is_of():
 def test_every_built_in_kind_has_a_type_but_definitions():
     without = [kind.kind for kind in builtins.kinds() if not go_types.name_of(kind)]
     assert without == ["CustomResourceDefinition"]
-
-
-def test_every_type_that_a_field_names_is_in_the_table():
-    names = [line.split()[0] for line in TABLE.read_text().splitlines()[1:]]
-    for name in names:
-        for field in go_types.of(name).numbers.values():
-            below = field.type.removeprefix("[]")
-            assert "." not in below or below in names, (name, field)
-
-
-@pytest.mark.parametrize(
-    ("name", "field", "number", "strategies", "key"),
-    [
-        ("core.PodSpec", "containers", 2, ("merge",), "name"),
-        ("core.PodSpec", "volumes", 1, ("merge", "retainKeys"), "name"),
-        ("core.NodeSpec", "taints", 5, (), ""),
-        ("core.NodeStatus", "conditions", 4, ("merge",), "type"),
-        ("core.NodeStatus", "addresses", 5, ("merge",), "type"),
-        ("meta.ObjectMeta", "finalizers", 14, ("merge",), ""),
-        ("meta.ObjectMeta", "ownerReferences", 13, ("merge",), "uid"),
-        ("core.Volume", "emptyDir", 2, (), ""),
-    ],
-)
-def test_what_is_known_of_a_field(name, field, number, strategies, key):
-    known = go_types.of(name).fields[field]
-    assert (known.number, known.strategies, known.key) == (number, strategies, key)

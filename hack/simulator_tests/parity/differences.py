@@ -33,18 +33,6 @@ ALL: tuple[Difference, ...] = (
         },
     ),
     Difference(
-        "no strategic merge patch of definitions",
-        "Refused with 415; `--type merge` and `kubectl apply` work.",
-        {"a strategic merge patch of a definition": ("0",)},
-    ),
-    Difference(
-        "no protobuf and no YAML answers",
-        "Clients in reach take JSON; others get 406. Protobuf of built-in kinds is read.",
-        {
-            "protobuf of a custom resource": ("0",),
-        },
-    ),
-    Difference(
         "everybody may do everything",
         "No credentials, rights or admission. Reviews say yes; those about oneself warn.",
         {
@@ -63,7 +51,6 @@ ALL: tuple[Difference, ...] = (
         "Code and reason are the same.",
         {
             "malformed JSON": ("*.body.message",),
-            "a broken continue token is refused": ("*.body.message",),
         },
     ),
     Difference(
@@ -89,11 +76,6 @@ ALL: tuple[Difference, ...] = (
         "the cost of CEL rules is not estimated",
         "Component tests create our rules on the real server.",
         {"a rule that costs too much is refused": ("0",)},
-    ),
-    Difference(
-        "OpenAPI version 2 has the type of JSON",
-        "Clients look at the body.",
-        {"OpenAPI says that the server validates fields": ("*.type",)},
     ),
 )
 

@@ -16,7 +16,6 @@ from simulator_tests.parity import definitions
 from topology_simulator import cluster as simulated
 
 Schema = dict[str, Any]
-_FREE = "x-kubernetes-preserve-unknown-fields"
 ETCDS = "etcds.operator.openshift.io"
 
 
@@ -84,28 +83,3 @@ def test_a_state_that_openshift_would_not_keep_is_found() -> None:
     assert pruned == f"{name}: .status.requested is pruned"
     assert missing == f"{name}: status.desired: Required value"
     assert mistyped.startswith(f"{name}: status.history[].state: Invalid value")
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "said"),
-    [
-        ({"type": "string"}, {"type": "string", "maxLength": 3}, []),
-        ({"type": "string"}, {"type": "integer"}, [": is string, really integer"]),
-        ({"type": "object", "properties": {"a": {}}}, {"type": "object"}, [".a: is pruned"]),
-        ({"type": "object", "properties": {"a": {}}}, {"type": "object", _FREE: True}, []),
-        (
-            {"type": "array", "items": {"type": "object"}},
-            {"type": "array", "items": {}},
-            ["[]: is object, really None"],
-        ),
-        ({"type": "string", "nullable": True}, {"type": "string"}, [": may be null, really not"]),
-        ({"type": "string", "enum": ["a", "b"]}, {"type": "string", "enum": ["b"]}, [": may be a, really not"]),
-        (
-            {"type": "array", "x-kubernetes-list-type": "map", "items": {}},
-            {"type": "array", "x-kubernetes-list-type": "atomic", "items": {}},
-            [": is a list of type map, really atomic"],
-        ),
-    ],
-)
-def test_a_difference_is_found(ours: Schema, theirs: Schema, said: list[str]) -> None:
-    assert list(definitions.differences(ours, theirs)) == said

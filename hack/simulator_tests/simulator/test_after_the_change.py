@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from topology_simulator import client, cluster, conditions, kinds, operands
 from topology_simulator.actors import kubelets
 
-CONTROLLER = "machine-config-controller"
 REACTING = ("console", "monitoring", "operator-lifecycle-manager-packageserver", "network", "kube-apiserver")
 
 
@@ -48,30 +45,6 @@ async def test_nodes_take_the_new_configuration_one_at_a_time(living):
         notes = node["metadata"]["annotations"]
         assert notes["machineconfiguration.openshift.io/controlPlaneTopology"] == "HighlyAvailable"
         assert not node["spec"].get("unschedulable")
-
-
-async def test_the_controller_config_and_new_rendered_configurations_come_first(living):
-    await grown(living)
-    await living.change()
-
-    async def copied():
-        found = await living.api.get(kinds.CONTROLLER_CONFIGS, CONTROLLER)
-        return found["spec"]["infra"]["status"]["controlPlaneTopology"]
-
-    await living.eventually(copied, "HighlyAvailable")
-    await living.eventually(lambda: configuration(living), cluster.rendered("master", "HighlyAvailable"))
-    found = await living.api.get(kinds.CONTROLLER_CONFIGS, CONTROLLER)
-    assert found["status"]["observedGeneration"] == found["metadata"]["generation"]
-    names = {one["metadata"]["name"] for one in await living.api.list(kinds.MACHINE_CONFIGS)}
-    assert {cluster.rendered(pool, "HighlyAvailable") for pool in ("master", "worker")} <= names
-
-
-async def test_a_second_router_comes_with_the_topology(living):
-    await grown(living)
-    assert await living.routers() == 1
-    await living.change()
-    await living.eventually(living.routers, 2)
-    await living.eventually(lambda: living.operator("ingress", "Progressing"), "False")
 
 
 async def test_a_pinned_router_stays_alone_until_somebody_unpins_it(running):
@@ -144,18 +117,6 @@ async def test_static_pods_come_to_every_node_and_only_kube_apiserver_gets_new_r
     await living.eventually(lambda: living.operator("kube-apiserver", "Progressing"), "False")
 
 
-async def test_api_servers_and_oauth_follow_the_nodes_not_the_topology(living):
-    following = (
-        ("openshift-apiserver", "apiserver"),
-        ("openshift-oauth-apiserver", "apiserver"),
-        ("openshift-authentication", "oauth-openshift"),
-    )
-    await grown(living)
-    for namespace, name in following:
-        await living.eventually(lambda at=(namespace, name): living.ready_of(*at), 3)
-    assert await living.ready_of("openshift-console", "console") == 1
-
-
 async def test_an_operator_that_is_held_does_not_react_until_it_is_released(living):
     await grown(living)
     living.actors.hold("console")
@@ -198,46 +159,6 @@ async def test_what_is_broken_never_gets_ready_until_it_is_mended(living):
     assert await failed() == ["master-0"], "a failure of long ago stays written there"
 
 
-async def test_whoever_does_not_follow_the_topology_cannot_be_held(living):
-    with pytest.raises(LookupError, match="'dns' is none of"):
-        living.actors.hold("dns")
-
-
-async def test_an_operator_that_is_taken_away_by_configuration_comes_back_with_it(living):
-    remove = {"spec": {"managementState": "Removed"}}
-    await living.api.patch(kinds.CONSOLES, "cluster", remove)
-
-    async def console():
-        return len(await living.api.list(kinds.DEPLOYMENTS, "openshift-console"))
-
-    await living.eventually(console, 0)
-    await living.api.patch(kinds.CONSOLES, "cluster", {"spec": {"managementState": "Managed"}})
-    await living.eventually(console, 2)
-    await living.eventually(lambda: living.ready_of("openshift-console", "downloads"), 1)
-
-
-async def test_the_registry_never_reacts_to_a_topology(running):
-    async with running(registry="Managed") as living:
-        await grown(living)
-        await living.change()
-        await living.eventually(lambda: living.ready_of("openshift-console", "console"), 2)
-        assert await living.ready_of("openshift-image-registry", "image-registry") == 1
-        await living.api.patch(kinds.REGISTRIES, "cluster", {"spec": {"replicas": 2}})
-        await living.eventually(lambda: living.ready_of("openshift-image-registry", "image-registry"), 2)
-
-
-async def test_an_operators_pod_that_is_deleted_comes_back_as_another_one(living):
-    namespace = "openshift-kube-apiserver-operator"
-    old, *others = await living.api.list(kinds.PODS, namespace)
-    assert others == []
-    await living.api.delete(kinds.PODS, old["metadata"]["name"], namespace)
-
-    async def new():
-        return [one["status"]["phase"] for one in await living.api.list(kinds.PODS, namespace) if one != old]
-
-    await living.eventually(new, ["Running"])
-
-
 async def test_masters_that_carry_no_workloads_are_tainted_and_workers_get_a_pool(running):
     async with running(workers=1, schedulable=False) as living:
         await living.join("master-1")
@@ -249,12 +170,3 @@ async def test_masters_that_carry_no_workloads_are_tainted_and_workers_get_a_poo
 
         await living.eventually(taints, (["node-role.kubernetes.io/master"], False))
         await living.eventually(lambda: living.pool("worker"), (2, 2, 2))
-
-
-async def test_an_operator_may_be_held_from_the_beginning(running):
-    async with running(hold=("openshift-console/console",), masters=3) as living:
-        await living.change()
-        await living.eventually(lambda: living.ready_of("openshift-console", "downloads"), 2)
-        assert await living.ready_of("openshift-console", "console") == 1
-        living.actors.release("openshift-console/console")
-        await living.eventually(lambda: living.ready_of("openshift-console", "console"), 2)

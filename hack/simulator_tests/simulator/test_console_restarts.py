@@ -86,18 +86,6 @@ async def at_rest(living, version, replicas):
     await living.eventually(calm, CALM)
 
 
-async def test_of_two_pods_one_at_a_time_is_replaced(running):
-    async with running(**HIGHLY_AVAILABLE) as living:
-        downloads = await deployment(living, "downloads")
-        async with watched(living) as (pods, progress):
-            version = await write(living, "one")
-            await at_rest(living, version, 2)
-            await living.eventually(lambda: asyncio.sleep(0, progress), [CALM, RESTARTS, CALM])
-            await living.eventually(lambda: asyncio.sleep(0, pods[-1]), (True, 2, 2))
-        assert pods == [(True, 2, 2), (False, 2, 2), (True, 3, 1), (True, 2, 1), (True, 2, 2)]
-        assert await deployment(living, "downloads") == downloads
-
-
 async def test_of_a_single_pod_the_new_one_starts_first(running):
     async with running() as living, watched(living) as (pods, progress):
         version = await write(living, "one")
@@ -109,7 +97,7 @@ async def test_of_a_single_pod_the_new_one_starts_first(running):
 
 async def test_a_write_during_a_restart_begins_another_and_the_console_stays_available(running):
     # The second write has to come during the restart that the first began, on a busy machine too.
-    slow = dataclasses.replace(pace.FAST, replica=0.2 * PATIENCE)
+    slow = dataclasses.replace(pace.FAST, replica=0.4 * PATIENCE)
     async with running(speeds=slow, **HIGHLY_AVAILABLE) as living, watched(living) as (pods, progress):
         await write(living, "one")
         await living.eventually(lambda: asyncio.sleep(0, pods[-1]), (True, 3, 1))
@@ -117,25 +105,3 @@ async def test_a_write_during_a_restart_begins_another_and_the_console_stays_ava
         await at_rest(living, version, 2)
         assert min(ready for _, _, ready in pods) == 1
         assert progress.count(RESTARTS) == 1, "between two restarts it is not at rest"
-
-
-async def test_a_new_topology_comes_with_its_restart_in_one(running):
-    async with running(masters=3) as living, watched(living) as (pods, progress):
-        generation = (await deployment(living))["metadata"]["generation"]
-        await living.change()
-        version = (await living.api.get(kinds.INFRASTRUCTURES, "cluster"))["metadata"]["resourceVersion"]
-        await at_rest(living, version, 2)
-        assert (await deployment(living))["metadata"]["generation"] == generation + 1
-        await living.eventually(lambda: asyncio.sleep(0, progress), [CALM, RESTARTS, CALM])
-        assert (True, 3, 1) in pods
-
-
-async def test_who_is_held_does_not_restart_anything(running):
-    async with running(hold=("console",)) as living:
-        before = await deployment(living)
-        await write(living, "one")
-        await asyncio.sleep(0.2)  # it would have begun within a tenth of that
-        assert await deployment(living) == before
-        version = await write(living, "two")
-        living.actors.release("console")
-        await at_rest(living, version, 1)

@@ -6,8 +6,6 @@ import asyncio
 
 from topology_simulator import client, cluster, conditions, kinds
 
-LEASE = (kinds.LEASES, cluster.ETCD_LEASE, cluster.ETCD_OPERATOR_NAMESPACE)
-
 
 async def test_voters_are_added_one_at_a_time(living):
     seen: list[int] = []
@@ -26,23 +24,6 @@ async def test_voters_are_added_one_at_a_time(living):
     await living.eventually(counts, [1, 2, 3])
     watching.cancel()
     await asyncio.wait([watching])
-
-
-async def test_a_voter_is_listed_by_unpadded_hexadecimal_id_and_address(living):
-    await living.join("master-1")
-    await living.eventually(living.voters, ["master-0", "master-1"])
-    found = await living.api.get(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE)
-    assert sorted(found["data"].values()) == ["192.168.126.10", "192.168.126.11"]
-    for key in found["data"]:
-        assert key == f"{int(key, 16):x}"
-
-
-async def test_the_operator_progresses_while_it_grows_and_settles_after(living):
-    await living.join("master-1")
-    await living.eventually(lambda: living.operator("etcd", "Progressing"), "True")
-    await living.eventually(living.voters, ["master-0", "master-1"])
-    await living.eventually(lambda: living.operator("etcd", "Progressing"), "False")
-    assert await living.condition(kinds.ETCDS, "cluster", "EtcdMembersProgressing") == "False"
 
 
 async def test_a_stuck_learner_looks_calm_but_is_no_voter_until_it_is_healed(living):
@@ -93,12 +74,3 @@ async def test_the_member_of_a_deleted_node_is_removed(living):
     await living.eventually(living.voters, ["master-0", "master-1"])
     await living.api.delete(kinds.NODES, "master-1")
     await living.eventually(living.voters, ["master-0"])
-
-
-async def test_the_lease_is_renewed(living):
-    before = (await living.api.get(*LEASE))["spec"]["renewTime"]
-
-    async def renewed():
-        return (await living.api.get(*LEASE))["spec"]["renewTime"] > before
-
-    await living.eventually(renewed, wanted=True)

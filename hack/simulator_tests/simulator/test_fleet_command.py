@@ -59,11 +59,6 @@ def test_each_mutant_edits_what_the_generator_prints(name: str) -> None:
     assert edited.policy()["object-templates-raw"]
 
 
-def test_an_edit_that_changes_nothing_is_no_mutant() -> None:
-    with pytest.raises(ValueError, match="changes nothing"):
-        pack.Pack(pack.replaced("sideways"))
-
-
 @pytest.mark.parametrize("mutant", [[], ["--mutant", "no-canary"]], ids=["story", "mutant"])
 def test_without_engines_it_fails_and_one_line_says_how_to_get_them(tmp_path: pathlib.Path, mutant: list[str]) -> None:
     """Also with a mutant: a story that was not played has shown nothing."""

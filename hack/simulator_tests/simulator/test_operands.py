@@ -83,13 +83,6 @@ async def test_operators_report_and_say_what_they_were_told_where_the_matrix_loo
         assert [one["status"]["phase"] for one in pods] == ["Running"], reader
 
 
-async def test_everything_that_was_installed_is_at_rest(api):
-    await install.install(api, EVERYTHING)
-    before = [await api.list(kind) for kind in kinds.ALL]
-    await follow.follow(api)
-    assert [await api.list(kind) for kind in kinds.ALL] == before
-
-
 async def test_a_cluster_that_is_highly_available_from_the_beginning_is_at_rest(api):
     await install.install(api, cluster.Shape(control_plane="HighlyAvailable", masters=3, workers=1, schedulable=False))
     before = [await api.list(kind) for kind in kinds.ALL]
@@ -135,65 +128,6 @@ class TestFollowing:
         await follow.follow(api, only={"openshift-console/downloads"})
         assert await replicas(api, kinds.DEPLOYMENTS, "openshift-console") == {"console": 1, "downloads": 2}
 
-    async def test_an_operator_whose_operand_moved_has_been_progressing(self, api):
-        await move(api, "HighlyAvailable", "HighlyAvailable")
-        times = {
-            name: conditions.of(await api.get(kinds.CLUSTER_OPERATORS, name), "Progressing")["lastTransitionTime"]
-            for name in ("console", "monitoring", "ingress", "kube-apiserver", "machine-config", "dns", "etcd")
-        }
-        untouched = times.pop("dns")
-        assert times.pop("etcd") == untouched
-        assert all(one > untouched for one in times.values()), times
-
-    async def test_what_is_spoilt_is_mended(self, api):
-        await move(api, "HighlyAvailable", "HighlyAvailable")
-        before = await states(api)
-        for part in follow.PARTS:
-            await follow.spoil(api, part)
-            spoilt = await states(api)
-            assert len([key for key in before if before[key] != spoilt.get(key)]) == 1, part
-            await follow.follow(api)
-            assert await states(api) == before, part
-
-    async def test_a_pinned_router_stays_pinned(self, api):
-        pin = {"spec": {"replicas": 1}}
-        await api.patch(kinds.INGRESS_CONTROLLERS, "default", pin, cluster.INGRESS_NAMESPACE)
-        await move(api, "HighlyAvailable", "HighlyAvailable")
-        router = await api.get(kinds.INGRESS_CONTROLLERS, "default", cluster.INGRESS_NAMESPACE)
-        assert router["status"]["availableReplicas"] == 1
-
-    @pytest.mark.parametrize("names", [{"without": {"consoles"}}, {"only": {"openshift-console/none"}}])
-    async def test_a_name_that_nobody_has_is_refused(self, api, names):
-        with pytest.raises(LookupError, match="are none of"):
-            await follow.follow(api, **names)
-        with pytest.raises(LookupError, match="is none of"):
-            await follow.spoil(api, "console")
-
 
 async def replicas(api, kind, namespace):
     return {one["metadata"]["name"]: one["spec"]["replicas"] for one in await api.list(kind, namespace)}
-
-
-async def states(api):
-    """Everything but what every write changes, and ClusterOperators: they only say that something moved."""
-    found = {}
-    for kind in kinds.ALL:
-        if kind is kinds.CLUSTER_OPERATORS:
-            continue
-        for obj in await api.list(kind):
-            status = {key: value for key, value in (obj.get("status") or {}).items() if key != "conditions"}
-            said = sorted((one["type"], one["status"]) for one in (obj.get("status") or {}).get("conditions") or [])
-            meta = obj["metadata"]
-            found[kind.plural, meta.get("namespace"), meta["name"]] = (obj.get("spec"), behind(status), said)
-    return found
-
-
-def behind(status):
-    """The status of static pods with how far each node is behind: a revision only rises, also where it is mended."""
-    if "nodeStatuses" not in status:
-        return status
-    latest = status["latestAvailableRevision"]
-    nodes = {
-        one["nodeName"]: (latest - one["currentRevision"], one["targetRevision"]) for one in status["nodeStatuses"]
-    }
-    return {**status, "latestAvailableRevision": "newest", "nodeStatuses": nodes}

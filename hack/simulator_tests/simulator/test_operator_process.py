@@ -21,14 +21,6 @@ async def test_a_dead_operator_is_reported_with_its_last_words(tmp_path):
     assert "settle-seconds" in str(error.value)
 
 
-async def test_no_process_is_left_behind(tmp_path):
-    story = scenario.load("happy-path")
-    async with boxes.opened(story, pace.FAST, tmp_path) as box:
-        assert box.operator is not None
-        assert box.operator.returncode is None
-    assert box.operator.returncode is not None
-
-
 async def test_an_evicted_operator_is_followed_by_another_one_and_the_log_goes_on(tmp_path):
     story = scenario.load("happy-path")
     async with boxes.opened(story, pace.FAST, tmp_path) as box:
@@ -71,9 +63,3 @@ async def test_a_scenarios_deadline_is_what_the_definitions_say(tmp_path):
     found = {one.stem: yaml.safe_load(one.read_text()) for one in (tmp_path / "transitions").iterdir()}
     assert "sno-to-ha-compact" in found
     assert {one["convergence"]["deadlineMinutes"] for one in found.values()} == {1}
-
-
-def test_last_words_of_a_silent_or_missing_log(tmp_path):
-    assert "No such file" in operator_process.last_words(tmp_path / "none")
-    (tmp_path / "log").write_text("")
-    assert "said nothing" in operator_process.last_words(tmp_path / "log")

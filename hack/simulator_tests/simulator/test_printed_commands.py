@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topology_simulator import client, cluster, commands, install, kinds
+from topology_simulator import cluster, commands, install, kinds
 
 INGRESS = cluster.INGRESS_NAMESPACE
 PATCH = f"""oc -n {INGRESS} patch ingresscontroller default --type merge -p '{{"spec":{{"replicas":2}}}}'"""
@@ -14,18 +14,6 @@ PATCH = f"""oc -n {INGRESS} patch ingresscontroller default --type merge -p '{{"
 async def installed(api):
     await install.install(api, cluster.Shape(router_replicas=1))
     return api
-
-
-async def test_a_patch_is_sent(installed):
-    await commands.run(installed, PATCH)
-    assert (await installed.get(kinds.INGRESS_CONTROLLERS, "default", INGRESS))["spec"]["replicas"] == 2
-
-
-async def test_a_kind_may_be_told_apart_by_its_group(installed):
-    text = """oc patch configs.imageregistry.operator.openshift.io/cluster --type merge -p '{"spec":{"replicas":3}}'"""
-    await commands.run(installed, text)
-    assert (await installed.get(kinds.REGISTRIES, "cluster"))["spec"]["replicas"] == 3
-    assert "replicas" not in (await installed.get(kinds.CONFIGS, "cluster"))["spec"]
 
 
 async def test_several_are_done_in_order_by_label_and_by_name(installed):
@@ -48,11 +36,6 @@ async def test_notes_and_labels_are_put_on(installed):
     await commands.run(installed, "oc label infrastructure cluster x/y=true")
     assert (await installed.get(kinds.CLUSTER_OPERATORS, "etcd"))["metadata"]["annotations"] == {"a.b/c": "d"}
     assert (await installed.get(kinds.INFRASTRUCTURES, "cluster"))["metadata"]["labels"] == {"x/y": "true"}
-
-
-async def test_what_the_server_refuses_comes_out(installed):
-    with pytest.raises(client.ApiError, match="not found"):
-        await commands.run(installed, "oc delete machineconfig 50-master-dnsmasq-configuration")
 
 
 @pytest.mark.parametrize(

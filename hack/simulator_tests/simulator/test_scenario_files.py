@@ -30,15 +30,6 @@ def test_a_shipped_scenario_loads(name):
     assert scenario.load(name).name == name
 
 
-def test_the_shipped_scenarios_are_those_that_were_promised():
-    promised = {"happy-path", "learner-stuck", "node-flaps", "hosted", "upgrade-starts", "router-pinned", "quorum-lost"}
-    promised |= {"stuck", "evicted-mid-transition", "node-lost-converging", "native-takes-over", "native-downgrade"}
-    promised |= {"infra-only", "with-workers", "registry-removed", "registry-managed", "slow-echo", "main-echo"}
-    promised |= {"paused-pool", "pool-paused-after", "degraded-pool", "custom-pool", "load-balancer-forgotten"}
-    promised |= {"machine-missing", "machine-leaving", "host-error", "restored"}
-    assert promised <= set(scenario.names())
-
-
 def test_a_good_file_is_understood(load):
     found = load(GOOD)
     assert found.steps[1].request.topology == "HighlyAvailable"
@@ -90,14 +81,6 @@ def test_a_wrong_file_is_told_where_and_why(load, change, told):
     assert "mine.yaml" in str(error.value)
 
 
-def test_a_file_may_be_called_otherwise_than_its_scenario(load):
-    assert load(GOOD | {"name": "other"}).name == "other"
-
-
-def test_a_scenario_of_the_simulator_is_called_as_its_file():
-    assert [scenario.load(name).name for name in scenario.names()] == scenario.names()
-
-
 @pytest.mark.parametrize("text", ["a: [", "- 1", ""])
 def test_what_is_no_scenario_at_all_is_refused(load, text):
     with pytest.raises(scenario.ScenarioError, match=r"mine\.yaml"):
@@ -115,40 +98,3 @@ def test_a_cluster_is_given_in_the_words_of_its_shape(load):
     shape = load(GOOD | {"cluster": asked}).shape()
     assert (shape.control_plane, shape.infrastructure, shape.masters) == ("HighlyAvailable", "SingleReplica", 3)
     assert (shape.workers, shape.schedulable, shape.without) == (1, False, ("Console",))
-
-
-def test_custom_pools_have_machines_of_their_own(load):
-    asked = {"schedulable": False, "pools": [{"name": "canary", "machines": 1, "paused": True}, {"name": "empty"}]}
-    shape = load(GOOD | {"cluster": asked}).shape()
-    canary, empty = shape.pools
-    assert (canary.name, canary.machines, canary.paused) == ("canary", 1, True)
-    assert (empty.name, empty.machines, empty.paused) == ("empty", 0, False)
-
-
-@pytest.mark.parametrize(
-    ("asked", "release", "version"),
-    [
-        ({}, None, "4.21."),
-        ({"version": {"release": "4.22"}}, "4.22", "4.22."),
-        ({"version": {"release": "main"}}, "main", "4.23."),
-    ],
-)
-def test_a_release_is_that_of_the_version_operator_and_of_the_cluster(load, asked, release, version):
-    found = load(GOOD | asked)
-    assert found.release == release
-    assert found.shape().version.startswith(version)
-
-
-def test_a_pool_is_degraded_by_a_node_unless_it_is_said_otherwise(load):
-    found = load(GOOD | {"steps": [{"degrade-pool": "worker"}]})
-    assert found.steps[0].degrade_pool == scenario.Degraded(pool="worker", by="Node")
-
-
-def test_an_advisory_may_be_asked_for_by_its_name_alone(load):
-    found = load(GOOD | {"steps": [{"wait-for": {"advisory": "RouterReplicasPinned"}}]})
-    assert found.steps[0].wait_for.advisory == scenario.Advised(name="RouterReplicasPinned", shown=True)
-
-
-def test_an_unknown_name_is_answered_with_those_that_exist():
-    with pytest.raises(scenario.ScenarioError, match=r"no scenario 'sad-path'; there are .*happy-path"):
-        scenario.load("sad-path")

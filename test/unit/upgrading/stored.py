@@ -2,7 +2,8 @@
 
 Written by those versions themselves, in their own tests' cluster, and stored here as they stood on the server. The
 folders are named after what a record's baseline had then: `pools-only` (the first one that moved a topology) and
-`operands` (the one before anything could be accepted). `crd.yaml` is the definition that came with that version.
+`operands` (the one before anything could be accepted), which has what both wrote alike. `crd.yaml` is the definition
+that came with that version.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ PHASES = ("Idle", "Unsupported", "Pending", "Admitting", "Converging", "Complete
 
 @functools.cache
 def _read(version: str, phase: str) -> str:
-    return (FOLDER / version / f"{phase.lower()}.json").read_text()
+    file = FOLDER / version / f"{phase.lower()}.json"
+    return (file if file.exists() else FOLDER / VERSIONS[-1] / file.name).read_text()
+
+
+def wrote_otherwise(version: str, phase: str) -> bool:
+    """Whether that version left something else in this phase than the newest of them."""
+    return (FOLDER / version / f"{phase.lower()}.json").exists()
 
 
 def left(version: str, phase: str) -> Raw:

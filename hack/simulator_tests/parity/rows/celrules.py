@@ -78,15 +78,6 @@ ROWS = (
         ),
     ),
     row(
-        "rules are not evaluated on what the schema refuses",
-        post(s.RULES, s.rule(request=7, size=1, least=2)),
-        post(s.RULES, s.rule(size="x", request="three")),
-    ),
-    row(
-        "a rule that does not compile is refused",
-        _ruled("self.a +"),
-    ),
-    row(
         "a rule that costs too much is refused",
         _ruled(
             "self.list.all(x, self.list.all(y, x.contains(y)))",

@@ -6,7 +6,7 @@ from typing import Any
 
 from simulator_tests.parity import samples as s
 from simulator_tests.parity import table as t
-from simulator_tests.parity.table import delete, first, get, patch, post, put, row, watch
+from simulator_tests.parity.table import delete, first, get, patch, post, row, watch
 
 GROUP = "{row}.example.com"
 CRD = s.DEFINITIONS + "/things." + GROUP
@@ -37,22 +37,6 @@ def _life(body: dict[str, Any]) -> dict[str, Any]:
 ADDED = {"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/b"}
 ESTABLISHED = first(get(CRD, until=_ready))
 SERVED = first(get(THINGS, until=_served))
-
-_SCALES = {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.a"}
-_SCALED_VERSION = {**MADE["spec"]["versions"][0], "subresources": {"status": {}, "scale": _SCALES}}
-SCALED = (
-    first(post(s.DEFINITIONS, {**MADE, "spec": {**MADE["spec"], "versions": [_SCALED_VERSION]}})),
-    ESTABLISHED,
-    SERVED,
-    first(post(THINGS, THING)),
-)
-SCALE = THINGS + "/one/scale"
-
-
-def scale(replicas: int, **meta: str) -> dict[str, Any]:
-    """Return a Scale of the thing `one`."""
-    named = {"name": "one", "namespace": "{row}", **meta}
-    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": named, "spec": {"replicas": replicas}}
 
 
 ROWS = (
@@ -121,53 +105,5 @@ ROWS = (
         watch(THINGS, first(patch(CRD, [{**ADDED, "value": s.INTEGER}], t.JSON_PATCH))),
         first(get(THINGS, until=_served)),
         watch(THINGS, first(delete(CRD))),
-    ),
-    row(
-        "a definition needs a resourceVersion to be replaced",
-        first(post(s.DEFINITIONS, MADE)),
-        put(CRD, MADE),
-        first(get(CRD, until=_ready), "crd"),
-        put(
-            CRD,
-            s.versioned(
-                {**MADE, "spec": {**MADE["spec"], "names": {**MADE["spec"]["names"], "shortNames": ["th"]}}},
-                "{crd.metadata.resourceVersion}",
-            ),
-            view=lambda body: [body["metadata"]["generation"], body["spec"]["names"]],
-        ),
-    ),
-    row(
-        "two served versions show the same object",
-        first(
-            post(
-                s.DEFINITIONS,
-                {
-                    **MADE,
-                    "spec": {
-                        **MADE["spec"],
-                        "versions": [
-                            {**MADE["spec"]["versions"][0], "name": "v1beta1", "storage": False, "deprecated": True},
-                            MADE["spec"]["versions"][0],
-                        ],
-                    },
-                },
-            )
-        ),
-        ESTABLISHED,
-        SERVED,
-        first(post(THINGS, THING)),
-        get(f"/apis/{GROUP}/v1beta1/namespaces/{{row}}/things/one"),
-        get(f"/apis/{GROUP}/v1beta1/namespaces/{{row}}/things", view=lambda body: [body["apiVersion"], body["kind"]]),
-        get(f"/apis/{GROUP}", until=lambda body: len(body.get("versions", ())) == 2),
-    ),
-    row(
-        "a scale is written",
-        *SCALED,
-        put(SCALE, scale(3)),
-        get(THINGS + "/one", view=lambda body: [body["spec"], body["metadata"]["generation"]]),
-        patch(SCALE, {"spec": {"replicas": 5}}),
-        patch(SCALE, [{"op": "replace", "path": "/spec/replicas", "value": 4}], media=t.JSON_PATCH),
-        put(SCALE, scale(4)),
-        get(THINGS + "/one", view=lambda body: [body["spec"], body["metadata"]["generation"]]),
     ),
 )

@@ -8,7 +8,6 @@ from simulator_tests.parity import samples as s
 from simulator_tests.parity.table import delete, first, get, patch, post, row
 
 ONE = s.WIDGETS + "/one"
-CM = s.CONFIG_MAPS + "/one"
 HELD = first(post(s.WIDGETS, s.meta(s.widget(), finalizers=["example.com/x"])), "a")
 
 

@@ -50,17 +50,7 @@ def _group(name: str) -> Any:
     }
 
 
-def _widget(body: dict[str, Any]) -> list[Any]:
-    fields = body["components"]["schemas"]["com.example.parity.v1.Widget"]["properties"]
-    return [sorted(fields), fields["spec"]["properties"]["mode"]]
-
-
 ROWS = (
-    row(
-        "the versions of the core group",
-        get("/api", view=lambda body: [body["kind"], body["versions"]]),
-        namespace=False,
-    ),
     row(
         "the groups",
         get("/apis", view=_group("parity.example.com")),
@@ -93,41 +83,6 @@ ROWS = (
                 sorted(body.keys() & {"major", "minor", "gitVersion", "platform", "goVersion"}),
             ],
         ),
-        namespace=False,
-    ),
-    row("the health", get("/healthz"), get("/readyz"), get("/livez"), namespace=False),
-    row(
-        "OpenAPI says that the server validates fields",
-        get(
-            "/openapi/v3",
-            view=lambda body: sorted(
-                key
-                for key in body["paths"]
-                if key in ("api/v1", "apis/parity.example.com/v1", "apis/coordination.k8s.io/v1")
-            ),
-        ),
-        get(
-            "/openapi/v3/apis/parity.example.com/v1",
-            view=lambda body: [
-                one["name"]
-                for one in body["paths"]["/apis/parity.example.com/v1/namespaces/{namespace}/widgets"]["post"][
-                    "parameters"
-                ]
-                if one["name"] == "fieldValidation"
-            ],
-        ),
-        get(
-            "/openapi/v3/apis/parity.example.com/v1",
-            view=lambda body: [
-                one["name"]
-                for one in body["paths"]["/apis/parity.example.com/v1/namespaces/{namespace}/widgets/{name}"]["patch"][
-                    "parameters"
-                ]
-                if one["name"] == "fieldValidation"
-            ],
-        ),
-        get("/openapi/v3/apis/parity.example.com/v1", view=_widget),
-        get("/openapi/v2", view=lambda body: body["swagger"]),
         namespace=False,
     ),
 )

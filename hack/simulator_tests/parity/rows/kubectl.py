@@ -15,9 +15,6 @@ _NODE = first(post(s.NODES, s.node()))
 _HERE = "-n {row}"
 
 
-_EVENT_OF = {"apiVersion": "v1", "kind": "ConfigMap", "name": "{row}", "namespace": "default"}
-
-
 def _manifest(*lines: str, name: str = "one") -> str:
     head = ("apiVersion: v1", "kind: ConfigMap", f"metadata: {{name: {name}, namespace: '{{row}}'}}")
     return "\n".join((*head, *lines, ""))
@@ -143,28 +140,6 @@ ROWS = (
         kubectl("auth can-i '*' '*' --all-namespaces"),
         kubectl("auth can-i --list", view=lambda lines: [one.split() for one in lines if one.startswith("*.*")]),
         kubectl("auth whoami", view=_first_line),
-        namespace=False,
-    ),
-    row(
-        "kubectl events of an object",
-        first(post("/api/v1/namespaces/default/configmaps", s.config_map("{row}"))),
-        first(
-            post(
-                "/api/v1/namespaces/default/events",
-                {
-                    "metadata": {"name": "{row}"},
-                    "involvedObject": _EVENT_OF,
-                    "reason": "Made",
-                    "message": "a sentence",
-                    "type": "Normal",
-                    "firstTimestamp": "{long_ago}",
-                    "lastTimestamp": "{long_ago}",
-                    "count": 1,
-                },
-            )
-        ),
-        kubectl("events --for configmap/{row}"),
-        kubectl("events --for configmap/missing"),
         namespace=False,
     ),
     row(

@@ -11,7 +11,6 @@ from simulator_tests.parity.table import first, get, patch, post, row
 ONE = s.WIDGETS + "/one"
 STATUS = ONE + "/status"
 CM = s.CONFIG_MAPS + "/one"
-NODE = s.NODES + "/{row}"
 
 
 def _json(*operations: dict[str, object], path: str = ONE, **more: Any) -> t.Step:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulator_tests.parity import samples as s
-from simulator_tests.parity import table as t
 from simulator_tests.parity.table import compact, delete, first, get, kept, patch, post, row
+
+if TYPE_CHECKING:
+    from simulator_tests.parity import table as t
 
 ONE = s.WIDGETS + "/one"
 THREE = (
@@ -76,11 +78,6 @@ ROWS = (
         get(s.WIDGETS, view=_sizes),
     ),
     row(
-        "a broken continue token is refused",
-        get(s.WIDGETS, limit=1, query={"continue": "nonsense"}),
-        get(s.WIDGETS, limit=1, query={"continue": "eyJ2Ijoid3JvbmcifQ"}),
-    ),
-    row(
         "resourceVersion 0 is as good as the latest",
         *THREE,
         get(s.WIDGETS, resourceVersion="0", view=_names, until=lambda body: len(body["items"]) == 3),
@@ -92,22 +89,6 @@ ROWS = (
             s.WIDGETS, resourceVersion="{c.metadata.resourceVersion}", resourceVersionMatch="NotOlderThan", view=_names
         ),
         get(s.WIDGETS, resourceVersion="{a.metadata.resourceVersion}", view=_names),
-    ),
-    row("a list from the future times out", get(s.WIDGETS, resourceVersion="99999999")),
-    row(
-        "a list at a version that was compacted is gone",
-        *THREE,
-        first(patch(s.WIDGETS + "/a", {"spec": {"size": 7}})),
-        compact(),
-        get(s.WIDGETS, resourceVersion="1", resourceVersionMatch="Exact"),
-        # From its cache, which may be a moment behind.
-        get(
-            s.WIDGETS,
-            resourceVersion="1",
-            resourceVersionMatch="NotOlderThan",
-            view=_names,
-            until=lambda body: len(body["items"]) == 3,
-        ),
     ),
     row(
         # Of events alone the real server keeps no recent past in memory, which would serve the page all the same.
@@ -144,15 +125,5 @@ ROWS = (
         _fields("metadata.name==b,metadata.namespace={row}"),
         _fields("metadata.namespace=other"),
         _fields("metadata.name=missing"),
-    ),
-    row(
-        "metadata alone, of one and of a list",
-        *THREE[:1],
-        get(s.WIDGETS + "/a", accept=t.METADATA),
-        get(s.WIDGETS, accept=t.METADATA_LIST),
-        *SEVERAL[:1],
-        get(s.CONFIG_MAPS + "/a", accept=t.METADATA),
-        get(s.CONFIG_MAPS, accept=t.METADATA_LIST),
-        get(s.WIDGETS, accept=t.METADATA),
     ),
 )

@@ -119,27 +119,6 @@ ROWS = (
         post(s.WIDGETS, s.widget("Bad Name", size=11, mode="x", tags=["a", "a"], pair={})),
     ),
     row(
-        "a new default shows on objects that were stored before",
-        first(post(s.DEFINITIONS, _open(a=s.INTEGER))),
-        first(SERVED),
-        first(post(OPENS, _made({"a": 1}))),
-        first(
-            patch(
-                OPEN_CRD,
-                [
-                    {
-                        "op": "add",
-                        "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/b",
-                        "value": {"type": "integer", "default": 5},
-                    }
-                ],
-                t.JSON_PATCH,
-            )
-        ),
-        get(OPENS + "/one", until=lambda body: "b" in body.get("spec", {})),
-        get(OPENS, until=lambda body: "b" in body["items"][0].get("spec", {})),
-    ),
-    row(
         "an unchanged invalid field does not keep others from changing",
         first(post(s.DEFINITIONS, _open(a=s.INTEGER, b=s.STRING))),
         first(SERVED),

@@ -44,20 +44,10 @@ def _pods(body: Any) -> Any:
     }
 
 
-def _owners(body: Any) -> Any:
-    return [
-        {key: part for key, part in one.items() if key != "uid"} for one in body["metadata"].get("ownerReferences", [])
-    ]
-
-
 def _patch(change: dict[str, Any], path: str = DEPLOYMENT, view: Any = _pods) -> t.Step:
     if path == DEPLOYMENT:
         change = {"spec": {"template": {"spec": change}}}
     return patch(path, change, t.STRATEGIC, view=view)
-
-
-def _owner(uid: str, name: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}
 
 
 ROWS = (
@@ -82,28 +72,5 @@ ROWS = (
         _patch({"containers": [{"name": "z", "args": ["1"]}, {"name": "x", "args": ["2"]}]}),
         _patch({"containers": [container("last"), {"name": "y", "image": "again", "args": None}]}),
         _patch({"containers": [{"name": "new", "$patch": "delete"}, {"name": "missing", "$patch": "delete"}]}),
-    ),
-    row(
-        "a strategic merge patch orders a list",
-        first(post(DEPLOYMENTS, deployment(*(container(name) for name in "vwxyz")))),
-        _patch({"$setElementOrder/containers": [{"name": "z"}, {"name": "v"}]}),
-        _patch(
-            {
-                "$setElementOrder/containers": [{"name": "y"}, {"name": "new"}, {"name": "w"}],
-                "containers": [container("new"), {"name": "w", "args": ["1"]}],
-            }
-        ),
-        _patch({"$setElementOrder/volumes": [{"name": "x"}]}),
-        _patch({"$setElementOrder/containers": [{"name": "x"}], "containers": [{"name": "x", "$patch": "delete"}]}),
-    ),
-    row(
-        "a strategic merge patch of a definition",
-        patch(
-            s.DEFINITIONS + "/" + s.WIDGET["metadata"]["name"],
-            {"metadata": {"annotations": {"a": None}}},
-            t.STRATEGIC,
-            view=lambda body: body["kind"],
-        ),
-        namespace=False,
     ),
 )

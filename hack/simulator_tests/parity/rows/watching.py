@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simulator_tests.parity import samples as s
 from simulator_tests.parity.table import compact, delete, first, get, patch, post, row, watch
 
-ONE = s.WIDGETS + "/one"
 A = first(post(s.WIDGETS, s.widget("a", {"tier": "x"}, size=1)), "a")
 B = first(post(s.WIDGETS, s.widget("b", {"tier": "y"}, size=1)), "b")
 LISTED = first(get(s.WIDGETS), "list")
-
-
-def _plain(event: dict[str, Any]) -> dict[str, Any]:
-    """Return an event whose table has no prose about its columns."""
-    headers = event["object"]["columnDefinitions"] or []
-    described = [{**one, "description": bool(one["description"])} for one in headers]
-    return {**event, "object": {**event["object"], "columnDefinitions": described}}
 
 
 def _since(name: str = "list") -> dict[str, str]:

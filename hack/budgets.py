@@ -1,0 +1,43 @@
+"""Compares how much there is with what budgets.toml allows; exit code 1 and a line for each that is over."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+import tomllib
+from typing import Any
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_FILE = pathlib.Path(__file__).with_suffix(".toml")
+
+
+def _files(budget: dict[str, Any]) -> list[pathlib.Path]:
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *budget["of"]]
+    names = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True).stdout.split("\0")  # noqa: S603 - our own words
+    suffixes = tuple(budget.get("suffix", ("",)))
+    return [_ROOT / name for name in names if name.endswith(suffixes) and (_ROOT / name).is_file()]
+
+
+def over(budgets: dict[str, dict[str, Any]]) -> list[str]:
+    """Return a line for each budget that is not kept."""
+    lines = []
+    for name, budget in budgets.items():
+        files = _files(budget)
+        counts = {"files": len(files), "lines": sum(file.read_bytes().count(b"\n") for file in files)}
+        for unit, count in counts.items():
+            if unit in budget and count > budget[unit]:
+                lines.append(f"{name}: {count} {unit}, {budget[unit]} are allowed by {_FILE.relative_to(_ROOT)}")
+    return lines
+
+
+def main() -> int:
+    """Print what is over; return the exit code."""
+    lines = over(tomllib.loads(_FILE.read_text(encoding="utf-8")))
+    if lines:
+        print("\n".join(lines), file=sys.stderr)  # noqa: T201 - a command of the repository
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
