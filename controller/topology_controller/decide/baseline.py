@@ -73,7 +73,7 @@ def unobserved(known: facts.Facts, definition: model.Definition, matrix: matrice
 
     It is down, or slower than the request. Were the topology changed now, it would find what it has observed before:
     nothing to do, and no newer revision. Seen with cluster-kube-apiserver-operator 9c413cd4 (release-4.22), stopped for
-    16 s: none in three minutes, and none later.
+    16 s: none in four minutes, and nothing that would make one.
     """
     if definition.source.control_plane is not Topology.SINGLE_REPLICA:
         return ()
