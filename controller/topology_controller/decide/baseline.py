@@ -48,8 +48,8 @@ REVISIONS = timedelta(minutes=3)
 """How long after an operator has observed another configuration its newest revision may still be the one before.
 
 The first revision comes after 16 to 45 s, the second 20 to 36 s later (cluster-kube-apiserver-operator 9c413cd4,
-release-4.22), later on a busy machine. There and back with 5, 15 and 30 s between, that operator had written its
-ConfigMaps before, and made two more each time."""
+release-4.22), later on a busy machine. There and back with 1, 5, 15 and 30 s between, that operator wrote its
+ConfigMaps for the way back nevertheless, and made two more revisions each time."""
 
 
 def settling(
@@ -58,7 +58,7 @@ def settling(
     """Static pods that must get another revision, and may have one in the making now; each with the time when not.
 
     Measured now, such a revision would count as the answer to the change although it is older. Where the change takes
-    back what was observed (there and back within half a minute) none is made, and a newer one is awaited without end.
+    back what was observed before anything was made of it none need come, and a newer one is awaited without end.
     A time that is further ahead than `bound` is of a clock that was wrong.
     """
     over: dict[str, datetime] = {}
