@@ -98,8 +98,9 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
     )
     note = hold or unproven or pausing or _failing(known, results)
     settling = _settling(context, definition) if ready else {}
+    unobserved = baseline.unobserved(known, definition, context.transitions.matrix) if ready else ()
     if ready:
-        note = _admitting(context, settling, echoed=echo.met)
+        note = _admitting(context, settling, unobserved, echoed=echo.met)
     note = assessment.sentences(note, _drained(context, definition))
     unreadable = contexts.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     record = record.model_copy(
@@ -123,7 +124,7 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
         ahead = contexts.until([*settling.values()], now) or 0.0
         decision = dataclasses.replace(decision, look_again=min(ahead, decision.look_again or ahead))
     decision = contexts.written(context, decision)
-    if not ready or not echo.met or settling or not isinstance(measured, Baseline):
+    if not ready or not echo.met or settling or unobserved or not isinstance(measured, Baseline):
         return decision
     if known.live and _is_ours(context, record):
         return _change(context, definition, decision, record, measured)
@@ -136,12 +137,19 @@ def _settling(context: contexts.Context, definition: model.Definition) -> dict[s
     return baseline.settling(context.known, definition, context.transitions.matrix, context.now, bound)
 
 
-def _admitting(context: contexts.Context, settling: dict[str, datetime], *, echoed: bool) -> str:
+def _admitting(
+    context: contexts.Context, settling: dict[str, datetime], unobserved: tuple[str, ...], *, echoed: bool
+) -> str:
     """What Progressing says of an admission: one text, unless the API server is what keeps it.
 
     Another text once the echo is there would be a write between it and the change.
     """
     voids = context.leader.voids
+    if unobserved:
+        return (
+            f"All preflight checks are met, but the operator of {listed(unobserved)} has not observed the current "
+            "topology yet: the change waits for it. See whether that operator runs"
+        )
     if settling:
         return (
             f"All preflight checks are met, but the configuration of {listed(sorted(settling))} has just changed: its "

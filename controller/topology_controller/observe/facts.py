@@ -397,6 +397,8 @@ class StaticPods:
     observed_time: datetime | None = None
     """When spec.observedConfig was last written, at the latest (metadata.managedFields); None: with the object, or
     not known. What its operator makes of it comes after that."""
+    observed_single: bool | None = None
+    """Does spec.observedConfig belong to a single node (kube-apiserver)? None: not known."""
 
 
 @dataclass(frozen=True, slots=True)

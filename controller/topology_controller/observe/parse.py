@@ -461,6 +461,7 @@ def static_pods(raw: Raw) -> facts.StaticPods:
         latest=fields.whole(raw, "status.latestAvailableRevision"),
         nodes=tuple(sorted(nodes, key=lambda revision: revision.node)),
         observed_time=_observed_time(raw),
+        observed_single=_observed_single(raw),
     )
 
 
@@ -473,6 +474,21 @@ def _observed_time(raw: Raw) -> datetime | None:
             times.append(time)
     created = _time_or_none(fields.at(raw, "metadata.creationTimestamp"))
     return max((time for time in times if time != created), default=None)
+
+
+def _observed_single(raw: Raw) -> bool | None:
+    """Has the kube-apiserver's operator observed a single node last? On no other platform or topology the chance is 0.
+
+    Source: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver/observe_goaway_chance.go
+    (release-4.20 to 4.22).
+    """
+    observed = fields.mapping(raw, "spec").get("observedConfig")
+    arguments = observed.get("apiServerArguments") if isinstance(observed, dict) else None
+    match arguments.get("goaway-chance") if isinstance(arguments, dict) else None:
+        case [str(chance)]:
+            return chance == "0"
+        case _:
+            return None
 
 
 def managed(raw: Raw) -> facts.Managed:

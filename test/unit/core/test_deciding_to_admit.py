@@ -331,3 +331,23 @@ def test_who_shortens_the_settle_time_waits_no_longer_for_a_revision() -> None:
     for seconds, waits in ((1, True), (2, False)):
         found = worlds.decide(observed(seconds), worlds.term(attempt="mine", settle_seconds=2))
         assert (Step.CHANGE not in found.steps) is waits
+
+
+def test_an_operator_that_has_not_observed_where_the_change_starts_is_waited_for() -> None:
+    """It was stopped while the topology went back: a change now would leave it nothing to do, and no newer revision."""
+    known = observed(10_000)
+    pods = known.operands[KUBE_API_SERVER]
+    assert isinstance(pods, facts.StaticPods)
+
+    def decided(*, single: bool | None) -> Decision:
+        changed = dataclasses.replace(pods, observed_single=single)
+        operands = {**known.operands, KUBE_API_SERVER: changed}
+        return worlds.decide(dataclasses.replace(known, operands=operands), worlds.term(attempt="mine"))
+
+    found = decided(single=False)
+    assert found.phase is Phase.ADMITTING
+    assert Step.CHANGE not in found.steps
+    assert Step.GATHER not in found.steps
+    assert f"the operator of {KUBE_API_SERVER} has not observed the current topology yet" in found.note
+    assert Step.CHANGE in decided(single=True).steps
+    assert Step.CHANGE in decided(single=None).steps, "who says nothing of it is not waited for"

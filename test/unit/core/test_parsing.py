@@ -506,6 +506,23 @@ def test_when_the_configuration_was_last_observed(
     assert parse_as(field, raw).observed_time == observed
 
 
+@pytest.mark.parametrize(
+    ("config", "single"),
+    [
+        (None, None),
+        ({}, None),
+        ({"apiServerArguments": {"goaway-chance": ["0"]}}, True),
+        ({"apiServerArguments": {"goaway-chance": ["0.001"]}}, False),
+        ({"apiServerArguments": {"goaway-chance": []}}, None),
+        ({"apiServerArguments": {"goaway-chance": "0"}}, None),
+        ({"apiServerArguments": []}, None),
+    ],
+)
+def test_which_topology_the_kube_apiserver_operator_has_observed(config: object, single: object) -> None:
+    field = "kubeapiservers.operator.openshift.io/cluster"
+    assert parse_as(field, put(OBJECTS[field], ("spec",), {"observedConfig": config})).observed_single is single
+
+
 @pytest.mark.parametrize(("written", "number"), [(2, 2), (0, 0), ("50%", None), (None, None)])
 def test_a_budget_in_per_cent_is_no_number_of_pods(written: object, number: int | None) -> None:
     field = "poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb"
