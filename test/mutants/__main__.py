@@ -35,6 +35,9 @@ _TREE = ("api", "bindata", "controller", "test/unit")
 _TESTS = ("core", "kube", "etcd", "operands", "transitions", "plugin", "upgrading", "logs", "configuration")
 _TABLE = ("mutants", "killed", "by one", "branches", "taken", "by one")
 _JOBS = 2
+_LONG = 1.0
+"""Seconds from which on a test is left out of a sample, where `test/durations.json` knows it: a few dozen of them take
+half of the time, and would be run for almost every mutant."""
 _SECONDS = 60.0
 """What the tests of one mutant may take, by what they took when recorded. Longer ones are left out, and counted."""
 
@@ -52,6 +55,10 @@ class Session:
     def __call__(self, forks: running.Forks) -> None:
         """Record what tests visit, unless that is known, run the mutants and write what came of it."""
         self._forks = forks
+        if os.environ.get("MUTANTS") != "all":
+            place = making.ROOT / "test/durations.json"
+            known = json.loads(place.read_text())["tests"] if place.exists() else {}
+            forks.leave_out(test for test, seconds in known.items() if seconds >= _LONG)
         self._imported = changing.Imported(self._texts)
         self._failed = self._record()
         self._visits = visits.Visits(running.FOLDER)

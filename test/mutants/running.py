@@ -64,6 +64,11 @@ class Forks:
         """All that were collected, in order."""
         return list(self._items)
 
+    def leave_out(self, tests: Iterable[str]) -> None:
+        """Run these never."""
+        for test in tests:
+            self._items.pop(test, None)
+
     def say(self, text: str) -> None:
         """Print a line, past what pytest captures."""
         self._config.get_terminal_writer().line(text, flush=True)
