@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sqlite3
 from typing import TYPE_CHECKING
 
 import coverage
+
+from . import making
 
 if TYPE_CHECKING:
     import pathlib
@@ -61,8 +62,12 @@ class Visits:
     def branches(self) -> dict[str, list[str]]:
         """Return the tests that take each branch; none where no test does."""
         return {
-            f"{os.path.relpath(file)}:{begin}->{end}": sorted(
-                test for (test,) in self._rows.execute(f"{_ARCS} fromno = ? and tono = ?", (file, begin, end)) if test
+            f"{file}:{begin}->{end}": sorted(
+                test
+                for (test,) in self._rows.execute(
+                    f"{_ARCS} fromno = ? and tono = ?", (str(making.ROOT / file), begin, end)
+                )
+                if test
             )
             for file, report in self._report.items()
             for begin, end in report["executed_branches"] + report["missing_branches"]

@@ -93,6 +93,9 @@ def test_all_tests_that_kill_a_mutant_are_named_and_those_are_found_that_survive
     assert before["left = left - 1 > left = left + 1"] == ["ends"], "an endless loop is ended, and is no survivor"
     assert before["return left == 1 > return left != 1"] == []
     assert "+ return left != 1" in said
+    branches = json.loads((tree / "build/mutants.json").read_text())["branches"]
+    line = GUARD[: GUARD.index("return False")].count("\n") + 1
+    assert [len(tests) for branch, tests in branches.items() if branch.endswith(f"act.py:{line - 1}->{line}")] == [1]
     shutil.copy(tree / "build/mutants.json", tree / "before.json")
 
     (tree / "test/unit/core/test_act.py").write_text(TESTS.replace("[10, 11]", "[11]"))
