@@ -40,7 +40,7 @@ ENGINES := PYTHON=$(BIN)/python hack/engines/engines
 REAL := $(if $(filter real,$(APISERVER) $(ETCD)),envtest)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster fleet fleet-short fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted lint format record bench bench-fleet soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
+.PHONY: help venv demo cluster fleet fleet-short fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench bench-fleet soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
 
 help: ## work: this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## [a-z]+: / { \
@@ -94,6 +94,7 @@ nightly: envtest ## judge: everything on both API servers, what depends on Kuber
 	ENVTEST_KUBERNETES=$(OLDEST_KUBERNETES) $(BIN)/python -m pytest -n $(JOBS) --apiserver real $(ON_OLDEST)
 	$(MAKE) --no-print-directory fuzz coverage
 	$(MAKE) --no-print-directory test-hack parity planted test-observability image-check sbom
+	$(MAKE) --no-print-directory mutants MUTANTS=all
 	$(MAKE) --no-print-directory fleet-all
 	$(MAKE) --no-print-directory soak
 	$(MAKE) --no-print-directory bench
@@ -141,6 +142,9 @@ parity: envtest ## judge: the embedded API server, and what was recorded, compar
 
 planted: envtest ## judge: faults planted in a copy of the sources, and the test that catches each; prints the table (FAULTS="NAME ...")
 	@$(BIN)/python -m test.planted $(FAULTS)
+
+mutants: $(STAMP) ## judge: mutants of the core and all unit tests that kill each, MUTANTS_SEED=1 for MUTANTS_MINUTES=15, or MUTANTS=all; writes build/mutants.json
+	@MUTANTS=$(MUTANTS) MUTANTS_SEED=$(MUTANTS_SEED) MUTANTS_MINUTES=$(MUTANTS_MINUTES) $(BIN)/python -m test.mutants $(if $(AGAIN),--again $(AGAIN))
 
 lint: $(STAMP) ## work: style, types, layers, the Dockerfile, generated files, budgets
 	$(BIN)/ruff check .
