@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import functools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -70,21 +69,6 @@ def start(poll: members.Poll, way: Way) -> None:
     poll.start(lambda: way.published, way.wake)
 
 
-async def test_nothing_is_asked_before_it_is_wanted(poll, way):
-    await asyncio.sleep(1000)
-    assert not way.asked
-    assert isinstance(poll.fact, facts.Unobserved)
-    assert not is_awaited(poll)
-
-
-async def test_the_first_answer_is_awaited_and_wakes(poll, way, looptime):
-    start(poll, way)
-    assert is_awaited(poll)
-    await asyncio.sleep(0.11)
-    assert poll.fact == SAID
-    assert way.woken == 1
-
-
 async def test_it_is_asked_every_few_seconds_and_wakes_only_for_news(poll, way):
     start(poll, way)
     await asyncio.sleep(20)
@@ -95,20 +79,6 @@ async def test_it_is_asked_every_few_seconds_and_wakes_only_for_news(poll, way):
     await asyncio.sleep(5)
     assert poll.fact == way.fact
     assert way.woken == 2
-
-
-async def test_chance_keeps_operators_out_of_step(way):
-    moments = []
-    for chance in (0.0, 1.0):
-        one = Way()
-        asked: Any = one
-        made = members.Poll(asked, chance=functools.partial(float, chance))
-        start(made, one)
-        begin = asyncio.get_running_loop().time()
-        await asyncio.sleep(6)
-        await made.stop()
-        moments.append([moment - begin for moment in one.asked])
-    assert moments == [pytest.approx([0, 5.1]), pytest.approx([0, 4.1])]
 
 
 async def test_a_nudge_asks_soon_but_never_without_rest(poll, way):
@@ -122,15 +92,6 @@ async def test_a_nudge_asks_soon_but_never_without_rest(poll, way):
         await asyncio.sleep(0.01)
     assert len(way.asked) == 3
     assert way.asked[2] - way.asked[1] == pytest.approx(1.1)
-
-
-async def test_a_nudge_during_a_survey_is_not_lost(poll, way):
-    way.lasting = 0.5
-    start(poll, way)
-    await asyncio.sleep(0.2)
-    poll.nudge()
-    await asyncio.sleep(2)
-    assert way.asked == pytest.approx([0, 1.5])
 
 
 async def test_starting_twice_is_starting_once(poll, way):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import ssl
 from typing import TYPE_CHECKING
@@ -37,21 +36,6 @@ def test_tls_is_strict(folder: pathlib.Path):
 
 def make(path: pathlib.Path) -> folder.Folder:
     return folder.Folder(path)
-
-
-def test_unchanged_files_give_the_same_context(folder: pathlib.Path):
-    kept = make(folder)
-    assert kept.context() is kept.context()
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_missing_file_is_named(folder: pathlib.Path, name: str):
-    (folder / name).unlink()
-    assert refused(folder) == f"{folder / name}: it does not exist"
-
-
-def test_a_folder_that_does_not_exist_yet(tmp_path: pathlib.Path):
-    assert "ca.crt: it does not exist" in refused(tmp_path / "later")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -110,38 +94,6 @@ def test_half_written_files_leave_the_last_good_set_and_it_is_said_once(folder, 
     (folder / name).write_bytes(whole)
     assert kept.context() is good
     assert "can be used again" in caplog.records[-1].message
-
-
-def test_files_that_are_replaced_one_by_one_are_used_when_they_go_together(folder, authority):
-    kept = make(folder)
-    good = kept.context()
-    certificate, key = authority.issue("next")
-    (folder / "tls.crt").write_bytes(certificate)
-    assert kept.context() is good
-    (folder / "tls.key").write_bytes(key)
-    assert kept.context() is not good
-
-
-def test_a_secret_volume_turns_one_link(tmp_path, authority, caplog):
-    caplog.set_level(logging.INFO)
-    place = certificates.swap(tmp_path / "secret", "..1", authority.pem, authority.issue("one"))
-    kept = make(place)
-    first = kept.context()
-    certificates.swap(place, "..2", authority.pem, authority.issue("two"))
-    second = kept.context()
-    assert second is not first
-    assert kept.context() is second
-    assert [record.message for record in caplog.records] == [f"the certificates in {place} were replaced"]
-
-
-def test_an_old_time_on_new_files_does_not_hide_them(folder, authority):
-    kept = make(folder)
-    good = kept.context()
-    times = {name: (folder / name).stat() for name in FILES}
-    certificates.fill(folder, authority.pem, authority.issue("next"))
-    for name, was in times.items():
-        os.utime(folder / name, ns=(was.st_atime_ns, was.st_mtime_ns))
-    assert kept.context() is not good
 
 
 def test_a_link_that_is_turned_while_we_read_gives_the_new_set(tmp_path, authority, monkeypatch, caplog):

@@ -216,15 +216,6 @@ async def test_an_address_that_only_a_member_names_is_never_connected_to(etcd, f
         assert silence.why == "not asked: its address is not in ConfigMap openshift-etcd/etcd-endpoints"
 
 
-async def test_an_address_that_is_published_is_asked_where_a_member_says(etcd, folder, inside):
-    """Beside endpoints that were named; the port is the member's to say."""
-    etcd.gateways[2].told.urls = inside.urls
-    published = facts.EtcdEndpoints((("3", "127.0.0.8"),))
-    found = await read(folder, *etcd.urls[:2], published=published)
-    assert inside.connected() == inside.urls[:1]
-    assert {one.endpoint: one.down for one in found.silences} == {inside.urls[0]: True, inside.urls[1]: False}
-
-
 async def test_members_of_another_cluster_in_one_list_prove_nothing(etcd, folder):
     """The check says so (`test/unit/core/test_checks_of_etcd_members.py`); here, that each answer names its cluster."""
     etcd.gateways[1].cluster = 7

@@ -64,28 +64,12 @@ async def test_three_healthy_voters(etcd, folder):
         )
 
 
-async def test_the_same_members_give_an_equal_fact(etcd, folder):
-    assert await read(folder, *etcd.urls) == await read(folder, *reversed(etcd.urls))
-
-
 async def test_nothing_is_asked_that_leaves_a_trace_and_the_quorum_is_always_asked(etcd, folder):
     await read(folder, *etcd.urls)
     for gateway in etcd.gateways:
         assert sorted(gateway.asked) == [
             ("/health", None), ("/v3/cluster/member/list", {"linearizable": True}), ("/v3/maintenance/status", {}),
         ]  # fmt: skip
-
-
-async def test_voters_that_nobody_named_are_asked_where_they_say_they_are(etcd, folder):
-    found = await read(folder, etcd.urls[0])
-    assert {one.member for one in found.voices} == {"1", "2", "3"}
-
-
-async def test_a_voter_that_nobody_named_and_that_is_gone_is_known_as_silent(etcd, folder):
-    gone = etcd.gateways[2].url
-    await etcd.gateways[2].close()
-    found = await read(folder, etcd.gateways[0].url)
-    assert found.silences == (facts.EtcdSilence(gone, ("3",), "nothing listens there (connection refused)", down=True),)
 
 
 async def test_addresses_are_taken_from_what_is_published(folder, monkeypatch):
@@ -236,15 +220,6 @@ async def test_nobody_answers(folder):
     )
 
 
-async def test_a_port_that_speaks_no_tls(etcd, folder):
-    plain = gateways.Gateway(etcd, gateways.Told(4, "plain", []))
-    await plain.open(None)
-    try:
-        assert "TLS: " in await unread(folder, plain.url.replace("http:", "https:"))
-    finally:
-        await plain.close()
-
-
 async def test_a_connection_that_is_cut_is_not_taken_for_a_member_that_is_down(folder):
     async def cut(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.transport.abort()
@@ -283,47 +258,6 @@ async def test_a_member_with_a_wrong_certificate_is_named_with_what_tls_said(etc
     assert "_ssl.c" not in silence.why
 
 
-async def test_a_client_certificate_that_the_members_refuse(etcd, tmp_path, authority):
-    other = certificates.Authority("other").issue("client")
-    folder = certificates.fill(tmp_path / "wrong", authority.pem, other)
-    said = await unread(folder, *etcd.urls)
-    # Python's server drops the connection and with it its reason; etcd's says "bad certificate".
-    assert "does it accept our certificate?" in said or "TLS: " in said, said
-    assert not any(gateway.asked for gateway in etcd.gateways)
-
-
-async def test_an_expired_client_certificate_is_refused_by_the_members(etcd, tmp_path, authority):
-    old = authority.issue("client", end=certificates.NOW - timedelta(days=1))
-    folder = certificates.fill(tmp_path / "old", authority.pem, old)
-    said = await unread(folder, *etcd.urls)
-    # As above: etcd's own alert says "certificate expired" (test/etcd/test_certificates.py).
-    assert "does it accept our certificate?" in said or "TLS: " in said, said
-    assert not any(gateway.asked for gateway in etcd.gateways)
-
-
-async def test_a_list_of_very_many_addresses_costs_only_so_many_connections(etcd, folder):
-    published = facts.EtcdEndpoints(tuple((str(number), f"127.0.0.{number}") for number in range(1, 32)))
-    with socket.create_server(("127.0.0.1", 0), backlog=256) as stopped:
-        port = stopped.getsockname()[1]
-        strangers = [
-            gateways.Told(100 + number, "", [f"https://127.0.0.{number}:{port + more}" for more in range(4)])
-            for number in range(1, 32)
-        ]
-        etcd.gateways[0].members = [etcd.gateways[0].told, *strangers]
-        found = await members.Members(folder, (etcd.urls[0],), budget=BUDGET).read(published)
-    assert isinstance(found, facts.EtcdMembers)
-    assert len(found.voices) + len(found.silences) == 32
-
-
-async def test_a_certificate_is_replaced_between_two_readings(etcd, tmp_path, authority):
-    stale = certificates.Authority("old").pem
-    folder = certificates.swap(tmp_path / "secret", "..1", stale, authority.issue("client"))
-    way = members.Members(folder, tuple(etcd.urls), budget=BUDGET)
-    assert isinstance(await way.read(facts.NOT_READ), facts.Unobserved)
-    certificates.swap(folder, "..2", authority.pem, authority.issue("client"))
-    assert isinstance(await way.read(facts.NOT_READ), facts.EtcdMembers)
-
-
 async def test_being_cancelled_leaves_nothing_behind(etcd, folder):
     arrived = asyncio.Semaphore(0)
 
@@ -341,31 +275,3 @@ async def test_being_cancelled_leaves_nothing_behind(etcd, folder):
         await reading
     left = {task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("ask ")}
     assert not left
-
-
-async def test_members_that_answer_another_way_are_not_asked_where_they_advertise(etcd, folder):
-    """As through port forwarding: what they advertise leads nowhere from here, and would cost the whole budget."""
-    urls = etcd.urls
-    with socket.create_server(("127.0.0.1", 0)) as nowhere:
-        for gateway in etcd.gateways:
-            gateway.told.urls = [f"https://127.0.0.1:{nowhere.getsockname()[1]}"]
-
-        async def late(*_: Any) -> None:
-            await asyncio.sleep(0.1)
-
-        # The others have answered by then, and their lists name this one, which has not.
-        etcd.gateways[2].before = late
-        began = time.monotonic()
-        found = await read(folder, *urls, budget=20 * BUDGET)
-        lasted = time.monotonic() - began
-    assert lasted < 10 * BUDGET, lasted
-    assert {one.member for one in found.voices} == {"1", "2", "3"}
-    assert not found.silences
-
-
-async def test_a_named_endpoint_that_stands_still_does_not_keep_others_from_being_found(etcd, folder):
-    with socket.create_server(("127.0.0.1", 0)) as stopped:
-        where = f"https://127.0.0.1:{stopped.getsockname()[1]}"
-        found = await read(folder, etcd.urls[0], where)
-    assert {one.member for one in found.voices} == {"1", "2", "3"}
-    assert found.silences == (facts.EtcdSilence(where, (), "no answer in time", down=True),)

@@ -80,28 +80,12 @@ async def test_every_request_is_made_in_that_name(server: HeaderRecorder, tmp_pa
     assert server.heard == SENT
 
 
-async def test_whoever_acts_for_nobody_sends_nothing_of_it(server: HeaderRecorder, tmp_path: pathlib.Path) -> None:
-    nobody = {"token": "abc", "as": "", "as-groups": [], "as-uid": "", "as-user-extra": {}}
-    configuration = await config.load(kubeconfig(tmp_path, nobody, server.url))
-    async with client.Client(configuration, user_agent="tester/1", field_manager="tester") as asking:
-        await asking.get(WIDGETS, "a")
-    assert server.heard == []
-
-
 async def test_the_flag_takes_the_place_of_all_of_it(server: HeaderRecorder, tmp_path: pathlib.Path) -> None:
     flags = ["--kubeconfig", kubeconfig(tmp_path, EVERYTHING, server.url), "--as", "joe", "--as-group", "dev"]
     async with cluster.opened(arguments.parse(["plan", *flags]), errors.Interruption()) as made:
         await made.client.get(WIDGETS, "a")
     assert server.heard == [("Impersonate-User", "joe"), ("Impersonate-Group", "dev")]
     assert str(made.acting) == "joe in dev"
-
-
-async def test_messages_name_who_the_kubeconfig_acts_for(server: HeaderRecorder, tmp_path: pathlib.Path) -> None:
-    options = arguments.parse(["plan", "--kubeconfig", kubeconfig(tmp_path, EVERYTHING, server.url)])
-    async with cluster.opened(options, errors.Interruption()) as made:
-        await made.client.get(WIDGETS, "a")
-    assert server.heard == SENT
-    assert str(made.acting) == "jane doe in ops, all users"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """What may become part of a path, and how objects are named for people."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from topology_controller.kube import resource
 
@@ -55,32 +53,6 @@ def test_a_path_that_makes_no_sense_is_refused():
         NODES.path(name="a", subresource="../x")
     with pytest.raises(ValueError, match="plural"):
         resource.Resource("", "v1", "no/des", "Node")
-
-
-@given(st.text())
-def test_whatever_is_accepted_is_one_segment(name):
-    try:
-        path = NODES.path(name=name)
-    except ValueError:
-        return
-    assert path.startswith("/api/v1/nodes/")
-    rest = path.removeprefix("/api/v1/nodes/")
-    assert rest
-    assert rest.isascii()
-    assert not set(rest) & set("/?# \r\n")
-
-
-def test_names_for_people():
-    assert CLUSTER.describe("cluster") == "infrastructures.config.openshift.io/cluster"
-    assert NODES.describe() == "nodes"
-    assert LEASES.describe("b", "a") == "leases.coordination.k8s.io/b in namespace a"
-    selected = resource.Selection(NODES, label_selector="node-role.kubernetes.io/master=")
-    assert selected.describe() == "nodes (node-role.kubernetes.io/master=)"
-
-
-def test_one_object_is_selected_by_field():
-    assert resource.Selection(CLUSTER, name="cluster").field_selector == "metadata.name=cluster"
-    assert resource.Selection(CLUSTER).field_selector is None
 
 
 @pytest.mark.parametrize(

@@ -91,22 +91,6 @@ async def test_a_malformed_address_is_refused_with_its_file_and_cluster(
     assert answer.isprintable()
 
 
-async def test_a_cluster_without_an_address_is_refused_too(unreachable: None, tmp_path: pathlib.Path) -> None:
-    path = kubeconfig(tmp_path / "kc", None)
-    assert await asked(path) == f"refused: {path}: clusters[name=far]: names no server"
-
-
-async def test_the_file_that_is_named_is_the_one_that_holds_the_cluster(
-    unreachable: None, tmp_path: pathlib.Path
-) -> None:
-    bad = kubeconfig(tmp_path / "second", "https://[x]")
-    first = tmp_path / "first"
-    first.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "here"}))
-    with pytest.raises(config.ConfigError) as caught:
-        await config.load(environ={"KUBECONFIG": f"{first}:{bad}"})
-    assert str(caught.value).startswith(f"{bad}: clusters[name=far]: ")
-
-
 _PIECES = st.sampled_from(
     ["https://", "http://", "[", "]", "::1", ":", "@", "/", "\\", "?", "#", "%", ".", "x", "9", "99999", "\t", " ", "é"]
 )

@@ -6,7 +6,6 @@ Kubeconfigs good and bad, a pod's service account, credentials that change.
 import datetime as dt
 import json
 import os
-import pathlib
 import stat
 import sys
 import time
@@ -53,14 +52,6 @@ def write(tmp_path):
 async def authorization(configuration):
     settings = await configuration.auth_settings()
     return settings.get("BearerToken", {}).get("value")
-
-
-async def test_a_kubeconfig_and_its_contexts(write):
-    path = write(kubeconfig())
-    loaded = await config.load(path)
-    assert loaded.host == "https://api.example:6443"
-    assert await authorization(loaded) == "Bearer secret-token"
-    assert (await config.load(path, "two")).host == "https://two.example"
 
 
 async def test_the_order_in_which_places_are_looked_at(write, tmp_path):
@@ -150,14 +141,6 @@ async def test_a_file_that_is_not_there_or_not_text(tmp_path):
         await config.load(tmp_path / "binary")
 
 
-async def test_a_certificate_that_cannot_be_used_is_said_when_the_client_opens(write, connect, tmp_path):
-    (tmp_path / "ca.crt").write_text("no certificate")
-    loaded = await config.load(write(kubeconfig(**{"certificate-authority": "ca.crt"})))
-    assert loaded.ssl_ca_cert == str(tmp_path / "ca.crt")
-    with pytest.raises(config.ConfigError, match=r"ca\.crt: cannot be used for TLS"):
-        await connect(configuration=loaded)
-
-
 class Pod:
     """The folder that a kubelet mounts, and its environment."""
 
@@ -177,20 +160,6 @@ class Pod:
 @pytest.fixture
 def pod(tmp_path):
     return Pod(tmp_path)
-
-
-async def test_the_service_account_of_a_pod(pod):
-    loaded = pod.load()
-    assert loaded.host == "https://[fd00::1]:443"
-    assert loaded.ssl_ca_cert == str(pod.folder / "ca.crt")
-    assert await authorization(loaded) == "Bearer first"
-
-
-@pytest.mark.parametrize(("part", "text"), [("token", "oken"), ("ca.crt", "ert")])
-async def test_a_pod_without_a_service_account(pod, part, text):
-    (pod.folder / part).unlink()
-    with pytest.raises(config.ConfigError, match=text):
-        pod.load()
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
@@ -291,44 +260,6 @@ async def test_a_refused_token_while_the_authority_is_being_replaced_is_an_error
     assert (await client.merge_patch(WIDGETS, "a", {}))["kind"] == "Widget"
 
 
-async def test_a_watch_survives_the_rotation_too(pod, faulty, connect, make_widget):
-    async def behave(asked, reply):
-        if asked.headers["Authorization"] != "Bearer second":
-            await reply.whole(401, b"Unauthorized\n")
-            return
-        await reply.begin()
-        await reply.event("ADDED", make_widget("a", 7))
-        await reply.end()
-
-    faulty.behave = behave
-    loaded = pod.load()
-    loaded.ssl_ca_cert = None
-    client = await connect(configuration=loaded)
-    pod.token("second")
-    async with client.open_watch(resource.Selection(WIDGETS), "5", 10, 10) as lines:
-        assert [happened async for happened, _ in lines] == ["ADDED"]
-
-
-async def test_a_token_file_of_a_kubeconfig_is_read_again(write, tmp_path, faulty, connect, make_widget):
-    (tmp_path / "token").write_text("first")
-    loaded = await config.load(write(kubeconfig(user={"tokenFile": "token"})))
-    assert await authorization(loaded) == "Bearer first"
-    (tmp_path / "token").write_text("second\n")
-    credentials.rejected(loaded)
-    assert await authorization(loaded) == "Bearer second"
-
-
-async def test_a_token_file_comes_before_a_token_beside_it(write, tmp_path):
-    loaded = await config.load(write(kubeconfig(user={"token": "written-here", "tokenFile": "token"})))
-    assert await authorization(loaded) == "Bearer written-here", "there is no file yet"
-    (tmp_path / "token").write_text("from the file")
-    credentials.rejected(loaded)
-    assert await authorization(loaded) == "Bearer written-here", "two words are no token"
-    (tmp_path / "token").write_text("from-the-file")
-    credentials.rejected(loaded)
-    assert await authorization(loaded) == "Bearer from-the-file"
-
-
 PLUGIN = """#!{python}
 import json, pathlib
 count = pathlib.Path({count!r})
@@ -372,17 +303,6 @@ async def test_an_exec_plugin_is_run_once_until_the_server_refuses_its_token(plu
     assert await authorization(loaded) == "Bearer token-3"
 
 
-async def test_an_exec_plugin_is_run_again_when_its_token_expires(plugin):
-    loaded = await config.load(plugin('status["expirationTimestamp"] = "2020-01-01T00:00:00Z"'))
-    hook: Any = loaded.refresh_api_key_hook
-    now = [hook._ask_again]
-    hook._monotonic = lambda: now[0]
-    assert await authorization(loaded) == "Bearer token-2"
-    assert await authorization(loaded) == "Bearer token-2"
-    now[0] += 11
-    assert await authorization(loaded) == "Bearer token-3"
-
-
 async def test_a_plugin_that_fails_later_is_an_error_of_the_request(plugin, faulty, connect):
     loaded = await config.load(plugin('if number > 1: raise SystemExit("the identity provider is down")'))
     client = await connect(configuration=loaded)
@@ -394,7 +314,3 @@ async def test_a_plugin_that_fails_later_is_an_error_of_the_request(plugin, faul
     assert "the identity provider is down" in str(caught.value)
     assert not caught.value.outcome_unknown
     assert not faulty.asked
-
-
-def test_these_tests_do_not_depend_on_this_machine():
-    assert not pathlib.Path("/nonexistent").exists()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from test.polling import PATIENCE
 
-from topology_controller.kube import config, credentials, errors, exec_plugin, resource
+from topology_controller.kube import config, credentials, errors, resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,20 +74,6 @@ def alive(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
-
-
-async def test_a_plugin_that_complains_at_length_before_it_answers(tmp_path: Any, program: Any) -> None:
-    """More than a pipe holds: who reads the other pipe to its end first waits for ever."""
-    run = program(f"sys.stderr.write('x' * 400_000); sys.stderr.flush(); print({answer('ours')!r})")
-    async with asyncio.timeout(10 * PATIENCE):
-        assert await token(kubeconfig(tmp_path / "kc", run)) == "Bearer ours"
-
-
-async def test_the_end_of_what_it_complained_is_the_reason(tmp_path: Any, program: Any) -> None:
-    run = program("sys.stderr.write('x' * 400_000); sys.exit('the identity provider is down')")
-    with pytest.raises(config.ConfigError, match="exec: process returned 1") as caught:
-        await token(kubeconfig(tmp_path / "kc", run))
-    assert len(str(caught.value)) < 2_000
 
 
 async def test_what_it_prints_has_a_bound(tmp_path: Any, program: Any) -> None:
@@ -148,18 +134,6 @@ async def test_a_child_that_it_leaves_behind_is_not_waited_for(tmp_path: Any, pr
     finally:
         if keeps == "stderr":
             os.kill(int(place.read_text()), signal.SIGKILL)
-
-
-async def test_what_it_learns_of_us_is_what_kubectl_says(tmp_path: Any, program: Any) -> None:
-    run = program("""
-        import json
-        about = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
-        seen = [about["kind"], about["apiVersion"].rpartition("/")[2], str(about["spec"]["interactive"])]
-        token = "-".join([*seen, os.environ["ADDED"], *sys.argv[1:], sys.stdin.read() or "nothing"])
-        print(json.dumps({**about, "spec": {}, "status": {"token": token}}))
-    """)
-    place = kubeconfig(tmp_path / "kc", run, args=["--one", "2"], env=[{"name": "ADDED", "value": "more"}])
-    assert await token(place) == "Bearer ExecCredential-v1-False-more---one-2-nothing"
 
 
 @pytest.mark.parametrize(
@@ -271,18 +245,6 @@ async def test_a_plugin_that_failed_with_a_changed_kubeconfig_is_run_again_when_
     assert looked.used == "Bearer second"
 
 
-async def test_a_plugin_that_fails_is_not_run_with_each_request(
-    tmp_path: pathlib.Path, program: Any, looking: Any
-) -> None:
-    looked = await looking()
-    count = tmp_path / "count"
-    run = program(f"open({str(count)!r}, 'a').write('x'); sys.exit(1)", "second")
-    kubeconfig(tmp_path / "kc", run)
-    for _ in range(5):
-        await looked.get()
-    assert count.read_text() == "x"
-
-
 async def test_a_changed_kubeconfig_whose_plugin_is_slower_than_a_request_is_read(
     tmp_path: pathlib.Path, program: Any, looking: Any, soon: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,29 +271,6 @@ async def test_a_changed_kubeconfig_whose_plugin_is_slower_than_a_request_is_rea
     assert count.read_text() == "x", "it was run once"
 
 
-async def test_a_login_that_is_slower_than_the_request_that_needs_it_ends(
-    tmp_path: pathlib.Path, program: Any, looking: Any, soon: Any
-) -> None:
-    looked = await looking(request_timeout=0.5 * PATIENCE)
-    gate, count = tmp_path / "gate", tmp_path / "count"
-    program(f"""
-        open({str(count)!r}, "a").write("x")
-        while not os.path.exists({str(gate)!r}):
-            time.sleep(0.01)
-        print({answer("second")!r})
-    """)
-    hook = looked.loaded.refresh_api_key_hook
-    hook._ask_again = float("-inf")
-    credentials.rejected(looked.loaded)
-    with pytest.raises(errors.TimedOut):
-        await looked.get()
-    await looked.get()
-    assert looked.used == "Bearer first"
-    gate.touch()
-    await soon(lambda: looked.used == "Bearer second")
-    assert count.read_text() == "x", "it was run once"
-
-
 async def test_a_client_that_is_closed_ends_its_plugin(
     tmp_path: pathlib.Path, program: Any, looking: Any, soon: Any
 ) -> None:
@@ -346,8 +285,3 @@ async def test_a_client_that_is_closed_ends_its_plugin(
     await soon(lambda: place.exists() and place.read_text())
     await looked.client.__aexit__()
     assert not alive(int(place.read_text()))
-
-
-def test_a_terminal_is_asked_only_where_there_is_one() -> None:
-    assert exec_plugin.Program.of({"command": "a", "apiVersion": "b"}).interactive
-    assert not exec_plugin.Program.of({"command": "a", "apiVersion": "b", "interactiveMode": "Never"}).interactive

@@ -112,24 +112,6 @@ async def test_an_operator_that_is_killed_leaves_nothing(secured, tmp_path, empt
     assert not list(empty.iterdir())
 
 
-async def test_neither_does_one_that_ends_when_it_is_asked_to(secured, tmp_path, empty, soon):
-    place = kubeconfig(tmp_path, secured.port)
-    arguments = ("-m", "topology_controller", "run", "--kubeconfig", str(place), "--bind-address", "127.0.0.1:0")
-    async with running(empty, *arguments) as process:
-        await soon(lambda: secured.asked, 60.0)
-        process.terminate()
-        await process.communicate()
-    assert not list(empty.iterdir())
-
-
-async def test_the_plugin_leaves_nothing(secured, tmp_path, empty):
-    place = kubeconfig(tmp_path, secured.port)
-    async with running(empty, "-m", "topology_controller.plugin", "status", "--kubeconfig", str(place)) as process:
-        told = await process.communicate()
-        assert secured.asked, told
-    assert not list(empty.iterdir())
-
-
 WITHOUT_FILES = """
 import asyncio, os, sys
 from topology_controller.kube import client, config, resource
@@ -173,13 +155,6 @@ async def test_what_is_written_there_outweighs_a_file_as_with_kubectl(secured, t
     both = {"client-certificate": "/nonexistent/tls.crt", "client-key": "/nonexistent/tls.key"}
     both |= {"client-certificate-data": encoded(ADMIN.certificate), "client-key-data": encoded(ADMIN.key)}
     await ask(kubeconfig(tmp_path, secured.port, both, {"certificate-authority": "/nonexistent/ca"}))
-
-
-async def test_a_key_in_a_file_goes_with_a_certificate_that_is_written_there(secured, tmp_path):
-    (tmp_path / "tls.key").write_bytes(ADMIN.key)
-    user = {"client-certificate-data": encoded(ADMIN.certificate), "client-key": "tls.key"}
-    loaded = await ask(kubeconfig(tmp_path, secured.port, user))
-    assert loaded.key_file == str(tmp_path / "tls.key")
 
 
 async def test_a_plugin_that_prints_another_certificate_is_believed(secured, tmp_path):
@@ -263,13 +238,3 @@ async def test_a_cluster_that_asks_nobody_who_they_are(secured, tmp_path):
     loaded = await config.load(place)
     assert not loaded.api_key
     assert loaded.cert_file is None
-
-
-async def test_what_is_missing_of_a_user_is_told_without_what_is_there(tmp_path):
-    place = kubeconfig(tmp_path, 1)
-    content = json.loads(place.read_text())
-    content["users"] = [{"name": "u", "usr": {"token": "hunter2-hunter2"}}]
-    place.write_text(json.dumps(content))
-    with pytest.raises(config.ConfigError, match="Expected key user in") as caught:
-        await config.load(place)
-    assert "hunter2" not in str(caught.value)

@@ -4,11 +4,10 @@
 
 import asyncio
 import contextlib
-import itertools
 
 import pytest
 
-from topology_controller.kube import errors, reflector, resource, watch
+from topology_controller.kube import errors, reflector, resource
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 pytestmark = pytest.mark.looptime
@@ -49,16 +48,6 @@ async def test_it_is_an_empty_store_and_no_trouble(store):
         assert made.snapshot().error is None
         assert made.alive
         assert woken == [0], "nothing has changed, so nobody is woken"
-
-
-async def test_it_is_asked_again_every_few_minutes_and_never_in_step(store):
-    unserved(store)
-    async with reflecting(store):
-        await asyncio.sleep(6 * 3600)
-    gaps = [later - before for (before, _), (later, _) in itertools.pairwise(store.requests)]
-    assert all(240 <= gap <= 360 for gap in gaps), gaps
-    assert len({round(gap, 3) for gap in gaps}) > len(gaps) // 2
-    assert {verb for _, verb in store.requests} == {"list"}
 
 
 async def test_where_it_is_not_optional_it_is_trouble(store):
@@ -115,31 +104,6 @@ async def test_a_server_in_trouble_is_trouble_and_its_end_is_the_end_of_it(store
         assert isinstance(made.snapshot().error, errors.Forbidden)
 
 
-async def test_a_kind_that_can_be_listed_and_not_watched_costs_few_requests(store):
-    store.refuse = lambda verb: store.error(errors.NotFound, 404) if verb == "watch" else None
-    store.put("a", spec=1)
-    async with reflecting(store) as (made, _):
-        await asyncio.sleep(600)
-        assert len(store.requests) <= 120, "much less than one a second"
-        assert isinstance(made.snapshot().error, errors.NotFound)
-
-
-async def test_what_a_watch_says_of_it(store):
-    unserved(store)
-    seen = []
-
-    async def read():
-        selection = resource.Selection(WIDGETS, optional=True)
-        events = watch.watch(store, selection, str, timing=watch.Timing(), uniform=lambda low, high: (low + high) / 2)
-        async with contextlib.aclosing(events):
-            async for event in events:
-                seen.append((asyncio.get_running_loop().time(), event))  # noqa: PERF401 - what came before a time-out counts
-
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(read(), 700)
-    assert seen == [(0, watch.Unserved(300)), (300, watch.Unserved(300)), (600, watch.Unserved(300))]
-
-
 def refused(store):
     store.refuse = lambda verb: store.error(errors.Forbidden, 403, "Forbidden")
 
@@ -175,33 +139,3 @@ async def test_where_discovery_cannot_be_asked_the_refusal_stands(store, kind):
     store.discovery = store.error(kind)
     async with reflecting(store) as (made, _):
         assert isinstance(made.snapshot().error, errors.Forbidden)
-
-
-@pytest.mark.parametrize("kind", [errors.Unreachable, errors.TimedOut, errors.ServerError, errors.Unauthorized])
-async def test_only_a_refusal_is_a_reason_to_ask_discovery(store, kind):
-    store.refuse, store.discovery = (lambda verb: store.error(kind)), False
-    async with reflecting(store) as (made, _):
-        assert isinstance(made.snapshot().error, kind)
-        assert store.discovered == 0
-
-
-async def test_what_has_to_be_there_is_not_asked_of_discovery(store):
-    refused(store)
-    store.discovery = False
-    async with reflecting(store, optional=False) as (made, _):
-        assert isinstance(made.snapshot().error, errors.Forbidden)
-        assert store.discovered == 0
-
-
-async def test_a_kind_that_goes_and_takes_its_right_along_is_gone(store):
-    store.put("a", spec=1)
-    async with reflecting(store) as (made, woken):
-        assert made.snapshot().served
-        await asyncio.sleep(100)
-        refused(store)
-        store.discovery = False
-        store.cut()
-        await asyncio.sleep(1)
-        snapshot = made.snapshot()
-        assert (dict(snapshot.objects), snapshot.served, snapshot.error) == ({}, False, None)
-        assert len(woken) == 2

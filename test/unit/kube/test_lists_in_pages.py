@@ -74,20 +74,6 @@ async def test_a_snapshot_that_is_dropped_in_the_middle_is_begun_again_once(faul
     assert listing.resource_version == "60"
 
 
-async def test_a_snapshot_that_is_always_dropped_is_an_error(faulty, connect):
-    async def behave(asked, reply):
-        if "continue" in asked.query:
-            await reply.whole(410, b"")
-        else:
-            await reply.whole(200, page("ab", "t"))
-
-    faulty.behave = behave
-    client = await connect()
-    with pytest.raises(errors.Gone):
-        await client.list(CLUSTER, reduce=whole)
-    assert len(faulty.asked) == 4
-
-
 class Item(dict[str, Any]):
     """A dict that can be asked whether it is still alive."""
 
@@ -117,16 +103,6 @@ async def test_raw_pages_do_not_pile_up(faulty, connect, monkeypatch):
     listing = await client.list(CLUSTER, page=10, reduce=lambda raw: raw["metadata"]["name"])
     assert len(listing.items) == 60
     assert seen == [0] * 6, f"raw objects alive at each page: {seen}"
-
-
-@pytest.mark.parametrize("items", [None, []])
-async def test_nothing_is_a_list_too(faulty, connect, items):
-    async def behave(asked, reply):
-        await reply.whole(200, page("", items=items))
-
-    faulty.behave = behave
-    client = await connect()
-    assert (await client.list(CLUSTER, reduce=whole)).items == ()
 
 
 @pytest.mark.parametrize(

@@ -82,40 +82,6 @@ async def test_of_a_list_of_three_two_are_read_and_one_is_named(
     assert (str(ingress), ingress.malformed) == (INGRESS, True)
 
 
-@pytest.mark.parametrize("place", ["status", "metadata"])
-async def test_nothing_but_its_name_is_believed(faulty: Any, connect: Any, place: str) -> None:
-    """What managed fields say is nested as deeply as the field itself."""
-    raw = items(metadata_first=False, deep="")
-    raw["items"][1][place]["managedFields"] = "HERE"
-
-    async def behave(asked: Any, reply: Any) -> None:
-        await reply.whole(200, nested(raw, 1_500))
-
-    faulty.behave = behave
-    listing = await (await connect()).list(OPERATORS, reduce=lambda item: item)
-    assert [resource.key_of(item) for item in listing.items] == [(None, "dns"), (None, "ingress"), (None, "network")]
-    assert resource.version_of(listing.items[1]) == "1"
-    for read_of in (listing.items[1], listing.items[1]["metadata"]):
-        with pytest.raises(errors.NestedTooDeeply, match=r"clusteroperators\.config\.openshift\.io/ingress: .*deeply"):
-            read_of.get("labels")
-
-
-async def test_pages_after_it_are_read(faulty: Any, connect: Any) -> None:
-    first, second = items(metadata_first=False), items(metadata_first=False, deep="")
-    first["metadata"]["continue"] = "more"
-    del second["items"][:2]
-    second["items"][0]["metadata"]["name"] = "storage"
-
-    async def behave(asked: Any, reply: Any) -> None:
-        await reply.whole(200, nested(second if asked.query.get("continue") else first, 1_500))
-
-    faulty.behave = behave
-    client = await connect()
-    listing = await client.list(OPERATORS, reduce=lambda item: resource.key_of(item)[1])
-    assert listing.items == ("dns", "ingress", "network", "storage")
-    assert len(faulty.asked) == 2, "no page is asked for twice"
-
-
 @pytest.mark.parametrize("depth", DEPTHS)
 async def test_a_single_object_is_malformed_at_once(faulty: Any, connect: Any, depth: int) -> None:
     async def behave(asked: Any, reply: Any) -> None:
@@ -179,12 +145,3 @@ def test_what_is_no_event_stays_none(line: Any, reason: str) -> None:
     with pytest.raises(errors.Malformed) as caught:
         errors.event(request, nested(line, 1_500))
     assert caught.value.reason == reason
-
-
-@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 100_000, b'{"a":"' + b'\\"' * 2_000_000, b'"' * 999_999])
-def test_garbage_is_refused_in_time(body: bytes) -> None:
-    request = errors.Request("get", OPERATORS, None, "ingress", ("ClusterOperator",), "/")
-    with pytest.raises(errors.Malformed, match="NotJSON"):
-        errors.parsed(request, 200, {}, body)
-    with pytest.raises(errors.Malformed, match="NotJSON"):
-        errors.parsed(request, 200, {}, b"[" * 2_000 + body)

@@ -137,18 +137,6 @@ async def test_another_cluster_at_the_same_address_ends_it_at_once_and_for_good(
 
 
 @pytest.mark.looptime(end=10_000)
-async def test_it_looks_every_period_and_sooner_while_something_is_in_the_way() -> None:
-    target = Cluster("a")
-    async with running(placed(target, Cluster("b"))):
-        await asyncio.sleep(100)
-        target.refuses["namespaces"] = errors.Unreachable
-        await asyncio.sleep(26)
-        target.refuses.clear()
-        await asyncio.sleep(100)
-    assert [at for at, what in target.asked if what == LEASE] == [0, 52, 104, 114, 124, 134, 186]
-
-
-@pytest.mark.looptime(end=10_000)
 async def test_the_targets_own_operator_goes_before_until_it_gives_its_lease_back() -> None:
     target = Cluster("a", spec={"holderIdentity": "in-cluster", "leaseDurationSeconds": 137, "renewTime": "1"})
     one = placed(target, Cluster("b"))
@@ -162,29 +150,3 @@ async def test_the_targets_own_operator_goes_before_until_it_gives_its_lease_bac
         target.spec = {**(target.spec or {}), "holderIdentity": ""}
         await one.guard()
         await one.free()
-
-
-@pytest.mark.looptime(end=10_000)
-@pytest.mark.parametrize(("duration", "seconds"), [(137, 137), (None, 270), (10**9, 600), ("x", 270), (-1, 270)])
-async def test_a_lease_that_is_not_renewed_counts_for_its_duration_by_our_clock(duration: Any, seconds: int) -> None:
-    target = Cluster("a", spec={"holderIdentity": "dead", "leaseDurationSeconds": duration, "renewTime": "1"})
-    one = placed(target, Cluster("b"))
-    await why(one)
-    await asyncio.sleep(seconds - 1)
-    await why(one)
-    await asyncio.sleep(1)
-    await one.guard()
-
-
-@pytest.mark.looptime(end=10_000)
-async def test_a_target_that_cannot_be_read_is_no_operator_there() -> None:
-    """What reconciles goes on with what it knows, as with any API server that is away; its writes are refused."""
-    target = Cluster("a")
-    one = placed(target, Cluster("b"))
-    async with running(one):
-        await one.free()
-        target.refuses = {"namespaces": errors.Unreachable, "leases": errors.Unreachable}
-        await why(one)
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(1000):
-                await one.held()

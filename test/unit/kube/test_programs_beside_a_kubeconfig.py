@@ -6,7 +6,6 @@ Never in the folder where the command happens to be given, which may be a reposi
 from __future__ import annotations
 
 import json
-import os
 import stat
 from typing import TYPE_CHECKING, Any
 
@@ -76,36 +75,3 @@ async def test_of_several_kubeconfigs_it_is_the_one_that_holds_the_user(
     first = write(tmp_path / "first" / "kc", clusters=[CLUSTER], contexts=[CONTEXT], **{"current-context": "c"})
     second = write(tmp_path / "second" / "kc", **user(exec={"command": "./cred", "apiVersion": VERSION}))
     assert await token(f"{first}:{second}") == "Bearer of-the-user"
-
-
-async def test_the_same_holds_for_the_files_of_a_user(elsewhere: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    first = write(tmp_path / "first" / "kc", clusters=[CLUSTER], contexts=[CONTEXT], **{"current-context": "c"})
-    files = {"client-certificate": "tls.crt", "client-key": "keys/tls.key", "tokenFile": "token"}
-    second = write(tmp_path / "second" / "kc", **user(**files))
-    (tmp_path / "second" / "keys").mkdir()
-    for name in ("tls.crt", "keys/tls.key", "token"):
-        (tmp_path / "second" / name).write_text("of-the-user")
-    loaded = await config.load(environ={"KUBECONFIG": f"{first}:{second}"})
-    assert loaded.api_key["BearerToken"] == "Bearer of-the-user"
-    assert loaded.cert_file == str(tmp_path / "second" / "tls.crt")
-    assert loaded.key_file == str(tmp_path / "second" / "keys" / "tls.key")
-
-
-async def test_a_name_alone_is_looked_for_on_the_path(
-    elsewhere: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program(tmp_path / "installed" / "cred", "of-the-path")
-    program(tmp_path / "home" / "cred", "beside")
-    monkeypatch.setenv("PATH", f"{tmp_path / 'installed'}{os.pathsep}{os.environ['PATH']}")
-    run = user(exec={"command": "cred", "apiVersion": VERSION})
-    path = write(tmp_path / "home" / "kc", clusters=[CLUSTER], contexts=[CONTEXT], **{"current-context": "c"}, **run)
-    assert await token(str(path)) == "Bearer of-the-path"
-
-
-async def test_a_program_that_is_not_beside_it_is_not_taken_from_here(
-    elsewhere: pathlib.Path, tmp_path: pathlib.Path
-) -> None:
-    run = user(exec={"command": "./cred", "apiVersion": VERSION})
-    path = write(tmp_path / "home" / "kc", clusters=[CLUSTER], contexts=[CONTEXT], **{"current-context": "c"}, **run)
-    with pytest.raises(config.ConfigError, match=str(tmp_path / "home" / "cred")):
-        await config.load(path)

@@ -7,13 +7,11 @@ import json
 import time
 
 import pytest
-from test.polling import PATIENCE
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors, resource, slim_import, transport
 
 CLUSTER = resource.Resource("example.org", "v1", "widgets", "Widget")
-REVIEWS = resource.Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
 
 
 def answers(status, body, **headers):
@@ -88,13 +86,6 @@ async def test_a_write_that_must_not_be_late_is_given_up_in_time_and_its_outcome
         await client.merge_patch(CLUSTER, "a", {}, executed_within=0.4)
     assert 0.35 < time.monotonic() - began < 5, "not a whole request timeout"
     assert caught.value.outcome_unknown
-
-
-async def test_a_review_is_a_create_whose_answer_has_no_name(faulty, connect):
-    faulty.behave = answers(201, {"kind": "SubjectAccessReview", "status": {"allowed": True}})
-    client = await connect()
-    review = {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "spec": {"user": "me"}}
-    assert (await client.create(REVIEWS, review))["status"] == {"allowed": True}
 
 
 @pytest.mark.parametrize(
@@ -192,15 +183,6 @@ async def test_no_credential_gets_into_a_message(faulty, connect):
                 assert secret not in text
 
 
-async def test_long_messages_are_cut_and_stay_on_one_line(faulty, connect):
-    faulty.behave = answers(422, status(422, "Invalid", "x\n\x1b[31m" * 10_000))
-    client = await connect()
-    with pytest.raises(errors.Invalid) as caught:
-        await client.get(CLUSTER, "a")
-    assert len(str(caught.value)) < 1100
-    assert str(caught.value).isprintable()
-
-
 async def test_a_read_is_tried_again_while_waiting_can_help(faulty, connect, make_widget):
     async def behave(asked, reply):
         if len(faulty.asked) < 3:
@@ -284,32 +266,6 @@ async def test_a_throttled_write_was_not_executed_and_is_tried_again(faulty, con
     assert len(faulty.asked) == 2
 
 
-async def test_a_silent_peer_costs_one_timeout(faulty, connect):
-    async def behave(asked, reply):
-        await asyncio.sleep(30)
-
-    faulty.behave = behave
-    client = await connect(request_timeout=0.3)
-    began = time.monotonic()
-    with pytest.raises(errors.TimedOut) as caught:
-        await client.merge_patch(CLUSTER, "a", {})
-    assert caught.value.outcome_unknown
-    assert 0.25 < time.monotonic() - began < 15, "the peer is silent for 30 s"
-
-
-async def test_a_body_that_never_ends_costs_one_timeout(faulty, connect):
-    async def behave(asked, reply):
-        await reply.begin()
-        while True:
-            await reply.chunk(b" ")
-            await asyncio.sleep(0.02)
-
-    faulty.behave = behave
-    client = await connect(request_timeout=0.3)
-    with pytest.raises(errors.TimedOut):
-        await client.get(CLUSTER, "a")
-
-
 @pytest.mark.parametrize(
     "part", [b"", b"HTTP/1.1 200 OK\r\nContent-Le", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"]
 )
@@ -369,43 +325,3 @@ async def test_a_write_that_was_never_sent_is_known_not_to_have_happened(faulty,
     assert caught.value.may_pass
     assert not caught.value.outcome_unknown
     assert "cannot patch widgets.example.org/a: NoConnection" in str(caught.value)
-
-
-async def test_requests_one_after_the_other_share_one_connection(faulty, connect, make_widget):
-    faulty.behave = answers(200, make_widget("a", 1))
-    client = await connect()
-    for _ in range(20):
-        await client.get(CLUSTER, "a")
-    assert faulty.connections == 1
-
-
-async def test_sixteen_at_once_do_not_wait_for_each_other(faulty, connect, make_widget):
-    waiting = asyncio.Event()
-
-    async def behave(asked, reply):
-        if len(faulty.asked) == 16:
-            waiting.set()
-        await waiting.wait()
-        await reply.whole(200, make_widget("a", 1))
-
-    faulty.behave = behave
-    client = await connect()
-    await asyncio.gather(*(client.get(CLUSTER, "a") for _ in range(16)))
-    assert faulty.connections == 16
-
-
-async def test_cancelling_a_request_closes_its_connection(faulty, connect, soon):
-    ended = asyncio.Event()
-
-    async def behave(asked, reply):
-        await reply.peer_hangs_up()
-        ended.set()
-
-    faulty.behave = behave
-    client = await connect()
-    task = asyncio.create_task(client.get(CLUSTER, "a"))
-    await soon(lambda: faulty.asked)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await asyncio.wait_for(ended.wait(), 2 * PATIENCE)

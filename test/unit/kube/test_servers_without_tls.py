@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from test import kubeconfigs
 
-from topology_controller.kube import client, config, credentials, errors, resource
+from topology_controller.kube import client, config, credentials, resource
 
 if TYPE_CHECKING:
     import pathlib
@@ -57,28 +57,6 @@ async def test_no_credential_reaches_it_and_no_program_is_run(
         assert "Authorization" not in asked.headers
         assert SECRET not in str(asked.headers)
     assert not (tmp_path / "was-run").exists()
-
-
-async def test_a_program_is_not_run_again_after_a_refusal(faulty: FaultyServer, tmp_path: pathlib.Path) -> None:
-    async def behave(asked: Any, reply: Any) -> None:
-        await reply.whole(401, {"kind": "Status", "code": 401, "reason": "Unauthorized"})
-
-    faulty.behave = behave
-    loaded = await config.load(kubeconfig(tmp_path, USERS["program"], f"http://127.0.0.1:{faulty.port}"))
-    loaded.proxy = ""
-    async with client.Client(loaded, user_agent="t", field_manager="t") as asking:
-        with pytest.raises(errors.Unauthorized):
-            await asking.get(WIDGETS, "a")
-    assert not (tmp_path / "was-run").exists()
-
-
-async def test_the_name_that_is_acted_in_is_no_credential(faulty: FaultyServer, tmp_path: pathlib.Path) -> None:
-    """As kubectl sends it: a proxy on this machine may add who we are, and the name says for whom."""
-    user = {"token": SECRET, "as": "jane", "as-groups": ["ops"]}
-    loaded = await config.load(kubeconfig(tmp_path, user, f"http://127.0.0.1:{faulty.port}"))
-    acting = credentials.extras(loaded).acting
-    assert acting is not None
-    assert acting.headers == (("Impersonate-User", "jane"), ("Impersonate-Group", "ops"))
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

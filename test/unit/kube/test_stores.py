@@ -3,7 +3,6 @@
 # ruff: noqa: ARG005 - a fault is a function of the verb, even when it does not care
 
 import asyncio
-import contextlib
 import copy
 import gc
 from typing import Any
@@ -70,20 +69,6 @@ async def test_only_a_changed_value_wakes_anybody(store, reflect):
     await asyncio.sleep(0.1)
     assert len(made.woken) == 2
     assert objects(made) == {"a": 2}
-
-
-async def test_a_snapshot_is_one_moment(store, reflect):
-    store.put("a", spec=1)
-    made = await reflect()
-    before = made.snapshot()
-    assert made.snapshot() is before
-    store.put("b", spec=2)
-    store.remove("a")
-    await asyncio.sleep(0.1)
-    assert dict(before.objects) == {(None, "a"): 1}
-    assert objects(made) == {"b": 2}
-    with pytest.raises(TypeError):
-        before.objects[None, "c"] = 3
 
 
 async def test_a_new_list_replaces_the_old_one_in_one_step_and_serves_it_until_then(store, reflect):
@@ -443,13 +428,3 @@ async def test_nothing_raw_is_kept(store, reflect):
     gc.collect()
     assert objects(made)["a"] == 7
     assert not [found for found in gc.get_objects() if type(found) is Big]
-
-
-async def test_signs_of_life_are_noted(store, reflect):
-    made = await reflect()
-    first = made.last_activity
-    assert first > 1.7e9
-    with contextlib.suppress(asyncio.CancelledError):
-        store.bookmark()
-        await asyncio.sleep(0.1)
-    assert made.last_activity >= first

@@ -72,26 +72,6 @@ async def serve(faulty, context):
     await faulty.start()
 
 
-async def test_one_handshake_serves_many_requests(faulty, reach, tmp_path):
-    ours = Authority(tmp_path / "ours")
-    await serve(faulty, serving(ours, trusts=ours))
-    cert, key = ours.issue("me")
-    client = await reach(ssl_ca_cert=tmp_path / "ours/ca.crt", cert_file=cert, key_file=key)
-    for _ in range(10):
-        await client.get(WIDGETS, "a")
-    assert faulty.connections == 1
-
-
-async def test_the_name_in_the_certificate_may_be_another_one(faulty, reach, tmp_path):
-    ours = Authority(tmp_path / "ours")
-    await serve(faulty, serving(ours))
-    good = await reach(ssl_ca_cert=tmp_path / "ours/ca.crt", tls_server_name="api.example")
-    await good.get(WIDGETS, "a")
-    bad = await reach(ssl_ca_cert=tmp_path / "ours/ca.crt", tls_server_name="other.example")
-    with pytest.raises(errors.Unreachable, match=r"other\.example"):
-        await bad.get(WIDGETS, "a", timeout=0.3)
-
-
 async def test_a_server_of_another_authority_is_refused_and_nothing_is_sent(faulty, reach, tmp_path):
     ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
     await serve(faulty, serving(theirs))
@@ -134,21 +114,6 @@ async def test_an_authority_that_was_taken_out_of_the_bundle_is_not_trusted_any_
     with pytest.raises(errors.Unreachable, match="certificate verify failed"):
         await client.merge_patch(WIDGETS, "a", {})
     assert len(faulty.asked) == 1
-
-
-async def test_a_bundle_that_is_written_again_as_it_was_costs_no_handshake(faulty, reach, tmp_path, minutes):
-    ours = Authority(tmp_path / "ours")
-    bundle = tmp_path / "bundle"
-    await serve(faulty, serving(ours))
-    bundle.write_bytes((ours.folder / "ca.crt").read_bytes())
-    client = await reach(ssl_ca_cert=bundle)
-    for _ in range(3):
-        await client.get(WIDGETS, "a")
-        # As a kubelet does it with each new token of the account.
-        new = tmp_path / "new"
-        new.write_bytes((ours.folder / "ca.crt").read_bytes())
-        new.replace(bundle)
-    assert faulty.connections == 1
 
 
 async def test_a_watch_goes_on_while_the_authority_is_replaced_beneath_it(
@@ -221,18 +186,6 @@ async def test_a_kubeconfig_that_holds_a_new_authority_is_read_again(faulty, by_
     path.write_text(kubeconfig(theirs, faulty.port, "second"))
     await client.merge_patch(WIDGETS, "a", {})
     assert faulty.asked[-1].headers["Authorization"] == "Bearer second"
-
-
-async def test_a_kubeconfig_that_is_half_written_changes_nothing(faulty, minutes, by_kubeconfig, caplog):
-    client, path, _ = by_kubeconfig
-    for damaged in ("", "clusters: [", "{}"):
-        path.write_text(damaged)
-        await client.get(WIDGETS, "a")
-    path.unlink()
-    await client.get(WIDGETS, "a")
-    assert {asked.headers["Authorization"] for asked in faulty.asked} == {"Bearer first"}
-    assert faulty.connections == 1
-    assert "the kubeconfig has changed, and what was read before is kept until it can be used" in caplog.text
 
 
 async def test_another_current_context_is_no_new_cluster(faulty, minutes, by_kubeconfig):

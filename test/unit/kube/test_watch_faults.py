@@ -281,24 +281,6 @@ async def test_a_list_in_trouble_waits_and_recovers(each_fault, make_widget, soo
     await each_fault(about_lists, story)
 
 
-async def test_nobody_listens_and_then_somebody_does(faulty, reflect, make_widget, soon):
-    await faulty.stop()
-    made = await reflect()
-    await soon(lambda: made.snapshot().error is not None)
-    assert type(made.snapshot().error) is errors.Unreachable
-
-    async def behave(asked, reply):
-        if asked.is_watch:
-            await reply.begin()
-            await reply.peer_hangs_up()
-        else:
-            await reply.whole(200, listing(make_widget("a", 5, spec="x")))
-
-    faulty.behave = behave
-    await faulty.start()
-    await soon(lambda: made.snapshot().synced, 3.0)
-
-
 @pytest.mark.parametrize("size", [1, 5 * 1024 * 1024])
 async def test_events_of_any_size_arrive_whole_in_pieces_of_any_size(faulty, reflect, make_widget, soon, size):
     text = "ä" + "x" * size
@@ -367,55 +349,3 @@ async def test_bookmarks_keep_a_quiet_watch_alive(faulty, reflect, make_widget, 
     assert made.snapshot().error is None
     assert made.last_activity > before
     assert len(made.news) == 1, "a bookmark is no news"
-
-
-async def test_a_watch_asks_for_what_was_selected(faulty, connect, quick, soon):
-    async def behave(asked, reply):
-        if asked.is_watch:
-            await reply.begin()
-            await reply.peer_hangs_up()
-        else:
-            await reply.whole(
-                200, {"kind": "PartialObjectMetadataList", "metadata": {"resourceVersion": "3"}, "items": []}
-            )
-
-    faulty.behave = behave
-    client = await connect()
-    selection = resource.Selection(WIDGETS, name="a", label_selector="b=c", metadata_only=True)
-    made = reflector.Reflector(client, selection, str, lambda: None, malformed=lambda *_: "", timing=quick)
-    task = asyncio.create_task(made.run())
-    await soon(lambda: faulty.watches)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    (asked,) = faulty.watches
-    assert asked.headers["Accept"] == "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-    assert asked.query == {
-        "watch": "true",
-        "resourceVersion": "3",
-        "allowWatchBookmarks": "true",
-        "timeoutSeconds": "30",
-        "labelSelector": "b=c",
-        "fieldSelector": "metadata.name=a",
-    }
-    assert faulty.lists[0].query["fieldSelector"] == "metadata.name=a"
-
-
-async def test_cancelling_closes_the_connection(faulty, reflect, soon):
-    begun, gone = asyncio.Event(), asyncio.Event()
-
-    async def behave(asked, reply):
-        if asked.is_watch:
-            await reply.begin()
-            begun.set()
-            await reply.peer_hangs_up()
-            gone.set()
-        else:
-            await reply.whole(200, listing())
-
-    faulty.behave = behave
-    made = await reflect()
-    await soon(begun.is_set)
-    made.task.cancel()
-    await asyncio.wait_for(gone.wait(), 5 * PATIENCE)
-    assert made.snapshot().synced

@@ -13,14 +13,6 @@ def exact(first=1.0, cap=60.0):
     return queue.Backoff(first, cap, lambda low, high: (low + high) / 2)
 
 
-class Told:
-    def __init__(self):
-        self.heard = []
-
-    def __getattr__(self, name):
-        return lambda *values: self.heard.append((name, *values))
-
-
 async def nothing_within(work, seconds):
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(work.get(), seconds)
@@ -55,13 +47,6 @@ async def test_additions_while_working_are_one_more_delivery_after():
     assert now() == 5
     work.done()
     assert await nothing_within(work, 1000)
-
-
-async def test_a_waiting_worker_is_woken_by_an_addition():
-    work = queue.WorkQueue()
-    asyncio.get_running_loop().call_later(3, work.add)
-    await work.get()
-    assert now() == 3
 
 
 async def test_of_several_later_looks_the_earliest_wins():
@@ -172,22 +157,3 @@ async def test_a_cancelled_worker_loses_nothing():
     work.add()
     await work.get()
     assert now() == 1
-
-
-async def test_the_observer_hears_what_controllers_export():
-    told = Told()
-    work = queue.WorkQueue(told, backoff=exact())
-    work.add()
-    work.add()
-    await asyncio.sleep(2)
-    await work.get()
-    await asyncio.sleep(3)
-    work.failed()
-    assert told.heard == [
-        ("added",),
-        ("depth", 1),
-        ("depth", 0),
-        ("delivered", 2),
-        ("worked", 3),
-        ("retried",),
-    ]

@@ -8,7 +8,6 @@ import os
 import pytest
 
 from topology_controller.serve import tls
-from topology_simulator.etcd import certificates
 
 from . import ground
 
@@ -30,15 +29,6 @@ def put(folder, name: str, content: bytes) -> None:
     (folder / name).write_bytes(content)
 
 
-def test_nothing_new_makes_nothing_new(folder, said):
-    contexts = tls.Contexts(folder)
-    assert contexts.renew(CA, tls.INTERMEDIATE)
-    before = contexts.current
-    assert not contexts.renew(CA, tls.INTERMEDIATE)
-    assert contexts.current is before
-    assert not said()
-
-
 def test_each_of_the_three_makes_a_new_context_and_never_changes_the_old(folder, said):
     contexts = tls.Contexts(folder)
     seen = [contexts.current]
@@ -53,21 +43,6 @@ def test_each_of_the_three_makes_a_new_context_and_never_changes_the_old(folder,
         assert [(one.minimum_version, one.verify_mode) for one in seen] == versions
         seen.append(contexts.current)
     assert said() == [f"the serving certificate in {folder} was replaced"]
-
-
-def test_a_half_written_pair_leaves_the_one_before_and_names_the_file(folder, said):
-    contexts = tls.Contexts(folder)
-    before = contexts.current
-    new = ground.SERVICES.member("new")
-    put(folder, "tls.crt", new.certificate)
-    for _ in range(3):
-        contexts.renew("", tls.MODERN)
-    assert contexts.current is before
-    assert len(said()) == 1, "said once, not at every look"
-    assert "tls.crt and tls.key cannot be used: key values mismatch" in said()[0]
-    put(folder, "tls.key", new.key)
-    assert contexts.renew("", tls.MODERN)
-    assert said()[1:] == [f"the serving certificate in {folder} was replaced"]
 
 
 @pytest.mark.parametrize("name", ["tls.crt", "tls.key"])
@@ -85,28 +60,6 @@ def test_what_is_no_pair_is_refused_at_the_start_and_survived_later(folder, name
     assert good.renew("", tls.MODERN) is False
     assert good.current is before
     assert name in said()[0]
-
-
-def test_a_new_profile_is_followed_while_the_files_are_no_good(folder):
-    """The pair is kept as it was read, not as a name of files."""
-    contexts = tls.Contexts(folder)
-    put(folder, "tls.key", b"half")
-    assert contexts.renew("", tls.INTERMEDIATE)
-    assert contexts.current.minimum_version == tls.INTERMEDIATE.minimum
-
-
-def test_a_secret_volume_is_read_behind_its_link(tmp_path, said):
-    for number in ("1", "2"):
-        ground.serving_pair(tmp_path / f"..{number}", f"serving-{number}")
-    (tmp_path / "..data").symlink_to("..1")
-    for name in ("tls.crt", "tls.key"):
-        (tmp_path / name).symlink_to(f"..data/{name}")
-    contexts = tls.Contexts(tmp_path)
-    assert tls.read(tmp_path).certificate == (tmp_path / "..1" / "tls.crt").read_bytes()
-    (tmp_path / "..new").symlink_to("..2")
-    (tmp_path / "..new").rename(tmp_path / "..data")
-    assert contexts.renew("", tls.MODERN)
-    assert tls.read(tmp_path).certificate == (tmp_path / "..2" / "tls.crt").read_bytes()
 
 
 def test_an_encrypted_key_does_not_ask_at_the_terminal(folder):
@@ -150,12 +103,3 @@ def test_nothing_of_a_key_stays_on_a_disk(folder, monkeypatch):
 def test_without_memory_files_a_temporary_one_does(folder, monkeypatch):
     monkeypatch.delattr(os, "memfd_create")
     assert tls.Contexts(folder).current is not None
-
-
-def test_old_files_of_certificates_are_closed(folder):
-    contexts = tls.Contexts(folder)
-    before = ground.open_files()
-    for _ in range(20):
-        certificates.write(folder, ground.SERVICES.certificate, ground.SERVICES.member("again"))
-        assert contexts.renew(CA, tls.INTERMEDIATE)
-    assert ground.open_files() == before

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import ssl
-import weakref
 
 import aiohttp
 import pytest
-from aiohttp import web
 
 from topology_controller.serve import server as servers
 from topology_controller.serve import tls as serving
-from topology_simulator.etcd import certificates
 
 from . import ground
-from .test_limits import peer, stream
 
 MODERN = {"tlsSecurityProfile": {"type": "Modern"}}
 SLOW = 3600.0
@@ -81,90 +76,6 @@ async def test_a_new_certificate_is_served_without_a_gap_while_clients_hammer(cl
     assert len(codes) >= 8 * 20
 
 
-async def test_two_hundred_changes_turn_none_of_two_hundred_newcomers_away(cluster, folder, tmp_path):
-    """Certificates by turns, and the lowest version with every tenth; a newcomer shakes hands, asks once and leaves."""
-    tls = ground.client_tls(tmp_path)
-    pairs = [ground.SERVICES.member(name) for name in ("one", "other")]
-    changes = 0
-    codes: list[int] = []
-
-    async def come() -> None:
-        while changes < 200 or len(codes) < 200:
-            codes.append((await ground.get(server, tls, "/healthz"))[0])
-
-    async with ground.served(cluster, folder, period=0.002) as server, asyncio.TaskGroup() as group:
-        versions = {ground.context(server).minimum_version}
-        for _ in range(4):
-            group.create_task(come())
-        while changes < 200:
-            before = ground.context(server)
-            if changes % 10 == 0:
-                cluster.change(profile=MODERN if changes % 20 else {})
-            certificates.write(folder, ground.SERVICES.certificate, pairs[changes % 2])
-            await ground.until("there is a new context", lambda: ground.context(server) is not before)  # noqa: B023 - waited for here
-            versions.add(ground.context(server).minimum_version)
-            changes += 1
-    assert set(codes) == {200}, "not one was refused or cut"
-    assert versions == {ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3}
-
-
-async def test_old_contexts_and_sockets_are_not_kept(cluster, folder, tmp_path):
-    tls = ground.client_tls(tmp_path)
-    async with ground.served(cluster, folder) as server:
-        await serial(server, tls)
-        seen: list[weakref.ref[ssl.SSLContext]] = []
-        files = ground.open_files()
-        for _ in range(10):
-            seen.append(weakref.ref(ground.context(server)))
-            await renewed(server, folder, tls)
-        await ground.until("everybody has left", lambda: server.connected == 0)
-        gc.collect()
-        assert [one() for one in seen] == [None] * 10
-        assert ground.open_files() <= files + 1, "a connection may be on its way out"
-
-
-async def test_a_stream_outlives_a_new_certificate(cluster, folder, tmp_path):
-    tls = ground.client_tls(tmp_path)
-    routes = [web.get("/events", stream)]
-    async with (
-        ground.served(cluster, folder, routes) as server,
-        ground.session(tls) as client,
-        client.get(ground.url(server, "/events"), headers={"Authorization": "Bearer alices"}) as answer,
-    ):
-        await renewed(server, folder, tls)
-        async with asyncio.timeout(20):
-            for _ in range(5):
-                assert b"beat" in await answer.content.readuntil(b"\n\n")
-
-
-async def test_a_kept_connection_answers_once_more_and_then_has_to_come_anew(cluster, folder, tmp_path):
-    tls = ground.client_tls(tmp_path)
-    async with ground.served(cluster, folder) as server, ground.session(tls) as client:
-        async with client.get(ground.url(server, "/healthz")) as answer:
-            assert "Connection" not in answer.headers
-        before = ground.context(server)
-        cluster.change(profile=MODERN)
-        await ground.until("there is a new context", lambda: ground.context(server) is not before)
-        async with client.get(ground.url(server, "/healthz")) as answer:
-            assert answer.headers["Connection"] == "close"
-        async with client.get(ground.url(server, "/healthz")) as answer:
-            assert (answer.status, "Connection" in answer.headers) == (200, False)
-
-
-async def test_a_client_that_does_not_listen_is_closed_by_us(cluster, folder, tmp_path):
-    tls = ground.client_tls(tmp_path)
-    ask = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    async with ground.served(cluster, folder) as server, peer(server, tls) as deaf:
-        await deaf.say(ask)
-        assert b"200 OK" in await deaf.answer()
-        before = ground.context(server)
-        cluster.change(profile=MODERN)
-        await ground.until("there is a new context", lambda: ground.context(server) is not before)
-        await deaf.say(ask)
-        assert b"200 OK" in await deaf.answer()
-        assert await deaf.cut(within=10) < 10
-
-
 async def test_the_profile_is_followed_at_once_and_back(cluster, folder, tmp_path):
     old = ground.client_tls(tmp_path, newest=ssl.TLSVersion.TLSv1_2)
     new = ground.client_tls(tmp_path)
@@ -226,26 +137,3 @@ async def test_a_session_of_tls_is_not_resumed_into_a_new_ca(cluster, folder, tm
         await ground.until("there is a new context", lambda: ground.context(server) is not before)
         with pytest.raises(ssl.SSLError):
             await shake(ticket)
-
-
-async def test_two_thousand_requests_leave_nothing_behind(cluster, folder, tmp_path):
-    tls = ground.client_tls(tmp_path)
-
-    async def ask(client: aiohttp.ClientSession, number: int) -> None:
-        path, token = (("/metrics", "alices"), ("/nothing", "made-up"), ("/healthz", ""), ("/", "alices"))[number % 4]
-        async with client.get(ground.url(server, path), headers={"Authorization": f"Bearer {token}"}) as answer:
-            await answer.read()
-
-    async def some(number: int) -> int:
-        async with ground.session(tls) as client:
-            for one in range(number):
-                await ask(client, one)
-        await ground.until("everybody has left", lambda: server.connected == 0)
-        gc.collect()
-        return len(gc.get_objects())
-
-    async with ground.served(cluster, folder) as server:
-        await some(400)
-        before = await some(100)
-        after = await some(2000)
-    assert after - before < 500, f"{after - before} objects more after 2,000 requests"

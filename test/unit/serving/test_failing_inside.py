@@ -75,22 +75,6 @@ async def test_whatever_the_handshake_of_one_client_raises_the_others_are_served
     assert len(logged) == 1, "once, whatever the number of its clients"
 
 
-async def test_cancelling_whoever_entered_is_no_failure(tmp_path):
-    folder = ground.serving_pair(tmp_path / "serving")
-    entered = asyncio.Event()
-
-    async def serve() -> None:
-        async with ground.served(ground.Cluster(), folder):
-            entered.set()
-            await asyncio.sleep(30)
-
-    serving = asyncio.create_task(serve())
-    await entered.wait()
-    serving.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await serving
-
-
 async def test_without_files_to_spare_it_waits_and_goes_on(tmp_path, monkeypatch, caplog):
     """EMFILE: the listening socket stays readable, which must not become a loop that does nothing else."""
     tries = 0

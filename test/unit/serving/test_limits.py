@@ -111,40 +111,6 @@ async def test_who_asks_nothing_is_cut(cluster, folder, tls):
         await ground.until("its place is free", lambda: server.connected == 0)
 
 
-async def test_who_asks_letter_by_letter_is_cut(cluster, folder, tls):
-    """Slow-loris: each letter comes in time, the request never does."""
-    async with ground.served(cluster, folder, limits=PATIENT) as server, peer(server, tls) as slow:
-
-        async def drip() -> None:
-            await slow.say(b"GET /healthz HTTP/1.1\r\n")
-            while True:
-                await slow.say(b"X-A: b\r\n")
-                await asyncio.sleep(0.05)
-
-        dripping = asyncio.create_task(drip())
-        try:
-            assert await slow.cut(within=10) >= 0.4
-        finally:
-            dripping.cancel()
-            await asyncio.gather(dripping, return_exceptions=True)
-
-
-async def test_the_second_request_of_a_connection_cannot_be_slow_either(cluster, folder, tls):
-    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as slow:
-        await slow.say(b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
-        assert b"200 OK" in await slow.answer()
-        await slow.say(b"GET /healthz HTTP/1.1\r\nX-A: ")
-        assert await slow.cut(within=10) >= 0.4
-
-
-async def test_who_is_in_time_is_not_cut(cluster, folder, tls):
-    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as good:
-        for _ in range(4):
-            await good.say(b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
-            assert b"200 OK" in await good.answer()
-            await asyncio.sleep(0.3)
-
-
 async def test_a_body_that_nobody_asked_for_is_not_taken(cluster, folder, tls):
     async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as pushy:
         await pushy.say(b"GET /healthz HTTP/1.1\r\n" + HOST + b"Content-Length: 1000000000\r\n\r\n")
@@ -173,35 +139,11 @@ async def test_a_head_that_is_too_large_is_refused(cluster, folder, tls, head, c
     assert not [one for one in caplog.records if one.exc_info], "somebody else's mistake is no traceback of ours"
 
 
-@pytest.mark.parametrize(
-    "content", [b"\x00\x01\x02\r\n\r\n", b"HELLO\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /\x7f HTTP/1.1\r\n\r\n"]
-)
-async def test_what_is_no_http_is_refused_in_silence(cluster, folder, tls, content, caplog):
-    async with ground.served(cluster, folder, limits=ground.QUICK) as server, peer(server, tls) as odd:
-        await odd.say(content)
-        await odd.cut(within=10)
-        assert (await ground.get(server, tls, "/healthz"))[0] == 200
-    assert not [one for one in caplog.records if one.levelname in {"WARNING", "ERROR"}]
-
-
 async def test_a_request_that_takes_too_long_is_answered(cluster, folder, tls):
     cluster.slow = 30.0
     async with ground.served(cluster, folder, limits=ground.QUICK) as server:
         found = await ground.get(server, tls, "/metrics", Authorization="Bearer alices")
     assert found == (503, "this took longer than 1 s\n")
-
-
-async def test_who_does_not_read_is_cut(cluster, folder, tls):
-    """The answer is larger than what the sockets hold: it is kept for no longer than an idle connection."""
-
-    async def large(_: web.Request) -> web.Response:
-        return web.Response(body=b"x" * 16 * 1024 * 1024)
-
-    routes = [web.get("/metrics", large)]
-    async with ground.served(cluster, folder, routes, limits=ground.QUICK) as server, peer(server, tls) as lazy:
-        await lazy.say(b"GET /metrics HTTP/1.1\r\n" + HOST + ALICE + b"\r\n")
-        await ground.until("it is connected", lambda: server.connected == 1)
-        await ground.until("it was cut", lambda: server.connected == 0)
 
 
 async def stream(request: web.Request) -> web.StreamResponse:
@@ -210,39 +152,6 @@ async def stream(request: web.Request) -> web.StreamResponse:
     while True:
         await response.write(b": beat\n\n")
         await asyncio.sleep(0.1)
-
-
-async def test_a_stream_lasts_longer_than_a_request_and_ends_in_good_order(cluster, folder, tls):
-    routes = [web.get("/events", stream)]
-    loop = asyncio.get_running_loop()
-    async with ground.served(cluster, folder, routes, limits=limits(request=0.3)) as server:
-        began = loop.time()
-        async with (
-            ground.session(tls) as client,
-            client.get(ground.url(server, "/events"), headers={"Authorization": "Bearer alices"}) as answer,
-        ):
-            body = await answer.read()
-        assert loop.time() - began >= 1.2
-        assert body.count(b"beat") >= 3
-
-
-async def test_a_stream_whose_reader_leaves_frees_its_place(cluster, folder, tls):
-    ended = asyncio.Event()
-
-    async def watched(request: web.Request) -> web.StreamResponse:
-        try:
-            return await stream(request)
-        finally:
-            ended.set()
-
-    routes = [web.get("/events", watched)]
-    async with ground.served(cluster, folder, routes) as server:
-        async with peer(server, tls) as reader:
-            await reader.say(b"GET /events HTTP/1.1\r\n" + HOST + ALICE + b"\r\n")
-            assert b"200 OK" in await reader.answer()
-        async with asyncio.timeout(5):
-            await ended.wait()
-        await ground.until("its place is free", lambda: server.connected == 0)
 
 
 async def crowd(
@@ -290,15 +199,6 @@ async def test_a_source_has_a_share_and_takes_no_place_from_others(cluster, fold
         assert [one.is_open for one in (*greedy, *others)] == [True] * 6
 
 
-async def test_the_last_places_are_for_those_who_have_next_to_none(cluster, folder, tls):
-    full = limits(connections=8, reserved=2, first_request=30.0, young=30.0)
-    async with ground.served(cluster, folder, limits=full) as server, contextlib.AsyncExitStack() as stack:
-        await crowd(stack, server, tls, 6, "127.0.0.2")
-        assert not await probe(server, tls, "127.0.0.2")
-        for _ in range(4):
-            assert await probe(server, tls)
-
-
 async def test_who_has_many_never_takes_the_place_of_who_has_few(cluster, folder, tls):
     """A place that becomes free for a moment must not go over to the crowd, one by one."""
     full = limits(connections=6, reserved=2, first_request=30.0, keep_alive=30.0, young=30.0)
@@ -323,29 +223,6 @@ async def test_silent_ones_take_no_place_and_the_oldest_of_the_most_goes(cluster
         await ground.until("the two oldest went", lambda: not flood[0].is_open and not flood[1].is_open)
         assert [one.is_open for one in (*flood[2:], *others)] == [True] * 8
         assert await probe(server, tls)
-
-
-async def test_one_that_leaves_without_a_byte_is_forgotten(cluster, folder):
-    async with ground.served(cluster, folder, limits=limits(handshake=30.0)) as server:
-        files = ground.open_files()
-        async with peer(server, None):
-            await ground.until("it is counted", lambda: server.connected == 1)
-        await ground.until("it is forgotten", lambda: server.connected == 0)
-        assert ground.open_files() == files
-
-
-async def test_when_it_is_full_of_idle_ones_a_probe_still_gets_in(cluster, folder, tls):
-    async with (
-        ground.served(cluster, folder, limits=limits(connections=4, keep_alive=30.0)) as server,
-        contextlib.AsyncExitStack() as stack,
-    ):
-        idle = await crowd(stack, server, tls, 4)
-        for one in idle:
-            await one.say(b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
-            assert b"200 OK" in await one.answer()
-        assert await probe(server, tls)
-        await ground.until("the longest idle went", lambda: not idle[0].is_open)
-        assert idle[-1].is_open
 
 
 async def test_who_was_let_in_is_not_sent_away_for_those_who_were_not(cluster, folder, tls):
@@ -382,20 +259,3 @@ async def test_a_flood_of_connections_does_not_keep_a_probe_out(cluster, folder,
             await crowd(stack, server, None, 16)
             assert await probe(server, tls)
             assert server.connected <= 17
-
-
-async def test_leaving_ends_everything(cluster, folder, tls):
-    routes = [web.get("/events", stream)]
-    tasks = asyncio.all_tasks()
-    async with contextlib.AsyncExitStack() as stack:
-        async with ground.served(cluster, folder, routes) as server:
-            shaking = await crowd(stack, server, None, 2)
-            silent = await crowd(stack, server, tls, 2)
-            (reader,) = await crowd(stack, server, tls, 1)
-            await reader.say(b"GET /events HTTP/1.1\r\n" + HOST + ALICE + b"\r\n")
-            assert b"200 OK" in await reader.answer()
-        for one in (*shaking, *silent, reader):
-            await one.cut(within=5)
-        with pytest.raises(ConnectionRefusedError):
-            await crowd(stack, server, None, 1)
-    await ground.until("every task has ended", lambda: asyncio.all_tasks() <= tasks)

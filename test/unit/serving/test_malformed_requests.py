@@ -156,22 +156,3 @@ async def test_an_expectation_that_is_not_met_is_not_echoed(tmp_path, expected):
     assert expected.encode() not in found
     assert b"Server:" not in found
     assert b"nosniff" in found
-
-
-async def test_a_head_that_is_too_large_has_the_same_headers(tmp_path):
-    async with served("https", tmp_path) as ask:
-        found = await ask(
-            b"GET /healthz HTTP/1.1\r\n" + b"".join(b"X-%d: %s\r\n" % (n, b"y" * 4000) for n in range(10))
-        )
-    assert found.startswith(b"HTTP/1.1 431 "), found
-    assert b"nosniff" in found
-    assert b"Server:" not in found
-
-
-async def test_what_is_sent_second_is_answered_where_the_first_is_a_request(tmp_path):
-    """What the others are measured against."""
-    quick = dataclasses.replace(ground.QUICK, keep_alive=0.3)
-    async with servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES, limits=quick) as server:
-        found = await exchange(server.bound, None, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    assert found.count(b"HTTP/1.1 200 OK") == 2
-    assert b"this is /metrics" in found

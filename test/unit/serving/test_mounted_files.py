@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from topology_controller import mounted
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import Callable
 
 NAMES = ("one", "two")
@@ -54,30 +54,12 @@ def test_a_volume_that_is_turned_meanwhile_is_read_again_and_never_mixed(tmp_pat
     assert mounted.read(tmp_path, *NAMES) == (b"one of new", b"two of new")
 
 
-def test_a_set_that_goes_away_meanwhile_is_no_error(tmp_path, opened):
-    volume(tmp_path, "old", "new")
-
-    def replace() -> None:
-        turn(tmp_path, "new")
-        (tmp_path / "..old" / "two").unlink(missing_ok=True)
-
-    opened.append(replace)
-    assert mounted.read(tmp_path, *NAMES) == (b"one of new", b"two of new")
-
-
 def test_a_volume_that_is_turned_all_the_time_is_given_up(tmp_path, opened):
     volume(tmp_path, "old", "new")
     sets = iter(["new", "old"] * 10)
     opened.append(lambda: turn(tmp_path, next(sets)))
     with pytest.raises(mounted.MountedFileError, match="changes while it is being read"):
         mounted.read(tmp_path, "one")
-
-
-def test_a_plain_folder_is_read_as_it_is(tmp_path):
-    (tmp_path / "one").write_text("content")
-    assert mounted.read(tmp_path, "one") == (b"content",)
-    (tmp_path / "..data").symlink_to("..data")
-    assert mounted.read(tmp_path, "one") == (b"content",), "a link to itself is none"
 
 
 def test_a_file_that_cannot_be_read_is_named_as_it_is_seen(tmp_path):
@@ -97,11 +79,3 @@ def test_a_file_that_cannot_be_read_is_named_as_it_is_seen(tmp_path):
             mounted.read(tmp_path, name, largest=3)
         assert (raised.value.path, raised.value.reason) == (tmp_path / name, reason)
         assert str(raised.value) == f"{tmp_path / name} {reason}"
-
-
-def test_what_is_lent_has_a_name_until_it_is_given_back(monkeypatch):
-    for _ in range(2):
-        with mounted.as_file(b"content") as name:
-            assert pathlib.Path(name).read_bytes() == b"content"
-        assert not pathlib.Path(name).exists()
-        monkeypatch.delattr(os, "memfd_create", raising=False)

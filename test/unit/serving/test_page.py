@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
-from test.unit.core import page_state, worlds
+from test.unit.core import worlds
 from test.unit.serving import pages
 
 from topology_controller.serve import connections, page
@@ -108,29 +108,6 @@ async def test_a_browser_gets_nothing_for_another_site(house, session, headers):
             )
 
 
-async def test_a_browser_gets_it_for_the_page_itself(house, session):
-    for headers in ({"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin"}, {"Origin": house.url}):
-        async with session.get(f"{house.url}/state", headers=headers) as answer:
-            assert answer.status == 200
-
-
-async def test_the_state_is_what_the_view_says_and_when_it_was_said(house, session):
-    house.pin(worlds.healthy())
-    async with session.get(f"{house.url}/state") as answer:
-        assert (answer.status, answer.content_type) == (200, "application/json")
-        assert answer.headers["Cache-Control"] == "no-store"
-        found = await answer.json()
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", found.pop("time"))
-    assert found == page_state.led(worlds.healthy())
-
-
-async def test_nothing_is_looked_at_while_nobody_looks(house):
-    for _ in range(20):
-        house.pin(worlds.healthy())
-        await asyncio.sleep(0.01)
-    assert (house.watches.looks, house.wanted) == (0, 0)
-
-
 async def test_what_is_not_watched_is_asked_for_while_a_page_is_open(house, session):
     house.pin(worlds.healthy())
     async with session.get(f"{house.url}/events") as answer:
@@ -147,14 +124,6 @@ async def test_what_is_not_watched_is_asked_for_while_a_page_is_open(house, sess
     assert house.wanted == seen + 1
 
 
-async def test_a_process_that_does_not_lead_reads_nothing_for_a_page(house, session):
-    house.pin(worlds.healthy())
-    house.latest.clear()
-    async with session.get(f"{house.url}/state") as answer:
-        assert (answer.status, (await answer.json())["leads"]) == (200, False)
-    assert house.wanted == 0
-
-
 async def test_a_stream_tells_at_once_and_then_what_has_changed(house, session):
     house.pin(worlds.healthy(scheduler=worlds.BROKEN))
     async with session.get(f"{house.url}/events") as answer:
@@ -162,16 +131,6 @@ async def test_a_stream_tells_at_once_and_then_what_has_changed(house, session):
         assert (await told(answer))["phase"] == "Pending"
         house.pin(worlds.moved(worlds.healthy(), worlds.converging()))
         assert (await told(answer))["phase"] == "Converging"
-
-
-async def test_a_decision_that_changes_nothing_is_no_news(house, session):
-    house.pin(worlds.healthy(scheduler=worlds.BROKEN))
-    async with session.get(f"{house.url}/events") as answer:
-        await told(answer)
-        for _ in range(5):
-            house.pin(worlds.healthy(scheduler=worlds.BROKEN))
-            await asyncio.sleep(0.06)
-        assert (await block(answer)).startswith(":"), "silence is broken by a comment, not by the same again"
 
 
 async def test_many_decisions_in_a_moment_are_few_events_and_the_last_one_is_told(session):
@@ -190,42 +149,6 @@ async def test_many_decisions_in_a_moment_are_few_events_and_the_last_one_is_tol
     assert events <= lasted / 0.25 + 1, f"{events} events in {lasted:.2f} s"
 
 
-async def test_streams_that_look_at_the_same_moment_share_one_look(session):
-    async with pages.opened(dataclasses.replace(pages.QUICK, interval=1.0)) as house:
-        house.pin(worlds.healthy())
-        answers = [await session.get(f"{house.url}/events") for _ in range(page.STREAMS)]
-        for answer in answers:
-            await told(answer)
-        assert house.watches.looks <= 2
-        for answer in answers:
-            answer.close()
-
-
-async def test_a_standby_tells_what_the_leader_writes(house, session):
-    async with session.get(f"{house.url}/events") as answer:
-        first = await told(answer)
-        assert (first["leads"], first["phase"]) == (False, "Idle")
-        house.watches.facts = worlds.moved(worlds.healthy(), worlds.converging())
-        assert (await told(answer))["phase"] == "Converging"
-
-
-async def test_a_process_that_begins_to_lead_says_so_at_once(session):
-    async with pages.opened(dataclasses.replace(pages.QUICK, standby=pages.LONG, comment=pages.LONG)) as house:
-        answer = await session.get(f"{house.url}/events")
-        assert (await told(answer))["leads"] is False
-        house.pin(worlds.healthy())
-        assert (await told(answer))["leads"] is True
-        answer.close()
-
-
-async def test_silence_is_broken_by_a_comment(house, session):
-    house.pin(worlds.healthy())
-    async with session.get(f"{house.url}/events") as answer:
-        await told(answer)
-        assert await block(answer) == ": still here\n"
-        assert await block(answer) == ": still here\n"
-
-
 async def test_there_are_only_so_many_streams(house, session):
     answers = [await session.get(f"{house.url}/events") for _ in range(page.STREAMS)]
     assert {answer.status for answer in answers} == {200}
@@ -236,36 +159,6 @@ async def test_there_are_only_so_many_streams(house, session):
         assert answer.status == 200
     for answer in answers:
         answer.close()
-
-
-async def test_a_reader_who_left_makes_room(session):
-    async with pages.opened(dataclasses.replace(pages.QUICK, comment=pages.LONG)) as house:
-        house.pin(worlds.healthy())
-        answers = [await session.get(f"{house.url}/events") for _ in range(page.STREAMS)]
-        for answer in answers:
-            await told(answer)
-        answers[3].close()
-
-        async def again() -> int:
-            async with session.get(f"{house.url}/events") as answer:
-                status: int = answer.status
-                return status
-
-        ends = time.monotonic() + pages.LONG
-        while (status := await again()) != 200:
-            assert time.monotonic() < ends, status
-            await asyncio.sleep(0.02)
-        for answer in answers:
-            answer.close()
-
-
-async def test_streams_end_when_the_reader_leaves(house, session):
-    house.pin(worlds.healthy())
-    answer = await session.get(f"{house.url}/events")
-    await told(answer)
-    assert house.page.streams == 1
-    answer.close()
-    await until("the stream has ended", lambda: house.page.streams == 0)
 
 
 async def test_a_reader_who_does_not_read_is_let_go(session):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 
 import aiohttp
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from topology_controller.serve import server as servers
 
@@ -47,34 +44,6 @@ async def test_only_a_name_of_this_machine_is_answered(host, code):
             client.get(f"http://127.0.0.1:{server.bound}/metrics", headers={"Host": host}) as answer,
         ):
             assert answer.status == code, await answer.text()
-
-
-async def test_there_is_nothing_to_sign_in_to():
-    async with servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES) as server:
-        limit = aiohttp.ClientTimeout(total=5)
-        async with (
-            aiohttp.ClientSession(timeout=limit) as client,
-            client.get(f"http://127.0.0.1:{server.bound}/sign-in") as answer,
-        ):
-            assert answer.status == 404
-
-
-@given(st.text(max_size=40))
-def test_a_name_in_a_public_domain_never_counts(text):
-    assert not servers._names_this_machine(f"{text}.example")
-
-
-LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
-
-
-@given(
-    st.ip_addresses() | st.sampled_from(LOOPBACK).flatmap(lambda network: st.ip_addresses(network=network)),
-    st.sampled_from(("", ":", ":80", ":65535")),
-)
-def test_an_address_counts_when_it_is_one_of_this_machine_alone(where, port):
-    assume(getattr(where, "ipv4_mapped", None) is None)
-    host = str(where) if where.version == 4 else f"[{where}]"
-    assert servers._names_this_machine(f"{host}{port}") is any(where in network for network in LOOPBACK)
 
 
 async def test_a_port_that_is_taken_is_said():

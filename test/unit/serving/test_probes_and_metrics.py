@@ -98,11 +98,6 @@ def test_metrics_are_not_served_openly(text):
     servers.refuse_open_http(listening, pathlib.Path("certificates"))
 
 
-@pytest.mark.parametrize("text", ["127.0.0.1:8443", "[::1]:0", "localhost:1"])
-def test_loopback_needs_no_certificate(text):
-    servers.refuse_open_http(servers.Address.parse(text), None)
-
-
 @pytest.mark.parametrize("text", ["", "8443", "host:", "host:port", "host:65536", "host:-1"])
 def test_what_is_no_address_is_refused(text):
     with pytest.raises(ValueError, match="HOST:PORT"):

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ssl
-import warnings
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from topology_controller.serve import tls
 
@@ -81,78 +78,9 @@ def test_what_is_no_name_of_a_cipher_never_reaches_openssl():
     assert found.ciphers == ("ECDHE-RSA-AES256-SHA",)
 
 
-JSON = st.recursive(
-    st.none() | st.integers() | st.sampled_from(["Old", "Custom", "VersionTLS12", "AES128-SHA", ""]) | st.text(),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["type", "custom", "ciphers", "minTLSVersion", "tlsSecurityProfile", "tlsAdherence"]), inner
-        )
-    ),
-    max_leaves=12,
-)
-
-
-@given(JSON)
-def test_nothing_in_the_object_can_raise(found):
-    assert isinstance(tls.wanted({"spec": found}), tls.Profile)
-
-
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     return tls.read(ground.serving_pair(tmp_path_factory.mktemp("serving")))
-
-
-def offered(pair: tls.Pair, wanted: tls.Profile, newest: ssl.TLSVersion, oldest: ssl.TLSVersion) -> str | None:
-    """Shake hands in memory; return the version, or None when there is none that both speak."""
-    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
-    client.set_ciphers("ALL:@SECLEVEL=0")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        client.minimum_version, client.maximum_version = oldest, newest
-    there, here = ssl.MemoryBIO(), ssl.MemoryBIO()
-    ends = [
-        client.wrap_bio(there, here),
-        tls.make(pair, "", wanted).wrap_bio(here, there, server_side=True),
-    ]
-    left = list(ends)
-    for _ in range(10):
-        for end in list(left):
-            try:
-                end.do_handshake()
-                left.remove(end)
-            except ssl.SSLWantReadError:
-                continue
-            except ssl.SSLError:
-                return None
-        if not left:
-            return ends[0].version()
-    return None
-
-
-@pytest.mark.parametrize(
-    ("wanted", "newest", "version"),
-    [
-        (tls.MODERN, V13, "TLSv1.3"),
-        (tls.MODERN, V12, None),
-        (tls.INTERMEDIATE, V13, "TLSv1.3"),
-        (tls.INTERMEDIATE, V12, "TLSv1.2"),
-        (tls.INTERMEDIATE, V11, None),
-        (tls.OLD, V11, "TLSv1.1"),
-        (tls.OLD, V10, "TLSv1"),
-    ],
-    ids=lambda value: getattr(value, "name", str(value)),
-)
-def test_what_is_negotiated(pair, wanted, newest, version):
-    assert offered(pair, wanted, newest, V10) == version
-
-
-def test_a_custom_cipher_is_the_only_one_below_tls_13(pair):
-    name = "ECDHE-ECDSA-AES256-GCM-SHA384"
-    wanted = tls.wanted(spec("Custom", minTLSVersion="VersionTLS12", ciphers=[name]))
-    below = {one["name"] for one in tls.make(pair, "", wanted).get_ciphers() if one["protocol"] != "TLSv1.3"}
-    assert below == {name}
 
 
 def test_every_profile_of_the_api_is_one_that_this_openssl_can_make(pair):

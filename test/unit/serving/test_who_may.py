@@ -71,18 +71,6 @@ async def test_who_gets_what(cluster, folder, tmp_path, path, headers, code):  #
     assert ("this is" in text) is (code == 200)
 
 
-async def test_a_refusal_says_what_would_help(cluster, folder, tmp_path):
-    async with ground.served(cluster, folder) as server:
-        tls = ground.client_tls(tmp_path)
-        _, text = await ground.get(server, tls, "/metrics", **bearer("bobs"))
-        assert text == (
-            'user "bob" may not get "/metrics"; users who are bound to ClusterRole cluster-topology-operator-metrics '
-            "may: oc adm policy add-cluster-role-to-user cluster-topology-operator-metrics bob\n"
-        )
-        async with ground.session(tls) as client, client.get(ground.url(server, "/state")) as answer:
-            assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
-
-
 async def test_head_is_asked_for_as_get_and_other_methods_are_not_served(cluster, folder, tmp_path):
     async with ground.served(cluster, folder) as server, ground.session(ground.client_tls(tmp_path)) as client:
         for method, path, token, code in (
@@ -107,17 +95,6 @@ async def test_prometheus_with_its_certificate_needs_no_question_and_with_a_toke
         assert (cluster.times("TokenReview"), cluster.times("SubjectAccessReview")) == (1, 1)
 
 
-async def test_another_certificate_is_somebody_who_is_asked_about(cluster, folder, tmp_path):
-    tls = ground.client_tls(tmp_path, ground.CLIENTS.client("alice"))
-    other = ground.client_tls(tmp_path, ground.CLIENTS.client("bob"))
-    async with ground.served(cluster, folder) as server:
-        assert (await ground.get(server, tls, "/metrics"))[0] == 200
-        assert (await ground.get(server, other, "/metrics", **bearer("alices")))[0] == 403, "the certificate goes first"
-    (_, spec), _ = cluster.asked
-    assert (spec["user"], spec["groups"]) == ("alice", ["system:authenticated"])
-    assert cluster.times("TokenReview") == 0
-
-
 @pytest.mark.parametrize(
     "pair",
     [
@@ -133,14 +110,6 @@ async def test_a_certificate_that_is_no_good_is_refused_in_the_handshake(cluster
         with pytest.raises(aiohttp.ClientError):
             await ground.get(server, ground.client_tls(tmp_path, pair), "/healthz")
         assert (await ground.get(server, ground.client_tls(tmp_path), "/healthz"))[0] == 200
-
-
-async def test_without_a_client_ca_no_certificate_counts(cluster, folder, tmp_path):
-    cluster.client_ca = None
-    tls = ground.client_tls(tmp_path, ground.CLIENTS.client(ground.PROMETHEUS))
-    async with ground.served(cluster, folder) as server:
-        assert (await ground.get(server, tls, "/metrics"))[0] == 401
-        assert (await ground.get(server, tls, "/metrics", **bearer("alices")))[0] == 200
 
 
 def certified(*subject: tuple[str, str], days: int = 1) -> dict[str, object]:
@@ -192,31 +161,6 @@ async def test_a_missing_right_of_ours_is_named(cluster, folder, tmp_path, caplo
     named = "this operator is not allowed to ask the API server for tokenreviews.authentication.k8s.io\n"
     assert (code, text) == (503, named)
     assert len([one for one in caplog.records if "neither authenticated nor authorized" in one.getMessage()]) == 1
-
-
-async def test_a_name_does_nothing_in_a_command_that_somebody_will_copy(cluster, folder, tmp_path):
-    cluster.know("odds", "<b>eve</b>; reboot")
-    async with ground.served(cluster, folder) as server:
-        _, text = await ground.get(server, ground.client_tls(tmp_path), "/metrics", **bearer("odds"))
-    assert text.endswith("cluster-topology-operator-metrics '<b>eve</b>; reboot'\n")
-
-
-@pytest.mark.parametrize(
-    ("headers", "code"),
-    [
-        ({}, 200),
-        ({"Sec-Fetch-Site": "none"}, 200),
-        ({"Sec-Fetch-Site": "same-origin"}, 200),
-        ({"Sec-Fetch-Site": "same-site"}, 403),
-        ({"Sec-Fetch-Site": "cross-site"}, 403),
-        ({"Origin": "https://evil.example"}, 403),
-        ({"Origin": "null"}, 403),
-    ],
-)
-async def test_a_browser_with_a_certificate_gets_nothing_for_another_site(cluster, folder, tmp_path, headers, code):
-    tls = ground.client_tls(tmp_path, ground.CLIENTS.client("alice"))
-    async with ground.served(cluster, folder) as server:
-        assert (await ground.get(server, tls, "/metrics", **headers))[0] == code
 
 
 async def test_every_answer_tells_a_browser_to_be_careful(cluster, folder, tmp_path):
