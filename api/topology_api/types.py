@@ -16,8 +16,10 @@ from typing import Annotated, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from .vocabulary import ACCEPTED_REASON_LIMIT, NATIVE_ATTEMPT, CheckStatus, Phase, ProblemReason, Stage
+from .vocabulary import ACCEPTED_REASON_LIMIT, CheckStatus, Phase, ProblemReason, Stage
 
+NATIVE_ATTEMPT = "native-"
+"""How the attempt of a transition begins that the native controller has begun; the time of that follows."""
 MESSAGE_LIMIT = 4096
 """Longest message that the schema accepts; longer ones are cut by `fit`."""
 

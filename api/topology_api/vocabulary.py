@@ -49,9 +49,6 @@ DESIRED: Final = "desiredTopology"
 NATIVE_DESIRED: Final = "controlPlaneTopology"
 """Field of Infrastructure spec that the native controller reads."""
 
-NATIVE_ATTEMPT: Final = "native-"
-"""How the attempt of a transition begins that the native controller has begun; the time of that follows."""
-
 RECORD: Final = "topologyTransition"
 """Field of Infrastructure's status that this operator writes."""
 

@@ -111,15 +111,6 @@ async def hub(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterato
             await made.close()
 
 
-async def test_every_definition_of_both_versions_is_in_order_as_one_owner_brings_it(hub: Hub) -> None:
-    for name in ("capi-v1beta1", "capi-v1beta2"):
-        every = [crd for each, crd in of_module(name).items() if each.endswith(".cluster.x-k8s.io")]
-        await hub.apply(PLATFORM, *every)
-        code, found, answer = await hub.audit()
-        assert (code, found, answer["verdict"]) == (0, [], "Consistent")
-        assert len(answer["definitions"]) == len(every)
-
-
 async def test_two_owners_who_force_their_versions_are_seen_whoever_was_last(hub: Hub) -> None:
     old, new = of_module("capi-v1beta1")[CLUSTERS], of_module("capi-v1beta2")[CLUSTERS]
     await hub.apply(HYPERSHIFT, old)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import NATIVE_ATTEMPT
+from topology_api.types import NATIVE_ATTEMPT
 from topology_controller.observe import catalog
 
 from . import client as clients

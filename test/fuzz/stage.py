@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from topology_api import vocabulary
+from topology_api import types, vocabulary
 from topology_controller import reconcile
 from topology_controller.decide import phases
 
@@ -278,7 +278,7 @@ class Stage:
 
     def set_native(self, *, active: bool) -> None:
         """The native controller appears or goes."""
-        if active and self.judge.open is not None and self.judge.open[0].startswith(vocabulary.NATIVE_ATTEMPT):
+        if active and self.judge.open is not None and self.judge.open[0].startswith(types.NATIVE_ATTEMPT):
             # It follows its own transition again.
             self.judge.open = None
         enabled = [{"name": "MutableTopology"}] if active else []

@@ -134,8 +134,8 @@ def afterwards(
         for operand in group.operands
         if operand.kind != _GUARD
     )
-    made = _fitting(parts)
-    return made if isinstance(made, Baseline) else Baseline()
+    fitting = _fitting(parts)
+    return fitting if isinstance(fitting, Baseline) else Baseline()
 
 
 def _afterwards(fact: facts.Fact[facts.Operand], operand: matrices.Operand, changed: datetime) -> Part:

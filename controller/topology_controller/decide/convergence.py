@@ -83,7 +83,7 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
     pending = tuple(check for check in converged if check.name not in accepted)
     quiet_at = _quiet_at(context, pending or converged, definition)
     if record.by_native:
-        # Nobody waited for these to be measured at the change: what they answer now may be from before it.
+        # No operator waited for these to be measured at the change: what they answer now may be from before it.
         bound = baseline.revision_bound(context.leader.settle_seconds)
         matrix = context.transitions.matrix
         quiet_at = max((quiet_at, *baseline.settling(known, definition, matrix, now, bound).values()))

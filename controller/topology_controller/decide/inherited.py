@@ -1,9 +1,9 @@
 """A transition that the native controller has begun and will not end: it is followed from here.
 
-It had changed the topology, and its feature gate went off before it said that all was complete. Nobody else looks at
-what the change has set off. So there is a record in phase Converging with the time of its change, whose attempt says
-who made it, and from there on it is like any other: measured, overdue after its deadline, with upgrades blocked,
-completed and counted. Topology is not written for it, and nothing was admitted.
+It had changed the topology, and its feature gate went off before it said that all was complete. No other operator
+follows what the change has set off. So there is a record in phase Converging with the time of its change, whose attempt
+says who made it, and from there on it is like any other: measured, overdue after its deadline, with upgrades blocked,
+completed and counted. Topology is not written for it, and no preflight check was asked.
 
 What proves it are its conditions and the topology, together. Both stay when all is over, too: what has reached this
 topology since is not followed again. `phases` asks here before it looks at the request.
@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_api.types import TopologyTransition, whole_seconds
-from topology_api.vocabulary import NATIVE_ATTEMPT, Phase
+from topology_api.types import NATIVE_ATTEMPT, TopologyTransition, whole_seconds
+from topology_api.vocabulary import Phase
 
 from ..observe import facts
 from . import baseline, convergence, native_controller, records

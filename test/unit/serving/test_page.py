@@ -124,6 +124,14 @@ async def test_what_is_not_watched_is_asked_for_while_a_page_is_open(house, sess
     assert house.wanted == seen + 1
 
 
+async def test_a_process_that_does_not_lead_reads_nothing_for_a_page(house, session):
+    house.pin(worlds.healthy())
+    house.latest.clear()
+    async with session.get(f"{house.url}/state") as answer:
+        assert (answer.status, (await answer.json())["leads"]) == (200, False)
+    assert house.wanted == 0
+
+
 async def test_a_stream_tells_at_once_and_then_what_has_changed(house, session):
     house.pin(worlds.healthy(scheduler=worlds.BROKEN))
     async with session.get(f"{house.url}/events") as answer:
