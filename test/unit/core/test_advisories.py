@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from topology_api.types import MESSAGE_LIMIT, TopologyPair, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, Phase
 from topology_controller.checks import advisories
-from topology_controller.definitions import operands as matrices
 from topology_controller.observe import facts
 
-from . import machine_worlds, measured_cluster, strategies, worlds
+from . import measured_cluster, strategies, worlds
 
 if TYPE_CHECKING:
     from topology_api.types import Advisory
+    from topology_controller.definitions import operands as matrices
 
 INFRASTRUCTURE = TopologyPair(control_plane="HighlyAvailable", infrastructure="SingleReplica")
 MOVED = worlds.NOW - timedelta(minutes=10)
@@ -63,11 +63,6 @@ def operand(key: str, found: facts.Fact[facts.Operand]) -> facts.Facts:
 
 
 @EVER
-def test_a_cluster_that_leaves_nothing_to_a_person_has_none(record: TopologyTransition | None) -> None:
-    assert told(cluster(), record) == {}
-
-
-@EVER
 def test_a_pinned_router(record: TopologyTransition | None) -> None:
     pinned = cluster(ingress_controller=facts.IngressController(1, 1))
     found = told(pinned, record)
@@ -94,59 +89,12 @@ def test_what_the_assisted_installer_left(record: TopologyTransition | None) -> 
     assert told(cluster(dnsmasq=facts.Present()), record, target=worlds.SNO) == {}
 
 
-@EVER
-def test_one_registry_is_no_redundancy(record: TopologyTransition | None) -> None:
-    one = operand(measured_cluster.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1))
-    found = told(one, record)
-    assert set(found) == {AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED}
-    advisory = found[AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED]
-    assert "storage that several nodes can mount at once" in advisory.message
-    assert "with ReadWriteOnce or emptyDir leave it as it is" in advisory.message
-    assert "nothing waits for it" in advisory.message
-    assert advisory.command == (
-        f"""oc patch {measured_cluster.REGISTRY_CONFIGURATION} --type merge -p '{{"spec":{{"replicas":2}}}}'"""
-    )
-    for well in (facts.Managed("Managed", 2), facts.Managed("Managed", None), facts.Managed("Removed", 1)):
-        assert told(operand(measured_cluster.REGISTRY_CONFIGURATION, well), record) == {}
-    assert told(operand(measured_cluster.REGISTRY_CONFIGURATION, facts.Managed("Unmanaged", 1)), record) == {}
-    assert told(one, record, target=INFRASTRUCTURE) == {}
-    lacking = dataclasses.replace(worlds.version(), known_capabilities=frozenset({"ImageRegistry"}))
-    assert told(dataclasses.replace(one, cluster_version=lacking), record) == {}
-
-
 def native_left(reason: str, **statuses: str) -> facts.NativeController:
     """Conditions that the native controller has left behind."""
     left = tuple(
         facts.Condition(f"TopologyTransitionController{type_}", status, reason) for type_, status in statuses.items()
     )
     return facts.NativeController(present=True, conditions=facts.Conditions(left))
-
-
-def with_everything() -> facts.Facts:
-    """A cluster in which each advisory is true."""
-    return cluster(
-        ingress_controller=facts.IngressController(1, 1),
-        dnsmasq=facts.Present(),
-        lifecycle_agent=facts.Present(),
-        own_operator=worlds.own(backends=None),
-        native_controller=native_left("PreflightCheckFailed", Upgradeable="False"),
-        machines=machine_worlds.three(addresses=(), phase="Failed"),
-        etcd=dataclasses.replace(worlds.etcd(), desired_replicas=1),
-        operands={
-            **cluster().operands,
-            **started(BEFORE),
-            measured_cluster.REGISTRY_CONFIGURATION: facts.Managed("Managed", 1),
-        },
-    )
-
-
-@EVER
-def test_what_a_check_waits_for_comes_first(record: TopologyTransition | None) -> None:
-    """Everything at once: the pinned router is the one without which the transition does not complete."""
-    known = with_everything()
-    names = list(told(known, record))
-    assert names[0] == AdvisoryName.ROUTER_REPLICAS_PINNED
-    assert len(names) >= 4
 
 
 def test_operators_that_read_the_topology_only_at_start() -> None:
@@ -182,24 +130,6 @@ def test_an_operator_is_started_again_once_none_of_its_pods_is_from_before(pods:
         assert found[AdvisoryName.TOPOLOGY_READ_AT_START].command == READER.command, "only the one that is stale"
 
 
-def test_where_only_infrastructure_moved_nobody_has_to_be_started() -> None:
-    """They read the topology of the control plane."""
-    moved = CONVERGING.model_copy(update={"source": INFRASTRUCTURE})
-    assert told(cluster(operands={**cluster().operands, **started(BEFORE)}), moved) == {}
-
-
-def test_of_very_many_commands_only_whole_ones_are_told() -> None:
-    reader = READER.model_dump(by_alias=True)
-    many = [{**reader, "namespace": f"{'n' * 60}-{index}"} for index in range(60)]
-    matrix = matrices.Matrix.model_validate({"groups": [], "startupReaders": many})
-    pods = (facts.Pod("old", BEFORE, deleting=False),)
-    known = cluster(operands={one.key: pods for one in matrix.startup_readers})
-    command = told(known, CONVERGING, matrix=matrix)[AdvisoryName.TOPOLOGY_READ_AT_START].command
-    assert len(command) <= MESSAGE_LIMIT
-    assert set(command.split(" && ")) <= {one.command for one in matrix.startup_readers}
-    assert command.count(" && ") > 20
-
-
 def etcd(backup: Any) -> tuple[facts.ClusterOperator, ...]:
     return tuple(
         dataclasses.replace(one, backup_time=backup) if one.name == "etcd" else one
@@ -228,28 +158,6 @@ def test_a_backup_from_before_the_change(ours: Any, theirs: Any, outdated: bool)
         assert set(told(known, record)) == ({AdvisoryName.ETCD_BACKUP_OUTDATED} if outdated else set())
 
 
-def test_the_command_takes_a_backup_on_a_node_by_name_and_records_it() -> None:
-    nodes = (worlds.node(2), worlds.node(0, ready="False"), worlds.node(1))
-    known = cluster(own_operator=worlds.own(), control_plane_nodes=nodes)
-    advisory = told(known, CONVERGING)[AdvisoryName.ETCD_BACKUP_OUTDATED]
-    assert advisory.command == (
-        "oc debug node/node-1 -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup && "
-        "oc annotate clusteroperator topology --overwrite "
-        'topology.openshift.io/etcd-backup-taken="$(date -u +%Y-%m-%dT%H:%M:%SZ)"'
-    )
-    assert "No etcd backup is known" in advisory.message
-    known = dataclasses.replace(known, own_operator=worlds.own(backup_time=BEFORE))
-    assert "is older than the change" in told(known, CONVERGING)[AdvisoryName.ETCD_BACKUP_OUTDATED].message
-
-
-def test_a_backup_is_not_asked_for_where_evidence_of_one_may_be_unread() -> None:
-    known = cluster(own_operator=worlds.own())
-    for field in ("own_operator", "cluster_operators", "control_plane_nodes"):
-        assert told(worlds.unread(known, field), CONVERGING) == {}
-    assert told(dataclasses.replace(known, cluster_operators=(worlds.BROKEN,)), CONVERGING) == {}
-    assert told(dataclasses.replace(known, control_plane_nodes=()), CONVERGING) == {}, "there is nowhere to take it"
-
-
 def test_the_lifecycle_agent_is_told_before_the_change_only() -> None:
     agent = cluster(lifecycle_agent=facts.Present())
     for record in (None, PENDING):
@@ -261,23 +169,6 @@ def test_the_lifecycle_agent_is_told_before_the_change_only() -> None:
         assert told(worlds.with_infrastructure(agent, image_based_install=True), record) == {}
         assert told(cluster(lifecycle_agent=worlds.MISSING), record) == {}
     assert told(agent, CONVERGING) == told(agent, COMPLETED) == {}, "the label would stop us half way"
-
-
-@EVER
-def test_what_cannot_be_read_gives_no_advisory(record: TopologyTransition | None) -> None:
-    assert told(facts.Facts(), record) == {}
-    broken = {field.name: worlds.BROKEN for field in dataclasses.fields(facts.Facts)}
-    operands = dict.fromkeys(cluster().operands, worlds.BROKEN)
-    unread: dict[str, Any] = {**broken, "operands": operands, "live": False, "disturbed": ()}
-    assert told(facts.Facts(**unread), record) == {}
-
-
-def test_several_come_in_the_order_of_the_vocabulary() -> None:
-    known = with_everything()
-    order = [name.value for name in AdvisoryName]
-    before, after = AdvisoryName.LIFECYCLE_AGENT_PRESENT, order[3:5]
-    assert list(told(known, CONVERGING)) == [name for name in order if name != before]
-    assert list(told(known, PENDING)) == [name for name in order if name not in after]
 
 
 @measured_cluster.PATIENT
@@ -325,14 +216,3 @@ def test_conditions_without_an_author_are_to_be_removed_where_they_block(
     for gates in (ON, worlds.BROKEN):
         on = cluster(native_controller=left, feature_gates=gates)
         assert AdvisoryName.NATIVE_CONDITIONS_LEFT not in told(on, record), "its author may live"
-
-
-def test_the_command_that_removes_them_removes_no_other() -> None:
-    """As documented, through the jq that is named in it where there is one; the words are what matters here."""
-    known = cluster(native_controller=native_left("TopologyTransitionInProgress", Progressing="True"))
-    advisory = told(known)[AdvisoryName.NATIVE_CONDITIONS_LEFT]
-    assert advisory.command == (
-        "oc get config.operator.openshift.io cluster -o json | jq '.status.conditions |= map(select(.type | "
-        """startswith("TopologyTransition") | not))' | oc replace --subresource=status -f -"""
-    )
-    assert "No controller follows what it had begun" in advisory.message

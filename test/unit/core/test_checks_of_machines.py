@@ -12,19 +12,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test import sentences
 
 from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller.checks import catalog
 from topology_controller.checks import machines as checks
-from topology_controller.observe import facts, machines
+from topology_controller.observe import facts
 
 from . import machine_worlds as under
 from . import strategies, worlds
 
 MET, UNMET, UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 UNSERVED = facts.Unobserved("machines", "NotFound: it does not exist", missing=True)
-REFUSED = facts.Unobserved("machines.machine.openshift.io in namespace openshift-machine-api", sentences.FORBIDDEN)
 BROKEN = facts.Unobserved("machines.machine.openshift.io/odd in namespace openshift-machine-api", "malformed: odd")
 
 
@@ -103,25 +101,6 @@ def test_a_machine_of_a_control_plane_node_that_leaves_is_named_with_its_node(ch
     assert "machine-1" not in message
 
 
-def test_the_last_machine_that_ran_counts_while_it_leaves() -> None:
-    """Then none is Running: the etcd operator does not care any more, and the machine controller goes on."""
-    status, message = ask(under.known(under.machine(1, phase="Deleting", deleting=True)))
-    assert (status, "Machine machine-1 of node node-1" in message) == (UNMET, True)
-
-
-def test_a_machine_that_is_deleted_and_still_has_the_address_of_a_node_counts_beside_the_new_one() -> None:
-    """Which of the two the etcd operator finds is not known."""
-    listed = (*under.three(), under.machine(2, name="older", deleting=True, node=None))
-    status, message = ask(under.known(*listed))
-    assert (status, "Machine older of node node-2" in message) == (UNMET, True)
-
-
-def test_one_that_is_half_handed_over_is_not_judged() -> None:
-    status, message = ask(under.known(*under.three(authority="Migrating")))
-    assert (status, "machine-2" in message, "Migrating" in message) == (UNKNOWN, True, True)
-    assert ask(under.known(*under.three(authority="ClusterAPI")))[0] is MET
-
-
 @pytest.mark.parametrize("state", ["deprovisioning", "deleting", "powering off before delete"])
 def test_a_host_on_its_way_out_is_named_with_its_state(state: str) -> None:
     listed = under.on_hosts(*under.three())
@@ -135,53 +114,6 @@ def test_a_host_that_is_deleted_is_on_its_way_out_whatever_its_state() -> None:
     listed = under.on_hosts(*under.three())
     status, message = ask(under.known(*listed, hosts=(under.host(2, deleting=True),)))
     assert (status, "host-2 of Machine machine-2 of node node-2 is being deleted" in message) == (UNMET, True)
-
-
-@pytest.mark.parametrize(
-    "host",
-    [
-        under.host(2, failed=True, trouble="no power"),
-        under.host(2, powered_on=False),
-        under.host(2, state=""),
-        under.host(2, state="something new"),
-        under.host(7, deleting=True, state="deleting"),
-    ],
-    ids=["error", "off", "no state", "new state", "another's"],
-)
-def test_other_troubles_of_hosts_block_nothing(host: machines.Host) -> None:
-    assert ask(under.known(*under.on_hosts(*under.three()), hosts=(host,)))[0] is MET
-
-
-def test_a_host_is_that_of_the_machine_it_names_where_the_machine_names_none() -> None:
-    listed = (*under.on_hosts(*under.three()[:2]), under.machine(2))
-    status, message = ask(under.known(*listed, hosts=(under.host(2, deleting=True),)))
-    assert (status, "host-2 of Machine machine-2" in message) == (UNMET, True)
-
-
-def test_what_cannot_be_read_is_unknown_and_named() -> None:
-    status, message = ask(dataclasses.replace(worlds.healthy(), machines=REFUSED))
-    assert (status, message) == (UNKNOWN, f"Cannot tell: {REFUSED}")
-    status, message = ask(under.known(*under.three(), BROKEN))
-    assert (status, str(BROKEN) in message) == (UNKNOWN, True)
-    status, message = ask(under.known(BROKEN))
-    assert (status, str(BROKEN) in message) == (UNKNOWN, True), "it may be one that runs"
-
-
-def test_hosts_that_cannot_be_read_matter_where_a_machine_names_one() -> None:
-    hosts = facts.Unobserved("baremetalhosts.metal3.io in namespace openshift-machine-api", sentences.FORBIDDEN)
-    assert ask(under.known(*under.three(), hosts=hosts))[0] is MET
-    status, message = ask(under.known(*under.on_hosts(*under.three()), hosts=hosts))
-    assert (status, str(hosts) in message) == (UNKNOWN, True)
-    assert ask(under.known(*under.on_hosts(*under.three()), hosts=UNSERVED))[0] is MET, "absence never blocks"
-    odd = facts.Unobserved(machines.describe_host("host-2"), "malformed: odd")
-    other = facts.Unobserved(machines.describe_host("host-9"), "malformed: odd")
-    assert ask(under.known(*under.on_hosts(*under.three()), hosts=(odd,)))[0] is UNKNOWN
-    assert ask(under.known(*under.on_hosts(*under.three()), hosts=(other,)))[0] is MET, "it is no host of theirs"
-
-
-def test_what_leaves_outweighs_what_is_not_known() -> None:
-    status, message = ask(under.known(*under.three(deleting=True), BROKEN))
-    assert (status, "machine-2" in message, str(BROKEN) in message) == (UNMET, True, True)
 
 
 REASONS = [
@@ -216,20 +148,6 @@ def test_why_the_etcd_operator_adds_no_member_is_said_by_both_checks(listed: Any
 def test_no_reason_is_made_up(listed: Any) -> None:
     assert "node-2 (has no voting etcd member)" in nodes(under.two_voters(*listed))
     assert "is not home" not in ask(under.two_voters(*listed), CheckName.ETCD_VOTING_MEMBERS)[1]
-
-
-def test_a_node_that_has_its_voter_needs_no_machine() -> None:
-    status, message = ask(under.known(*under.three()[:2]), CheckName.CONTROL_PLANE_NODES)
-    assert (status, "Machine" in message) == (MET, False)
-
-
-def test_a_node_with_two_addresses_is_that_of_a_machine_that_has_one_of_them() -> None:
-    both = worlds.node(2, addresses=("192.0.2.12", "2001:db8::c"))
-    cluster = {"control_plane_nodes": (worlds.node(0), worlds.node(1), both)}
-    known = under.two_voters(*under.three(addresses=("2001:db8::c",)), **cluster)
-    assert "node-2 (has no voting etcd member)" in nodes(known)
-    known = under.two_voters(*under.three()[:2], **cluster)
-    assert "no Machine in openshift-machine-api has its address 192.0.2.12 or 2001:db8::c" in nodes(known)
 
 
 def test_machines_without_a_node_are_on_the_way() -> None:
@@ -285,20 +203,6 @@ def test_nothing_that_leaves_is_met_and_nothing_else_is_unmet(listed: Any, hosts
 
 
 @given(st.lists(strategies.MACHINE, max_size=8).map(tuple))
-def test_every_machine_is_listed_and_every_address_counts(listed: Any) -> None:
-    claims = checks.claims(dataclasses.replace(worlds.healthy(), machines=listed))
-    assert {claim.machine for claim in claims} == set(listed)
-    for claim in claims:
-        bound = {claim.node: claim.bound_by}
-        if claim.node is None:
-            assert not set(claim.machine.addresses) & set(worlds.ADDRESSES)
-        elif worlds.ADDRESSES[worlds.NAMES.index(claim.node)] in claim.machine.addresses:
-            assert bound == {claim.node: checks.BoundBy.ADDRESS}
-        else:
-            assert bound == {claim.machine.node: checks.BoundBy.NODE_REF}
-
-
-@given(st.lists(strategies.MACHINE, max_size=8).map(tuple))
 def test_a_node_is_left_out_exactly_where_the_etcd_operator_leaves_it_out(listed: Any) -> None:
     """getEtcdPeerURLToAdd, once more in a few lines; where several have the address, any of them may be found."""
     reasons = checks.left_out(dataclasses.replace(worlds.healthy(), machines=listed))
@@ -307,16 +211,3 @@ def test_a_node_is_left_out_exactly_where_the_etcd_operator_leaves_it_out(listed
         having = [one for one in listed if address in one.addresses]
         surely_added = all(one.guarded and not one.deleting for one in having) and bool(having)
         assert (name in reasons) is (functional and not surely_added), (name, reasons)
-
-
-def test_ten_thousand_machines_are_judged_in_no_time_and_named_briefly() -> None:
-    listed = tuple(
-        under.machine(2, name=f"machine-{index}", deleting=True, host=f"host-{index}") for index in range(10_000)
-    )
-    hosts = tuple(under.host(0, name=f"host-{index}", consumer="deleted") for index in range(10_000))
-    known = under.two_voters(*under.three(), *listed, hosts=hosts)
-    status, message = ask(known)
-    assert status is UNMET
-    assert len(message) < 1000
-    assert "and 9992 more" in message
-    assert len(nodes(known)) < 1000

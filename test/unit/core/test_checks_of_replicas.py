@@ -55,20 +55,6 @@ def test_a_workload_that_falls_short_says_how(changes: dict[str, Any], reason: s
     )
 
 
-def test_more_than_implied_is_fine_and_no_news() -> None:
-    three = {"wanted": 3, "updated": 3, "ready": 3, "available": 3}
-    assert downloads(**three)[0] is CheckStatus.MET
-    assert downloads(**{**three, "ready": 2}) == downloads(**three) == downloads()
-
-
-def test_all_that_fall_short_are_named_together() -> None:
-    short = dataclasses.replace(operand_worlds.workload(2), ready=1)
-    _, message = (
-        measured_cluster.followed().having(DOWNLOADS, short).having(measured_cluster.CONSOLE, GONE).ask(CONSOLE)
-    )
-    assert f"{measured_cluster.CONSOLE} does not exist; {DOWNLOADS} has 1 of 2 ready" in message
-
-
 def test_what_cannot_be_told_is_said_beside_what_is_wrong() -> None:
     short = dataclasses.replace(operand_worlds.workload(2), ready=1)
     cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, worlds.BROKEN)
@@ -76,38 +62,6 @@ def test_what_cannot_be_told_is_said_beside_what_is_wrong() -> None:
     status, message = cluster.having(DOWNLOADS, short).ask(CONSOLE)
     assert status is CheckStatus.UNMET
     assert f"and cannot tell: {worlds.BROKEN}" in message
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"observed": False},
-        {"observed": False, "updated": 0},
-        {"updated": 0, "ready": 1, "available": 1},
-        {"updated": 1, "ready": 1, "available": 1},
-        {"updated": 2, "ready": 1, "available": 1},
-    ],
-    ids=["written", "not begun", "one old", "half", "last starting"],
-)
-def test_a_console_that_a_write_of_ours_restarts_is_not_taken_back(changes: dict[str, Any]) -> None:
-    """Its pods carry the resourceVersion of Infrastructure: what is Unmet is written, which restarts them again."""
-    resting = measured_cluster.followed().ask(CONSOLE)
-    restarting = dataclasses.replace(operand_worlds.workload(2), **changes)
-    assert measured_cluster.followed().having(measured_cluster.CONSOLE, restarting).ask(CONSOLE) == resting
-    assert resting[0] is CheckStatus.MET
-
-
-@pytest.mark.parametrize(
-    ("found", "reason"),
-    [
-        (operand_worlds.workload(1), "asks for 1"),
-        (dataclasses.replace(operand_worlds.workload(2), ready=0, available=0), "has 0 of 2 available"),
-    ],
-)
-def test_a_console_that_has_not_followed_or_is_gone_is_unmet(found: facts.Workload, reason: str) -> None:
-    status, message = measured_cluster.followed().having(measured_cluster.CONSOLE, found).ask(CONSOLE)
-    assert status is CheckStatus.UNMET
-    assert f"{measured_cluster.CONSOLE} {reason}" in message
 
 
 def test_a_server_on_every_control_plane_node_as_found() -> None:
@@ -123,22 +77,6 @@ def test_a_server_on_every_control_plane_node_as_found() -> None:
         assert cluster.but(control_plane_nodes=nobody).ask(SERVERS)[0] is CheckStatus.UNKNOWN
 
 
-def test_operators_count_the_nodes_labelled_master() -> None:
-    """One that has only the newer label never gets a server, so it must not be waited for."""
-    cluster = measured_cluster.followed()
-    assert isinstance(cluster.known.control_plane_nodes, tuple)
-    newer = worlds.node(2, name="node-3", master=False)
-    assert (
-        cluster.but(control_plane_nodes=(*cluster.known.control_plane_nodes, newer)).ask(SERVERS)[0] is CheckStatus.MET
-    )
-    older = facts.OtherNode("node-3", master=True, arbiter=False)
-    status, message = cluster.but(other_nodes=(older,)).ask(SERVERS)
-    assert status is CheckStatus.UNMET
-    assert "with 4 ready replicas" in message
-    assert cluster.but(other_nodes=worlds.BROKEN).ask(SERVERS)[0] is CheckStatus.UNKNOWN
-    assert cluster.but(other_nodes=(worlds.BROKEN,)).ask(SERVERS)[0] is CheckStatus.UNKNOWN
-
-
 def test_what_the_cluster_does_not_have_is_met_with_that_reason() -> None:
     version = dataclasses.replace(worlds.version(), known_capabilities=frozenset({"Console"}))
     cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, GONE)
@@ -149,14 +87,6 @@ def test_what_the_cluster_does_not_have_is_met_with_that_reason() -> None:
     assert cluster.but(cluster_version=enabled).ask(CONSOLE)[0] is CheckStatus.UNMET
     assert cluster.but(cluster_version=worlds.version()).ask(CONSOLE)[0] is CheckStatus.UNMET, "it knows none"
     assert cluster.but(cluster_version=worlds.BROKEN).ask(CONSOLE)[0] is CheckStatus.UNKNOWN
-
-
-@pytest.mark.parametrize("state", ["Removed", "Unmanaged"])
-def test_a_registry_that_is_not_managed_has_nothing_to_follow(state: str) -> None:
-    for found in (GONE, operand_worlds.workload(0), dataclasses.replace(operand_worlds.workload(1), ready=0)):
-        status, message = registry(facts.Managed(state, 2), found)
-        assert status is CheckStatus.MET
-        assert f"{measured_cluster.REGISTRY_CONFIGURATION} has managementState {state}" in message
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
@@ -177,18 +107,6 @@ def test_a_registry_without_a_readable_number_is_unknown() -> None:
         assert registry(configuration, one)[0] is CheckStatus.UNKNOWN
     assert "does not say spec.replicas" in registry(facts.Managed("Managed", None), one)[1]
     assert registry(facts.Managed("Managed", 1), GONE)[0] is CheckStatus.UNMET
-
-
-@pytest.mark.parametrize("state", ["Removed", "Unmanaged"])
-def test_a_console_that_is_not_managed_is_met_or_left_to_its_person(state: str) -> None:
-    one = measured_cluster.followed().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
-    status, message = one.having("consoles.operator.openshift.io/cluster", facts.Managed(state, None)).ask(CONSOLE)
-    if state == "Removed":
-        assert status is CheckStatus.MET
-    else:
-        assert status is CheckStatus.UNMET
-        assert "leaves it alone" in message
-        assert "scale it yourself" in message
 
 
 def test_what_may_be_missing_and_was_missing_at_the_change_need_not_follow() -> None:
@@ -232,15 +150,6 @@ def test_what_a_baseline_does_not_mention_is_in_use_where_it_exists(operand: mat
     assert younger.having(operand.key, worlds.BROKEN).ask(group.check)[0] is CheckStatus.UNKNOWN
 
 
-def test_what_may_not_be_missing_is_unmet_whatever_was_recorded() -> None:
-    gone = measured_cluster.followed().having(measured_cluster.CONSOLE, GONE)
-    recorded = gone.measured_by(operands=(OperandBaseline(name=measured_cluster.CONSOLE, missing=True),))
-    for cluster in (gone, recorded, gone.unmeasured()):
-        status, message = cluster.ask(CONSOLE)
-        assert status is CheckStatus.UNMET
-        assert f"{measured_cluster.CONSOLE} does not exist" in message
-
-
 @pytest.mark.parametrize(
     ("asks", "available", "status", "reason"),
     [
@@ -265,13 +174,6 @@ def test_routers(asks: int | None, available: int, status: CheckStatus, reason: 
     pinned = asks is not None and asks < 2
     assert (AdvisoryName.ROUTER_REPLICAS_PINNED in message) is pinned
     assert measured_cluster.ROUTER in message
-
-
-def test_no_operand_waits_for_an_operator_to_be_started_again() -> None:
-    """What authentication reads only when it starts decides nothing about its operands."""
-    _, message = measured_cluster.followed().having(OAUTH, operand_worlds.workload(1)).ask(SERVERS)
-    assert "asks for 1" in message
-    assert "start" not in message
 
 
 def test_a_matrix_that_knows_nothing_of_it_lets_nothing_pass() -> None:

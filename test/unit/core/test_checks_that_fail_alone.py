@@ -7,17 +7,12 @@ MachineConfigControllerObserved, and ClusterOperatorsStable for an operator whos
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from topology_api.types import Baseline, TopologyPair, TopologyTransition
-from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
-from topology_controller.checks import catalog, result
-from topology_controller.decide import baseline
+from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller.observe import facts
-from topology_controller.report import metrics
 
 from . import measured_cluster, operand_worlds, worlds
 
@@ -27,43 +22,6 @@ if TYPE_CHECKING:
     from topology_controller.definitions import operands as matrices
 
 DEFINITIONS = worlds.TRANSITIONS.definitions
-NAMES = [one.name for one in DEFINITIONS]
-COUNTED = {"Deployment", "StatefulSet", "IngressController"}
-
-
-@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_where_everything_is_there_before_the_change_preflight_is_met(asked):
-    found = catalog.ask(Stage.PREFLIGHT, asked, worlds.ready_for(asked), worlds.NOW)
-    assert [answer for answer in found if not answer.met] == []
-
-
-@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_where_everybody_has_followed_everything_is_met(asked):
-    cluster = measured_cluster.followed(asked)
-    assert [answer for answer in cluster.answers().values() if not answer.met] == []
-
-
-@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_what_is_recorded_at_the_change_is_enough_to_measure_by(asked):
-    measured = baseline.capture(worlds.ready_for(asked), asked, worlds.MATRIX)
-    assert isinstance(measured, Baseline)
-    cluster = measured_cluster.followed(asked)
-    recorded = dataclasses.replace(cluster, convergence=result.ConvergenceContext(measured, worlds.MATRIX))
-    assert recorded.unmet() == set()
-
-
-@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_at_the_change_itself_nothing_has_followed_yet(asked):
-    """What is true before the change too must not be taken for a reaction: nothing that moves may be Met."""
-    before = worlds.ready_for(asked)
-    cluster = dataclasses.replace(measured_cluster.followed(asked), known=before)
-    moving = {CheckName.CLUSTER_OPERATORS_STABLE, CheckName.MONITORING_REPLICAS, CheckName.ROUTER_REPLICAS}
-    if asked.source.control_plane.value != "HighlyAvailable":
-        moving |= {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT}
-    if asked.source.control_plane.value == "SingleReplica":
-        moving |= {CheckName.KUBE_API_SERVER_REVISION, CheckName.CONSOLE_REPLICAS}
-        moving |= {CheckName.GUARD_POD_DISRUPTION_BUDGETS, CheckName.MULTUS_ADMISSION_REPLICAS}
-    assert moving <= cluster.unmet()
 
 
 def breaks(asked) -> Iterator[tuple[CheckName, str, object]]:
@@ -153,11 +111,6 @@ WAIT_FOR = {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: {CheckName.MACHINE_CON
 CASES = [(asked, *case) for asked in DEFINITIONS for case in breaks(asked)]
 
 
-def test_every_convergence_check_is_broken_here():
-    broken = {(asked.name, check) for asked, check, _, _ in CASES}
-    assert broken == {(asked.name, spec.check) for asked in DEFINITIONS for spec in asked.convergence.checks}
-
-
 @pytest.mark.parametrize(
     ("asked", "check", "named", "change"),
     CASES,
@@ -171,78 +124,3 @@ def test_only_the_check_that_is_about_it_fails(asked, check, named, change):
     assert named in answers[check].message
     for waiting in WAIT_FOR.get(check, ()):
         assert check in answers[waiting].message
-
-
-ONE_OF_EACH = {(asked.name, check): (asked, check, named, change) for asked, check, named, change in CASES}.values()
-
-
-@pytest.mark.parametrize(
-    ("asked", "check", "named", "change"),
-    ONE_OF_EACH,
-    ids=[f"{asked.name}-{check}" for asked, check, _, _ in ONE_OF_EACH],
-)
-def test_what_people_see_names_that_check(asked, check, named, change):
-    """The record, the message of condition Progressing, and the metric."""
-    cluster = change(measured_cluster.followed(asked))
-    known = converging(cluster)
-    found = worlds.decide(known, transitions=worlds.TRANSITIONS)
-    assert found.phase is Phase.CONVERGING
-    assert f"convergence checks not met: {check}" in found.note
-    assert found.record is not None
-    assert found.record.progress is not None
-    waited_for = {check} | WAIT_FOR.get(check, set())
-    entries = {one.name: one for one in found.record.checks if one.stage is Stage.CONVERGENCE}
-    assert {name for name, one in entries.items() if one.status is not CheckStatus.MET} == waited_for
-    assert named in entries[check].message
-    total = len(asked.convergence.checks)
-    assert found.record.progress.summary == f"{total - len(waited_for)}/{total}"
-    shown = metrics.Metrics(worlds.TRANSITIONS, lease="lease")
-    shown.decided(found, known)
-    labels = {"check": check.value, "stage": Stage.CONVERGENCE.value}
-    statuses = {
-        status.value: shown.registry.get_sample_value(
-            "topology_transition_check_status", {**labels, "status": status.value}
-        )
-        for status in CheckStatus
-    }
-    assert statuses == {"Met": 0, "Unmet": 1, "Unknown": 0}
-
-
-def converging(cluster: measured_cluster.MeasuredCluster) -> facts.Facts:
-    """The cluster with the record that its change wrote."""
-    asked, admitted = cluster.asked, worlds.NOW - timedelta(minutes=1)
-    before = worlds.ready_for(asked).infrastructure
-    assert isinstance(before, facts.Infrastructure)
-    record = TopologyTransition(
-        phase=Phase.CONVERGING,
-        name=asked.name,
-        source=TopologyPair(control_plane=before.control_plane or "", infrastructure=before.infrastructure or ""),
-        target=asked.target.pair,
-        attempt="mine",
-        requested_time=admitted,
-        phase_transition_time=admitted,
-        admitted_time=admitted,
-        baseline=cluster.convergence.baseline,
-    )
-    target = asked.target.pair
-    return worlds.recorded(
-        cluster.known, record, control_plane=target.control_plane, infrastructure=target.infrastructure
-    )
-
-
-COUNTED_OPERANDS = [
-    (group, operand)
-    for group in worlds.MATRIX.groups
-    for operand in group.operands
-    if operand.kind in {"Deployment", "StatefulSet"} and isinstance(operand.replicas, dict)
-]
-
-
-@pytest.mark.parametrize(("group", "operand"), COUNTED_OPERANDS, ids=[operand.name for _, operand in COUNTED_OPERANDS])
-def test_an_operator_that_has_not_looked_yet_is_named_with_its_operand(group, operand):
-    """Everything is quiet, and one workload still asks for one: its operator has not reacted."""
-    cluster = measured_cluster.followed().without_reaction().having(operand.key, operand_worlds.workload(1))
-    assert cluster.unmet() == {group.check, CheckName.CLUSTER_OPERATORS_STABLE}
-    status, message = cluster.ask(CheckName.CLUSTER_OPERATORS_STABLE)
-    assert status is CheckStatus.UNMET
-    assert f"{group.operator_of(operand)} (has not reacted yet: {operand.key} asks for 1 of" in message

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_api.types import AvailableTransition
 from topology_api.vocabulary import (
-    OPERATOR_NAME,
     CheckName,
-    ConditionStatus,
     ConditionType,
     EventReason,
     Phase,
@@ -20,9 +17,6 @@ from topology_api.vocabulary import (
     Reason,
 )
 from topology_controller.decide.decision import Step
-from topology_controller.definitions import load
-from topology_controller.observe import facts
-from topology_controller.report import conditions
 
 from . import worlds
 from .outcomes import WELL, F, T, reasons, row, said
@@ -30,6 +24,7 @@ from .outcomes import WELL, F, T, reasons, row, said
 if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
     from topology_controller.decide.decision import Decision
+    from topology_controller.observe import facts
 
 AFTER = worlds.NOW + timedelta(seconds=30)
 
@@ -42,30 +37,6 @@ def later(
     known = worlds.moved(known, record)
     about = {name: changes.pop(name) for name in ("topology_writer", "infrastructure") if name in changes}
     return dataclasses.replace(worlds.with_infrastructure(known, **about), **changes)
-
-
-def test_it_names_what_it_waits_for_and_never_writes_topology() -> None:
-    found = worlds.decide(later(worlds.converging()), now=AFTER)
-    assert found.phase is Phase.CONVERGING
-    assert found.watch
-    waiting = [one.name for one in found.results if not one.met]
-    assert {"MachineConfigPoolsRolledOut", "KubeAPIServerRevision", "RouterReplicas"} <= set(waiting)
-    listed = found.note.partition(f"{len(waiting)} of 20 convergence checks not met: ")[2]
-    assert [part.partition(" (")[0] for part in listed.split(", ")] == waiting, "every one of them is named"
-    assert Step.CHANGE not in found.steps
-    assert row(found) == WELL | {
-        "Progressing": (T, Reason.TRANSITION_CONVERGING),
-        "Upgradeable": (F, Reason.TRANSITION_IN_PROGRESS),
-    }
-    assert found.upgrade_block == worlds.BLOCK_AFTER
-    assert found.look_again is not None
-
-
-@pytest.mark.parametrize("desired", ["DualReplica", "SingleReplica", None])
-def test_a_request_that_changes_after_the_change_changes_nothing(desired: str | None) -> None:
-    """The API refuses it; where its rules are missing, the record still leads."""
-    known = worlds.with_infrastructure(later(worlds.converging()), desired=desired, generation=9)
-    assert worlds.decide(known, now=AFTER).phase is Phase.CONVERGING
 
 
 def settle(seconds: float, *, settle_seconds: int | None = None, **changes: Any) -> Decision:
@@ -89,11 +60,6 @@ def test_completed_when_all_are_met_and_quiet_for_the_settle_time() -> None:
     assert reasons(found) == [EventReason.TRANSITION_COMPLETED]
 
 
-def test_the_settle_time_can_be_overridden() -> None:
-    assert settle(1, settle_seconds=0).phase is Phase.COMPLETED
-    assert settle(61, settle_seconds=600).phase is Phase.CONVERGING
-
-
 def test_nothing_is_called_finished_while_a_watch_is_in_trouble() -> None:
     found = settle(3000, disturbed=("nodes",))
     assert found.phase is Phase.CONVERGING
@@ -104,16 +70,6 @@ def test_nothing_is_called_finished_while_a_watch_is_in_trouble() -> None:
     assert late.degraded is not None
     assert late.degraded.message.endswith("Waiting for the watch of nodes")
     assert settle(7200).phase is Phase.COMPLETED
-
-
-def test_a_check_that_flaps_begins_the_quiet_time_anew() -> None:
-    steady = settle(30)
-    at = AFTER + timedelta(seconds=31)
-    flapped = worlds.decide(later(steady.record, at), now=at)
-    back = at + timedelta(seconds=5)
-    again = worlds.decide(later(flapped.record, back, followed=True), now=back)
-    assert again.phase is Phase.CONVERGING
-    assert again.look_again == pytest.approx(61.05)
 
 
 def test_past_the_deadline_it_is_stuck_says_why_and_recovers() -> None:
@@ -145,28 +101,6 @@ def test_evidence_that_cannot_be_read_after_the_change_degrades_after_five_minut
     found = worlds.decide(later(first.record, at, machine_config_pools=worlds.BROKEN), now=at)
     assert said(found, ConditionType.DEGRADED) == (T, Reason.EVIDENCE_UNREADABLE)
     assert said(found, ConditionType.PROGRESSING) == (T, Reason.TRANSITION_CONVERGING)
-
-
-def test_a_definition_that_this_version_does_not_have_is_said() -> None:
-    found = worlds.decide(later(worlds.converging()), now=AFTER, transitions=load.Transitions(()))
-    assert said(found, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
-    assert said(found, ConditionType.UPGRADEABLE) == (F, Reason.TRANSITION_IN_PROGRESS)
-    assert found.steps == (Step.REPORT,)
-
-
-def test_a_pause_does_not_stop_reporting_what_was_changed() -> None:
-    known = later(worlds.converging(), own_operator=worlds.own(paused=True))
-    assert worlds.decide(known, now=AFTER).phase is Phase.CONVERGING
-    assert settle(61, own_operator=worlds.own(paused=True)).phase is Phase.COMPLETED
-
-
-def test_what_was_discovered_before_the_change_is_not_offered_after_it() -> None:
-    """It leads away from where the cluster no longer is."""
-    old = AvailableTransition(name="sno-to-ha-compact", target=worlds.HA, available=True, evaluated_time=worlds.NOW)
-    known = later(worlds.converging().model_copy(update={"available": (old,)}))
-    found = worlds.decide(known, worlds.term(available=(old,)), AFTER)
-    assert found.record is not None
-    assert found.record.available == ()
 
 
 def test_completed_stays_until_the_request_goes() -> None:
@@ -225,15 +159,6 @@ def test_the_copy_of_a_lost_record_is_no_proof_of_its_end() -> None:
     assert (found.record.attempt, found.record.baseline) == (done.attempt, done.baseline)
 
 
-def test_a_forged_copy_does_not_replace_what_this_leader_has_seen() -> None:
-    latest = worlds.converging()
-    forged = worlds.copy_of(worlds.completed().model_copy(update={"baseline": None}))
-    found = worlds.decide(later(None, own_operator=forged), worlds.term(latest=latest), now=AFTER)
-    assert found.phase is Phase.CONVERGING
-    assert found.record is not None
-    assert found.record.baseline == latest.baseline
-
-
 def test_a_lost_record_before_the_change_is_decided_from_the_start() -> None:
     for record in (worlds.admitting(), worlds.decide(worlds.healthy(etcd=worlds.BROKEN)).record):
         assert record is not None
@@ -241,13 +166,6 @@ def test_a_lost_record_before_the_change_is_decided_from_the_start() -> None:
         assert found.phase is Phase.ADMITTING
         assert found.record is not None
         assert found.record.attempt == "next"
-
-
-def test_no_record_and_no_copy_is_a_fresh_start() -> None:
-    missing = facts.Unobserved("clusteroperators.config.openshift.io/topology", "NotFound", missing=True)
-    found = worlds.decide(later(None, own_operator=missing), worlds.term(available=()), AFTER)
-    assert found.phase is Phase.IDLE
-    assert found.happened == ()
 
 
 def test_without_having_read_the_copy_nothing_is_decided() -> None:
@@ -278,36 +196,3 @@ def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
     assert found.degraded is not None
     assert "field manager cluster-bootstrap" in found.degraded.message
     assert '"desiredTopology":null' in found.degraded.message
-
-
-def test_we_do_not_accuse_ourselves_when_it_was_set_back_within_the_same_second() -> None:
-    """The times of managed fields have whole seconds, so we may seem to be the last who wrote."""
-    known = later(worlds.converging(), topology_writer=OPERATOR_NAME, infrastructure="SingleReplica")
-    found = worlds.decide(known, now=AFTER)
-    assert row(found) == WELL | {
-        "Degraded": (T, Reason.TOPOLOGY_OVERWRITTEN),
-        "Upgradeable": (F, Reason.TRANSITION_IN_PROGRESS),
-    }
-    assert found.degraded is not None
-    assert "written by an unknown client" in found.degraded.message
-
-
-def test_the_way_out_is_to_remove_the_request_and_make_it_again() -> None:
-    overwritten = worlds.recorded(worlds.healthy(), worlds.converging())
-    removed = worlds.decide(
-        worlds.with_infrastructure(overwritten, desired=None, generation=3), worlds.term(available=())
-    )
-    assert removed.phase is Phase.IDLE
-    assert removed.steps == (Step.SAVE, Step.REPORT)
-    assert row(removed) == WELL
-    again = worlds.decide(worlds.recorded(worlds.healthy(), removed.record, generation=4))
-    assert again.phase is Phase.ADMITTING
-    assert said(again, ConditionType.DEGRADED)[0] is ConditionStatus.FALSE
-
-
-def test_set_back_and_lost_together_does_not_move_it_again_by_itself() -> None:
-    """The copy says that it was admitted, the topology says that it is not there: whoever did it removed both."""
-    known = worlds.healthy(AFTER, own_operator=worlds.copy_of(worlds.converging()), live=True)
-    found = worlds.decide(known, worlds.term(attempt="mine"), AFTER)
-    assert Step.CHANGE not in found.steps
-    assert len(conditions.of(found)) == len(ConditionType)

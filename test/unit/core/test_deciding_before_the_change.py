@@ -31,14 +31,6 @@ def test_without_an_unfulfilled_request_it_is_idle(desired: str | None) -> None:
     assert found.look_again is None
 
 
-def test_the_first_record_waits_for_discovery_and_then_nothing_is_written() -> None:
-    known = worlds.healthy(infrastructure=worlds.infrastructure(desired=None))
-    assert worlds.decide(known).steps == (Step.REPORT,)
-    found = worlds.decide(known, worlds.term(available=()))
-    assert found.steps == (Step.SAVE, Step.REPORT)
-    assert worlds.decide(worlds.recorded(known, found.record), worlds.term(available=())).steps == (Step.REPORT,)
-
-
 def test_a_native_request_that_nobody_reads_is_named() -> None:
     known = worlds.healthy(infrastructure=worlds.infrastructure(desired=None, native_desired="HighlyAvailable"))
     messages = {condition.type: condition.message for condition in conditions.of(worlds.decide(known))}
@@ -78,14 +70,6 @@ def test_a_request_that_no_definition_leads_to(changes: dict[str, Any], text: st
     assert again.happened == ()
 
 
-def test_what_would_be_legal_is_named() -> None:
-    found = worlds.decide(worlds.with_infrastructure(worlds.healthy(), desired="DualReplica"))
-    assert (
-        "HighlyAvailable (sno-to-ha-compact, on platform None or External, with exactly 0 dedicated workers)"
-        in found.note
-    )
-
-
 def test_another_unsupported_request_has_a_time_of_its_own() -> None:
     known, later = worlds.with_infrastructure(worlds.healthy(), desired="DualReplica"), worlds.NOW + timedelta(hours=1)
     first = worlds.decide(known).record
@@ -96,15 +80,6 @@ def test_another_unsupported_request_has_a_time_of_its_own() -> None:
     assert other is not None
     assert (first.requested_time, same.requested_time, other.requested_time) == (worlds.NOW, worlds.NOW, later)
     assert other.phase_transition_time == worlds.NOW, "the phase is the same"
-
-
-def test_an_unsupported_request_that_is_cancelled_leaves_no_trace() -> None:
-    known = worlds.with_infrastructure(worlds.healthy(), desired="DualReplica")
-    before = worlds.decide(known).record
-    found = worlds.decide(worlds.recorded(known, before, desired=None, generation=3), worlds.term(available=()))
-    assert found.phase is Phase.IDLE
-    assert row(found) == WELL
-    assert reasons(found) == [EventReason.TRANSITION_CANCELLED]
 
 
 # Pending
@@ -149,24 +124,6 @@ def test_any_single_broken_fact_holds_it_and_repairing_it_lets_go(
     assert repaired.phase is Phase.ADMITTING
 
 
-@pytest.mark.parametrize(("changes", "check"), BREAKS)
-def test_the_block_is_the_same_text_whatever_fails(changes: dict[str, Any], check: CheckName) -> None:
-    assert worlds.decide(worlds.healthy(**changes)).upgrade_block == worlds.BLOCK
-
-
-def test_first_requested_and_blocked_then_nothing_twice() -> None:
-    known = worlds.healthy(etcd=facts.Etcd(facts.Conditions()))
-    found = worlds.decide(known)
-    assert reasons(found) == [EventReason.TRANSITION_REQUESTED, EventReason.TRANSITION_BLOCKED]
-    assert worlds.decide(worlds.recorded(known, found.record)).happened == ()
-
-
-def test_facts_that_are_on_their_way_are_no_news() -> None:
-    found = worlds.decide(worlds.healthy(etcd=facts.NOT_READ))
-    assert found.watch
-    assert found.steps == ()
-
-
 @pytest.mark.parametrize("phase", ["pending", "admitting"])
 @pytest.mark.parametrize("desired", [None, "SingleReplica"])
 def test_a_cancel_costs_nothing_and_leaves_no_stale_reason(phase: str, desired: str | None) -> None:
@@ -182,30 +139,6 @@ def test_a_cancel_costs_nothing_and_leaves_no_stale_reason(phase: str, desired: 
     assert reasons(found) == [EventReason.TRANSITION_CANCELLED]
     assert found.record is not None
     assert (found.record.name, found.record.attempt, found.record.checks) == (None, None, ())
-
-
-@pytest.mark.parametrize("phase", ["pending", "admitting"])
-def test_another_request_begins_anew(phase: str) -> None:
-    known = worlds.healthy() if phase == "admitting" else worlds.healthy(etcd=worlds.BROKEN)
-    record = worlds.decide(known).record
-    found = worlds.decide(worlds.recorded(known, record, desired="DualReplica", generation=3))
-    assert found.phase is Phase.UNSUPPORTED
-    assert found.record is not None
-    assert found.record.attempt is None
-
-
-def test_times_are_kept_while_the_phase_and_the_answers_stay() -> None:
-    known = worlds.healthy(etcd=facts.Etcd(facts.Conditions()))
-    first = worlds.decide(known).record
-    assert first is not None
-    later = worlds.NOW + timedelta(minutes=3)
-    broken = dataclasses.replace(worlds.healthy(later), etcd=facts.Etcd(facts.Conditions()), scheduler=worlds.BROKEN)
-    second = worlds.decide(worlds.recorded(broken, first), now=later).record
-    assert second is not None
-    assert second.requested_time == second.phase_transition_time == worlds.NOW
-    times = {check.name: check.last_transition_time for check in second.checks}
-    assert times[CheckName.ETCD_HEALTHY] == worlds.NOW
-    assert times[CheckName.MASTERS_SCHEDULABLE] == later
 
 
 def test_a_fact_that_stays_unreadable_for_five_minutes_degrades_and_recovers() -> None:
@@ -229,10 +162,3 @@ def test_a_fact_that_stays_unreadable_for_five_minutes_degrades_and_recovers() -
     assert str(worlds.BROKEN) in found.degraded.message
     healed = worlds.decide(worlds.recorded(worlds.healthy(at), found.record), now=at)
     assert said(healed, ConditionType.DEGRADED) == (F, Reason.AS_EXPECTED)
-
-
-def test_unmet_for_long_is_no_trouble_of_ours() -> None:
-    first = worlds.decide(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))).record
-    at = worlds.NOW + timedelta(days=1)
-    known = dataclasses.replace(worlds.healthy(at), scheduler=facts.Scheduler(masters_schedulable=False))
-    assert worlds.decide(worlds.recorded(known, first), now=at).degraded is None

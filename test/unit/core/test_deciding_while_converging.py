@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, ConditionType, EventReason, Phase, Reason
+from topology_api.vocabulary import AdvisoryName, CheckName, ConditionType, Phase, Reason
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
 
 from . import operand_worlds, worlds
-from .outcomes import F, T, failing, reasons, said
+from .outcomes import F, failing, said
 
 if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
@@ -43,54 +43,6 @@ def nodes(**changes: Any) -> tuple[facts.Node, ...]:
     return (*found[:2], dataclasses.replace(found[2], **changes))
 
 
-@pytest.mark.parametrize(
-    ("changes", "check", "words"),
-    [
-        ({"control_plane_nodes": nodes(ready="False")}, CheckName.CONTROL_PLANE_NODES, "node-2"),
-        ({"control_plane_nodes": nodes()[:2]}, CheckName.CONTROL_PLANE_NODES, "3"),
-        (
-            {"etcd_endpoints": facts.EtcdEndpoints(tuple(zip(worlds.MEMBERS[:2], worlds.ADDRESSES, strict=False)))},
-            CheckName.ETCD_VOTING_MEMBERS,
-            "2",
-        ),
-        ({"etcd": worlds.etcd(8, EtcdMembersDegraded="True")}, CheckName.ETCD_HEALTHY, "EtcdMembersDegraded"),
-        ({"etcd_lease": facts.EtcdLease("", worlds.NOW, 137)}, CheckName.ETCD_OPERATOR_ALIVE, "has no holder"),
-    ],
-)
-def test_what_is_lost_is_told_and_the_topology_stays(changes: dict[str, Any], check: CheckName, words: str) -> None:
-    quiet = worlds.decide(followed(worlds.converging()), now=AFTER)
-    at = AFTER + timedelta(seconds=50)
-    found = worlds.decide(followed(quiet.record, at, **changes), now=at)
-    assert found.phase is Phase.CONVERGING
-    assert Step.CHANGE not in found.steps
-    assert check in failing(found.record)
-    assert check in progressing(found)
-    assert words in next(one.message for one in found.results if one.name is check)
-    back = at + timedelta(seconds=1)
-    again = worlds.decide(followed(found.record, back), now=back)
-    assert again.look_again == pytest.approx(61.05), "the quiet time begins anew"
-
-
-@pytest.mark.parametrize("newest", ["4.20.2", "4.21.0"])
-def test_an_upgrade_that_begins_is_told_and_waited_for(newest: str) -> None:
-    """Upgradeable=False does not hold a patch upgrade back."""
-    version = dataclasses.replace(worlds.version(progressing="True"), newest=newest)
-    quiet = worlds.decide(followed(worlds.converging()), now=AFTER)
-    at = AFTER + timedelta(hours=0.5)
-    found = worlds.decide(followed(quiet.record, at, cluster_version=version), now=at)
-    assert found.phase is Phase.CONVERGING
-    assert f"An upgrade from 4.20.1 to {newest} is under way" in progressing(found)
-    assert CheckName.CLUSTER_OPERATORS_STABLE in failing(found.record)
-    done = dataclasses.replace(worlds.version(), newest=newest)
-    end = at + timedelta(seconds=62)
-    known = followed(found.record, end, cluster_version=done)
-    waiting = worlds.decide(known, now=end)
-    assert (waiting.phase, failing(waiting.record)) == (Phase.CONVERGING, [])
-    last = end + timedelta(seconds=62)
-    known = dataclasses.replace(worlds.recorded(known, waiting.record), etcd_lease=worlds.healthy(last).etcd_lease)
-    assert worlds.decide(known, now=last).phase is Phase.COMPLETED
-
-
 def test_a_leader_that_has_just_begun_has_seen_no_quiet() -> None:
     """What happened between the last look of its predecessor and its first one, nobody knows."""
     quiet = worlds.decide(followed(worlds.converging()), now=AFTER)
@@ -111,16 +63,6 @@ PINNED = facts.IngressController(1, 1)
 
 def names(record: TopologyTransition | None) -> list[str]:
     return [one.name for one in (record.advisories if record else ())]
-
-
-@pytest.mark.parametrize("live", [False, True])
-def test_what_a_person_has_to_do_is_told_before_the_change(live: bool) -> None:  # noqa: FBT001 - a column
-    known = worlds.healthy(ingress_controller=PINNED, dnsmasq=facts.Present(), live=live)
-    blocked = dataclasses.replace(known, scheduler=facts.Scheduler(masters_schedulable=False))
-    for found in (worlds.decide(known), worlds.decide(blocked)):
-        assert names(found.record) == [AdvisoryName.ROUTER_REPLICAS_PINNED, AdvisoryName.DNSMASQ_CONFIGURATION_LEFT]
-    fixed = worlds.decide(worlds.recorded(worlds.healthy(), worlds.decide(blocked).record))
-    assert names(fixed.record) == []
 
 
 def test_the_check_that_waits_for_a_person_is_named_with_its_advisory_and_is_stuck_without() -> None:
@@ -144,82 +86,10 @@ def test_the_check_that_waits_for_a_person_is_named_with_its_advisory_and_is_stu
     assert said(healed, ConditionType.DEGRADED) == (F, Reason.AS_EXPECTED)
 
 
-def test_what_is_left_to_do_stays_after_completion_until_it_was_looked_at_and_done() -> None:
-    """Nothing is watched then: only what discovery has read counts."""
-    left = worlds.decide(followed(worlds.converging(), dnsmasq=facts.Present()), now=AFTER).record
-    assert left is not None
-    assert AdvisoryName.DNSMASQ_CONFIGURATION_LEFT in names(left)
-    record = worlds.completed().model_copy(update={"advisories": left.advisories})
-    known = worlds.moved(worlds.healthy(), record)
-    known = worlds.recorded(known, worlds.decide(known, now=AFTER).record)
-    assert worlds.decide(known, now=AFTER).steps == (Step.REPORT,)
-    still = worlds.decide(known, worlds.term(advisories=left.advisories), AFTER)
-    assert still.steps == (Step.REPORT,)
-    done = worlds.decide(known, worlds.term(advisories=()), AFTER)
-    assert done.steps == (Step.SAVE, Step.REPORT)
-    assert names(done.record) == []
-
-
 # Stuck
 
 
-def unready(key: str) -> dict[str, Any]:
-    found = dict(operands())
-    found[key] = dataclasses.replace(found[key], ready=0, available=0)
-    return found
-
-
-def test_the_check_that_has_been_failing_longest_is_named_and_it_is_one_event_for_the_attempt() -> None:
-    console = next(key for key in operands() if "console/console" in key)
-    multus = next(key for key in operands() if "multus" in key)
-    early = worlds.NOW + timedelta(minutes=10)
-    first = worlds.decide(followed(worlds.converging(), early, operands=unready(multus)), now=early)
-    late = worlds.DEADLINE - timedelta(minutes=1)
-    both = {**unready(multus), console: unready(console)[console]}
-    second = worlds.decide(followed(first.record, late, operands=both), now=late)
-    # Long before the other in the order of the definition, but not failing for as long.
-    order = [one.check for one in worlds.COMPACT.convergence.checks]
-    assert order.index(CheckName.CONSOLE_REPLICAS) < order.index(CheckName.MULTUS_ADMISSION_REPLICAS)
-    at = worlds.DEADLINE
-    stuck = worlds.decide(followed(second.record, at, operands=both), now=at)
-    assert stuck.degraded is not None
-    assert "Blocked by MultusAdmissionReplicas" in stuck.degraded.message
-    assert reasons(stuck) == [EventReason.TRANSITION_STUCK]
-    assert said(stuck, ConditionType.PROGRESSING) == (T, Reason.TRANSITION_CONVERGING)
-    healed = worlds.decide(followed(stuck.record, at, operands=unready(console)), now=at)
-    assert healed.degraded is not None
-    assert "Blocked by ConsoleReplicas" in healed.degraded.message
-    well = worlds.decide(followed(healed.record, at), now=at)
-    assert (well.degraded, well.happened) == (None, ())
-    back = at + timedelta(seconds=10)
-    again = worlds.decide(followed(well.record, back, operands=unready(console)), now=back)
-    assert said(again, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
-
-
 # What it is measured against
-
-
-def test_without_knowing_how_it_was_at_the_change_nothing_is_called_done() -> None:
-    """A record rebuilt from a copy that an older version wrote has no baseline."""
-    old = worlds.converging().model_copy(update={"baseline": None})
-    known = worlds.moved(worlds.converged(worlds.healthy(AFTER)), None)
-    known = dataclasses.replace(known, own_operator=worlds.copy_of(old))
-    found = worlds.decide(known, now=AFTER)
-    assert found.phase is Phase.CONVERGING
-    assert {CheckName.KUBE_API_SERVER_REVISION, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT} <= set(failing(found.record))
-    at = AFTER + timedelta(hours=2)
-    stuck = worlds.decide(followed(found.record, at), now=at)
-    assert said(stuck, ConditionType.DEGRADED)[1] in {Reason.TRANSITION_STUCK, Reason.EVIDENCE_UNREADABLE}
-    unknown = [one.message for one in stuck.results if one.status is CheckStatus.UNKNOWN]
-    assert unknown
-    assert all("status.topologyTransition.baseline" in message for message in unknown), "each says what can be done"
-
-
-def test_a_person_can_supply_what_was_lost() -> None:
-    whole = worlds.converging()
-    known = followed(whole.model_copy(update={"baseline": None}))
-    assert failing(worlds.decide(known, now=AFTER).record)
-    assert failing(worlds.decide(followed(whole), now=AFTER).record) == []
 
 
 @pytest.mark.parametrize("check", [one.check for one in worlds.COMPACT.convergence.checks])
@@ -284,3 +154,11 @@ def _behind(key: str) -> Any:
         return facts.DisruptionBudget(1)
     assert isinstance(whole, facts.Workload)
     return dataclasses.replace(whole, ready=0, available=0)
+
+
+def test_templates_that_fail_are_looked_at_again_when_that_lasts_too_long() -> None:
+    config = facts.ControllerConfig("HighlyAvailable", failing="True", failing_since=AFTER - timedelta(seconds=10))
+    found = worlds.decide(followed(worlds.converging(), controller_config=config), now=AFTER)
+    assert CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED not in failing(found.record)
+    assert found.look_again is not None
+    assert 49 < found.look_again <= 51.1

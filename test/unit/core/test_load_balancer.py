@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 import shlex
 from typing import Any
 
@@ -15,8 +14,7 @@ from topology_api.types import MESSAGE_LIMIT, TopologyPair, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase, Stage
 from topology_controller.checks import catalog, load_balancer
 from topology_controller.checks.load_balancer import Manager
-from topology_controller.decide import discovery
-from topology_controller.definitions import model, registry, settings
+from topology_controller.definitions import model, settings
 from topology_controller.observe import facts, parse
 from topology_controller.observe import load_balancer as observed
 
@@ -93,17 +91,6 @@ def test_what_is_longer_than_it_may_be_is_not_read_and_what_is_no_text_is_not_th
 
 
 IPS = st.ip_addresses().map(str)
-WRITTEN = IPS.flatmap(lambda ip: st.sampled_from((ip, ipaddress.ip_address(ip).exploded, ip.upper())))
-BLANKS = st.text(" \t\n,", max_size=3)
-
-
-@given(st.lists(st.tuples(WRITTEN, BLANKS), max_size=12))
-def test_however_addresses_are_written_they_are_the_same(entries: list[tuple[str, str]]) -> None:
-    read = annotated("".join(f"{text},{blank}" for text, blank in entries))
-    assert read is not None
-    assert read.addresses == tuple(dict.fromkeys(str(ipaddress.ip_address(text)) for text, _ in entries))
-    assert len(read.addresses) + len(read.repeated) <= len(entries) or not entries
-    assert not read.wrong
 
 
 ANYTHING: st.SearchStrategy[Any] = st.recursive(
@@ -210,10 +197,6 @@ def test_who_manages_the_load_balancer(platform: str | None, front: object, by: 
     assert why in managed.why
 
 
-def test_of_an_infrastructure_that_cannot_be_read_it_is_not_known() -> None:
-    assert load_balancer.manager(worlds.BROKEN) == load_balancer.Managed(Manager.UNKNOWN, str(worlds.BROKEN))
-
-
 # -- the advisory
 
 
@@ -249,14 +232,6 @@ def test_it_names_every_node_until_each_is_confirmed(record: TopologyTransition 
     assert told(cluster(facts.Backends((C, A, B))), record=record) is None
 
 
-def test_a_node_that_joins_or_is_replaced_is_asked_for_again() -> None:
-    confirmed = facts.Backends(worlds.ADDRESSES)
-    for later in (nodes((A,), (B,), (C,), ("192.0.2.13",)), nodes((A,), (B,), (), ("192.0.2.13",))):
-        message, _ = told(cluster(confirmed, control_plane_nodes=later)) or ("", "")
-        assert "192.0.2.13 (node-3)" in message
-    assert told(cluster(confirmed, control_plane_nodes=nodes((A,), (B,)))) is None, "one that left is no reason"
-
-
 def test_its_command_confirms_what_it_asks_for() -> None:
     """Of two families one address is enough, and what was confirmed stays confirmed."""
     both = nodes((A, "2001:db8::1"), ("2001:db8::2",), (C, "2001:db8::3"))
@@ -278,21 +253,10 @@ def test_an_entry_that_is_no_address_is_quoted_and_nothing_is_confirmed_by_such_
     assert "longer than 4096 bytes" in message
 
 
-def test_what_is_listed_twice_is_said_and_confirms_all_the_same() -> None:
-    assert told(cluster(annotated(f"{A},{B},{C},{B}"))) is None
-    message, _ = told(cluster(annotated(f"{A},{B},{B}"))) or ("", "")
-    assert f"It lists {B} more than once" in message
-
-
 def test_an_api_at_the_address_of_a_node_is_that_node() -> None:
     front = facts.LoadBalancer(api_host=A, api_internal_host="api-int.example.com")
     message, _ = told(cluster(None, infrastructure=worlds.infrastructure(load_balancer=front))) or ("", "")
     assert f"{A} is node node-0 itself: without it there is no API. " in message
-
-
-@pytest.mark.parametrize("platform", ["AWS", "BareMetal"])
-def test_it_is_for_what_is_outside_only(platform: str) -> None:
-    assert told(cluster(None, infrastructure=worlds.infrastructure(platform=platform))) is None
 
 
 def test_it_is_for_a_control_plane_that_changes_and_for_what_could_be_read() -> None:
@@ -311,27 +275,6 @@ def test_it_is_for_a_control_plane_that_changes_and_for_what_could_be_read() -> 
         assert told(worlds.unread(known, field)) is None
     assert told(dataclasses.replace(known, control_plane_nodes=())) is None
     assert told(dataclasses.replace(known, own_operator=worlds.MISSING)) is not None, "nothing was confirmed yet"
-
-
-def test_a_message_and_a_command_fit_whatever_there_is() -> None:
-    many = tuple(
-        worlds.node(0, name=f"{'n' * 200}-{index}", addresses=(f"192.0.{index // 250}.{index % 250}",))
-        for index in range(1000)
-    )
-    message, command = told(cluster(facts.Backends(("192.0.2.10",)), control_plane_nodes=many)) or ("", "")
-    assert len(message) <= MESSAGE_LIMIT
-    assert command == "oc get nodes -l node-role.kubernetes.io/control-plane -o wide", (
-        "half a command is worse than none"
-    )
-    message, command = told(cluster(None, control_plane_nodes=nodes(()))) or ("", "")
-    assert command == "oc get nodes -l node-role.kubernetes.io/control-plane -o wide"
-    assert "node-0 (has no InternalIP)" in message
-    _, command = told(cluster(None, control_plane_nodes=many[:250])) or ("", "")
-    assert len(command) <= MESSAGE_LIMIT
-    assert command.startswith(COMMAND)
-    assert annotated(command.removeprefix(COMMAND)) == facts.Backends(
-        tuple(node.addresses[0] for node in sorted(many[:250], key=lambda node: node.name))
-    )
 
 
 # -- the check
@@ -363,15 +306,6 @@ def test_it_waits_for_every_node_and_names_the_advisory() -> None:
     assert answer.status is CheckStatus.UNMET
     assert "Wanted: addresses only in annotation" in answer.message
     assert 'Found: entry 4 ("foo") is no address' in answer.message
-
-
-def test_it_is_met_as_the_annotation_says_and_names_what_is_no_node() -> None:
-    (answer,) = asked(cluster(facts.Backends((*worlds.ADDRESSES, "192.0.2.99"))))
-    assert answer.status is CheckStatus.MET
-    assert answer.message == (
-        f"As annotation {ANNOTATION} of ClusterOperator topology names {A} (node-0), {B} (node-1), {C} (node-2); "
-        "nothing inside the cluster can look at the load balancer. No control-plane node has 192.0.2.99"
-    )
 
 
 @pytest.mark.parametrize(
@@ -408,20 +342,6 @@ def test_a_definition_may_ask_it_by_itself_and_then_the_message_has_the_command(
     assert answer.message.endswith(f"Once the load balancer leads to every node: {COMMAND}{A},{B},{C}")
     with pytest.raises(ValueError, match="does not take atLeast"):
         model.CheckSpec.model_validate_json('{"check": "LoadBalancerBackends", "atLeast": 3}')
-
-
-def test_no_shipped_definition_asks_it_and_it_is_never_acceptable() -> None:
-    assert asked(cluster(None), worlds.COMPACT) == []
-    assert CheckName.LOAD_BALANCER_BACKENDS not in registry.ACCEPTABLE_CHECKS
-
-
-def test_what_is_available_is_judged_by_it_where_the_configuration_asks() -> None:
-    known = worlds.unread(cluster(None), "acceptances")
-    for transitions, possible in ((worlds.TRANSITIONS, True), (STRICT, False)):
-        items = discovery.available(known, transitions, worlds.NOW) or ()
-        (item,) = (each for each in items if each.name == "sno-to-ha-compact")
-        assert item.available is possible
-        assert [blocker.name for blocker in item.blockers] == ([] if possible else ["LoadBalancerBackends"])
 
 
 def test_a_request_waits_for_it_and_shows_what_is_required() -> None:

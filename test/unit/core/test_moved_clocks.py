@@ -11,15 +11,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
-from topology_api.vocabulary import Phase
-from topology_controller.decide import decision, leader, records
+from topology_controller.decide import leader, records
 from topology_controller.kube import errors
 
 from . import strategies, worlds
-from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, accept, running
+from .clusters import OPERATOR, Cluster, accept, running
 
 if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from .clusters import Raw
 
 JUMPS = (timedelta(minutes=5), timedelta(minutes=-5), timedelta(days=400), timedelta(days=-400))
-AFTER = worlds.NOW + timedelta(seconds=30)
 
 
 @given(strategies.records())
@@ -42,42 +39,12 @@ def test_no_time_that_something_is_reckoned_from_lies_in_the_future(record: Topo
         assert found.admitted_time == record.admitted_time
 
 
-def test_only_the_answers_of_the_future_are_set_to_now() -> None:
-    earlier, later = worlds.NOW - timedelta(minutes=1), worlds.NOW + timedelta(minutes=1)
-    first, second, *_ = worlds.converging().checks
-    checks = (
-        first.model_copy(update={"last_transition_time": earlier}),
-        second.model_copy(update={"last_transition_time": later}),
-    )
-    found = records.believed(worlds.converging().model_copy(update={"checks": checks}), worlds.NOW)
-    assert [one.last_transition_time for one in found.checks] == [earlier, worlds.NOW]
-
-
 def test_the_waits_of_a_leader_go_with_the_clock() -> None:
     by, moment = timedelta(minutes=-5), worlds.NOW - timedelta(seconds=1)
     before = worlds.term(hold_until=worlds.NOW, fell_back=moment, clocks=(worlds.NOW, 100.0))
     found = leader.looked(before, worlds.healthy(), (worlds.NOW + by, 100.0), watching=True, missed=False)
     assert (found.since, found.hold_until, found.fell_back) == (before.since + by, worlds.NOW + by, moment + by)
     assert found.steady_since == worlds.NOW + by
-
-
-@pytest.mark.parametrize(("passed", "off"), [(10.0, 0.9), (100.0, 9.0)])
-def test_a_clock_that_is_corrected_slowly_was_not_moved(passed: float, off: float) -> None:
-    before = worlds.term(clocks=(worlds.NOW, 0.0))
-    assert not leader.jump(before, worlds.NOW + timedelta(seconds=passed + off), passed)
-    assert leader.jump(before, worlds.NOW + timedelta(seconds=passed + 2 * off), passed) == timedelta(seconds=2 * off)
-
-
-def test_times_of_the_future_are_written_back_once() -> None:
-    """The clock was put back by five minutes after the change: admitted, entered and answered are yet to come."""
-    before = worlds.NOW - timedelta(minutes=5)
-    known = worlds.moved(worlds.healthy(before), worlds.converging())
-    found = worlds.decide(known, now=before)
-    assert decision.Step.SAVE in found.steps
-    assert found.record is not None
-    assert found.record.admitted_time == before
-    again = worlds.decide(worlds.recorded(known, found.record), now=before + timedelta(seconds=1))
-    assert again.steps == (decision.Step.REPORT,)
 
 
 @pytest.mark.parametrize("by", [timedelta(minutes=-5), timedelta(days=-400)])
@@ -87,18 +54,6 @@ def test_a_clock_put_back_does_not_put_off_the_deadline_for_ever(by: timedelta) 
     late = now + (worlds.DEADLINE - worlds.NOW)
     known = worlds.moved(worlds.healthy(late), first.record)
     assert worlds.decide(known, worlds.term(since=now), late).degraded is not None
-
-
-@pytest.mark.parametrize("by", [timedelta(minutes=-5), timedelta(days=-400)])
-def test_a_clock_put_back_does_not_put_off_the_end_of_the_wait_for_the_echo(by: timedelta) -> None:
-    now = worlds.NOW + by
-    silent = worlds.version(None)
-    known = worlds.recorded(worlds.healthy(now, cluster_version=silent), worlds.admitting())
-    first = worlds.decide(known, worlds.term(attempt="mine"), now)
-    assert first.phase is Phase.ADMITTING
-    late = now + timedelta(minutes=8)
-    known = worlds.recorded(worlds.healthy(late, cluster_version=silent), first.record)
-    assert worlds.decide(known, worlds.term(attempt="mine"), late).phase is Phase.PENDING
 
 
 # The loop
@@ -129,75 +84,6 @@ async def test_a_jump_while_it_is_quiet_neither_shortens_nor_endlessly_lengthens
         await asyncio.sleep(2 * 62.0)
         assert cluster.phase == "Completed"
         assert cluster.condition("Degraded") == ("False", "AsExpected")
-
-
-@pytest.mark.looptime
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.tuples(st.integers(1, 90), st.sampled_from((-300, 300))), max_size=4))
-async def test_however_often_it_jumps_completed_needs_the_whole_quiet_time(jumps: list[tuple[int, int]]) -> None:
-    cluster = Cluster()
-    loop = asyncio.get_running_loop()
-    async with running(cluster):
-        await converging(cluster)
-        cluster.follow()
-        began = loop.time()
-        for after, seconds in jumps:
-            await asyncio.sleep(after)
-            if cluster.phase == "Completed":
-                break
-            cluster.skew += timedelta(seconds=seconds)
-            _renew(cluster, timedelta(seconds=seconds))
-            cluster.change(INFRASTRUCTURE, {"metadata": {"annotations": {"news": str(after)}}})
-        for _ in range(200):
-            if cluster.phase == "Completed":
-                break
-            await asyncio.sleep(1)
-        assert cluster.phase == "Completed"
-        assert loop.time() - began >= 60
-        assert cluster.changes == 1
-
-
-@pytest.mark.looptime
-@pytest.mark.parametrize("by", JUMPS)
-async def test_a_jump_while_it_waits_for_the_echo_costs_no_more_than_another_try(by: timedelta) -> None:
-    cluster = Cluster()
-    cluster.echo = False
-    async with running(cluster):
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(10)
-        assert cluster.phase == "Admitting"
-        cluster.skew += by
-        _renew(cluster, by)
-        await asyncio.sleep(10)
-        assert cluster.changes == 0
-        cluster.echo = True
-        cluster._echo()
-        await asyncio.sleep(62)
-        assert (cluster.phase, cluster.changes) == ("Converging", 1)
-
-
-@pytest.mark.looptime
-@pytest.mark.parametrize("by", JUMPS)
-@pytest.mark.parametrize("phase", ["Idle", "Pending", "Completed"])
-async def test_a_jump_in_a_phase_that_waits_for_nothing_changes_nothing(phase: str, by: timedelta) -> None:
-    cluster = Cluster()
-    if phase == "Pending":
-        cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
-        cluster.ask_for("HighlyAvailable")
-    async with running(cluster):
-        if phase == "Completed":
-            await converging(cluster)
-            cluster.follow()
-            await asyncio.sleep(63)
-        await asyncio.sleep(1)
-        assert cluster.phase == phase
-        cluster.skew += by
-        _renew(cluster, by)
-        cluster.change(INFRASTRUCTURE, {"metadata": {"annotations": {"news": "1"}}})
-        await asyncio.sleep(1)
-        writes = len(cluster.writes)
-        await asyncio.sleep(30)
-        assert (cluster.phase, len(cluster.writes)) == (phase, writes)
 
 
 @pytest.mark.looptime

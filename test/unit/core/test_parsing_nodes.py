@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROLE = "node-role.kubernetes.io/"
-INFRA = {"key": ROLE + "infra", "value": "reserved", "effect": "NoSchedule"}
 
 
 def raw_node(labels: dict[str, str] | None = None, taints: Any = None, **conditions: str) -> dict[str, Any]:
@@ -42,73 +41,14 @@ def test_a_master_is_labelled_with_an_empty_value(labels: dict[str, str], *, mas
     assert other.dedicated_worker is not (master or has_value), "a candidate whose label is wrong is no worker"
 
 
-@pytest.mark.parametrize("reduce", [parse.node, parse.worker])
-def test_of_conditions_of_lack_only_those_that_are_true_are_kept(reduce: Any) -> None:
-    well = reduce(raw_node())
-    assert well.pressure == ()
-    for status in ("False", "Unknown"):
-        assert reduce(raw_node(MemoryPressure=status, DiskPressure=status)) == well, "a heartbeat is no news"
-    assert reduce(raw_node(OutOfDisk="True", ConfigOK="True")) == well, "what is nothing of ours is no news"
-    pressed = reduce(raw_node(PIDPressure="True", DiskPressure="True", MemoryPressure="False"))
-    assert pressed.pressure == ("DiskPressure", "PIDPressure")
-    assert reduce(raw_node(NetworkUnavailable="True")).pressure == ("NetworkUnavailable",)
-
-
-@pytest.mark.parametrize("reduce", [parse.node, parse.worker])
-def test_taints_that_keep_pods_away_are_kept_whole(reduce: Any) -> None:
-    soft = {"key": "soft", "effect": "PreferNoSchedule"}
-    node = reduce(raw_node(taints=[INFRA, soft, {"key": "a", "effect": "NoExecute"}]))
-    assert node.taints == (
-        facts.Taint("a", "", "NoExecute"),
-        facts.Taint(ROLE + "infra", "reserved", "NoSchedule"),
-    )
-    assert [str(taint) for taint in node.taints] == ["a:NoExecute", ROLE + "infra=reserved:NoSchedule"]
-
-
-@pytest.mark.parametrize("reduce", [parse.node, parse.worker])
-def test_labels_are_kept_only_where_taints_make_somebody_ask(reduce: Any) -> None:
-    assert reduce(raw_node({"disk": "fast"})) == reduce(raw_node({"disk": "slow"}))
-    tainted = reduce(raw_node({"disk": "fast"}, [INFRA]))
-    assert tainted.labels == ("disk=fast", ROLE + "worker=")
-
-
-def test_labels_of_a_control_plane_node_that_is_no_worker_are_not_kept() -> None:
-    raw = raw_node({"disk": "fast"}, [INFRA])
-    del raw["metadata"]["labels"][ROLE + "worker"]
-    assert parse.node(raw).labels == ()
-
-
 def placed(**placement: Any) -> facts.IngressController:
     return parse.ingress_controller({"spec": {"nodePlacement": placement}})
-
-
-def test_routers_without_a_placement_tolerate_and_select_nothing() -> None:
-    assert parse.ingress_controller({}) == facts.IngressController(None, 0)
-    assert placed() == placed(tolerations=[], nodeSelector={}) == facts.IngressController(None, 0)
 
 
 def test_a_toleration_that_ends_does_not_count() -> None:
     lasting = {"key": "k", "operator": "Exists"}
     found = placed(tolerations=[lasting, {**lasting, "effect": "NoExecute", "tolerationSeconds": 0}])
     assert found.tolerations == (facts.Toleration("k", "Exists", "", ""),)
-
-
-def test_an_operator_that_is_not_given_is_equal() -> None:
-    assert placed(tolerations=[{"key": "k", "value": "v"}]).tolerations == (facts.Toleration("k", "Equal", "v", ""),)
-
-
-@pytest.mark.parametrize(
-    ("expression", "label"),
-    [
-        ({"key": "a", "operator": "In", "values": ["b"]}, "a=b"),
-        ({"key": "a", "operator": "In", "values": ["b", "c"]}, "a In (b, c)"),
-        ({"key": "a", "operator": "Exists"}, "a Exists ()"),
-        ({"key": "a", "operator": "NotIn", "values": ["b"]}, "a NotIn (b)"),
-    ],
-)
-def test_a_selector_is_read_as_the_ingress_operator_reads_it(expression: dict[str, Any], label: str) -> None:
-    found = placed(nodeSelector={"matchLabels": {"x": "y"}, "matchExpressions": [expression]})
-    assert found.node_labels == {"x=y", label}
 
 
 WORDS = st.sampled_from(("", "a", "b"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -92,20 +92,6 @@ async def test_evicted_and_started_again_it_goes_on_from_there(phase: str) -> No
 
 
 @pytest.mark.parametrize("phase", PHASES)
-async def test_a_cluster_operator_deleted_by_hand_is_made_again_and_nothing_else_changes(phase: str) -> None:
-    async with at(phase) as (cluster, _):
-        before = cluster.record
-        said = [(item["type"], item["status"], item["reason"]) for item in conditions(cluster)]
-        extension = cluster.objects[OPERATOR]["status"].get("extension")
-        cluster.delete(OPERATOR)
-        await asyncio.sleep(2)
-        assert [(item["type"], item["status"], item["reason"]) for item in conditions(cluster)] == said
-        assert cluster.objects[OPERATOR]["status"].get("extension") == extension
-        assert cluster.record == before
-        await finish(cluster, phase)
-
-
-@pytest.mark.parametrize("phase", PHASES)
 async def test_a_record_that_a_typed_writer_drops_is_there_again(phase: str) -> None:
     async with at(phase) as (cluster, operator):
         before = cluster.record
@@ -121,18 +107,6 @@ async def test_a_record_that_a_typed_writer_drops_is_there_again(phase: str) -> 
         elif phase in {"Pending", "Admitting"}:
             assert after["requestedTime"] == before["requestedTime"]
         await finish(cluster, phase)
-
-
-@pytest.mark.parametrize("phase", ["Converging", "Completed"])
-async def test_record_dropped_while_nobody_leads_is_rebuilt_with_its_baseline(phase: str) -> None:
-    async with at(phase) as (cluster, _):
-        before = cluster.record
-    cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
-    async with running(cluster):
-        await asyncio.sleep(2)
-        assert cluster.record["phase"] == "Converging", "what the copy calls completed is proven again"
-        assert cluster.record["baseline"] == before["baseline"]
-        await finish(cluster, "Converging")
 
 
 @pytest.mark.parametrize("readable", [True, False])
@@ -196,58 +170,3 @@ async def test_killed_between_change_and_report_and_the_record_dropped_it_still_
         cluster.follow()
         await asyncio.sleep(63)
         assert (cluster.phase, cluster.changes) == ("Completed", 1)
-
-
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("infrastructure", ["SingleReplica", "HighlyAvailable"])
-async def test_a_topology_that_somebody_else_writes_is_never_written_over(phase: str, infrastructure: str) -> None:
-    """Set back after the change: said and left. Set to what was requested before it: then there is nothing to do."""
-    async with at(phase) as (cluster, operator):
-        moved = phase in {"Converging", "Completed"}
-        theirs = "SingleReplica" if moved else "HighlyAvailable"
-        changes = cluster.changes
-        status = {"controlPlaneTopology": theirs, "infrastructureTopology": infrastructure}
-        cluster.change(INFRASTRUCTURE, {"status": status})
-        await asyncio.sleep(300)
-        assert cluster.changes == changes
-        assert cluster.objects[INFRASTRUCTURE]["status"]["controlPlaneTopology"] == theirs
-        assert cluster.objects[INFRASTRUCTURE]["status"]["infrastructureTopology"] == infrastructure
-        if moved:
-            assert cluster.condition("Degraded") == ("True", "TopologyOverwritten")
-        else:
-            assert cluster.condition("Degraded")[0] == "False"
-            assert "TransitionCancelled" not in operator.told.reasons, "nobody took the request back"
-
-
-@pytest.mark.parametrize("write", range(1, 7))
-@pytest.mark.parametrize("desired", [None, "SingleReplica", "DualReplica"])
-async def test_a_request_that_changes_at_any_instant_either_comes_too_late_or_never_moves_anything(
-    write: int, desired: str | None
-) -> None:
-    """Changed right before the nth write is sent. After the change the API would refuse it; the record leads."""
-    cluster = Cluster()
-    done = 0
-
-    def change(_where: str, _body: Raw) -> None:
-        nonlocal done
-        done += 1
-        if done == write:
-            cluster.ask_for(desired)
-
-    cluster.fault = change
-    cluster.ask_for("HighlyAvailable")
-    async with running(cluster):
-        await asyncio.sleep(30)
-        if cluster.changes:
-            assert (cluster.phase, cluster.topology) == ("Converging", "HighlyAvailable")
-        else:
-            assert cluster.topology == "SingleReplica"
-            assert cluster.phase == ("Unsupported" if desired == "DualReplica" else "Idle")
-        assert cluster.changes <= 1
-        if done < write:
-            assert cluster.changes == 1
-
-
-def conditions(cluster: Cluster) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = cluster.objects[OPERATOR]["status"]["conditions"]
-    return found

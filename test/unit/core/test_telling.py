@@ -119,38 +119,6 @@ async def test_a_request_that_is_cancelled_and_made_again_within_one_second_is_t
     await telling.end()
 
 
-async def test_another_change_of_the_spec_makes_no_other_request() -> None:
-    api = Api()
-    telling = Telling(api)
-    for generation in range(2, 30):
-        telling.tell(REQUESTED, pending(generation, "EtcdHealthy"))
-        telling.tell(BLOCKED, pending(generation, "EtcdHealthy"))
-    await asyncio.sleep(1)
-    assert api.reasons == ["TransitionRequested", "TransitionBlocked"]
-    await telling.end()
-
-
-async def test_a_crash_repeats_nothing() -> None:
-    api = Api()
-    for _ in range(3):
-        telling = Telling(api)
-        telling.tell(REQUESTED, pending(2, "EtcdHealthy"))
-        telling.tell(BLOCKED, pending(2, "EtcdHealthy"))
-        telling.tell(STUCK, worlds.converging())
-        await asyncio.sleep(1)
-        telling.task.cancel()
-        await telling.end()
-    assert api.reasons == ["TransitionRequested", "TransitionBlocked", "TransitionStuck"]
-
-
-def test_another_set_of_checks_is_another_event_and_the_order_of_checks_is_none() -> None:
-    record = pending(2, "EtcdHealthy", "ControlPlaneNodes")
-    turned = record.model_copy(update={"checks": record.checks[::-1]})
-    blocked = EventReason.TRANSITION_BLOCKED
-    assert events.name("u", blocked, record) == events.name("u", blocked, turned)
-    assert events.name("u", blocked, record) != events.name("u", blocked, pending(2, "EtcdHealthy"))
-
-
 # -- what the API takes
 
 
@@ -201,31 +169,6 @@ async def test_a_long_note_loses_its_end(note: str) -> None:
     assert 1015 < len(sent.encode()) <= 1024
     assert sent == note if len(note.encode()) <= 1024 else sent.endswith("...")
     assert note.startswith(sent.removesuffix("..."))
-    await telling.end()
-
-
-async def test_limits_of_the_api_are_kept_whatever_the_names_are() -> None:
-    api = Api()
-    telling = Telling(api, identity="ä" * 200)
-    telling.tell(dataclasses.replace(BLOCKED, note="ö" * 2000), pending())
-    await asyncio.sleep(1)
-    (body,) = api.bodies.values()
-    assert len(body["note"].encode()) <= 1024
-    assert 0 < len(body["reportingInstance"].encode()) <= 128
-    assert all(len(reason.value) <= 128 for reason in EventReason)
-    await telling.end()
-
-
-async def test_an_event_has_the_time_at_which_it_happened() -> None:
-    api = Api()
-    api.fail(errors.Unreachable, 0)
-    telling = Telling(api)
-    telling.tell(REQUESTED, pending())
-    await asyncio.sleep(100)
-    api.fault = clusters.accept
-    await asyncio.sleep(31)
-    (body,) = api.bodies.values()
-    assert body["eventTime"].startswith(worlds.NOW.strftime("%Y-%m-%dT%H:%M:00"))
     await telling.end()
 
 
@@ -329,18 +272,6 @@ async def test_so_many_wait_and_the_oldest_are_given_up(caplog: pytest.LogCaptur
 # -- the end
 
 
-async def test_what_waits_at_the_end_is_sent_before_it() -> None:
-    api = Api()
-    api.fail(errors.ServerError, 503)
-    telling = Telling(api)
-    telling.tell(REQUESTED, pending())
-    telling.tell(STUCK, worlds.converging())
-    await asyncio.sleep(20)
-    api.fault = clusters.accept
-    assert await telling.end() < 0.1
-    assert api.reasons == ["TransitionRequested", "TransitionStuck"]
-
-
 async def test_after_a_restored_backup_nothing_that_waited_is_sent() -> None:
     api = Api()
     api.fail(errors.Unreachable, 0)
@@ -370,18 +301,6 @@ async def test_events_wait_until_it_is_known_whether_a_backup_was_restored(*, re
     await telling.end()
 
 
-async def test_what_the_loop_tells_while_it_ends_is_sent_too() -> None:
-    api = Api()
-    telling = Telling(api)
-    await asyncio.sleep(1)
-    telling.task.cancel()
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    telling.tell(STUCK, worlds.converging())
-    await asyncio.gather(telling.task, return_exceptions=True)
-    assert api.reasons == ["TransitionStuck"]
-
-
 @pytest.mark.parametrize("lasting", [1.5, 3600.0])
 async def test_the_end_is_not_waited_for_longer_than_two_seconds(
     lasting: float, caplog: pytest.LogCaptureFixture
@@ -401,11 +320,6 @@ async def test_the_end_is_not_waited_for_longer_than_two_seconds(
 
 
 # -- what is news
-
-
-def blocked_by(cluster: Cluster) -> list[str]:
-    """What each TransitionBlocked would be named after."""
-    return [check["name"] for check in cluster.record["checks"] if check["status"] != "Met"]
 
 
 async def test_nodes_that_flap_for_an_hour_are_one_event() -> None:
@@ -464,14 +378,6 @@ async def test_an_admission_that_a_check_takes_back_is_told_at_once() -> None:
             cluster.change(node, {"spec": {"unschedulable": None}})
             await asyncio.sleep(5)
         assert operator.told.reasons == ["TransitionRequested", "TransitionBlocked"]
-
-
-def test_standing_is_reckoned_from_the_last_check_that_changed() -> None:
-    record = pending(2, "EtcdHealthy")
-    later = worlds.NOW + timedelta(seconds=90)
-    changed = (record.checks[0].model_copy(update={"last_transition_time": later}), *record.checks[1:])
-    assert decided.stands_at(record) == worlds.NOW + decided.STANDING
-    assert decided.stands_at(record.model_copy(update={"checks": changed})) == later + decided.STANDING
 
 
 def test_a_record_that_says_no_time_has_stood_long_enough() -> None:

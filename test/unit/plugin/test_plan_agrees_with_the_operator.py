@@ -145,74 +145,9 @@ def test_what_will_wait_for_a_person_is_told_before_the_topology_changes(desired
     assert ROUTERS in verdict
 
 
-@pytest.mark.parametrize(
-    "known",
-    [
-        worlds.healthy(),
-        worlds.healthy(ingress_controller=facts.IngressController(2, 1)),
-        worlds.healthy(ingress_controller=PINNED, scheduler=facts.Scheduler(masters_schedulable=False)),
-        worlds.healthy(dnsmasq=facts.Present()),
-    ],
-    ids=["free", "as implied", "blocked anyway", "an advisory that no check waits for"],
-)
-def test_nothing_is_said_about_waiting_where_no_check_would(known: facts.Facts) -> None:
-    found = replies.planned(known)
-    assert "notCompleteUntil" not in found
-    assert "will not complete" not in found["message"]
-
-
-def test_one_router_is_no_reason_where_the_definition_does_not_ask_for_more() -> None:
-    without = tuple(one for one in worlds.COMPACT.convergence.checks if "Router" not in one.check)
-    convergence = worlds.COMPACT.convergence.model_copy(update={"checks": without})
-    asked = worlds.COMPACT.model_copy(update={"convergence": convergence})
-    known = worlds.healthy(ingress_controller=PINNED)
-    found = simulate.requested(known, worlds.TRANSITIONS, "HighlyAvailable", worlds.NOW)
-    assert found.left
-    assert dataclasses.replace(found, definition=asked).left == ()
-
-
-def test_a_pause_is_told_although_every_check_is_met() -> None:
-    found = replies.planned(worlds.healthy(own_operator=worlds.own(paused=True)))
-    assert {one["status"] for one in found["checks"]} == {"Met"}
-    assert "topology.openshift.io/paused" in found["message"]
-
-
-def test_without_the_right_to_read_our_own_operator_all_the_rest_is_still_told() -> None:
-    found = replies.planned(worlds.healthy(own_operator=worlds.BROKEN))
-    assert {one["status"] for one in found["checks"]} == {"Met"}
-    assert "not all could" in found["message"]
-
-
 def test_a_check_that_only_the_operator_can_ask_is_told_as_it_was_answered() -> None:
     known = worlds.healthy(etcd_members=facts.EtcdMembers(worlds.voices()), scheduler=worlds.BROKEN)
     record = worlds.decide(known, transitions=worlds.DIRECTLY).record
     found = replies.planned(worlds.recorded(worlds.healthy(scheduler=worlds.BROKEN), record))
     assert [(one["name"], one["status"]) for one in found["onlyOperator"]] == [("EtcdMembersDirect", "Met")]
     assert "EtcdMembersDirect" not in {one["name"] for one in found["checks"]}
-
-
-def test_a_native_controller_that_has_not_shown_up_is_not_waited_for_by_somebody_who_only_asks() -> None:
-    known = worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),)))
-    assert replies.planned(known)["verdict"] == "Possible"
-
-
-@pytest.mark.parametrize(
-    ("control_plane", "infrastructure", "verdict"),
-    [
-        ("HighlyAvailable", "HighlyAvailable", "NothingToDo"),
-        ("DualReplica", "HighlyAvailable", "NothingToDo"),
-        ("HighlyAvailable", "SingleReplica", "Possible"),
-        ("External", "HighlyAvailable", "Unsupported"),
-    ],
-)
-def test_a_cluster_that_has_its_topology_has_nothing_to_do(
-    control_plane: str, infrastructure: str, verdict: str
-) -> None:
-    known = worlds.with_infrastructure(
-        replies.WITHOUT_REQUEST, control_plane=control_plane, infrastructure=infrastructure
-    )
-    found = replies.overview(known)
-    assert found["verdict"] == verdict or (verdict == "Possible" and found["transitions"])
-    assert simulate.Verdict(found["verdict"]).exit_code == {"NothingToDo": 0, "Unsupported": 4}.get(found["verdict"], 0)
-    if verdict == "NothingToDo":
-        assert "The cluster has its topology" in replies.printed(found)
