@@ -28,9 +28,6 @@ PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 MASTER = "machineconfigpools.machineconfiguration.openshift.io/master"
 
 
-"""A definition whose control plane stays as it is, and that asks everything all the same."""
-
-
 def baseline(known: facts.Facts) -> Baseline:
     """How a cluster was, of everything that the matrix names."""
     assert isinstance(known.cluster_operators, tuple)

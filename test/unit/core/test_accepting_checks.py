@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from topology_api.types import Accepted
 from topology_api.vocabulary import (
     CheckName,
     CheckStatus,
@@ -248,3 +249,13 @@ def test_each_is_told_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     known = followed(taken.record, LATER, ingress_controller=PINNED, machine_config_pools=pools, acceptances=asked())
     spoken = log.DecisionLog()
     assert told(worlds.decide(known, now=LATER)) == []
+
+
+def test_a_record_that_somebody_has_tampered_with_goes_without_nothing_of_the_control_plane() -> None:
+    """Whoever may write the record may do worse; but what it says must not be taken for acceptable."""
+    record, _ = stuck()
+    forged = Accepted(name=CheckName.ETCD_HEALTHY, message="", accepted_time=LATER)
+    ill = worlds.etcd(8, EtcdMembersDegraded="True")
+    found = worlds.decide(followed(record.model_copy(update={"accepted": (forged,)}), LATER, etcd=ill), now=LATER)
+    assert found.phase is Phase.CONVERGING
+    assert message(found).endswith(". 1 of 20 convergence checks not met: EtcdHealthy")

@@ -259,3 +259,12 @@ def test_another_toleration_never_takes_a_node_away_nor_excuses_its_state(
         assert status is CheckStatus.UNMET
     elif not taints:
         assert fewer is CheckStatus.MET
+
+
+@pytest.mark.parametrize("field", ["control_plane_nodes", "other_nodes"])
+def test_one_malformed_node_makes_it_unknown(field: str) -> None:
+    known = worlds.healthy()
+    changes: dict[str, Any] = {field: (*getattr(known, field), worlds.BROKEN)}
+    status, message = nodes(dataclasses.replace(known, **changes))
+    assert status is CheckStatus.UNKNOWN
+    assert worlds.BROKEN.what in message

@@ -46,9 +46,6 @@ def test_a_check_is_entered_wherever_it_has_to_be(check: CheckName) -> None:
     assert not traits.acceptable or traits.stages == {Stage.CONVERGENCE}, f"{check} is awaited before the change"
 
 
-"""They tell why a node has no voter, where that is so: whether it has one is asked of etcd."""
-
-
 OPERANDS = st.fixed_dictionaries(
     {},
     optional={

@@ -1,11 +1,4 @@
-"""Whatever renders again, lags and flaps: once every operand is level and quiet, the transition completes.
-
-Every write of Infrastructure comes back: the machine config operator renders again (a new generation that is observed
-later, Completed False, now and then Failing for a moment), and the console operator starts its pods again. Others
-annotate Infrastructure meanwhile, pools roll out when they like, nodes drain and come back one after the other. None of
-this may keep a level cluster from Completed, and the operator must not feed it: it writes Infrastructure ten times at
-most from the request on.
-"""
+"""How long an admission waits for a revision that is in the making, and that what came of it completes."""
 
 from __future__ import annotations
 
@@ -14,7 +7,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import strategies as st
 
 from . import worlds
 from .clusters import Cluster, running, virtual_now
@@ -25,14 +17,6 @@ if TYPE_CHECKING:
 SETTLE = 60.0
 BOUND = 5.0
 """Seconds: times of the record are whole, and news take a moment."""
-
-
-def seconds(low: int, high: int) -> st.SearchStrategy[float]:
-    # A little off the whole second, so that two things that happen never wait for each other's order.
-    return st.integers(low, high).map(lambda number: number + 0.25)
-
-
-"""When the topology has changed: seconds of the loop."""
 
 
 KUBE_API_SERVER: Key = ("kubeapiservers", None, "cluster")

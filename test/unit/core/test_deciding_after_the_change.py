@@ -196,3 +196,9 @@ def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
     assert found.degraded is not None
     assert "field manager cluster-bootstrap" in found.degraded.message
     assert '"desiredTopology":null' in found.degraded.message
+
+
+def test_a_pause_does_not_stop_reporting_what_was_changed() -> None:
+    known = later(worlds.converging(), own_operator=worlds.own(paused=True))
+    assert worlds.decide(known, now=AFTER).phase is Phase.CONVERGING
+    assert settle(61, own_operator=worlds.own(paused=True)).phase is Phase.COMPLETED

@@ -402,3 +402,23 @@ async def test_a_new_leader_reads_what_the_last_one_wrote_and_waits_for_it() -> 
         away = False
         await asyncio.sleep(10)
         assert cluster.phase == "Converging"
+
+
+@pytest.mark.parametrize("kind", [errors.Conflict, errors.TimedOut, errors.Throttled])
+async def test_a_report_that_fails_after_the_change_loses_no_event(kind: type[errors.KubeError]) -> None:
+    cluster = Cluster()
+    failed: list[str] = []
+
+    def refuse(where: str, body: Raw) -> None:
+        if where == "clusteroperators/topology" and cluster.changes and not failed:
+            failed.append(where)
+            raise cluster.error(kind)
+
+    cluster.fault = refuse
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster) as operator:
+        await asyncio.sleep(30)
+        assert failed
+        assert set(operator.told.reasons) == MOVED
+        assert len(operator.told.reasons) == 3
+        assert cluster.condition("Progressing") == ("True", "TransitionConverging")

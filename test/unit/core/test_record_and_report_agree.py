@@ -86,7 +86,3 @@ async def test_in_the_settle_time_the_two_never_differ_whatever_is_taken_back(dr
 
 
 # The arithmetic
-
-
-"""Minutes for the revisions of static pods, estimated by the definitions."""
-"""Minutes for a machine: a virtual one, a server."""

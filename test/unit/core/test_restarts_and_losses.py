@@ -170,3 +170,32 @@ async def test_killed_between_change_and_report_and_the_record_dropped_it_still_
         cluster.follow()
         await asyncio.sleep(63)
         assert (cluster.phase, cluster.changes) == ("Completed", 1)
+
+
+@pytest.mark.parametrize("write", range(1, 7))
+@pytest.mark.parametrize("desired", [None, "SingleReplica", "DualReplica"])
+async def test_a_request_that_changes_at_any_instant_either_comes_too_late_or_never_moves_anything(
+    write: int, desired: str | None
+) -> None:
+    """Changed right before the nth write is sent. After the change the API would refuse it; the record leads."""
+    cluster = Cluster()
+    done = 0
+
+    def change(_where: str, _body: Raw) -> None:
+        nonlocal done
+        done += 1
+        if done == write:
+            cluster.ask_for(desired)
+
+    cluster.fault = change
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster):
+        await asyncio.sleep(30)
+        if cluster.changes:
+            assert (cluster.phase, cluster.topology) == ("Converging", "HighlyAvailable")
+        else:
+            assert cluster.topology == "SingleReplica"
+            assert cluster.phase == ("Unsupported" if desired == "DualReplica" else "Idle")
+        assert cluster.changes <= 1
+        if done < write:
+            assert cluster.changes == 1
