@@ -153,9 +153,3 @@ def test_what_is_no_file_is_trouble_and_neither_a_hang_nor_a_crash(tmp_path, kin
     assert made.unknown
     assert str(place) in made.trouble
     assert "is no regular file" in made.trouble or "cannot be read" in made.trouble
-
-
-@pytest.mark.parametrize("missing", ["config.yaml", "nowhere/config.yaml"])
-def test_a_file_that_is_not_there_is_the_defaults(tmp_path, missing):
-    made = current.Current(tmp_path / missing, TRANSITIONS)
-    assert (made.transitions, made.trouble, made.unknown) == (TRANSITIONS, "", False)

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import dataclasses
 import re
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -77,17 +76,6 @@ async def test_the_minimum_of_a_node_is_asked_anew_as_soon_as_the_file_says_anot
         volume.swap(HEAD)
         await asyncio.sleep(LOOK + 1)
         assert (cluster.phase, cluster.changes) == ("Converging", 1)
-
-
-@pytest.mark.looptime
-async def test_what_could_be_asked_for_is_found_out_again_when_another_minimum_holds(tmp_path):
-    volume = Volume(tmp_path)
-    async with configured(volume) as (cluster, _):
-        assert cluster.record["available"][0]["available"]
-        volume.swap(f"{HEAD}minimumNodeResources: {{cpu: 64}}\n")
-        await asyncio.sleep(60 + LOOK)
-        assert not cluster.record["available"][0]["available"]
-        assert cluster.phase == "Idle"
 
 
 @pytest.mark.looptime
@@ -183,39 +171,7 @@ def test_a_bad_file_is_said_besides_every_decision_and_takes_nothing_away(phase,
     assert (said[DEGRADED].reason, said[DEGRADED].message) == (Reason.CONFIGURATION_INVALID, BAD.message)
 
 
-def test_what_is_wrong_with_the_transition_is_said_first_and_both_are():
-    known = worlds.moved(worlds.healthy(), worlds.converging())
-    found = worlds.decide(known, worlds.term(misconfigured=BAD), worlds.NOW + timedelta(hours=2))
-    said = next(one for one in conditions.of(found) if one.type is DEGRADED)
-    assert said.reason is Reason.TRANSITION_STUCK
-    assert said.message.endswith(f"Besides, ConfigurationInvalid: {BAD.message}")
-
-
 # -- what is shipped
-
-
-def _shipped() -> tuple[str, dict[str, object]]:
-    text = (bindata.root() / "manifests" / "0000_30_topology-operator_05_config.yaml").read_text()
-    return text, yaml.safe_load(text)
-
-
-def test_the_shipped_configmap_is_empty_made_once_and_mounted_where_the_operator_looks():
-    _, shipped = _shipped()
-    assert "data" not in shipped, "applying a newer version must leave alone what an administrator has written"
-    metadata = shipped["metadata"]
-    assert isinstance(metadata, dict)
-    assert metadata["name"] == vocabulary.CONFIGURATION
-    assert metadata["annotations"]["release.openshift.io/create-only"] == "true"
-    (deployment,) = bindata.root().glob("manifests/*deployment.yaml")
-    pod = yaml.safe_load(deployment.read_text())["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    (place,) = [one.partition("=")[2] for one in container["args"] if one.startswith("--config=")]
-    folder, _, key = place.rpartition("/")
-    assert key == vocabulary.CONFIGURATION_KEY
-    (mount,) = [one for one in container["volumeMounts"] if one["mountPath"] == folder]
-    assert "subPath" not in mount, "such a file is never swapped"
-    (volume,) = [one for one in pod["volumes"] if one["name"] == mount["name"]]
-    assert volume["configMap"] == {"name": vocabulary.CONFIGURATION, "optional": True}
 
 
 def test_the_example_of_the_page_is_a_configuration_and_the_page_has_every_key(tmp_path):
@@ -228,11 +184,3 @@ def test_the_example_of_the_page_is_a_configuration_and_the_page_has_every_key(t
     told = {row.partition("`")[2].partition("`")[0] for row in page.splitlines() if row.startswith("| `")}
     assert told == (keys - {"minimumNodeResources"}) | {"minimumNodeResources.cpu", "minimumNodeResources.memory"}
     assert ", ".join(f"`{name}`" for name in names) in page
-
-
-def test_the_example_in_it_is_a_configuration(tmp_path):
-    text, _ = _shipped()
-    lines = [line.removeprefix("#").removeprefix("     ") for line in text.splitlines() if line.startswith("#     ")]
-    example = yaml.safe_load("\n".join(lines))["data"][vocabulary.CONFIGURATION_KEY]
-    names = [one.name for one in TRANSITIONS.definitions]
-    assert settings.load(tmp_path, example.encode(), names).transitions

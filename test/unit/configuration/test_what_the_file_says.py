@@ -40,15 +40,6 @@ def complaints(text: str | bytes) -> list[str]:
 # -- what may be said
 
 
-def test_no_file_is_the_defaults_and_changes_no_definition():
-    assert settings.load(PLACE, None, NAMES) == settings.DEFAULTS
-    assert settings.applied(TRANSITIONS, settings.DEFAULTS) is TRANSITIONS
-
-
-def test_a_file_that_only_says_what_it_is_changes_nothing_either():
-    assert settings.applied(TRANSITIONS, good("")) is TRANSITIONS
-
-
 def test_the_transitions_own_figure_wins_over_the_global_one_and_that_over_the_definition():
     own = f"transitions:\n  {COMPACT}: {{deadlineMinutes: 120}}\n  infra-to-ha: {{settleSeconds: 7}}\n"
     found = settings.applied(TRANSITIONS, good(f"settleSeconds: 90\n{own}"))
@@ -89,11 +80,6 @@ def test_minimum_node_resources_are_asked_before_and_after_the_change_of_every_t
         for stage, specs in before.stages.items():
             assert [spec.check for spec in specs] == [spec.check for spec in after.stages[stage]], "nothing is left out"
             assert [spec.at_least for spec in specs] == [spec.at_least for spec in after.stages[stage]]
-
-
-@pytest.mark.parametrize("level", ["error", "warning", "info", "debug"])
-def test_the_log_level_has_the_words_of_the_flag(level):
-    assert good(f"logLevel: {level}\n").log_level == level
 
 
 def test_a_confirmed_load_balancer_is_asked_for_once_and_only_where_the_control_plane_changes():
@@ -157,21 +143,6 @@ def test_a_mistake_is_told_with_file_line_what_was_found_and_what_is_wanted(body
 
 
 @pytest.mark.parametrize(
-    "key",
-    [
-        "disabledChecks", "disableChecks", "skipChecks", "skip", "ignoreChecks", "checks", "preflight", "convergence",
-        "excludedChecks", "acceptedChecks", "force", "allowUnsafe", "EtcdHealthy", "RouterReplicas", "skip_preflight",
-        "bypass", "omit-checks",
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("above", ["", f"transitions:\n  {COMPACT}:\n    "])
-def test_no_key_turns_a_check_off(key, above):
-    (told,) = complaints(f"{HEAD}{above}{key}: [EtcdHealthy]\n")
-    assert told.startswith(f"{PLACE}:{5 if above else 3}: unknown key {key!r}")
-    assert "; allowed: " in told
-
-
-@pytest.mark.parametrize(
     ("text", "part"),
     [
         ("", "is empty"),
@@ -198,13 +169,6 @@ def test_several_mistakes_are_told_in_the_order_of_the_lines_and_their_number_is
     first = settings.complaints(error)
     assert [one.startswith(str(PLACE)) for one in first] == [True, True, True, False]
     assert first[-1] == "and 2 more"
-
-
-@pytest.mark.parametrize("text", ["{" + "a," * 8000 + "}", "? " + "k" * 16_000 + "\n: 1\n", "[" * 16_000])
-def test_what_is_told_of_a_file_that_is_wrong_all_over_is_short(text):
-    first = settings.complaints(refused(text))
-    assert len(first) <= 4
-    assert sum(map(len, first)) < 2048
 
 
 # -- whatever the bytes are
@@ -242,3 +206,18 @@ def test_whatever_is_configured_every_definition_stays_one_that_would_be_accepte
     for one in settings.applied(TRANSITIONS, good("\n".join(lines) + "\n")).definitions:
         again = type(one).model_validate_json(one.model_dump_json(by_alias=True, exclude_none=True))
         assert again == one
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "disabledChecks", "disableChecks", "skipChecks", "skip", "ignoreChecks", "checks", "preflight", "convergence",
+        "excludedChecks", "acceptedChecks", "force", "allowUnsafe", "EtcdHealthy", "RouterReplicas", "skip_preflight",
+        "bypass", "omit-checks",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("above", ["", f"transitions:\n  {COMPACT}:\n    "])
+def test_no_key_turns_a_check_off(key, above):
+    (told,) = complaints(f"{HEAD}{above}{key}: [EtcdHealthy]\n")
+    assert told.startswith(f"{PLACE}:{5 if above else 3}: unknown key {key!r}")
+    assert "; allowed: " in told

@@ -25,7 +25,6 @@ ETCD = {
     "follows": "controlPlane",
     "operands": [{"kind": "StaticPods", "resource": "Etcd", "name": "cluster"}],
 }
-READER = {"operator": "etcd", "namespace": "openshift-etcd-operator", "selector": "app=etcd-operator", "matters": "all"}
 
 
 def matrix(*groups: dict[str, Any], readers: tuple[dict[str, Any], ...] = ()) -> matrices.Matrix:
@@ -56,14 +55,6 @@ def rules(given: matrices.Matrix, *others: dict[str, Any], of: str = rights.NAME
 ONE = ("openshift-console", "apps", "deployments", "console", "list watch")
 
 
-def test_an_operand_is_granted_by_its_name_in_its_namespace():
-    assert rules(matrix(CONSOLE)) == {ONE}
-
-
-def test_an_operand_more_is_a_name_more_and_nothing_else():
-    assert rules(matrix(console({**DEPLOYMENT, "name": "downloads"}))) == {ONE, (*ONE[:3], "downloads", ONE[4])}
-
-
 def test_an_operand_in_another_namespace_is_a_role_and_a_binding_more():
     before, after = matrix(CONSOLE), matrix(console({**DEPLOYMENT, "namespace": "elsewhere"}))
     assert rules(after) - rules(before) == {("elsewhere", *ONE[1:])}
@@ -92,10 +83,6 @@ def test_every_kind_of_operand_has_its_resource():
         ("", "operator.openshift.io", "kubeschedulers", "cluster"),
         ("", "operator.openshift.io", "consoles", "cluster"),
     }
-
-
-def test_pods_are_listed_by_no_name_and_never_read_one_by_one():
-    assert rules(matrix(readers=(READER,))) == {("openshift-etcd-operator", "", "pods", "", "list watch")}
 
 
 def test_what_is_granted_by_hand_is_not_granted_again():
@@ -134,15 +121,6 @@ def test_what_cluster_reader_lacks_is_added_to_it_by_its_name_whoever_grants_it_
     }
     (found,) = rules(matrix(CONSOLE), by_hand, of=cluster.ADDED_TO_READER)
     assert found == ("", "lca.openshift.io", "imagebasedupgrades", "upgrade", "get list watch")
-
-
-def test_an_operand_of_a_capability_is_granted_where_its_namespace_may_not_be():
-    """Without the capability there is no namespace and no role in it; a refused list would look like trouble."""
-    assert rules(matrix(console(capability="Console"))) == {("", *ONE[1:])}
-
-
-def test_an_empty_matrix_takes_no_rights():
-    assert made(matrix()) == []
 
 
 def test_the_committed_roles_are_current():

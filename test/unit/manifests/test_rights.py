@@ -67,13 +67,6 @@ def rights() -> Iterator[Right]:
 ALL = list(rights())
 
 
-def test_nothing_is_granted_twice():
-    assert len(set(ALL)) == len(ALL), sorted(one for one in ALL if ALL.count(one) > 1)
-    wide = {(one.verb, one.group, one.resource, one.namespace) for one in ALL if not one.name}
-    narrow = [one for one in ALL if one.name and (one.verb, one.group, one.resource, one.namespace) in wide]
-    assert not narrow, "the same is granted for every name"
-
-
 def test_there_are_no_wildcards_and_no_secrets():
     for one in ALL:
         assert "*" not in (one.verb + one.group + one.resource + one.name), one
@@ -236,13 +229,6 @@ def test_who_may_accept_may_get_and_patch_that_one_config_map_and_nobody_is_boun
     assert not [one for one in BINDINGS if one["roleRef"]["name"] == vocabulary.CHECK_ACCEPTOR]
 
 
-def test_what_is_accepted_is_shipped_empty_and_never_put_back():
-    (found,) = [one for one in OBJECTS if one["metadata"]["name"] == vocabulary.ACCEPTED_CHECKS]
-    assert (found["kind"], found["metadata"]["namespace"]) == ("ConfigMap", OURS)
-    assert set(found) == {"apiVersion", "kind", "metadata"}, "what people write is not ours to apply"
-    assert found["metadata"]["annotations"]["release.openshift.io/create-only"] == "true"
-
-
 def test_the_bindings_bind_our_account_to_our_roles_and_nobody_else():
     bound = []
     for binding in BINDINGS:
@@ -252,12 +238,6 @@ def test_the_bindings_bind_our_account_to_our_roles_and_nobody_else():
         assert (binding["kind"], role["kind"]) in {("RoleBinding", "Role"), ("ClusterRoleBinding", "ClusterRole")}
         bound.append((role["kind"], binding["metadata"].get("namespace"), role["name"]))
     assert bound == [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in ROLES]
-
-
-def test_what_the_pod_runs_as_is_what_is_bound():
-    (deployment,) = [one for one in OBJECTS if one["kind"] == "Deployment"]
-    assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == ACCOUNT["name"]
-    assert deployment["metadata"]["namespace"] == ACCOUNT["namespace"]
 
 
 def test_the_page_about_rights_has_every_rule_and_no_other():

@@ -63,7 +63,6 @@ SHOWN = {
     *arguments.FLEET_STATES,
 }
 EVERY = explanations.every()
-"""Names of which there is nothing to do: all is well, or it goes on by itself."""
 WORDS = {"TARGET": "HighlyAvailable", "NAME": "RouterReplicas", "CHECK": "Met", "REASON": "Stuck", "ALERT": "Stuck"}
 
 

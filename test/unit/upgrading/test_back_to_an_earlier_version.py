@@ -119,45 +119,6 @@ async def test_in_a_phase_that_is_not_known_nothing_is_written_and_nothing_moves
         assert len([where for where, _ in made.writes if where.startswith("clusteroperators")]) == 1, "said once"
 
 
-@pytest.mark.looptime
-async def test_the_way_out_that_is_said_leads_out():
-    made = newer("Pending", phase=UNKNOWN)
-    await asyncio.sleep(LATER)
-    async with clusters.running(made):
-        await asyncio.sleep(2)
-        assert TAKE_OUT in message(made, "Degraded")
-        assert made.changes == 0
-        made.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": None}})
-        await asyncio.sleep(5)
-        assert (made.phase, made.changes) == ("Converging", 1), "decided from the start, and proven"
-        assert made.condition("Degraded") == ("False", "AsExpected")
-
-
-@pytest.mark.looptime
-async def test_a_copy_in_a_phase_that_is_not_known_halts_nobody():
-    """Its record is gone: after the change everything is proven again, before it is decided from the start."""
-    made = newer("Converging", phase=UNKNOWN)
-    made.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": None}})
-    await asyncio.sleep(LATER)
-    async with clusters.running(made):
-        await asyncio.sleep(5)
-        assert (made.phase, made.changes) == ("Converging", 0)
-        assert made.condition("Upgradeable") == ("False", "TransitionInProgress")
-        made.follow()
-        await asyncio.sleep(70)
-        assert (made.phase, made.changes) == ("Completed", 0)
-        assert made.condition("Degraded") == ("False", "AsExpected")
-
-
-def test_a_phase_without_a_time_is_nonsense_and_not_news_from_the_future():
-    record = stored.record("operands", "Pending") | {"phase": UNKNOWN}
-    raw = clusters.Cluster().objects[clusters.INFRASTRUCTURE]
-    for broken in ({**record, "phaseTransitionTime": None}, {"phase": UNKNOWN}, record | {"phase": "no word"}):
-        found = catalog.INFRASTRUCTURE.reduce(raw | {"status": raw["status"] | {"topologyTransition": broken}})
-        assert isinstance(found.record, facts.Unobserved)
-        assert not isinstance(found.record, facts.Newer)
-
-
 # -- the number of the version
 
 
@@ -214,3 +175,19 @@ def test_whatever_it_has_written_a_decision_is_made_and_what_is_not_known_never_
         assert (decided.phase, decided.record) == (Phase.UNSUPPORTED, None)
         assert decided.degraded is not None
         assert decided.degraded.reason is Reason.EVIDENCE_UNREADABLE
+
+
+@pytest.mark.looptime
+async def test_a_copy_in_a_phase_that_is_not_known_halts_nobody():
+    """Its record is gone: after the change everything is proven again, before it is decided from the start."""
+    made = newer("Converging", phase=UNKNOWN)
+    made.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": None}})
+    await asyncio.sleep(LATER)
+    async with clusters.running(made):
+        await asyncio.sleep(5)
+        assert (made.phase, made.changes) == ("Converging", 0)
+        assert made.condition("Upgradeable") == ("False", "TransitionInProgress")
+        made.follow()
+        await asyncio.sleep(70)
+        assert (made.phase, made.changes) == ("Completed", 0)
+        assert made.condition("Degraded") == ("False", "AsExpected")

@@ -12,9 +12,7 @@ from test.unit.core import clusters, raw_operands, worlds
 from test.unit.upgrading import stored
 
 from topology_api import served
-from topology_api.types import RecordCopy, TopologyTransition
-from topology_api.vocabulary import Phase
-from topology_controller.observe import catalog, facts
+from topology_controller.observe import facts
 
 KEPT = ("attempt", "name", "source", "target", "requestedTime", "phaseTransitionTime", "admittedTime", "completedTime")
 SCHEDULER = ("schedulers", None, "cluster")
@@ -30,20 +28,6 @@ YOUNGER = [
 ]
 """Operands of every kind, optional or not; guards aside, which are never recorded."""
 EVERY = [(version, phase) for version in stored.VERSIONS for phase in stored.PHASES]
-
-
-@pytest.mark.parametrize(("version", "phase"), EVERY)
-def test_its_record_and_the_copy_of_it_are_understood(version, phase):
-    made = stored.cluster(version, phase)
-    seen = catalog.INFRASTRUCTURE.reduce(made.objects[clusters.INFRASTRUCTURE])
-    own = catalog.OWN_OPERATOR.reduce(made.objects[clusters.OPERATOR])
-    assert isinstance(seen.record, TopologyTransition)
-    assert seen.record.phase is Phase(phase)
-    assert isinstance(own.copy, RecordCopy)
-    assert own.copy.phase is Phase(phase)
-    # Nothing of it is lost on the way: what this version reads is what it would write.
-    written = seen.record.to_api()
-    assert {key: written.get(key) for key in stored.record(version, phase)} == stored.record(version, phase)
 
 
 @pytest.mark.looptime
@@ -79,19 +63,6 @@ async def test_what_had_not_moved_moves_once_everything_is_proven_again(version,
         made.follow()
         await asyncio.sleep(65)
         assert (made.phase, made.changes) == ("Completed", 1)
-
-
-@pytest.mark.looptime
-async def test_what_the_version_before_this_one_moved_is_finished():
-    made = stored.cluster("operands", "Converging")
-    await asyncio.sleep(LATER)
-    async with clusters.running(made):
-        await asyncio.sleep(5)
-        assert made.phase == "Converging"
-        made.follow()
-        await asyncio.sleep(65)
-        assert (made.phase, made.changes) == ("Completed", 0)
-        assert made.record["baseline"] == stored.record("operands", "Converging")["baseline"]
 
 
 @pytest.mark.looptime
