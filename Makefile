@@ -18,11 +18,8 @@ QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands t
   test/component/test_two_leaders.py::test_a_leader_that_is_told_to_stop_hands_over_at_once
 NOT_QUICK := $(addprefix --deselect test/unit/core/test_, \
   accepting_in_any_order.py \
-  completing_among_renderings.py::test_a_level_cluster_completes_whatever_is_rendered_again \
-  moved_clocks.py::test_however_often_it_jumps_completed_needs_the_whole_quiet_time \
   reporting.py::test_what_lasts_is_one_event_however_often_it_is_decided \
-  telling.py::test_nodes_that_flap_for_an_hour_are_one_event \
-  writing_when_something_happened.py::test_a_transition_in_which_something_changes_all_the_time_is_ten_writes)
+  telling.py::test_nodes_that_flap_for_an_hour_are_one_event)
 OLDEST_KUBERNETES := 1.33
 ON_OLDEST := $(addprefix test/etcd/test_,growing_is_not_met.py losing_members.py what_etcd_answers.py) $(addprefix test/component/,test_request_to_topology.py test_openshift_definitions.py test_guards_of_the_change.py test_real_server.py \
   admission/test_expressions_have_types.py)

@@ -121,20 +121,6 @@ async def test_from_one_to_three_as_strict_as_in_production(tmp_path):
         assert len(await living.published()) == 3
 
 
-async def test_a_learner_is_not_published_and_looks_calm(living):
-    living.actors.etcd.stick("master-1")
-    await living.join("master-1")
-
-    async def learns() -> bool:
-        return any(one.learner and one.name for one in await living.etcd.listed())
-
-    await polling.until("there is a learner", learns, PATIENCE)
-    await living.until_states()
-    await living.until_voters("master-0")
-    living.actors.etcd.heal("master-1")
-    await living.until_voters("master-0", "master-1")
-
-
 async def test_a_member_that_stands_still_is_published_as_degraded_and_nobody_joins(living):
     await living.join("master-1", "master-2")
     await living.until_voters(*conftest.THREE)
@@ -183,17 +169,6 @@ async def test_without_quorum_it_publishes_names_that_prove_nothing(living):
     assert await asking.published(living.etcd) == ids
 
 
-async def test_a_member_goes_down_and_comes_back_with_its_machine(living):
-    await living.join("master-1", "master-2")
-    await living.until_voters(*conftest.THREE)
-    living.actors.kubelets.take_down("master-1")
-    await living.until_states(EtcdMembersDegraded="True")
-    assert not living.etcd.members["master-1"].running
-    living.actors.kubelets.bring_up("master-1")
-    await living.until_states()
-    assert living.etcd.members["master-1"].running
-
-
 async def test_the_member_of_a_deleted_node_is_removed_from_etcd_and_a_new_one_comes_with_a_new_node(living):
     await living.join("master-1", "master-2")
     await living.until_voters(*conftest.THREE)
@@ -202,17 +177,6 @@ async def test_the_member_of_a_deleted_node_is_removed_from_etcd_and_a_new_one_c
     assert len(await living.etcd.listed()) == 2
     await living.join("master-2")
     await living.until_voters(*conftest.THREE)
-
-
-async def test_the_member_of_a_machine_that_was_off_when_its_node_was_deleted_is_removed(living):
-    await living.join("master-1", "master-2")
-    await living.until_voters(*conftest.THREE)
-    living.actors.kubelets.take_down("master-2")
-    await living.until_states(EtcdMembersDegraded="True")
-    await living.api.delete(kinds.NODES, "master-2")
-    await living.until_voters("master-0", "master-1")
-    await living.until_states()
-    assert set(living.etcd.members) == {"master-0", "master-1"}
 
 
 async def test_the_operator_lets_the_topology_move_when_the_third_member_votes(living, tmp_path):

@@ -40,17 +40,6 @@ async def move_to_another_authority(etcd, tmp_path):
     await asker.until(asking.MET)
 
 
-async def test_a_folder_that_is_empty_at_first(three, tmp_path):
-    folder = tmp_path / "client"
-    folder.mkdir()
-    asker = asking.Asker(three, folder=folder)
-    answer = await asker.ask()
-    assert answer.status is asking.UNKNOWN
-    assert "does not exist" in answer.message
-    certificates.write(folder, three.authority.certificate, three.authority.client())
-    assert (await asker.ask()).status is asking.MET
-
-
 async def test_the_way_a_secret_volume_is_replaced(three, tmp_path):
     """A volume swaps a whole folder by turning one link."""
     stranger = certificates.Authority()
@@ -63,17 +52,6 @@ async def test_the_way_a_secret_volume_is_replaced(three, tmp_path):
     assert (await asker.ask()).status is asking.UNKNOWN
     (tmp_path / "..data_tmp").symlink_to(second.name)
     (tmp_path / "..data_tmp").rename(tmp_path / "..data")
-    assert (await asker.ask()).status is asking.MET
-
-
-async def test_half_of_a_new_pair_does_not_spoil_a_good_one(three, tmp_path):
-    folder = certificates.write(tmp_path, three.authority.certificate, three.authority.client())
-    asker = asking.Asker(three, folder=folder)
-    assert (await asker.ask()).status is asking.MET
-    fresh = three.authority.client()
-    (folder / "tls.crt").write_bytes(fresh.certificate)
-    assert (await asker.ask()).status is asking.MET, "the last good pair is used"
-    (folder / "tls.key").write_bytes(fresh.key)
     assert (await asker.ask()).status is asking.MET
 
 

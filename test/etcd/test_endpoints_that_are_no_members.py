@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import socket
 import ssl
 
 import pytest
@@ -47,21 +45,6 @@ async def good_otherwise(three, url):
     return besides, alone
 
 
-async def test_without_it_all_is_well(three):
-    assert (await asking.ask(three)).status is asking.MET
-
-
-async def test_plain_http(three):
-    async def say(_):
-        return web.json_response({})
-
-    async with served(say) as url:
-        for answer in await good_otherwise(three, url):
-            assert answer.status is asking.UNKNOWN, answer
-            assert url in answer.message
-            assert "TLS: " in answer.message
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -82,34 +65,6 @@ async def test_a_server_that_is_no_etcd(three, serving, answer):
         for told in await good_otherwise(three, url):
             assert told.status is asking.UNKNOWN, told
             assert url in told.message
-
-
-async def test_a_server_that_never_answers(three, serving):
-    async def wait(_):
-        await asyncio.sleep(30)
-        return web.Response()
-
-    async with served(wait, serving) as url:
-        told = await asking.ask(three, endpoints=(*three.urls, url))
-        assert told.status in {asking.UNKNOWN, asking.UNMET}, told
-        assert f"{url}: no answer in time" in told.message
-
-
-async def test_nobody_listens(three):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        url = f"https://127.0.0.1:{probe.getsockname()[1]}"
-        besides, alone = await good_otherwise(three, url)
-    assert besides.status is not asking.MET, besides
-    assert f"{url}: nothing listens there" in besides.message
-    assert alone.status is asking.UNKNOWN, alone
-
-
-async def test_a_port_where_peers_are_expected(three):
-    url = three.members["master-0"].peer_url
-    for told in await good_otherwise(three, url):
-        assert told.status is asking.UNKNOWN, told
-        assert url in told.message
 
 
 async def test_a_member_of_another_cluster(three):

@@ -57,31 +57,6 @@ async def test_a_voter_that_stands_still_is_not_waited_for_beyond_the_budget(etc
     await asker.until(asking.MET)
 
 
-async def test_a_leader_that_stands_still(etcd):
-    """The others elect another one, which takes a moment: not Met in it, and not Met afterwards."""
-    asker = asking.Asker(etcd)
-    held = await etcd.leader()
-    await held.pause()
-    answer = await asker.ask()
-    assert answer.status is not asking.MET, answer
-    assert (await etcd.leader()) is not held
-    answer = await asker.until(asking.UNMET, asking.UNKNOWN, words=held.name)
-    assert "no answer in time" in answer.message
-    await held.resume()
-    await asker.until(asking.MET)
-
-
-async def test_a_leader_that_is_killed(etcd):
-    asker = asking.Asker(etcd)
-    killed = await etcd.leader()
-    await killed.kill()
-    answer = await asker.until(asking.UNMET, words=f"{killed.name} (")
-    assert f"{killed.url}: nothing listens there" in answer.message
-    assert (await etcd.leader()).name != killed.name
-    await killed.start_again()
-    assert (await asker.until(asking.MET)).status is asking.MET
-
-
 async def test_no_quorum():
     async with cluster.Cluster(strict=False) as etcd:
         await etcd.grow(*conftest.THREE)
@@ -111,25 +86,6 @@ async def test_a_voter_that_its_peers_do_not_let_in(etcd):
     assert f"{alone.name} (" in answer.message
     alone.give(good)
     await asker.until(asking.MET)
-
-
-async def test_nobody_answers(etcd):
-    asker = asking.Asker(etcd, data=await asking.published(etcd))
-    for one in etcd.members.values():
-        await one.kill()
-    answer = await asker.ask()
-    assert answer.status is asking.UNKNOWN, answer
-    assert "none of them answered" in answer.message
-    assert all(one.url in answer.message for one in etcd.members.values())
-
-
-async def test_all_stand_still(etcd):
-    asker = asking.Asker(etcd, data=await asking.published(etcd))
-    for one in etcd.members.values():
-        await one.pause()
-    answer = await asker.ask()
-    assert answer.status is asking.UNKNOWN, answer
-    assert "no answer in time" in answer.message
 
 
 async def test_an_alarm_is_not_met_until_it_is_over(etcd):

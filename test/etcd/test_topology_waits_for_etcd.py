@@ -17,7 +17,6 @@ from test.component import world as worlds
 from test.etcd import asking, conftest
 from topology_simulator import cluster as simulated
 from topology_simulator import kinds, machines
-from topology_simulator.etcd import certificates
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -120,34 +119,12 @@ async def test_two_voters_and_a_learner_never_let_it_move(story):
     await story.moves()
 
 
-async def test_three_voters_of_whom_one_is_dead_never_let_it_move(story):
-    await story.etcd.grow(*conftest.THREE)
-    await story.etcd.members["master-1"].kill()
-    await story.begin()
-    await story.waits("master-1", "nothing listens there")
-    await story.etcd.members["master-1"].start_again()
-    await story.published_anew()
-    await story.moves()
-
-
 async def test_three_voters_of_whom_one_stands_still_never_let_it_move(story):
     await story.etcd.grow(*conftest.THREE)
     await story.etcd.members["master-2"].pause()
     await story.begin()
     await story.waits("master-2", "no answer in time", statuses=("Unmet", "Unknown"))
     await story.etcd.members["master-2"].resume()
-    await story.published_anew()
-    await story.moves()
-
-
-async def test_certificates_that_do_not_fit_never_let_it_move_until_they_are_replaced(story, tmp_path):
-    await story.etcd.grow(*conftest.THREE)
-    authority = story.etcd.authority
-    stranger = certificates.Authority()
-    folder = certificates.write(tmp_path / "client", authority.certificate, stranger.client())
-    await story.begin(folder=folder)
-    await story.waits("TLS: ", statuses=("Unknown",))
-    certificates.write(folder, authority.certificate, authority.client())
     await story.published_anew()
     await story.moves()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import aiohttp
 import pytest
 import pytest_asyncio
@@ -21,38 +19,6 @@ async def two_and_more():
         await made.add("learner")
         await made.announce("unstarted", learner=False)
         yield made
-
-
-async def raw_members(etcd: cluster.Cluster) -> dict[str, dict[str, Any]]:
-    found = await etcd.client.call(etcd.members["a"].url, "cluster/member/list", linearizable=True)
-    assert isinstance(found["header"]["cluster_id"], str)
-    return {one.get("name", "no name"): one for one in found["members"]}
-
-
-async def test_members_as_they_are_listed(two_and_more):
-    members = await raw_members(two_and_more)
-    assert set(members) == {"a", "b", "learner", "no name"}
-    for name, one in members.items():
-        assert isinstance(one["ID"], str), one
-        assert ("isLearner" in one) is (name == "learner"), one
-        assert ("clientURLs" in one) is (name != "no name")
-        assert len(one["peerURLs"]) == 1
-    assert members["learner"]["isLearner"] is True
-
-
-async def test_what_members_say_of_themselves(two_and_more):
-    etcd = two_and_more
-    ids = {one.name: one.id for one in await etcd.listed()}
-    leaders = set()
-    for name in ("a", "b", "learner"):
-        raw = await etcd.client.call(etcd.members[name].url, "maintenance/status")
-        assert ("isLearner" in raw) is (name == "learner"), raw
-        status = await etcd.client.status(etcd.members[name].url)
-        assert (status.id, status.learner, status.version) == (ids[name], name == "learner", etcd.binary.version)
-        assert status.term > 0
-        leaders.add(status.leader)
-    assert len(leaders) == 1
-    assert leaders < {ids["a"], ids["b"]}
 
 
 async def test_a_learner_says_that_it_is_well_but_not_who_is_a_member(two_and_more):
@@ -85,15 +51,6 @@ async def test_one_learner_at_a_time():
         with pytest.raises(gateway.GatewayError, match="too many learner members"):
             await etcd.announce("c")
         assert set(etcd.members) == {"a", "b"}
-
-
-async def test_nobody_is_added_right_after_another_one_unless_that_is_turned_off():
-    async with cluster.Cluster() as etcd:
-        await etcd.bootstrap("a")
-        await etcd.add("b")
-        await etcd.promote("b")
-        with pytest.raises(gateway.GatewayError, match="unhealthy cluster"):
-            await etcd.announce("c")
 
 
 async def test_no_client_gets_in_without_a_certificate_of_the_same_authority(two_and_more, tmp_path):

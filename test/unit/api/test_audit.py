@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topology_api import audit, install_config
+from topology_api import audit
 from topology_api.audit import Question
-from topology_api.install_config import Machines, Rule
 from topology_api.shape import Shape, Vector
 
 SINGLE, HA, DUAL, ARBITER, EXTERNAL = (
@@ -107,18 +105,6 @@ def test_what_does_not(found, shape, questions):
     assert not found.agrees
 
 
-def test_a_disagreement_says_what_was_found_what_it_would_have_to_be_and_what_it_means():
-    """The bug that many clusters have: three masters that carry workloads, one worker, infrastructure SingleReplica."""
-    (one,) = cluster(HA, SINGLE, CARRY, 3, 0, 1).disagreements
-    assert one.actual == (
-        "4 nodes that can carry infrastructure: 1 dedicated worker and 3 control-plane nodes (mastersSchedulable true)"
-    )
-    assert one.wanted == "1 for infrastructureTopology SingleReplica beside controlPlaneTopology HighlyAvailable"
-    assert "the loss of one node" in one.meaning
-    assert "infra-to-ha" in one.meaning
-    assert one.between == (audit.Part.STATUS, audit.Part.SCHEDULER, audit.Part.NODES)
-
-
 @pytest.mark.parametrize(
     ("found", "told", "wanted", "meaning"),
     [
@@ -181,35 +167,6 @@ def test_the_words(found, told, wanted, meaning):
     assert meaning in one.meaning
 
 
-# What an installer writes, and where that does not fit together from the first day on: two routers are asked for and
-# one node could carry them; or there is an arbiter that the status does not know.
-INSTALLED = {
-    ((1, 0, 1), Rule.PROPOSED): [Question.INFRASTRUCTURE_NODES],
-    ((2, 0, 1), Rule.PROPOSED): [Question.INFRASTRUCTURE_NODES],
-    ((2, 1, 1), Rule.PROPOSED): [Question.INFRASTRUCTURE_NODES],
-    **{((three, 0, 1), Rule.PROPOSED): [Question.INFRASTRUCTURE_NODES] for three in (3, 4, 5)},
-    **{((three, 1, 1), Rule.PROPOSED): [Question.INFRASTRUCTURE_NODES] for three in (3, 4, 5)},
-    **{((three, 1, w), Rule.RELEASED): [Question.ARBITER_NODES] for three in (3, 4, 5) for w in (0, 1, 2, 9)},
-}
-
-
-@pytest.mark.parametrize("rule", Rule)
-@pytest.mark.parametrize(
-    "row",
-    [row for row in itertools.product((1, 2, 3, 4, 5), (0, 1), (0, 1, 2, 9)) if row[:2] != (1, 1)],
-    ids=lambda row: "/".join(map(str, row)),
-)
-def test_what_the_installer_makes(row, rule):
-    cp, arbiters, workers = row
-    made = install_config.outcome(Machines(cp, arbiters, workers, fencing=cp == 2 and not arbiters), rule)
-    found = cluster(
-        made.control_plane, made.infrastructure, made.masters_schedulable, *row, fencing=cp == 2 and not arbiters
-    )
-    assert disagreeing(found) == INSTALLED.get((row, rule), [])
-    assert found.open == ()
-    assert found.shape is made.shape
-
-
 def expected(vector: Vector, labels: int | None) -> dict[Question, bool | None]:
     """The same questions, answered from tables: True, False, or None for open."""
     cp, infra, sched = vector.control_plane, vector.infrastructure, vector.masters_schedulable
@@ -265,14 +222,6 @@ TOPOLOGY = st.sampled_from((SINGLE, HA, DUAL, ARBITER, EXTERNAL, "Mystery"))
 NODES = st.integers(0, 7)
 WHOLE = st.builds(Vector, TOPOLOGY, TOPOLOGY, st.booleans(), NODES, NODES, NODES, st.booleans())
 FIELDS = tuple(field.name for field in dataclasses.fields(Vector))
-ANYTHING = st.builds(
-    Vector,
-    st.text(max_size=9) | TOPOLOGY | st.none(),
-    st.text(max_size=9) | TOPOLOGY | st.none(),
-    st.booleans() | st.none(),
-    *[st.integers(0, 2**70) | NODES | st.none()] * 3,
-    st.booleans() | st.none(),
-)
 
 
 @given(WHOLE, NODES, st.sets(st.sampled_from((*FIELDS, "control_plane_workers")), min_size=1))
@@ -288,57 +237,3 @@ def test_knowing_less_opens_questions_and_answers_none(whole, labels, forgotten)
     known_by_status = {"control_plane"} if whole.control_plane == "Mystery" else set()
     known_by_status |= {"infrastructure"} if whole.infrastructure in {DUAL, ARBITER, EXTERNAL, "Mystery"} else set()
     assert named <= forgotten | known_by_status, "what is missing is named, and nothing else"
-
-
-@given(ANYTHING, st.integers(0, 2**70) | st.none())
-def test_there_is_always_an_answer(vector, labels):
-    found = audit.audit(vector, labels)
-    questions = [*(one.question for one in found.disagreements), *(one.question for one in found.open)]
-    assert len(set(questions)) == len(questions), "a question has one answer"
-    for one in found.disagreements:
-        assert one.actual
-        assert one.wanted
-        assert one.actual != one.wanted
-        assert one.meaning.endswith(".")
-        assert one.between
-    assert all(one.missing for one in found.open)
-    assert found.vector is vector
-
-
-@given(WHOLE, NODES)
-def test_a_shape_with_a_name_has_the_nodes_that_its_status_says(whole, labels):
-    """What remains is where its workloads run, which a shape leaves room for."""
-    found = audit.audit(whole, labels)
-    if found.shape is not Shape.UNCLASSIFIED:
-        assert set(disagreeing(found)) <= {Question.INFRASTRUCTURE_NODES, Question.WORKER_LABELS}
-
-
-def test_nothing_known_is_nothing_agreed():
-    found = audit.audit(Vector())
-    assert found.shape is None
-    assert len(found.candidates) == 6
-    assert {one.question for one in found.open} == set(Question)
-    assert set(found.unknown) == set(FIELDS)
-    assert not found.agrees
-
-
-def test_what_the_operator_itself_knows_while_idle_leaves_questions():
-    """Topologies alone name a single node, but prove nothing about its nodes."""
-    found = audit.audit(Vector(SINGLE, SINGLE))
-    assert found.shape is Shape.SINGLE_NODE
-    assert not found.agrees
-    missing = {one.question: one.missing for one in found.open}
-    assert missing[Question.CONTROL_PLANE_NODES] == ("control_plane_nodes",)
-    assert missing[Question.INFRASTRUCTURE_NODES] == ("dedicated_workers", "masters_schedulable", "control_plane_nodes")
-    assert missing[Question.WORKER_LABELS] == ("masters_schedulable", "control_plane_nodes", "control_plane_workers")
-
-
-def test_an_audit_can_be_written_as_json():
-    """Words, not enums, as a command prints them with -o json."""
-    found = json.loads(json.dumps(dataclasses.asdict(cluster(HA, SINGLE, CARRY, 3, 0, 1, fencing=None))))
-    assert found["shape"] == "unclassified"
-    assert found["vector"]["control_plane"] == HA
-    assert [one["question"] for one in found["disagreements"]] == ["InfrastructureNodes"]
-    assert found["disagreements"][0]["between"] == ["status", "scheduler", "nodes"]
-    assert found["open"] == [{"question": "Fencing", "missing": ["fencing"]}]
-    assert found["unknown"] == ["fencing"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, reject
+from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_api import install_config
@@ -83,40 +83,6 @@ def test_the_truth_table(row):
     assert proposed.masters_schedulable is released.masters_schedulable
 
 
-def test_the_table_is_whole():
-    """Every control plane that is legal, with and without arbiter, with no, one and several workers."""
-    rows = {(cp, a, w) for cp, a, w, *_ in TABLE}
-    assert len(TABLE) == len(rows) == 27
-    assert rows == {row for row in itertools.product((1, 2, 3, 4, 5), (0, 1), (0, 1, 2)) if row[:2] != (1, 1)}
-
-
-@pytest.mark.parametrize("row", GROWN, ids=lambda row: "/".join(map(str, row[:3])))
-def test_the_rules_differ_exactly_where_the_table_says(row):
-    cp, arbiters, workers, control_plane, infrastructure, _, control_plane_2, infrastructure_2 = row
-    told = install_config.differences(install_config.machines(written(cp, arbiters, workers)))
-    expected = {}
-    if control_plane != control_plane_2:
-        expected["controlPlaneTopology"] = (control_plane, control_plane_2)
-    if infrastructure != infrastructure_2:
-        expected["infrastructureTopology"] = (infrastructure, infrastructure_2)
-    assert {one.field: (one.released, one.proposed) for one in told} == expected
-    assert all(len(one.meaning.split()) > 15 for one in told), "each says what it means"
-
-
-@pytest.mark.parametrize(
-    ("machines", "way"),
-    [
-        (Machines(1, 0, 1), "another worker"),
-        (Machines(2, 1, 1), "cluster-infrastructure-02-config.yml"),
-        (Machines(3, 0, 1), "infra-to-ha"),
-    ],
-)
-def test_a_difference_names_a_way_out_that_exists(machines, way):
-    (difference,) = install_config.differences(machines)
-    assert way in difference.meaning
-    assert ("infra-to-ha" in difference.meaning) is (machines.control_plane == 3), "it starts at HighlyAvailable"
-
-
 @pytest.mark.parametrize(
     ("machines", "rule", "expected"),
     [
@@ -156,20 +122,6 @@ def test_the_shape_of_what_comes_out(machines, rule, expected):
 )
 def test_defaults(config, expected):
     assert counted(config) == expected
-
-
-def test_every_machine_is_accounted_for_and_every_default_explained():
-    found = install_config.machines(InstallConfig(compute=(Pool("edge"),), platform="aws"))
-    told = [(install_config.spell(one.field), one.pool, one.replicas, one.default) for one in found.counts]
-    assert told == [
-        ("controlPlane.replicas", "master", 3, "not given, which means 3"),
-        ("compute[0].replicas", "edge", 0, "not given, which means 0"),
-        ("compute", "worker", 3, "no pool worker is given, which means one of 3"),
-    ]
-    given = install_config.machines(written(2, 1, 0)).counts
-    assert [(one.pool, one.replicas, one.default) for one in given] == [
-        ("master", 2, ""), ("worker", 0, ""), ("arbiter", 1, ""),
-    ]  # fmt: skip
 
 
 NUMBER = "a whole number, 0 or more"
@@ -252,13 +204,6 @@ def test_a_contradiction_names_field_found_and_wanted(config, field, found, want
     assert refused(config) == [(field, found, wanted)]
 
 
-def test_everything_that_is_wrong_is_told_at_once():
-    config = InstallConfig(control_plane=9, compute=(Pool("worker", -1), Pool("x", 1)), arbiter=Pool("arbiter", 0))
-    assert [field for field, _, _ in refused(config)] == [
-        "compute[0].replicas", "compute[1].name", "arbiter.replicas", "platform", "controlPlane.replicas",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("config", "words"),
     [
@@ -291,16 +236,6 @@ ANY = st.builds(
     platform=st.sampled_from(("aws", "baremetal", "none", None)),
     hosts=st.booleans(),
 )
-FEW = st.integers(0, 3) | st.none()
-OFTEN_LEGAL = st.builds(
-    InstallConfig,
-    control_plane=st.sampled_from((1, 3, 5, None)),
-    compute=st.sampled_from(((), ("worker",), ("edge",), ("worker", "edge"))).flatmap(
-        lambda names: st.tuples(*(st.builds(Pool, st.just(name), FEW) for name in names))
-    )
-    | st.none(),
-    platform=st.just("aws"),
-)
 
 
 def counted_or_refused(config: InstallConfig) -> Machines | install_config.ContradictionError:
@@ -326,23 +261,3 @@ def test_every_install_config_is_refused_with_reasons_or_has_an_answer_in_both_r
     differs = machines.workers == 1 or (machines.control_plane >= 3 and machines.arbiters > 0)
     assert bool(install_config.differences(machines)) is differs
     assert (outcomes[Rule.RELEASED] != outcomes[Rule.PROPOSED]) is differs
-
-
-@given(st.integers(1, 5), st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
-def test_a_legal_install_config_is_never_refused(cp, arbiters, workers):
-    if cp == 1:
-        arbiters = 0
-    assert counted(written(cp, arbiters, workers)) == (cp, arbiters, workers)
-
-
-@given(OFTEN_LEGAL)
-def test_writing_a_default_down_changes_nothing(config):
-    """An install-config with its defaults written into it is the one that the cluster keeps."""
-    found = counted_or_refused(config)
-    # Hypothesis complains if hardly any were legal.
-    if not isinstance(found, Machines):
-        reject()
-    pools = tuple(Pool(one.pool, one.replicas) for one in found.counts if one.pool in {"worker", "edge"})
-    arbiter = Pool("arbiter", found.arbiters) if config.arbiter else None
-    whole = InstallConfig(found.control_plane, pools, arbiter, config.fencing, config.platform, config.hosts)
-    assert counted(whole) == (found.control_plane, found.arbiters, found.workers)

@@ -96,12 +96,6 @@ async def test_a_request_before_there_is_a_status_is_refused_with_what_to_do(clu
     refused(await cluster.ask_for("HighlyAvailable"), "let its status be set")
 
 
-async def test_a_first_status_write_fills_in_both_topologies(cluster):
-    accepted(await cluster.create(spec={}))
-    found = accepted(await cluster.status(infrastructureName="edge-1"))["status"]
-    assert (found["controlPlaneTopology"], found["infrastructureTopology"]) == ("HighlyAvailable", "HighlyAvailable")
-
-
 async def test_legal_requests(single):
     accepted(await single.ask_for("SingleReplica"))
     accepted(await single.ask_for("HighlyAvailable"))
@@ -114,12 +108,6 @@ async def test_a_request_that_nothing_leads_to_is_refused_with_what_is_legal(sin
     refused(answer, sentences.NO_WAY_TO_DUAL_REPLICA, "HighlyAvailable")
     accepted(await single.status(controlPlaneTopology="HighlyAvailable"))
     refused(await single.ask_for("SingleReplica"), "nothing leads from there, so remove the request")
-
-
-async def test_external_is_not_a_legal_request(single):
-    refused(await single.ask_for("External"), "SingleReplica", "HighlyAvailable", "DualReplica")
-    accepted(await single.status(controlPlaneTopology="External"))
-    refused(await single.ask_for("HighlyAvailable"), "nothing leads from there, so remove the request")
 
 
 async def test_an_old_request_never_stands_in_the_way_of_a_status_write(single):
@@ -158,11 +146,6 @@ async def test_when_status_was_set_back_the_request_can_be_removed_and_made_agai
     accepted(await converging.ask_for("HighlyAvailable"))
 
 
-async def test_a_completed_transition_lets_the_request_go(converging):
-    accepted(await converging.status(topologyTransition={"phase": "Completed"}))
-    accepted(await converging.ask_for(None))
-
-
 async def test_a_record_keeps_each_check_once(single):
     check = {
         "stage": "Preflight",
@@ -179,16 +162,8 @@ async def test_a_record_keeps_each_check_once(single):
     assert "Duplicate" in body["message"], body["message"]
 
 
-async def test_what_we_do_not_model_is_kept(cluster):
-    accepted(await cluster.create(spec={"platformSpec": {"type": "None", "none": {"x": 1}}, "later": {"a": [1]}}))
-    found = accepted(await cluster.status(platformStatus={"type": "None", "none": {}}, later="kept"))
-    assert found["spec"] == {"platformSpec": {"type": "None", "none": {"x": 1}}, "later": {"a": [1]}}
-    assert (found["status"]["later"], found["status"]["platformStatus"]) == ("kept", {"type": "None", "none": {}})
-
-
 SHIPPED = load.load(bindata.root() / "transitions").edges()
 INFRASTRUCTURE = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "SingleReplica"}
-BOTH = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
 
 
 @pytest.fixture
@@ -205,14 +180,6 @@ async def test_a_transition_of_infrastructure_alone_is_requested_for_by_what_the
     accepted(await standing.status(topologyTransition={"phase": "Pending", "name": "infra-to-ha"}))
     accepted(await standing.ask_for(None))
     accepted(await standing.ask_for("HighlyAvailable"))
-
-
-async def test_a_transition_of_infrastructure_alone_has_no_way_back_either(standing):
-    accepted(await standing.ask_for("HighlyAvailable"))
-    accepted(await standing.status(**BOTH, topologyTransition=CONVERGING))
-    refused(await standing.ask_for(None), "the cluster is converging")
-    accepted(await standing.status(topologyTransition={"phase": "Completed"}))
-    accepted(await standing.ask_for(None))
 
 
 @pytest.mark.parametrize(
@@ -236,9 +203,3 @@ async def test_what_nothing_leads_to_is_refused_with_the_reason_and_what_is_lega
     refused(
         await standing.ask_for(desired), f"{desired} cannot be reached from status.controlPlaneTopology {here}", words
     )
-
-
-async def test_an_arbiter_is_not_left_behind(standing):
-    accepted(await standing.status(controlPlaneTopology="HighlyAvailableArbiter"))
-    refused(await standing.ask_for("HighlyAvailable"), "blocks the next upgrade: remove the request")
-    accepted(await standing.ask_for("HighlyAvailableArbiter"))

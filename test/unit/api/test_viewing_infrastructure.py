@@ -47,10 +47,6 @@ def test_what_a_topology_implies(topology, several):
     assert view.several(topology) is several
 
 
-def test_every_topology_that_may_be_requested_for_implies_something():
-    assert {topology for topology in Topology if view.several(topology) is None} == set()
-
-
 def test_both_topologies_and_the_phase_are_read():
     status = {
         "controlPlaneTopology": "HighlyAvailable",
@@ -60,26 +56,6 @@ def test_both_topologies_and_the_phase_are_read():
     found = view.parse(infrastructure(status))
     assert found == view.View("HighlyAvailable", "SingleReplica", Phase.CONVERGING)
     assert (found.control_plane_several, found.infrastructure_several, found.converging) == (True, False, True)
-
-
-def test_a_request_is_nothing_to_act_on():
-    status = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
-    before = view.parse(infrastructure(status))
-    assert view.parse(infrastructure(status, spec={"desiredTopology": "HighlyAvailable"})) == before
-    assert before.control_plane_several is False
-
-
-def test_what_changes_besides_makes_no_other_view():
-    status = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
-    busy = {**status, "topologyTransition": {"phase": "Pending", "progress": {"met": 3}}, "apiServerURL": "other"}
-    calm = {**status, "topologyTransition": {"phase": "Pending", "progress": {"met": 4}}}
-    assert view.parse(infrastructure(busy)) == view.parse(infrastructure(calm))
-
-
-def test_an_item_of_a_list_has_no_kind():
-    item = infrastructure({"controlPlaneTopology": "SingleReplica"})
-    del item["kind"]
-    assert view.parse(item).control_plane == "SingleReplica"
 
 
 @pytest.mark.parametrize(

@@ -28,15 +28,6 @@ PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 MASTER = "machineconfigpools.machineconfiguration.openshift.io/master"
 
 
-STAYING = worlds.TRANSITIONS.definitions[0].model_copy(
-    update={
-        "source": next(one.source for one in worlds.TRANSITIONS.definitions if one.name == "infra-to-ha"),
-        "convergence": worlds.COMPACT.convergence,
-    }
-)
-"""A definition whose control plane stays as it is, and that asks everything all the same."""
-
-
 def baseline(known: facts.Facts) -> Baseline:
     """How a cluster was, of everything that the matrix names."""
     assert isinstance(known.cluster_operators, tuple)

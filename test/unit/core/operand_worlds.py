@@ -6,7 +6,7 @@ often the objects were written again since, as after a change.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from test import sentences
@@ -73,14 +73,6 @@ def at(
     for reader in matrix.startup_readers:
         found[reader.key] = (facts.Pod(f"{reader.operator}-1", LONG_AGO, deleting=False),)
     return found
-
-
-def restarted(matrix: matrices.Matrix, when: datetime = REACTED) -> dict[str, facts.Fact[facts.Operand]]:
-    """The operators that read the topology only at their start, started again."""
-    created = when + timedelta(seconds=1)
-    return {
-        reader.key: (facts.Pod(f"{reader.operator}-2", created, deleting=False),) for reader in matrix.startup_readers
-    }
 
 
 def _operand(

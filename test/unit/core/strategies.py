@@ -53,7 +53,6 @@ NODE: dict[str, st.SearchStrategy[Any]] = {
     "worker": st.booleans(),
 }
 """What may be odd about a node, each by itself."""
-ONE_CHANGE = st.sampled_from(sorted(NODE)).flatmap(lambda name: st.tuples(st.just(name), NODE[name]))
 
 
 def node(index: int) -> st.SearchStrategy[facts.Fact[facts.Node]]:

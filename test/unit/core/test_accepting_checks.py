@@ -9,34 +9,30 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from topology_api.types import ACCEPTED_MESSAGE_LIMIT, Accepted, TopologyTransition
+from topology_api.types import Accepted
 from topology_api.vocabulary import (
-    ACCEPTED_REASON_LIMIT,
     CheckName,
     CheckStatus,
     ConditionType,
-    EventReason,
     Phase,
     Reason,
 )
 from topology_controller.decide.decision import Step
 from topology_controller.definitions.registry import ACCEPTABLE_CHECKS
 from topology_controller.observe import facts, parse
-from topology_controller.report import conditions, events, log
+from topology_controller.report import conditions, log
 
 from . import operand_worlds, worlds
-from .outcomes import F, T, failing, reasons, said
+from .outcomes import F, T, failing, said
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from topology_api.types import TopologyTransition
     from topology_controller.decide.decision import Decision
 
 DEADLINE = worlds.DEADLINE
-OVERDUE = "Overdue since 2026-03-01T14:00:00Z. "
 LATER = DEADLINE + timedelta(minutes=5)
 PINNED = facts.IngressController(1, 1)
 ROUTER = CheckName.ROUTER_REPLICAS
@@ -106,36 +102,6 @@ def test_at_the_deadline_it_is_completed_without_it_when_all_else_has_been_quiet
     assert said(found, ConditionType.DEGRADED) == (F, Reason.AS_EXPECTED)
 
 
-def test_all_the_rest_has_to_be_quiet_for_the_settle_time() -> None:
-    """What moved a moment ago may move again: accepting one check hurries nothing else."""
-    _, before = stuck(DEADLINE, etcd=worlds.etcd(8, EtcdMembersDegraded="True"))
-    ill = worlds.decide(before, now=DEADLINE)
-    assert failing(ill.record) == [CheckName.ETCD_HEALTHY, ROUTER]
-    waits = worlds.decide(followed(ill.record, LATER, ingress_controller=PINNED, acceptances=asked()), now=LATER)
-    assert (waits.phase, accepted(waits)) == (Phase.CONVERGING, [ROUTER])
-    assert waits.degraded is None, "nothing is failing that is waited for"
-    assert message(waits).endswith("waiting 60 s for all of them to stay met. Accepted without: RouterReplicas")
-    settle = worlds.COMPACT.convergence.settle_seconds
-    assert waits.look_again == pytest.approx(settle + 1.05)
-    end = LATER + timedelta(seconds=settle + 1)
-    done = worlds.decide(followed(waits.record, end, ingress_controller=PINNED), now=end)
-    assert done.phase is Phase.COMPLETED
-
-
-def test_what_flaps_after_it_was_accepted_does_not_begin_the_settle_time_again() -> None:
-    _, known = stuck(LATER, acceptances=asked(), etcd=worlds.etcd(8, EtcdMembersDegraded="True"))
-    first = worlds.decide(known, now=LATER)
-    assert accepted(first) == [ROUTER]
-    well = LATER + timedelta(seconds=10)
-    second = worlds.decide(followed(first.record, well, ingress_controller=PINNED), now=well)
-    met = well + timedelta(seconds=50)
-    third = worlds.decide(followed(second.record, met), now=met)
-    assert third.record is not None
-    assert failing(third.record) == []
-    end = well + timedelta(seconds=worlds.COMPACT.convergence.settle_seconds + 1)
-    assert worlds.decide(followed(third.record, end, ingress_controller=PINNED), now=end).phase is Phase.COMPLETED
-
-
 # What
 
 
@@ -160,16 +126,6 @@ def test_anything_else_is_ignored_and_the_reason_is_told(given_: facts.Acceptanc
     assert said(found, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
     (sentence,) = found.ignored
     assert f" in ConfigMap topology-accepted-checks is ignored: {why}" in sentence
-
-
-def test_what_the_transition_does_not_wait_for_is_ignored() -> None:
-    asking = tuple(one for one in worlds.COMPACT.convergence.checks if one.check is not CheckName.CONSOLE_REPLICAS)
-    convergence = worlds.COMPACT.convergence.model_copy(update={"checks": asking})
-    definition = worlds.COMPACT.model_copy(update={"convergence": convergence})
-    transitions = dataclasses.replace(worlds.ONLY_COMPACT, definitions=(definition,))
-    _, known = stuck(acceptances=asked(entry(CheckName.CONSOLE_REPLICAS)))
-    (sentence,) = worlds.decide(known, now=LATER, transitions=transitions).ignored
-    assert sentence.endswith("transition sno-to-ha-compact does not wait for it")
 
 
 def test_nothing_of_the_control_plane_can_be_accepted() -> None:
@@ -214,47 +170,6 @@ def test_each_of_the_others_can_be_accepted_also_when_its_operator_has_not_react
     assert failing(done.record) == [check]
 
 
-def test_its_operator_still_has_to_be_well() -> None:
-    ill = tuple(
-        dataclasses.replace(one, conditions=worlds.conditions(Available="False")) if one.name == "ingress" else one
-        for one in worlds.cluster_operators(operand_worlds.REACTED)
-    )
-    _, known = stuck(acceptances=asked(), cluster_operators=ill)
-    found = worlds.decide(known, now=LATER)
-    assert (found.phase, accepted(found)) == (Phase.CONVERGING, [ROUTER])
-    assert found.degraded is not None
-    assert "Blocked by ClusterOperatorsStable" in found.degraded.message
-
-
-def test_another_check_that_is_not_met_is_waited_for_and_named() -> None:
-    _, known = stuck(acceptances=asked(), machine_config_pools=(worlds.pool(),))
-    found = worlds.decide(known, now=LATER)
-    assert (found.phase, accepted(found)) == (Phase.CONVERGING, [ROUTER])
-    waits = "1 of 19 convergence checks not met: MachineConfigPoolsRolledOut (0 of 3). Accepted without: RouterReplicas"
-    assert message(found).startswith(f"{OVERDUE}22 of 24 components updated ")
-    assert message(found).endswith(f". {waits}"), "no action is required for what is accepted"
-    assert found.degraded is not None
-    assert found.degraded.reason is Reason.TRANSITION_STUCK
-    assert "Blocked by MachineConfigPoolsRolledOut" in found.degraded.message
-
-
-def test_a_watch_in_trouble_is_waited_for_all_the_same() -> None:
-    _, known = stuck(acceptances=asked(), disturbed=("nodes",))
-    found = worlds.decide(known, now=LATER)
-    assert (found.phase, accepted(found)) == (Phase.CONVERGING, [ROUTER])
-
-
-def test_an_answer_that_cannot_be_told_can_be_accepted_and_troubles_nobody_then() -> None:
-    record, known = stuck(ingress_controller=worlds.BROKEN, acceptances=asked())
-    assert next(one for one in record.checks if one.name == ROUTER).status is CheckStatus.UNKNOWN
-    without = worlds.decide(dataclasses.replace(known, acceptances=asked(entry(attempt="x"))), now=LATER)
-    assert said(without, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
-    ill = dataclasses.replace(known, etcd=worlds.etcd(8, EtcdMembersProgressing="True"))
-    found = worlds.decide(ill, now=DEADLINE)
-    again = worlds.decide(followed(found.record, LATER, ingress_controller=worlds.BROKEN), now=LATER)
-    assert said(again, ConditionType.DEGRADED) == (F, Reason.AS_EXPECTED)
-
-
 @pytest.mark.parametrize(
     "unread",
     [
@@ -278,108 +193,6 @@ def test_what_cannot_be_read_accepts_nothing_and_is_no_trouble(unread: facts.Uno
 
 
 # For ever
-
-
-def test_it_is_final_for_the_attempt() -> None:
-    """Neither taking it out of the ConfigMap, nor losing that, nor another leader takes it back."""
-    _, known = stuck(acceptances=asked(), machine_config_pools=(worlds.pool(),))
-    first = worlds.decide(known, now=LATER)
-    for acceptances in (facts.Acceptances(), worlds.MISSING, asked(entry(reason="another")), asked(entry(attempt="x"))):
-        later = LATER + timedelta(minutes=1)
-        known = followed(first.record, later, ingress_controller=PINNED, machine_config_pools=(worlds.pool(),))
-        again = worlds.decide(dataclasses.replace(known, acceptances=acceptances), now=later)
-        assert again.record is not None
-        assert first.record is not None
-        assert again.record.accepted == first.record.accepted
-        assert Step.SAVE not in again.steps, "and nothing is written for it"
-
-
-def test_what_comes_after_all_is_shown_as_met_and_stays_accepted() -> None:
-    _, known = stuck(acceptances=asked(), machine_config_pools=(worlds.pool(),))
-    first = worlds.decide(known, now=LATER)
-    later = LATER + timedelta(minutes=1)
-    again = worlds.decide(followed(first.record, later, machine_config_pools=(worlds.pool(),)), now=later)
-    assert again.record is not None
-    assert next(one for one in again.record.checks if one.name == ROUTER).status is CheckStatus.MET
-    assert accepted(again) == [ROUTER]
-
-
-def test_a_record_that_was_lost_is_rebuilt_without_what_its_copy_says_was_accepted() -> None:
-    _, known = stuck(acceptances=asked(), machine_config_pools=(worlds.pool(),))
-    first = worlds.decide(known, now=LATER).record
-    assert first is not None
-    lost = dataclasses.replace(
-        followed(None, LATER, ingress_controller=PINNED, machine_config_pools=(worlds.pool(),)),
-        own_operator=worlds.copy_of(first),
-    )
-    again = worlds.decide(lost, now=LATER)
-    assert again.record is not None
-    assert again.record.accepted == ()
-    waits = "2 of 20 convergence checks not met: MachineConfigPoolsRolledOut (0 of 3), RouterReplicas (1 of 2). "
-    assert waits in message(again)
-    asked_still = worlds.decide(dataclasses.replace(lost, acceptances=asked()), now=LATER)
-    assert asked_still.record is not None
-    assert [item.name for item in asked_still.record.accepted] == [item.name for item in first.accepted]
-    remembered = worlds.decide(lost, worlds.term(latest=first), LATER)
-    assert remembered.record is not None
-    assert remembered.record.accepted == first.accepted, "this leader has taken it itself"
-
-
-def test_completed_says_it_as_long_as_it_lasts() -> None:
-    _, known = stuck(acceptances=asked())
-    done = worlds.decide(known, now=LATER)
-    assert message(done) == (
-        "The transition to HighlyAvailable/HighlyAvailable is completed, accepted without: RouterReplicas. Left to do: "
-        "RouterReplicasPinned, TopologyReadAtStart, EtcdBackupOutdated (see status.topologyTransition.advisories)"
-    )
-    assert reasons(done) == [EventReason.TRANSITION_COMPLETED]
-    assert done.happened[0].note.endswith("is completed, accepted without: RouterReplicas")
-    assert done.record is not None
-    assert events.after_restart(done.record, LATER)[-1].note == done.happened[0].note, "the same event"
-    tomorrow = LATER + timedelta(days=1)
-    kept = worlds.decide(followed(done.record, tomorrow), now=tomorrow)
-    assert (kept.phase, kept.steps) == (Phase.COMPLETED, (Step.REPORT,))
-    assert message(kept) == message(done)
-
-
-def _completed_without_router() -> TopologyTransition:
-    _, known = stuck(acceptances=asked())
-    done = worlds.decide(known, now=LATER).record
-    assert done is not None
-    return done
-
-
-def test_it_is_kept_while_nothing_is_wanted_and_a_new_attempt_begins_without_it() -> None:
-    done = _completed_without_router()
-    idle = worlds.decide(worlds.with_infrastructure(followed(done, LATER), desired=None), now=LATER)
-    assert (idle.phase, accepted(idle)) == (Phase.IDLE, [ROUTER])
-    again = worlds.recorded(worlds.healthy(LATER), idle.record)
-    blocked = dataclasses.replace(again, scheduler=facts.Scheduler(masters_schedulable=False))
-    pending = worlds.decide(blocked, now=LATER)
-    assert (pending.phase, accepted(pending)) == (Phase.PENDING, [ROUTER])
-    admitting = worlds.decide(worlds.recorded(again, pending.record), worlds.term(next_attempt="second"), LATER)
-    assert (admitting.phase, accepted(admitting)) == (Phase.ADMITTING, [])
-    live = dataclasses.replace(worlds.recorded(again, admitting.record), live=True)
-    changed = worlds.decide(live, worlds.term(attempt="second"), LATER)
-    assert Step.CHANGE in changed.steps
-    assert accepted(changed) == []
-    # What stands in the ConfigMap is for the attempt before.
-    much_later = LATER + timedelta(hours=2)
-    found = worlds.decide(
-        followed(changed.record, much_later, ingress_controller=PINNED, acceptances=asked()), now=much_later
-    )
-    assert (found.phase, accepted(found)) == (Phase.CONVERGING, [])
-    assert found.ignored[0].endswith("it is for attempt mine, and second is under way")
-
-
-def test_a_record_that_somebody_has_tampered_with_goes_without_nothing_of_the_control_plane() -> None:
-    """Whoever may write the record may do worse; but what it says must not be taken for acceptable."""
-    record, _ = stuck()
-    forged = Accepted(name=CheckName.ETCD_HEALTHY, message="", accepted_time=LATER)
-    ill = worlds.etcd(8, EtcdMembersDegraded="True")
-    found = worlds.decide(followed(record.model_copy(update={"accepted": (forged,)}), LATER, etcd=ill), now=LATER)
-    assert found.phase is Phase.CONVERGING
-    assert message(found).endswith(". 1 of 20 convergence checks not met: EtcdHealthy")
 
 
 # How it is read
@@ -406,64 +219,6 @@ def test_an_entry_says_attempt_and_reason() -> None:
 def test_one_that_makes_no_sense_says_so_and_spoils_no_other(value: str) -> None:
     found = read(ConsoleReplicas=value, RouterReplicas='{"attempt":"mine"}')
     assert [one.wrong for one in found.items] == ['its value is not {"attempt": ..., "reason": ...} as JSON', ""]
-
-
-def test_nonsense_costs_little() -> None:
-    value = json.dumps({"attempt": "a" * 9000, "reason": "r" * 9000})
-    found = read(**{f"key-{index}": value for index in range(500)}, RouterReplicas=value)
-    assert len(found.items) == 17
-    assert found.items[0].check == "RouterReplicas", "what can be meant comes first"
-    assert all(len(one.attempt) == 64 and len(one.reason) == ACCEPTED_REASON_LIMIT for one in found.items)
-
-
-def attempt_of(value: str) -> object:
-    """The attempt that a value names, None where it is no JSON object."""
-    try:
-        found = json.loads(value)
-    except ValueError:
-        return None
-    return found.get("attempt") if isinstance(found, dict) else None
-
-
-@settings(deadline=None)
-@given(
-    st.dictionaries(
-        st.one_of(st.sampled_from([*CheckName]), st.text(max_size=20)),
-        st.one_of(
-            st.text(max_size=40),
-            st.fixed_dictionaries(
-                {"attempt": st.sampled_from(["mine", "another"])}, optional={"reason": st.text(max_size=300)}
-            ).map(json.dumps),
-        ),
-        max_size=6,
-    ),
-    st.integers(-5, 5).map(lambda minutes: DEADLINE + timedelta(minutes=minutes)),
-)
-def test_whatever_it_holds_only_the_right_entries_count_and_the_record_can_be_written(
-    data: dict[str, str], now: datetime
-) -> None:
-    _, known = stuck(now, acceptances=parse.acceptances({"data": data}))
-    found = worlds.decide(known, now=now)
-    assert found.record is not None
-    meant = attempt_of(data.get(ROUTER, "")) == "mine" and now >= DEADLINE
-    assert accepted(found) == ([ROUTER] if meant else [])
-    assert (found.phase is Phase.COMPLETED) is meant
-    written = json.dumps(found.record.to_api()).encode()
-    assert TopologyTransition.from_api(json.loads(written)) == found.record
-
-
-def test_a_record_with_all_of_them_stays_small() -> None:
-    """It is written twice, in the record and in its copy: at worst 9 checks, each with a long message and reason."""
-    long = Accepted(
-        name=CheckName.GUARD_POD_DISRUPTION_BUDGETS,
-        message="m" * ACCEPTED_MESSAGE_LIMIT,
-        reason="r" * ACCEPTED_REASON_LIMIT,
-        accepted_time=LATER,
-    )
-    worst = len(ACCEPTABLE_CHECKS) * (len(json.dumps(long.to_api())) + 2)
-    usual = len(json.dumps(_completed_without_router().accepted[0].to_api()))
-    assert worst <= 9 * 1024, worst
-    assert usual <= 640, usual
 
 
 # How it is told in the log
@@ -494,3 +249,13 @@ def test_each_is_told_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     known = followed(taken.record, LATER, ingress_controller=PINNED, machine_config_pools=pools, acceptances=asked())
     spoken = log.DecisionLog()
     assert told(worlds.decide(known, now=LATER)) == []
+
+
+def test_a_record_that_somebody_has_tampered_with_goes_without_nothing_of_the_control_plane() -> None:
+    """Whoever may write the record may do worse; but what it says must not be taken for acceptable."""
+    record, _ = stuck()
+    forged = Accepted(name=CheckName.ETCD_HEALTHY, message="", accepted_time=LATER)
+    ill = worlds.etcd(8, EtcdMembersDegraded="True")
+    found = worlds.decide(followed(record.model_copy(update={"accepted": (forged,)}), LATER, etcd=ill), now=LATER)
+    assert found.phase is Phase.CONVERGING
+    assert message(found).endswith(". 1 of 20 convergence checks not met: EtcdHealthy")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test import sentences
 
-from topology_api.types import Baseline, OperandBaseline, PoolBaseline
+from topology_api.types import Baseline, OperandBaseline
 from topology_api.vocabulary import CheckName
 from topology_controller.decide import baseline
 from topology_controller.definitions import model, registry
@@ -76,11 +76,6 @@ def test_a_healthy_cluster_is_captured_whole():
     assert all(one.settled_time == operand_worlds.LONG_AGO for one in found.cluster_operators)
 
 
-def test_it_reads_back_as_it_was_written():
-    found = captured(worlds.healthy())
-    assert Baseline.model_validate(json.loads(json.dumps(found.to_api()))) == found
-
-
 def test_only_what_the_definition_asks_is_captured_or_needed():
     known = dataclasses.replace(worlds.healthy(), machine_config_pools=worlds.BROKEN, controller_config=worlds.BROKEN)
     known = dataclasses.replace(known, operands={}, cluster_operators=worlds.BROKEN)
@@ -116,32 +111,13 @@ def test_each_operand_that_cannot_be_read_is_named(key: str):
         assert refused(known) == [f"{key}: {sentences.FORBIDDEN}"]
 
 
-def test_all_that_cannot_be_read_is_said_at_once_and_each_once():
-    known = dataclasses.replace(
-        with_operand(worlds.healthy(), CONSOLE, facts.NOT_READ), cluster_operators=worlds.BROKEN
-    )
-    known = dataclasses.replace(known, controller_config=worlds.BROKEN)
-    assert refused(known) == [str(worlds.BROKEN), f"{CONSOLE}: not read yet"]
-    assert str(capture(known)) == f"{worlds.BROKEN}, {CONSOLE}: not read yet"
-
-
 def missing(key: str) -> facts.Unobserved:
     return facts.Unobserved(key, sentences.MISSING, missing=True)
-
-
-def test_an_optional_operand_that_is_not_there_is_recorded_as_missing():
-    key = "statefulsets.apps/openshift-monitoring/alertmanager-main"
-    found = captured(with_operand(worlds.healthy(), key, missing(key)))
-    assert operand(found, key) == OperandBaseline(name=key, missing=True)
 
 
 def test_an_operand_that_is_another_kind_is_no_measure():
     found = with_operand(worlds.healthy(), CONSOLE, facts.Managed("Managed", 1))
     assert refused(found) == [f"{CONSOLE}: is no Deployment"]
-
-
-def test_an_operand_that_should_be_there_and_is_not_keeps_the_admission_back():
-    assert refused(with_operand(worlds.healthy(), CONSOLE, missing(CONSOLE))) == [str(missing(CONSOLE))]
 
 
 def test_what_the_cluster_does_not_have_is_recorded_as_missing():
@@ -159,17 +135,6 @@ def test_what_the_cluster_does_not_have_is_recorded_as_missing():
     assert operand(found, registry) == OperandBaseline(name=registry, missing=True)
 
 
-def test_a_guard_that_cannot_be_read_is_named_and_one_that_is_there_is_no_trouble():
-    key = "poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb"
-    assert captured(with_operand(worlds.healthy(), key, facts.DisruptionBudget(2)))
-    assert refused(with_operand(worlds.healthy(), key, worlds.BROKEN)) == [f"{key}: {sentences.FORBIDDEN}"]
-
-
-def test_static_pods_of_etcd_that_were_not_understood_are_named():
-    known = dataclasses.replace(worlds.healthy(), etcd=dataclasses.replace(worlds.etcd(), static_pods=worlds.BROKEN))
-    assert refused(known) == [f"{ETCD}: {sentences.FORBIDDEN}"]
-
-
 @pytest.mark.parametrize(
     ("pools", "why"),
     [
@@ -183,20 +148,6 @@ def test_static_pods_of_etcd_that_were_not_understood_are_named():
 def test_pools_without_a_configuration_of_the_control_plane_are_no_measure(pools: Any, why: str):
     (found,) = refused(dataclasses.replace(worlds.healthy(), machine_config_pools=pools))
     assert why in found
-
-
-def test_a_full_baseline_is_below_four_kibibytes():
-    size = len(json.dumps(captured(worlds.healthy()).to_api()))
-    assert 1000 < size < 4 * 1024, size
-    assert len(json.dumps(captured(worlds.converged(worlds.healthy())).to_api())) < 4 * 1024
-
-
-def test_many_pools_with_long_names_stay_below_eight_and_the_control_plane_is_among_them():
-    many = tuple(worlds.pool(f"a{index:02}-" + "x" * 200, configuration="r" * 250) for index in range(40))
-    found = captured(dataclasses.replace(worlds.healthy(), machine_config_pools=(*many, worlds.pool())))
-    assert found.machine_config_pools[0] == PoolBaseline(name="master", configuration="rendered-master-1")
-    assert len(found.machine_config_pools) > 1
-    assert len(json.dumps(found.to_api())) < baseline.LARGEST
 
 
 def test_what_would_be_larger_than_allowed_is_refused_and_says_so(monkeypatch: pytest.MonkeyPatch):

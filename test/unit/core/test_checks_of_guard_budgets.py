@@ -24,14 +24,6 @@ def test_another_number_than_one_less_than_the_nodes_is_unmet(found: int | None)
     assert f"Wanted: {ETCD_GUARD} with minAvailable 2. Found: {ETCD_GUARD} " in message
 
 
-def test_it_goes_with_the_nodes_as_found() -> None:
-    four = tuple(worlds.node(index % 3, name=f"node-{index}") for index in range(4))
-    status, message = measured_cluster.followed().but(control_plane_nodes=four).ask(GUARDS)
-    assert status is CheckStatus.UNMET
-    assert "with minAvailable 3" in message
-    assert measured_cluster.followed().but(control_plane_nodes=()).ask(GUARDS)[0] is CheckStatus.UNKNOWN
-
-
 @pytest.mark.parametrize(
     "found",
     [facts.Unobserved(ETCD_GUARD, "NotFound", missing=True), facts.DisruptionBudget(1), facts.DisruptionBudget(None)],
@@ -50,20 +42,6 @@ def test_a_budget_that_lacks_says_what_its_operator_waits_for(found: facts.Fact[
 def test_nothing_is_nudged_where_all_is_well_or_unreadable() -> None:
     assert "oc annotate" not in measured_cluster.followed().ask(GUARDS)[1]
     assert "oc annotate" not in measured_cluster.followed().having(ETCD_GUARD, worlds.BROKEN).ask(GUARDS)[1]
-
-
-def test_what_is_missing_or_unreadable_is_never_met() -> None:
-    gone = facts.Unobserved(ETCD_GUARD, "NotFound", missing=True)
-    status, message = measured_cluster.followed().having(ETCD_GUARD, gone).ask(GUARDS)
-    assert status is CheckStatus.UNMET
-    assert f"{ETCD_GUARD} does not exist" in message
-    assert "oc -n openshift-etcd get poddisruptionbudgets.policy etcd-guard-pdb" in message
-    assert measured_cluster.followed().having(ETCD_GUARD, worlds.BROKEN).ask(GUARDS)[0] is CheckStatus.UNKNOWN
-
-
-@pytest.mark.parametrize("nodes", [worlds.BROKEN, (worlds.node(), worlds.BROKEN)], ids=["no node", "one node"])
-def test_nodes_that_cannot_be_read_leave_it_open(nodes: facts.Fact[tuple[facts.Fact[facts.Node], ...]]) -> None:
-    assert measured_cluster.followed().but(control_plane_nodes=nodes).ask(GUARDS)[0] is CheckStatus.UNKNOWN
 
 
 def test_a_single_node_needs_none() -> None:

@@ -11,7 +11,6 @@ import pytest
 from topology_api.types import PoolBaseline
 from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller.checks import machine_config
-from topology_controller.decide import assessment
 from topology_controller.observe import facts
 
 from . import measured_cluster, worlds
@@ -70,31 +69,12 @@ def test_no_control_plane_node_may_still_go_by_the_single_node() -> None:
     assert measured_cluster.followed().but(control_plane_nodes=nodes[::2]).ask(OBSERVED)[0] is CheckStatus.MET
 
 
-def test_a_paused_pool_of_the_control_plane_is_named_where_its_nodes_are_not_told() -> None:
-    nodes = (worlds.node(1, observed_topology="SingleReplica"),)
-    paused = (worlds.pool(paused=True),)
-    status, message = (
-        measured_cluster.followed().but(control_plane_nodes=nodes, machine_config_pools=paused).ask(OBSERVED)
-    )
-    assert status is CheckStatus.UNMET
-    assert "oc patch machineconfigpool master" in message
-
-
 def test_no_controller_and_no_nodes_prove_nothing() -> None:
     cluster = measured_cluster.followed()
     for nothing in (worlds.BROKEN, worlds.MISSING):
         assert cluster.but(controller_config=nothing).ask(OBSERVED)[0] is CheckStatus.UNKNOWN
     for nobody in (worlds.BROKEN, (), (worlds.node(0, observed_topology="HighlyAvailable"), worlds.BROKEN)):
         assert cluster.but(control_plane_nodes=nobody).ask(OBSERVED)[0] is CheckStatus.UNKNOWN
-
-
-def test_pools_say_nothing_before_the_controller_has_looked() -> None:
-    status, message = controller(control_plane="SingleReplica").ask(POOLS)
-    assert status is CheckStatus.UNMET
-    assert "Waiting for MachineConfigControllerObserved" in message
-    status, message = measured_cluster.followed().but(controller_config=worlds.BROKEN).ask(POOLS)
-    assert status is CheckStatus.UNKNOWN
-    assert str(worlds.BROKEN) in message
 
 
 def test_a_pool_that_is_equal_to_itself_may_not_have_heard_of_the_change() -> None:
@@ -104,17 +84,6 @@ def test_a_pool_that_is_equal_to_itself_may_not_have_heard_of_the_change() -> No
     assert pools(worlds.pool(**NEW)).ask(POOLS)[0] is CheckStatus.MET
 
 
-def test_it_may_stay_where_the_controller_had_looked_before_the_change() -> None:
-    cluster = pools(worlds.pool()).measured_by(control_plane_observed="HighlyAvailable")
-    assert cluster.ask(POOLS)[0] is CheckStatus.MET
-
-
-def test_it_may_stay_where_both_topologies_have_the_same_configuration() -> None:
-    cluster = measured_cluster.followed(measured_cluster.STAYING).but(machine_config_pools=(worlds.pool(),))
-    assert cluster.ask(POOLS)[0] is CheckStatus.MET
-    assert cluster.unmeasured().ask(POOLS)[0] is CheckStatus.MET, "nothing has to be measured"
-
-
 def test_without_a_baseline_nobody_knows_whether_it_is_another_configuration() -> None:
     status, message = measured_cluster.followed().unmeasured().ask(POOLS)
     assert status is CheckStatus.UNKNOWN
@@ -122,15 +91,6 @@ def test_without_a_baseline_nobody_knows_whether_it_is_another_configuration() -
     assert "status.topologyTransition.baseline.machineConfigPools" in message
     status, message = pools(worlds.pool(degraded=1)).unmeasured().ask(POOLS)
     assert status is CheckStatus.UNMET, "that it has not rolled out can be told all the same"
-
-
-def test_a_pool_that_a_baseline_has_no_configuration_of_is_asked_for_its_present_state() -> None:
-    """The version that changed the topology did not ask about pools."""
-    younger = {"machine_config_pools": (), "control_plane_observed": None}
-    assert measured_cluster.followed().measured_by(**younger).ask(POOLS)[0] is CheckStatus.MET
-    status, message = pools(worlds.pool(wanted_configuration="rendered-master-2")).measured_by(**younger).ask(POOLS)
-    assert status is CheckStatus.UNMET
-    assert "rolling out rendered-master-2" in message
 
 
 @pytest.mark.parametrize(
@@ -171,40 +131,6 @@ def test_every_pool_with_machines_must_leave_its_baseline(name: str) -> None:
     assert cluster.but(machine_config_pools=rolled).ask(POOLS)[0] is CheckStatus.MET
 
 
-def test_a_pool_without_machines_or_younger_than_the_change_need_not_change() -> None:
-    empty = worlds.pool("worker", machines=0, updated=0, ready=0)
-    assert pools(worlds.pool(**NEW), empty).ask(POOLS)[0] is CheckStatus.MET
-    assert recorded("master").but(machine_config_pools=(worlds.pool(**NEW), worlds.pool("young"))).ask(POOLS)[0] is (
-        CheckStatus.MET
-    )
-    status, message = pools(worlds.pool(**NEW), worlds.pool("infra", ready=0)).ask(POOLS)
-    assert status is CheckStatus.UNMET
-    assert "infra (0 of 3 machines ready)" in message
-
-
-def test_a_pool_without_machines_is_no_component_while_it_rolls_out_unless_it_cannot() -> None:
-    empty = worlds.pool("worker", machines=0, updated=0, ready=0)
-    rolling = dataclasses.replace(empty, wanted_configuration="rendered-worker-2")
-    stages = (empty, rolling, dataclasses.replace(rolling, observed=False), worlds.rolled(empty))
-    totals = [
-        str(assessment.components(pools(worlds.pool(**NEW), stage).answers().values())).partition(" of ")[2]
-        for stage in stages
-    ]
-    assert len(set(totals)) == 1, "from the first look to the last"
-    answer = pools(worlds.pool(**NEW), dataclasses.replace(rolling, paused=True)).answers()[POOLS]
-    assert [finding.counts for finding in answer.findings] == [True, True], "an administrator has to do something"
-
-
-def test_a_paused_pool_is_named_with_the_command_unless_it_has_followed() -> None:
-    cluster = recorded("master", "canary")
-    behind = worlds.pool("canary", wanted_configuration="rendered-canary-2", paused=True)
-    status, message = cluster.but(machine_config_pools=(worlds.pool(**NEW), behind)).ask(POOLS)
-    assert status is CheckStatus.UNMET
-    assert "canary (paused; unpause it: oc patch machineconfigpool canary" in message
-    there = dataclasses.replace(worlds.rolled(worlds.pool("canary")), paused=True)
-    assert cluster.but(machine_config_pools=(worlds.pool(**NEW), there)).ask(POOLS)[0] is CheckStatus.MET
-
-
 # Before the change
 
 
@@ -233,20 +159,3 @@ def test_before_the_change_every_pool_must_be_able_to_follow(changes: dict[str, 
     assert status is CheckStatus.UNMET
     assert f"infra ({reason}" in message
     assert "master (" not in message
-
-
-def test_pools_at_rest_are_ready_and_what_cannot_be_read_is_not() -> None:
-    assert ready(worlds.pool(), worlds.pool("worker", machines=0, updated=0, ready=0))[0] is CheckStatus.MET
-    for nothing in ((), (worlds.pool("worker"),), (worlds.pool(), worlds.BROKEN)):
-        assert ready(*nothing)[0] is CheckStatus.UNKNOWN
-
-
-def test_pools_that_are_not_there_or_cannot_be_read_prove_nothing() -> None:
-    for found in ((), (worlds.pool("worker"),), (worlds.pool(**NEW), worlds.BROKEN)):
-        assert pools(*found).ask(POOLS)[0] is CheckStatus.UNKNOWN
-    assert measured_cluster.followed().but(machine_config_pools=worlds.BROKEN).ask(POOLS)[0] is CheckStatus.UNKNOWN
-
-
-def test_the_order_of_pools_does_not_change_the_message() -> None:
-    found = (worlds.pool(**NEW), worlds.pool("worker"), worlds.pool("infra"))
-    assert pools(*found).ask(POOLS) == pools(*reversed(found)).ask(POOLS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,31 +54,11 @@ def test_a_node_that_is_behind_is_named(check: CheckName, node: tuple[int, int, 
     assert "node-0" not in message
 
 
-def test_a_failure_that_was_overcome_does_not_count() -> None:
-    """lastFailedRevision survives later success."""
-    assert having(KAS, pods(8, node_1=(8, 0, 8))).ask(KAS)[0] is CheckStatus.MET
-    assert having(KAS, pods(8, node_1=(8, 0, 7))).ask(KAS)[0] is CheckStatus.MET
-
-
 @pytest.mark.parametrize("check", KEYS)
 def test_every_control_plane_node_has_an_entry(check: CheckName) -> None:
     status, message = having(check, operand_worlds.static_pods(8, ("node-0", "node-2"))).ask(check)
     assert status is CheckStatus.UNMET
     assert "node-1 has no entry" in message
-
-
-@pytest.mark.parametrize("check", KEYS)
-def test_no_revision_at_all_proves_nothing(check: CheckName) -> None:
-    status, message = having(check, operand_worlds.static_pods(0)).measured_by(operands=()).ask(check)
-    assert status is CheckStatus.UNMET
-    assert "no revision has been made yet" in message
-
-
-def test_an_entry_of_another_node_counts_too() -> None:
-    found = operand_worlds.static_pods(8, (*worlds.NAMES, "node-9"))
-    assert having(ETCD, found).ask(ETCD)[0] is CheckStatus.MET
-    late = dataclasses.replace(found, nodes=(*found.nodes[:3], facts.NodeRevision("node-9", 7, 8, 0)))
-    assert "node-9 is at revision 7" in having(ETCD, late).ask(ETCD)[1]
 
 
 def test_where_the_configuration_differs_the_revision_from_before_does_not_do() -> None:
@@ -90,42 +68,10 @@ def test_where_the_configuration_differs_the_revision_from_before_does_not_do() 
     assert "still at revision 7, from before the topology changed" in message
 
 
-def test_of_the_two_new_revisions_the_last_counts_whatever_the_cluster_operator_says() -> None:
-    """Each stage of a change, as beside the real operator; its ClusterOperator is not Progressing in any of them."""
-    waiting, overtaken = (BEFORE, 0, 0), (BEFORE + 1, BEFORE + 2, 0)
-    stages = [
-        pods(BEFORE + 1, node_0=waiting, node_1=waiting, node_2=waiting),
-        pods(BEFORE + 2, node_0=waiting, node_1=waiting, node_2=waiting),
-        pods(BEFORE + 2, node_0=overtaken, node_1=waiting, node_2=waiting),
-        pods(BEFORE + 2, node_2=waiting),
-        pods(BEFORE + 2),
-    ]
-    answers = [having(KAS, stage).ask(KAS)[0] for stage in stages]
-    assert answers == [*4 * [CheckStatus.UNMET], CheckStatus.MET]
-
-
 @pytest.mark.parametrize("check", [SCHEDULER, ETCD])
 def test_where_it_does_not_differ_the_revision_from_before_does(check: CheckName) -> None:
     assert having(check, operand_worlds.static_pods(BEFORE)).ask(check)[0] is CheckStatus.MET
     assert having(check, operand_worlds.static_pods(BEFORE)).unmeasured().ask(check)[0] is CheckStatus.MET
-
-
-def test_a_control_plane_that_stays_keeps_its_configuration() -> None:
-    same = measured_cluster.followed(measured_cluster.STAYING).having(
-        measured_cluster.KUBE_API_SERVER, operand_worlds.static_pods(BEFORE)
-    )
-    assert same.ask(KAS)[0] is CheckStatus.MET
-    assert same.unmeasured().ask(KAS)[0] is CheckStatus.MET
-
-
-def test_without_a_baseline_a_new_revision_cannot_be_told_from_an_old_one() -> None:
-    status, message = measured_cluster.followed().unmeasured().ask(KAS)
-    assert status is CheckStatus.UNKNOWN
-    assert "status.topologyTransition.baseline.operands" in message
-    behind = (
-        measured_cluster.followed().unmeasured().having(measured_cluster.KUBE_API_SERVER, pods(8, node_1=(7, 8, 0)))
-    )
-    assert behind.ask(KAS)[0] is CheckStatus.UNMET, "what has not finished can be told all the same"
 
 
 @pytest.mark.parametrize(
@@ -152,12 +98,6 @@ def test_what_is_missing_or_cannot_be_read_is_never_met(check: CheckName) -> Non
     assert f"{KEYS[check]} does not exist" in message
     for nodes in (worlds.BROKEN, ()):
         assert measured_cluster.followed().but(control_plane_nodes=nodes).ask(check)[0] is CheckStatus.UNKNOWN
-
-
-def test_etcd_that_was_read_without_its_revisions_is_unknown() -> None:
-    etcd = dataclasses.replace(worlds.etcd(), static_pods=None)
-    assert measured_cluster.followed().but(etcd=etcd).ask(ETCD)[0] is CheckStatus.UNKNOWN
-    assert measured_cluster.followed().but(etcd=worlds.BROKEN).ask(ETCD)[0] is CheckStatus.UNKNOWN
 
 
 REVISION = st.integers(0, 9)

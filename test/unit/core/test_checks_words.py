@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
-from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_api import types
-from topology_api.vocabulary import CheckName, CheckStatus, Stage
+from topology_api.vocabulary import CheckName, Stage
 from topology_controller.checks import catalog, result
 from topology_controller.definitions import model, registry, settings
 from topology_controller.observe import facts
@@ -46,75 +44,6 @@ def test_a_check_is_entered_wherever_it_has_to_be(check: CheckName) -> None:
     )
     assert (worlds.MATRIX.group(check) is not None) is traits.operands, f"{check}: see bindata/operands"
     assert not traits.acceptable or traits.stages == {Stage.CONVERGENCE}, f"{check} is awaited before the change"
-
-
-def test_checks_do_not_stop_each_other() -> None:
-    """Everything unread: as many answers as questions, in their order, none of them Met."""
-    for stage in Stage:
-        found = catalog.ask(stage, worlds.COMPACT, facts.Facts(), worlds.NOW, MEASURED)
-        assert [answer.name for answer in found] == [spec.check for spec in worlds.COMPACT.stages[stage]]
-        assert {answer.status for answer in found} == {CheckStatus.UNKNOWN}
-
-
-@measured_cluster.PATIENT
-@given(strategies.worlds_of_any_kind(), st.integers(0, 10**6), st.sampled_from(Stage))
-def test_the_same_verdict_has_the_same_words_whenever_it_is_asked(known: facts.Facts, later: int, stage: Stage) -> None:
-    """No age, counter or time is in a message: nothing is rewritten without news."""
-    first = catalog.ask(stage, worlds.COMPACT, known, worlds.NOW, MEASURED)
-    second = catalog.ask(stage, worlds.COMPACT, known, worlds.NOW + timedelta(seconds=later), MEASURED)
-    for one, other in zip(first, second, strict=True):
-        assert one.name is other.name
-        if one.status is other.status and one.name is not CheckName.ETCD_OPERATOR_ALIVE:
-            assert one.message == other.message
-        if one.name is CheckName.ETCD_OPERATOR_ALIVE and one.status is other.status is not CheckStatus.UNKNOWN:
-            # Unknown may mean the future at first and the past later.
-            assert one.message == other.message
-
-
-class Watched:
-    """Facts that remember which of them were asked for."""
-
-    def __init__(self, known: facts.Facts) -> None:
-        self._known = known
-        self.asked: set[str] = set()
-
-    def __getattr__(self, name: str) -> Any:
-        self.asked.add(name)
-        return getattr(self._known, name)
-
-    def operand(self, key: str) -> facts.Fact[facts.Operand]:
-        """An operand, as `Facts.operand` answers."""
-        self.asked.add(key)
-        return self._known.operand(key)
-
-
-_REASONS = frozenset({"machines", "hosts"})
-"""They tell why a node has no voter, where that is so: whether it has one is asked of etcd."""
-OPTIONAL = {
-    CheckName.ELIGIBLE_WORKERS: frozenset({"ingress_controller"}),
-    CheckName.CONTROL_PLANE_NODES: _REASONS,
-    CheckName.ETCD_VOTING_MEMBERS: _REASONS,
-}
-
-
-@pytest.mark.parametrize("asked", DEFINITIONS, ids=[one.name for one in DEFINITIONS])
-def test_no_check_is_met_while_a_fact_that_it_looks_at_is_unread(asked: model.Definition) -> None:
-    cluster = measured_cluster.followed(asked)
-    tried = 0
-    for spec in asked.convergence.checks:
-        watched = Watched(cluster.known)
-        question = result.CheckContext(
-            cast("facts.Facts", watched), spec, asked, worlds.NOW, cluster.convergence, Stage.CONVERGENCE
-        )
-        assert catalog.CHECKS[spec.check](question).met
-        # Where routers go can only add workers that have a taint.
-        for name in sorted(watched.asked - {"operands"} - OPTIONAL.get(spec.check, frozenset())):
-            tried += 1
-            broken = cluster.having(name, worlds.BROKEN) if "/" in name else cluster.but(**{name: worlds.BROKEN})
-            status, message = broken.ask(spec.check)
-            assert status is CheckStatus.UNKNOWN, (spec.check, name, message)
-            assert str(worlds.BROKEN) in message, (spec.check, name, message)
-    assert tried > len(asked.convergence.checks)
 
 
 OPERANDS = st.fixed_dictionaries(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 
 import pytest
 
-from topology_api.types import TopologyPair
 from topology_controller import shell
-from topology_controller.checks import etcd, load_balancer, machine_config
-from topology_controller.decide import applicability, problems
+from topology_controller.checks import etcd, load_balancer
 from topology_controller.observe import facts, parse
 from topology_controller.observe import load_balancer as observed
-from topology_controller.report import view
 
 from . import worlds
 
@@ -26,51 +22,12 @@ def pasted(text: str) -> list[str]:
     return shlex.split(text[text.index("oc ") :])
 
 
-@pytest.mark.parametrize("evil", EVIL)
-def test_the_command_of_a_transition_that_is_offered(evil: str) -> None:
-    assert json.loads(pasted(view._request(evil))[-1]) == {"spec": {"desiredTopology": evil}}
-
-
-@pytest.mark.parametrize("evil", EVIL)
-def test_the_command_that_takes_a_request_of_the_native_controller_back(evil: str) -> None:
-    assert json.loads(pasted(applicability._native_request(evil))[-1]) == {"spec": {"controlPlaneTopology": evil}}
-
-
-@pytest.mark.parametrize("evil", EVIL)
-def test_what_is_requested_of_the_native_controller_is_in_no_command(evil: str) -> None:
-    known = worlds.with_infrastructure(worlds.healthy(), desired=evil, native_desired=evil)
-    assert isinstance(known.infrastructure, facts.Infrastructure)
-    text = applicability._handed_over(known, known.infrastructure)
-    assert text.endswith(
-        """oc patch infrastructure cluster --type merge -p \
-'{"spec":{"controlPlaneTopology":"SingleReplica"}}'""".replace("\\\n", "")
-    )
-
-
-@pytest.mark.parametrize("evil", EVIL)
-def test_the_command_that_restores_a_request(evil: str) -> None:
-    text = problems.restored(TopologyPair(control_plane=evil, infrastructure="HighlyAvailable"))
-    assert json.loads(pasted(text)[-1]) == {"spec": {"desiredTopology": evil}}
-
-
-@pytest.mark.parametrize("evil", EVIL)
-def test_the_command_that_lets_a_pool_follow(evil: str) -> None:
-    pool = facts.MachineConfigPool(evil, "a", "b", 1, 0, 1, 0, observed=True, paused=True)
-    words = [word for word in pasted(machine_config._unpause(pool)) if word != "--"]
-    assert words == ["oc", "patch", "machineconfigpool", evil, "--type", "merge", "-p", '{"spec":{"paused":false}}']
-
-
 @pytest.mark.parametrize("evil", [*EVIL, "--server=https://evil.example"])
 def test_no_value_is_taken_for_a_flag_or_for_several_words(evil: str) -> None:
     last = shell.command("oc adm policy add-cluster-role-to-user reader {}", evil)
     behind = [*(["--"] if evil.startswith("-") else []), evil]
     assert shlex.split(last) == ["oc", "adm", "policy", "add-cluster-role-to-user", "reader", *behind]
     assert shlex.split(shell.command("oc -n {} get x={}", evil, evil)) == ["oc", "-n", evil, "get", f"x={evil}"]
-
-
-@pytest.mark.parametrize("evil", ["a\nb", "a\x1bb", "a\u202eb", "a\rb"])
-def test_a_command_is_one_line_without_letters_that_a_terminal_obeys(evil: str) -> None:
-    assert shell.command("oc get node {}", evil) == "oc get node 'a b'"
 
 
 @pytest.mark.parametrize("values", [(), ("a", "b")])

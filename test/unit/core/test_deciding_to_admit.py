@@ -14,21 +14,10 @@ from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 
 from . import operand_worlds, worlds
-from .outcomes import WELL, F, T, failing, reasons, row, said
+from .outcomes import WELL, F, failing, reasons, row, said
 
 if TYPE_CHECKING:
     from topology_controller.decide.decision import Decision
-
-
-def test_all_met_records_a_new_attempt_reports_and_then_looks_live() -> None:
-    found = worlds.decide(worlds.healthy())
-    assert found.steps == (Step.SAVE, Step.REPORT, Step.GATHER)
-    assert found.record is not None
-    assert found.record.attempt == "next"
-    assert row(found) == WELL | {
-        "Progressing": (T, Reason.TRANSITION_ADMITTING),
-        "Upgradeable": (F, Reason.TRANSITION_IN_PROGRESS),
-    }
 
 
 @pytest.mark.parametrize("message", [None, "somebody else's reason"])
@@ -90,33 +79,6 @@ def test_a_foreign_attempt_is_never_taken_over() -> None:
         assert Step.CHANGE not in found.steps
         assert found.record is not None
         assert found.record.attempt == "next"
-
-
-def test_our_own_attempt_is_kept() -> None:
-    known = worlds.recorded(worlds.healthy(), worlds.admitting())
-    found = worlds.decide(known, worlds.term(attempt="mine"))
-    assert found.steps == (Step.REPORT, Step.GATHER)
-
-
-def test_the_change_carries_topology_record_and_baseline_together() -> None:
-    known = dataclasses.replace(worlds.recorded(worlds.healthy(), worlds.admitting()), live=True)
-    found = worlds.decide(known, worlds.term(attempt="mine"))
-    assert found.steps == (Step.CHANGE, Step.REPORT)
-    record = found.record
-    assert record is not None
-    assert (record.phase, record.attempt, record.source, record.target) == (
-        Phase.CONVERGING,
-        "mine",
-        worlds.SNO,
-        worlds.HA,
-    )
-    assert record.admitted_time == worlds.NOW
-    assert record.baseline is not None
-    assert {pool.name: pool.configuration for pool in record.baseline.machine_config_pools} == {
-        "master": "rendered-master-1",
-        "worker": "rendered-worker-1",
-    }
-    assert reasons(found) == [EventReason.TRANSITION_ADMITTED, EventReason.TOPOLOGY_CHANGED]
 
 
 @pytest.mark.parametrize(
@@ -187,69 +149,6 @@ def test_whatever_convergence_would_be_measured_against_has_to_be_read_first(key
     assert worlds.decide(worlds.recorded(worlds.healthy(), found.record)).phase is Phase.ADMITTING
 
 
-def test_a_watch_in_trouble_is_no_news_while_something_is_unmet_anyway() -> None:
-    """A flapping watch must not rewrite the condition with every breath."""
-    broken = worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))
-    first = worlds.decide(broken)
-    again = worlds.decide(worlds.recorded(dataclasses.replace(broken, disturbed=("nodes",)), first.record))
-    assert again.note == first.note == "1 of 10 preflight checks not met: MastersSchedulable"
-    assert again.steps == (Step.REPORT,)
-
-
-def test_an_admission_carries_a_baseline_and_the_change_measures_anew() -> None:
-    """Were the record lost right after the change, the copy would say Admitting, and has to say this too."""
-    record = worlds.admitting()
-    assert record.baseline is not None
-    moved = {**worlds.healthy().operands}
-    key = "kubeapiservers.operator.openshift.io/cluster"
-    moved[key] = operand_worlds.static_pods(9)
-    known = worlds.recorded(worlds.healthy(operands=moved), record)
-    kept = worlds.decide(known, worlds.term(attempt="mine"))
-    assert kept.steps == (Step.REPORT, Step.GATHER), "what moves meanwhile is not written"
-    found = worlds.decide(dataclasses.replace(known, live=True), worlds.term(attempt="mine"))
-    assert Step.CHANGE in found.steps
-    assert found.record is not None
-    assert found.record.baseline is not None
-    revisions = {one.name: one.revision for one in found.record.baseline.operands}
-    assert revisions[key] == 9
-    assert {one.name: one.revision for one in record.baseline.operands}[key] == operand_worlds.REVISION
-
-
-@pytest.mark.parametrize("name", [one.name for one in worlds.TRANSITIONS.definitions])
-def test_every_shipped_definition_admits_changes_and_converges_in_a_world_that_is_ready_for_it(name: str) -> None:
-    definition = worlds.named(name)
-    known = worlds.ready_for(definition)
-    admitted = worlds.decide(known, transitions=worlds.TRANSITIONS)
-    assert (admitted.phase, failing(admitted.record)) == (Phase.ADMITTING, []), admitted.note
-    live = dataclasses.replace(worlds.recorded(known, admitted.record), live=True)
-    change = worlds.decide(live, worlds.term(attempt="next"), transitions=worlds.TRANSITIONS)
-    assert Step.CHANGE in change.steps, change.note
-    assert change.record is not None
-    assert change.record.baseline is not None
-    assert len(change.record.to_api()["baseline"].__repr__()) < 8 * 1024
-    pair = definition.target.pair
-    now = worlds.NOW + timedelta(seconds=40)
-    followed = worlds.followed(definition, worlds.ready_for(definition, now))
-    moved = worlds.recorded(
-        followed, change.record, control_plane=pair.control_plane, infrastructure=pair.infrastructure
-    )
-    quiet = worlds.decide(moved, now=now, transitions=worlds.TRANSITIONS)
-    assert {one.name: one.message for one in quiet.results if not one.met} == {}
-    end = now + timedelta(seconds=62)
-    known = worlds.recorded(moved, quiet.record)
-    known = dataclasses.replace(known, etcd_lease=worlds.healthy(end).etcd_lease)
-    assert worlds.decide(known, now=end, transitions=worlds.TRANSITIONS).phase is Phase.COMPLETED
-
-
-def test_a_hold_that_time_ends_asks_to_look_again() -> None:
-    found = worlds.decide(worlds.healthy(), worlds.term(hold_until=worlds.NOW + timedelta(seconds=5)))
-    assert found.look_again == pytest.approx(5.05)
-    gate = worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),)))
-    found = worlds.decide(gate, worlds.term(since=worlds.NOW - timedelta(seconds=300)))
-    assert found.look_again == pytest.approx(60.05)
-    assert worlds.decide(gate, worlds.term(since=worlds.NOW - timedelta(seconds=360))).phase is Phase.ADMITTING
-
-
 @pytest.mark.parametrize(("settle", "seconds"), [(None, 60), (600, 60), (5, 5), (0, 1)])
 def test_what_the_last_reads_showed_is_believed_for_a_minute(settle: int | None, seconds: float) -> None:
     """Each time anew, and as long each time; shorter only where the settle time is, but never nothing."""
@@ -315,16 +214,6 @@ def test_a_configuration_that_has_just_been_observed_is_waited_for_while_admitti
     assert f"the configuration of {KUBE_API_SERVER} has just changed" in found.note
     assert found.look_again is not None
     assert found.look_again <= 180 - seconds + 0.05
-
-
-@pytest.mark.parametrize("seconds", [-10_000, 180, 10_000])
-def test_one_that_was_observed_long_ago_or_by_a_wrong_clock_is_not(seconds: float) -> None:
-    assert Step.CHANGE in worlds.decide(observed(seconds), worlds.term(attempt="mine")).steps
-
-
-def test_where_no_revision_is_measured_nothing_is_waited_for() -> None:
-    known = observed(1, "kubeschedulers.operator.openshift.io/cluster")
-    assert Step.CHANGE in worlds.decide(known, worlds.term(attempt="mine")).steps
 
 
 def test_who_shortens_the_settle_time_waits_no_longer_for_a_revision() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import prometheus_client
 import pytest
 
@@ -33,16 +31,6 @@ def test_each_operand_of_a_check_has_its_finding_in_the_order_of_the_matrix():
             assert [one.kind for one in found[group.check].findings] == [one.kind for one in group.operands]
 
 
-def test_one_that_is_short_is_said_alone_and_in_the_answer():
-    answer = answers({DOWNLOADS: SHORT})[CheckName.CONSOLE_REPLICAS]
-    console, downloads = answer.findings
-    assert (console.status, downloads.status) == (CheckStatus.MET, CheckStatus.UNMET)
-    assert downloads.message in answer.message
-    assert downloads.count is not None
-    assert (downloads.count.have, downloads.count.wanted, downloads.count.unit) == (1, 2, "replicas")
-    assert console.text not in answer.message
-
-
 def test_what_cannot_be_read_is_said_besides_what_is_short_and_alone_where_nothing_is():
     both = answers({CONSOLE: worlds.BROKEN, DOWNLOADS: SHORT})[CheckName.CONSOLE_REPLICAS]
     assert (both.status, [one.status for one in both.findings]) == (
@@ -52,22 +40,6 @@ def test_what_cannot_be_read_is_said_besides_what_is_short_and_alone_where_nothi
     assert f"and cannot tell: {worlds.BROKEN}" in both.message
     only = answers({DOWNLOADS: worlds.BROKEN})[CheckName.CONSOLE_REPLICAS]
     assert (only.status, only.message) == (CheckStatus.UNKNOWN, f"Cannot tell: {worlds.BROKEN}")
-
-
-def test_every_candidate_for_the_control_plane_has_its_finding():
-    known = worlds.healthy()
-    nodes = known.control_plane_nodes
-    assert not isinstance(nodes, facts.Unobserved)
-    first, *rest = nodes
-    assert isinstance(first, facts.Node)
-    cordoned = dataclasses.replace(known, control_plane_nodes=(dataclasses.replace(first, cordoned=True), *rest))
-    decided = worlds.decide(cordoned)
-    answer = next(one for one in decided.results if one.name is CheckName.CONTROL_PLANE_NODES)
-    assert [(one.name, one.status.value, one.text) for one in answer.findings] == [
-        ("node-0", "Unmet", "is cordoned"),
-        ("node-1", "Met", "eligible"),
-        ("node-2", "Met", "eligible"),
-    ]
 
 
 @pytest.mark.parametrize("known", [worlds.healthy(), worlds.moved(worlds.healthy(), worlds.converging())])

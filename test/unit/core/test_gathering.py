@@ -69,16 +69,6 @@ async def test_a_slow_server_is_asked_for_the_rest_at_once(looptime) -> None:
     assert evidence.age() == pytest.approx(1.1)
 
 
-async def test_nothing_is_left_running_when_it_is_given_up(looptime) -> None:
-    server = SlowApi(5.0)
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05):
-            await _gather(server)
-    asked = len(server.asked)
-    await asyncio.sleep(20)
-    assert (asked, len(server.asked)) == (2, 2)
-
-
 class OddApi:
     """Answers every request with one object, whatever it is."""
 
@@ -109,13 +99,6 @@ async def test_an_object_that_nobody_could_make_sense_of_is_a_fact(metadata: Any
         assert isinstance(found, facts.Unobserved)
         assert found.malformed
         assert kind in str(found)
-
-
-async def test_a_definition_that_makes_no_sense_lacks_our_fields() -> None:
-    found = await live.installed(OddApi({"spec": {"versions": "none"}}))  # type: ignore[arg-type]
-    assert isinstance(found, facts.Installed)
-    assert found.lacks is not None
-    assert "infrastructures.config.openshift.io" in found.lacks
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from topology_controller.definitions import load, model
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors
-from topology_controller.observe import catalog, facts, live, watches
+from topology_controller.observe import catalog, facts, watches
 
 from . import worlds
 
@@ -177,18 +177,6 @@ async def test_a_kind_that_the_cluster_does_not_serve_is_missing_and_no_trouble(
         assert 2 * 10 <= len(asked) <= 2 * 16
 
 
-async def test_its_arrival_is_noticed():
-    server = OperandApi()
-    server.unserved = {"consoles.operator.openshift.io"}
-    async with watching(server) as (watched, woken):
-        woken.clear()
-        server.unserved = set()
-        put(server, CONSOLES, spec={"managementState": "Managed"})
-        await asyncio.sleep(360)
-        assert watched.known().operand(CONSOLES) == facts.Managed("Managed", None)
-        assert len(woken) == 1
-
-
 async def test_a_kind_that_every_cluster_serves_is_trouble_when_it_is_not():
     server = OperandApi()
     server.unserved = {"kubeapiservers.operator.openshift.io"}
@@ -225,15 +213,3 @@ async def test_one_that_is_not_what_its_api_promises_is_named():
         assert isinstance(found, facts.Unobserved)
         assert found.malformed
         assert "status.readyReplicas should be an integer" in found.why
-
-
-async def test_operands_can_be_read_live_without_forgetting_the_others():
-    server = OperandApi()
-    put(server, CONSOLE, **console(ready=2))
-    base = facts.Facts(operands={CONSOLE: facts.NOT_READ, "other": facts.DisruptionBudget(2)})
-    client: Any = server
-    evidence = await live.gather(client, base, (source(CONSOLE), source(READER)))
-    known = evidence.facts
-    assert isinstance(known.operand(CONSOLE), facts.Workload)
-    assert known.operand(READER) == ()
-    assert known.operand("other") == facts.DisruptionBudget(2)

@@ -14,7 +14,7 @@ import pytest
 
 from topology_api.vocabulary import CheckName, ConditionStatus, ConditionType, Phase, Reason
 from topology_controller.checks import operators
-from topology_controller.decide import applicability, leader, native_controller
+from topology_controller.decide import applicability
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
@@ -115,14 +115,6 @@ def test_it_comes_after_the_change_we_report_to_the_end_and_then_stand_down() ->
     assert said(stuck, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
 
 
-def test_it_moves_the_topology_on_while_we_converge_and_nobody_fights() -> None:
-    known = worlds.moved(worlds.healthy(AFTER), worlds.converging())
-    known = in_charge(worlds.with_infrastructure(known, infrastructure="SingleReplica"))
-    found = worlds.decide(known, worlds.term(attempt="mine"), AFTER)
-    assert found.steps == (Step.REPORT,)
-    assert found.disabled is not None
-
-
 @pytest.mark.parametrize("make", [None, worlds.converging, worlds.completed])
 def test_a_downgrade_takes_it_back_from_what_the_objects_say(make: Any) -> None:
     """Gate off for the version that runs now; its conditions linger, and so does the entry of the newer version."""
@@ -179,47 +171,6 @@ def test_its_phase_is_read_from_its_conditions(
     assert f"Its transition is {phase} (TopologyTransitionController{speaker}, {reason}: words)" in text
 
 
-def test_a_progressing_that_it_forgot_is_not_believed() -> None:
-    """The older version leaves the reason of a request that was cancelled in Progressing (reference 0.3, 6)."""
-    items = (
-        facts.Condition("TopologyTransitionControllerProgressing", "False", "PreflightCheckFailed"),
-        facts.Condition("TopologyTransitionControllerUpgradeable", "True", "AsExpected"),
-    )
-    known = worlds.with_infrastructure(worlds.healthy(), **QUIET)
-    found = worlds.decide(in_charge(known, facts.NativeController(present=True, conditions=facts.Conditions(items))))
-    assert found.phase is Phase.IDLE
-    assert "PreflightCheckFailed" not in message(found, ConditionType.DISABLED)
-
-
-def test_only_progressing_is_better_than_nothing() -> None:
-    item = facts.Condition("TopologyTransitionControllerProgressing", "True", "TopologyTransitionInProgress")
-    known = worlds.with_infrastructure(worlds.healthy(), **MOVED)
-    present = facts.NativeController(present=True, conditions=facts.Conditions((item,)))
-    assert worlds.decide(in_charge(known, present)).phase is Phase.CONVERGING
-    silent = worlds.decide(in_charge(known, facts.NativeController(present=True)))
-    assert silent.phase is Phase.IDLE
-    assert "Its transition is Idle" in message(silent, ConditionType.DISABLED)
-
-
-def test_its_route_is_named_as_far_as_it_can_be_told() -> None:
-    known = in_charge(worlds.with_infrastructure(worlds.healthy(), **HERE))
-    assert isinstance(known.infrastructure, facts.Infrastructure)
-    found = native_controller.transition(known, known.infrastructure, worlds.TRANSITIONS)
-    assert (found.source, found.target) == (worlds.SNO, worlds.HA)
-    known = in_charge(
-        worlds.with_infrastructure(worlds.healthy(), **MOVED), native("TopologyTransitionInProgress", "False")
-    )
-    assert isinstance(known.infrastructure, facts.Infrastructure)
-    found = native_controller.transition(known, known.infrastructure, worlds.TRANSITIONS)
-    assert (found.source, found.target) == (None, worlds.HA)
-
-
-def test_a_wordy_condition_is_cut() -> None:
-    found = worlds.decide(in_charge(worlds.healthy(), native("PreflightCheckFailed", "False", "x" * 40_000)))
-    assert len(message(found, ConditionType.DISABLED)) < 3000
-    assert said(found, ConditionType.AVAILABLE)[0] is ConditionStatus.TRUE
-
-
 # Standing down is being well: it waits for every operator, ours too (reference: real-native 1)
 
 LACKING = facts.Installed("infrastructures has no spec.desiredTopology", native=True)
@@ -254,11 +205,6 @@ def test_what_we_have_changed_is_followed_without_our_fields_too(make: Any) -> N
     settled(worlds.decide(before))
 
 
-def test_what_we_had_completed_is_nothing_to_follow() -> None:
-    known = worlds.moved(in_charge(worlds.healthy(installed=LACKING)), None)
-    settled(worlds.decide(dataclasses.replace(known, own_operator=worlds.copy_of(worlds.completed()))))
-
-
 def test_until_it_shows_up_a_definition_without_our_fields_is_no_trouble_either() -> None:
     """Its payload brings that definition, and it counts ours among the operators that have to be at rest."""
     known = worlds.healthy(feature_gates=ON, installed=LACKING)
@@ -269,14 +215,6 @@ def test_until_it_shows_up_a_definition_without_our_fields_is_no_trouble_either(
     assert waiting.look_again is not None
     late = worlds.decide(known, term, worlds.NOW + timedelta(seconds=361))
     assert said(late, ConditionType.DEGRADED) == (T, Reason.API_NOT_INSTALLED)
-
-
-@pytest.mark.parametrize("holds", [False, True])
-def test_an_invalid_configuration_is_named_and_is_no_trouble(holds: bool) -> None:  # noqa: FBT001 - a column
-    bad = leader.Misconfigured("config.yaml: settleSeconds is no number", holds)
-    found = worlds.decide(in_charge(worlds.healthy()), worlds.term(misconfigured=bad))
-    settled(found)
-    assert "ConfigurationInvalid: config.yaml: settleSeconds" in message(found, ConditionType.DISABLED)
 
 
 @pytest.mark.parametrize(
@@ -335,34 +273,6 @@ def test_the_command_is_there_only_where_it_does_something(changes: dict[str, An
         assert f"""-p '{{"spec":{{"controlPlaneTopology":"{command}"}}}}'""" in text
 
 
-def test_where_the_served_definition_lacks_its_field_our_patch_goes_first() -> None:
-    """Our override keeps the definition of another feature set: the command would be answered `unknown field`."""
-    known = worlds.healthy(installed=facts.Installed(native=False))
-    text = handed_over(known)
-    assert 0 < text.index("sh crd-patch.sh remove") < text.index("oc patch infrastructure cluster")
-    assert "once spec.controlPlaneTopology is served" in text
-    idle = handed_over(worlds.with_infrastructure(known, desired=None))
-    assert "sh crd-patch.sh remove" in idle
-    assert "oc patch" not in idle
-    assert "crd-patch.sh" not in handed_over(worlds.with_infrastructure(known, native_desired="HighlyAvailable"))
-    assert "crd-patch.sh" not in handed_over(worlds.healthy())
-
-
-def test_the_cause_comes_from_progressing_and_the_phase_from_upgradeable() -> None:
-    items = (
-        facts.Condition("TopologyTransitionControllerUpgradeable", "False", "PreflightCheckFailed", "cannot start"),
-        facts.Condition("TopologyTransitionControllerProgressing", "False", "PreflightCheckFailed", "2 of 3 are ready"),
-    )
-    known = worlds.with_infrastructure(worlds.healthy(), **HERE)
-    found = worlds.decide(in_charge(known, facts.NativeController(present=True, conditions=facts.Conditions(items))))
-    text = message(found, ConditionType.DISABLED)
-    assert "2 of 3 are ready" in text
-    assert "cannot start" not in text
-    stale = (items[0], facts.Condition("TopologyTransitionControllerProgressing", "True", "AsExpected", "old words"))
-    found = worlds.decide(in_charge(known, facts.NativeController(present=True, conditions=facts.Conditions(stale))))
-    assert "cannot start" in message(found, ConditionType.DISABLED)
-
-
 # Its process (5 and 6)
 
 
@@ -382,14 +292,6 @@ def test_one_without_a_sign_of_life_is_not_waited_for() -> None:
         settled(worlds.decide(dataclasses.replace(silent, native_lease=unknown)))
 
 
-def test_a_process_that_has_just_begun_is_waited_for_once_more() -> None:
-    known = worlds.healthy(feature_gates=ON, native_lease=lease(taken=True))
-    term = worlds.term(gate_since=worlds.NOW - timedelta(seconds=400))
-    assert worlds.decide(known, term).phase is Phase.PENDING
-    settled_down = dataclasses.replace(known, native_lease=lease())
-    assert worlds.decide(settled_down, term).phase is Phase.ADMITTING
-
-
 @pytest.mark.parametrize(
     ("control_plane", "duration", "seconds"),
     [
@@ -406,18 +308,6 @@ def test_the_grace_is_that_of_its_lease(control_plane: str, duration: int | None
     known = worlds.with_infrastructure(worlds.healthy(), control_plane=control_plane)
     known = dataclasses.replace(known, native_lease=lease(duration_seconds=duration))
     assert applicability.native_grace(known).total_seconds() == pytest.approx(seconds)
-
-
-def test_the_grace_counts_from_when_it_was_last_there() -> None:
-    """Someone removes its conditions while it lives: it writes them again with its next resync."""
-    known = in_charge(worlds.healthy())
-    term = leader.looked(worlds.term(), known, (worlds.NOW, 0.0), watching=False, missed=False)
-    later = worlds.NOW + timedelta(hours=1)
-    term = leader.looked(term, known, (later, 3600.0), watching=False, missed=False)
-    gone = dataclasses.replace(known, native_controller=facts.NativeController(present=False))
-    term = leader.looked(term, gone, (later, 3600.0), watching=False, missed=False)
-    assert worlds.decide(gone, term, later).phase is Phase.PENDING
-    assert applicability.native_awaited(gone, term, later) == pytest.approx(360.0)
 
 
 # What is left of it (4)

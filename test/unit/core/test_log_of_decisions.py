@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.looptime
 SCHEDULER = ("schedulers", None, "cluster")
-DEPLOYMENT = ("deployments", "openshift-apiserver", "apiserver")
 
 
 @pytest.fixture(autouse=True)
@@ -64,65 +63,6 @@ async def test_a_thousand_heartbeats_while_pending_give_no_line(caplog: pytest.L
         assert said(caplog) == []
 
 
-async def test_half_an_hour_of_idleness_gives_no_line(caplog: pytest.LogCaptureFixture) -> None:
-    async with running(Cluster()):
-        await asyncio.sleep(5)
-        assert "phase Idle: No topology is requested" in said(caplog)
-        await asyncio.sleep(1800)
-        assert said(caplog) == []
-
-
-async def test_a_whole_transition_is_told_step_by_step(caplog: pytest.LogCaptureFixture) -> None:
-    cluster = Cluster()
-    async with running(cluster):
-        await asyncio.sleep(1)
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(1)
-        cluster.follow()
-        await asyncio.sleep(70)
-        assert cluster.phase == "Completed"
-    records = caplog.records
-    phases = [record.args["phase"] for record in records if isinstance(record.args, dict) and "phase" in record.args]
-    assert list(dict.fromkeys(phases)) == ["Idle", "Admitting", "Converging", "Completed"]
-    changes = [record for record in records if record.getMessage().startswith("topology changed")]
-    assert len(changes) == 1
-    facts = changes[0].args
-    assert isinstance(facts, dict)
-    assert facts["attempt"] == cluster.record["attempt"]
-    assert (facts["definition"], facts["generation"]) == ("sno-to-ha-compact", 2)
-
-
-async def test_an_answer_that_changes_is_told_each_time(caplog: pytest.LogCaptureFixture) -> None:
-    cluster = unschedulable()
-    cluster.ask_for("HighlyAvailable")
-    node = ("nodes", None, worlds.NAMES[1])
-    async with running(cluster):
-        await asyncio.sleep(1)
-        said(caplog)
-        for _ in range(3):
-            cluster.change(node, {"spec": {"unschedulable": True}})
-            await asyncio.sleep(1)
-            lines = said(caplog)
-            assert [line for line in lines if line.startswith("check ControlPlaneNodes is Unmet: ")]
-            assert [line for line in lines if line.startswith("phase Pending: 2 of 10 preflight checks not met: ")]
-            assert len(lines) == 2, lines
-            cluster.change(node, {"spec": {"unschedulable": None}})
-            await asyncio.sleep(1)
-            assert any(line.startswith("check ControlPlaneNodes is Met: ") for line in said(caplog))
-
-
-async def test_the_next_request_is_told_from_its_beginning(caplog: pytest.LogCaptureFixture) -> None:
-    cluster = unschedulable()
-    async with running(cluster):
-        for _ in range(2):
-            cluster.ask_for("HighlyAvailable")
-            await asyncio.sleep(1)
-            assert any(line.startswith("check MastersSchedulable is Unmet: ") for line in said(caplog))
-            cluster.ask_for(None)
-            await asyncio.sleep(1)
-            assert "phase Idle: No topology is requested" in said(caplog)
-
-
 async def test_a_failure_that_stays_is_repeated_every_five_minutes(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster()
 
@@ -142,17 +82,3 @@ async def test_a_failure_that_stays_is_repeated_every_five_minutes(caplog: pytes
         cluster.fault = clusters.accept
         await asyncio.sleep(60)
         assert cluster.phase == "Idle"
-
-
-async def test_a_count_that_changes_among_what_is_met_gives_no_line(caplog: pytest.LogCaptureFixture) -> None:
-    cluster = Cluster()
-    cluster.ask_for("HighlyAvailable")
-    async with running(cluster):
-        await asyncio.sleep(1)
-        assert cluster.phase == "Converging"
-        said(caplog)
-        for ready in (3, 4, 3):
-            counts = {"updatedReplicas": 4, "readyReplicas": ready, "availableReplicas": ready}
-            cluster.change(DEPLOYMENT, {"spec": {"replicas": 4}, "status": counts})
-            await asyncio.sleep(1)
-        assert [line for line in said(caplog) if "APIServerReplicas" in line] == []

@@ -79,18 +79,6 @@ async def test_one_that_dies_is_waited_for_from_its_last_sign_and_no_longer(behi
         assert (disabled(cluster), cluster.topology) == ("False", "HighlyAvailable")
 
 
-async def test_one_that_comes_back_is_in_charge_again() -> None:
-    cluster = Cluster()
-    renew(cluster)
-    gate(cluster, on=True)
-    says(cluster)
-    async with running(cluster):
-        await asyncio.sleep(400)
-        assert disabled(cluster) == "False"
-        await lives(cluster, 240, holder="the next")
-        assert disabled(cluster) == "True"
-
-
 async def test_one_that_wakes_up_right_before_the_change_is_seen() -> None:
     """Its conditions are what they were, so no watch has news: only the live read of its Lease shows it."""
     cluster = Cluster()
@@ -104,41 +92,6 @@ async def test_one_that_wakes_up_right_before_the_change_is_seen() -> None:
         cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(30)
         assert (disabled(cluster), cluster.topology) == ("True", "SingleReplica")
-
-
-async def test_without_its_conditions_only_a_process_that_has_just_begun_is_waited_for() -> None:
-    """A payload may have the gate and no controller: its operator renews the Lease for ever."""
-    cluster = Cluster()
-    renew(cluster)
-    async with running(cluster):
-        await asyncio.sleep(1)
-        gate(cluster, on=True)
-        cluster.ask_for("HighlyAvailable")
-        await lives(cluster, 300)
-        renew(cluster, holder="the next")
-        await asyncio.sleep(59)
-        assert cluster.topology == "SingleReplica"
-        await lives(cluster, 240, holder="the next")
-        assert cluster.topology == "SingleReplica", "it may write its first conditions at any moment"
-        await lives(cluster, 240, holder="the next")
-        assert cluster.topology == "HighlyAvailable"
-
-
-async def test_a_lease_that_does_not_exist_or_may_not_be_read_says_nothing() -> None:
-    cluster = Cluster()
-    gate(cluster, on=True)
-    says(cluster)
-    async with running(cluster):
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(3600)
-        assert (disabled(cluster), cluster.topology) == ("True", "SingleReplica")
-
-
-async def hourly(cluster: Cluster, seconds: float = 3600) -> int:
-    """Requests within an hour in which it is not seen to renew its Lease."""
-    before = len(cluster.asked)
-    await asyncio.sleep(seconds)
-    return len(cluster.asked) - before
 
 
 async def test_what_it_costs_to_stand_down() -> None:
@@ -163,22 +116,6 @@ async def test_what_it_costs_to_stand_down() -> None:
         reads.clear()
         await asyncio.sleep(7200)
         assert reads == []
-
-
-@pytest.mark.parametrize("sign", ["dead", "no Lease", "never there"])
-async def test_an_owner_without_a_sign_costs_no_more_than_an_idle_operator(sign: str) -> None:
-    """Acting in its stead, or standing down without end for one whose Lease does not exist."""
-    cluster = Cluster()
-    gate(cluster, on=True)
-    if sign != "never there":
-        says(cluster)
-    if sign != "no Lease":
-        renew(cluster)
-    async with running(cluster):
-        await asyncio.sleep(900)
-        assert disabled(cluster) == ("True" if sign == "no Lease" else "False")
-        counts = [await hourly(cluster) for _ in range(3)]
-    assert max(counts) <= BUDGET, counts
 
 
 # A definition that hides a request (reference: real-native 8)

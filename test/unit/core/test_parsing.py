@@ -9,11 +9,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from topology_api import quantities
-from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 from topology_controller.observe import catalog, facts, fields
 
@@ -288,34 +285,6 @@ def use(field: str, fact: Any) -> None:
         worlds.decide(dataclasses.replace(base, **known))
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@settings(max_examples=150)
-@given(st.data(), st.sampled_from(sorted(OBJECTS)))
-def test_several_fields_may_be_anything_at_once(data: st.DataObject, field: str) -> None:
-    raw = OBJECTS[field]
-    for _ in range(data.draw(st.integers(1, 3))):
-        raw = put(raw, data.draw(st.sampled_from(paths(raw) or [("metadata",)])), data.draw(JSON))
-    try:
-        fact = parse_as(field, raw)
-    except fields.Malformed:
-        return
-    use(field, fact)
-
-
-@given(JSON, st.sampled_from(sorted(OBJECTS)))
-def test_the_object_itself_may_be_anything(raw: Any, field: str) -> None:
-    try:
-        parse_as(field, raw)
-    except fields.Malformed:
-        return
-
-
 @pytest.mark.parametrize(
     ("written", "number"),
     [
@@ -331,27 +300,6 @@ def test_quantities(written: object, number: float | None) -> None:
     assert found == (None if number is None else pytest.approx(number))
 
 
-@given(st.text() | st.integers() | st.floats())
-def test_a_quantity_is_a_finite_number_or_none(written: object) -> None:
-    found = quantities.parse(written)
-    assert found is None or math.isfinite(found)
-
-
-@pytest.mark.parametrize(
-    ("written", "short"),
-    [
-        ("192.0.2.1", "192.0.2.1"),
-        ("[2001:DB8:0::1]", "2001:db8::1"),
-        (" ::1 ", "::1"),
-        ("x", None),
-        ("", None),
-        ("1", None),
-    ],
-)
-def test_addresses(written: str, short: str | None) -> None:
-    assert fields.address(written) == short
-
-
 @pytest.mark.parametrize("field", ["f:controlPlaneTopology", "f:infrastructureTopology"])
 def test_who_wrote_either_topology_last_is_known(field: str) -> None:
     raw = copy.deepcopy(OBJECTS["infrastructure"])
@@ -359,45 +307,6 @@ def test_who_wrote_either_topology_last_is_known(field: str) -> None:
         {"manager": "typed", "time": "2099-01-01T00:00:00Z", "fieldsV1": {"f:status": {field: {}}}}
     )
     assert parse_as("infrastructure", raw).topology_writer == "typed"
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_within_one_second_it_is_another_client_that_wrote_last(first: bool) -> None:  # noqa: FBT001 - a parameter
-    raw = copy.deepcopy(OBJECTS["infrastructure"])
-    names = ("typed", "cluster-topology-operator") if first else ("cluster-topology-operator", "typed")
-    raw["metadata"]["managedFields"] += [
-        {"manager": name, "time": "2099-01-01T00:00:00Z", "fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}}}
-        for name in names
-    ]
-    assert parse_as("infrastructure", raw).topology_writer == "typed"
-
-
-def test_a_whole_object_becomes_the_fact_that_is_asked_about() -> None:
-    node = parse_as("control_plane_nodes", OBJECTS["control_plane_nodes"])
-    assert node == facts.Node(
-        name="n", master=True, worker=True, ready="True", cordoned=True, deleting=False, kubelet_version="v1.34.2",
-        cpus=7.5, memory_bytes=15204352 * 1024, addresses=("2001:db8::1",),
-        taints=(facts.Taint("k", "v", "NoSchedule"),), observed_topology="SingleReplica", pressure=("PIDPressure",),
-        labels=("disk=fast", "node-role.kubernetes.io/master=", "node-role.kubernetes.io/worker="),
-    )  # fmt: skip
-    router = facts.IngressController(
-        2, 2, (facts.Toleration("k", "Equal", "v", "NoSchedule"),),
-        frozenset({"node-role.kubernetes.io/infra=", "disk=fast"}),
-    )  # fmt: skip
-    assert parse_as("ingress_controller", OBJECTS["ingress_controller"]) == router
-    infrastructure = parse_as("infrastructure", OBJECTS["infrastructure"])
-    assert infrastructure.record == worlds.converging()
-    assert infrastructure.topology_writer == "new"
-    own = parse_as("own_operator", OBJECTS["own_operator"])
-    assert own.paused
-    assert own.copy == worlds.copy_of(worlds.converging()).copy
-    assert parse_as("feature_gates", OBJECTS["feature_gates"]).mutable_topology == (("4.20.1", True),)
-    assert parse_as("native_controller", OBJECTS["native_controller"]).present
-    assert parse_as("etcd_endpoints", OBJECTS["etcd_endpoints"]).entries == (
-        ("a.b", "192.0.2.2"),
-        ("cafe", "192.0.2.1"),
-    )
-    assert parse_as("machine_config_pools", OBJECTS["machine_config_pools"]).observed
 
 
 TEN = datetime(2026, 3, 1, 10, tzinfo=UTC)
@@ -434,23 +343,6 @@ TEN = datetime(2026, 3, 1, 10, tzinfo=UTC)
 )
 def test_what_other_operators_run(field: str, fact: Any) -> None:
     assert parse_as(field, OBJECTS[field]) == fact
-
-
-def test_what_is_asked_besides() -> None:
-    etcd = parse_as("cluster_operators", OBJECTS["cluster_operators"])
-    assert (etcd.settled_time, etcd.backup_time) == (TEN.replace(hour=11), TEN)
-    version = parse_as("cluster_version", OBJECTS["cluster_version"])
-    assert version.newest == "4.20.1"
-    assert version.lacks("ImageRegistry")
-    assert not version.lacks("Console")
-    assert not version.lacks("NeverHeardOf")
-    assert parse_as("control_plane_nodes", OBJECTS["control_plane_nodes"]).observed_topology == "SingleReplica"
-    assert parse_as("etcd", OBJECTS["etcd"]).static_pods == facts.StaticPods(
-        7, (facts.NodeRevision("node-0", 7, 0, 0),)
-    )
-    native = parse_as("native_controller", OBJECTS["native_controller"])
-    assert [(one.type, one.message) for one in native.conditions] == [("TopologyTransitionControllerDegraded", "m")]
-    assert parse_as("own_operator", OBJECTS["own_operator"]).backup_time == TEN
 
 
 @pytest.mark.parametrize("said", ["yesterday", "2026-03-01T12:00:00", "", 7, None])
@@ -523,12 +415,6 @@ def test_which_topology_the_kube_apiserver_operator_has_observed(config: object,
     assert parse_as(field, put(OBJECTS[field], ("spec",), {"observedConfig": config})).observed_single is single
 
 
-@pytest.mark.parametrize(("written", "number"), [(2, 2), (0, 0), ("50%", None), (None, None)])
-def test_a_budget_in_per_cent_is_no_number_of_pods(written: object, number: int | None) -> None:
-    field = "poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb"
-    assert parse_as(field, put(OBJECTS[field], ("spec", "minAvailable"), written)).min_available == number
-
-
 @pytest.mark.parametrize(
     ("field", "noise"),
     [
@@ -565,13 +451,6 @@ def test_any_value_of_the_pause_but_false_pauses(value: str) -> None:
     assert parse_as("own_operator", raw).paused is (value != "false")
 
 
-@pytest.mark.parametrize("value", ["true", "", "yes", "false"])
-def test_any_value_but_false_accepts_that_the_router_is_drained(value: str) -> None:
-    annotation = "topology.openshift.io/router-drain-accepted"
-    raw = put(OBJECTS["own_operator"], ("metadata", "annotations", annotation), value)
-    assert parse_as("own_operator", raw).router_drain_accepted is (value != "false")
-
-
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -597,25 +476,3 @@ def test_a_record_that_is_not_what_the_schema_promises_is_unobserved(spoil: Call
         assert (own.copy.phase, own.copy.target) == (Phase.CONVERGING, worlds.converging().target)
     else:
         assert own.copy is None
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        {"name": "$(id)"},
-        {"name": "\x1b[2J"},
-        {"name": "x" * 65},
-        {"target": {"controlPlane": "High; rm", "infrastructure": "HighlyAvailable"}},
-        {"source": {"controlPlane": "SingleReplica", "infrastructure": "a b"}},
-    ],
-)
-def test_a_copy_with_names_that_nothing_has_is_none(spoil: Raw) -> None:
-    """Its definition and its topologies become part of messages and commands."""
-    record = {**worlds.converging().to_api(), **spoil}
-    assert parse_as("own_operator", put(OBJECTS["own_operator"], ("status", "extension"), record)).copy is None
-
-
-def test_fields_of_a_newer_version_do_not_matter() -> None:
-    record = {**worlds.converging().to_api(), "inventedLater": {"x": 1}}
-    found = parse_as("infrastructure", put(OBJECTS["infrastructure"], ("status", "topologyTransition"), record))
-    assert isinstance(found.record, TopologyTransition)

@@ -86,24 +86,6 @@ def test_only_the_hook_of_that_operator_is_its_hook(hooks: Any) -> None:
     assert machines.machine(raw).guarded is False
 
 
-@pytest.mark.parametrize(
-    ("annotation", "host"),
-    [
-        ("openshift-machine-api/host-7", "host-7"),
-        ("host-7", "host-7"),
-        ("another/host-7", None),
-        ("openshift-machine-api/", None),
-        ("", None),
-    ],
-)
-def test_a_host_is_one_of_the_same_namespace(annotation: str, host: str | None) -> None:
-    raw = raw_machine()
-    raw["metadata"]["annotations"]["metal3.io/BareMetalHost"] = annotation
-    found = machines.machine(raw)
-    assert found.host == host
-    assert machines.name_hosts((found,)) is (host is not None)
-
-
 def test_a_host_is_a_few_words_of_an_inventory() -> None:
     assert machines.host(raw_host()) == machines.Host(name="host-0", state="provisioned", consumer="site-master-0")
     assert machines.host({"metadata": {"name": "h"}}) == machines.Host(name="h")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import random
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -77,28 +75,6 @@ async def test_a_status_writer_that_is_in_the_way_for_a_moment_costs_no_back_off
         assert operator.queue.retries == 0
 
 
-async def test_twenty_conflicts_in_a_row_back_off() -> None:
-    cluster = Cluster()
-    cluster.limit = 20_000
-    calm = False
-
-    def storm(where: str, body: Raw) -> None:
-        if where == "infrastructures/cluster" and not calm:
-            cluster.change(INFRASTRUCTURE, {"status": {"noise": cluster.version}})
-
-    cluster.fault = storm
-    async with running(cluster) as operator:
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(60)
-        tries = sum(asked == ("write", "infrastructures/cluster") for asked in cluster.asked)
-        assert 20 <= tries <= 61 * 20, "twenty at once, then a breath"
-        assert operator.queue.retries >= 1
-        assert cluster.changes == 0
-        calm = True
-        await asyncio.sleep(60)
-        assert cluster.changes == 1
-
-
 @pytest.mark.parametrize("happened", [True, False])
 @pytest.mark.parametrize("kind", [errors.TimedOut, errors.ServerError, errors.Unreachable, errors.Malformed])
 @pytest.mark.parametrize("which", ["Admitting", "Converging"])
@@ -151,26 +127,6 @@ async def test_a_new_attempt_follows_a_write_whose_outcome_is_not_known() -> Non
         assert len(attempts) == 2
         assert attempts[0] != attempts[1]
         assert cluster.objects[INFRASTRUCTURE]["status"]["topologyTransition"]["attempt"] == attempts[1]
-
-
-@pytest.mark.parametrize("kind", [errors.Conflict, errors.TimedOut, errors.Throttled])
-async def test_a_report_that_fails_after_the_change_loses_no_event(kind: type[errors.KubeError]) -> None:
-    cluster = Cluster()
-    failed: list[str] = []
-
-    def refuse(where: str, body: Raw) -> None:
-        if where == "clusteroperators/topology" and cluster.changes and not failed:
-            failed.append(where)
-            raise cluster.error(kind)
-
-    cluster.fault = refuse
-    cluster.ask_for("HighlyAvailable")
-    async with running(cluster) as operator:
-        await asyncio.sleep(30)
-        assert failed
-        assert set(operator.told.reasons) == MOVED
-        assert len(operator.told.reasons) == 3
-        assert cluster.condition("Progressing") == ("True", "TransitionConverging")
 
 
 async def test_a_report_that_is_refused_keeps_topology_from_moving() -> None:
@@ -427,53 +383,6 @@ async def test_a_lease_about_to_run_out_voids_the_change_and_a_later_try_succeed
         assert set(operator.told.reasons) == MOVED
 
 
-@pytest.mark.parametrize("seed", range(5))
-async def test_two_operators_at_once_move_it_once(seed: int) -> None:
-    """Without a lease between them, as if both held it."""
-    cluster = Cluster()
-    drawn = random.Random(seed)  # noqa: S311 - latency is not cryptography
-    cluster.latency = lambda: drawn.uniform(0.001, 0.02)
-    async with running(cluster), running(cluster):
-        await asyncio.sleep(1)
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(120)
-        assert cluster.changes == 1
-        assert cluster.phase == "Converging"
-
-
-@pytest.mark.parametrize("writes", range(1, 9))
-async def test_killed_between_any_two_writes_and_started_again(writes: int) -> None:
-    """The transition ends as if nothing had happened, and topology was written once."""
-
-    class Killed(BaseException):
-        """The process is gone."""
-
-    cluster = Cluster()
-    done = 0
-
-    def kill(where: str, body: Raw) -> None:
-        nonlocal done
-        done += 1
-        if done == writes:
-            raise Killed
-
-    cluster.after = kill
-    cluster.ask_for("HighlyAvailable")
-    with contextlib.suppress(Killed):
-        async with running(cluster):
-            await asyncio.sleep(3)
-            cluster.follow()
-            await asyncio.sleep(120)
-    assert done == writes, "it was killed"
-    cluster.after = accept
-    async with running(cluster):
-        await asyncio.sleep(5)
-        cluster.follow("rendered-3")
-        await asyncio.sleep(120)
-    assert cluster.phase == "Completed"
-    assert cluster.changes == 1
-
-
 async def test_a_new_leader_reads_what_the_last_one_wrote_and_waits_for_it() -> None:
     """Its watch may lag behind. What it cannot read and has from before it does not believe."""
     cluster = Cluster()
@@ -493,3 +402,23 @@ async def test_a_new_leader_reads_what_the_last_one_wrote_and_waits_for_it() -> 
         away = False
         await asyncio.sleep(10)
         assert cluster.phase == "Converging"
+
+
+@pytest.mark.parametrize("kind", [errors.Conflict, errors.TimedOut, errors.Throttled])
+async def test_a_report_that_fails_after_the_change_loses_no_event(kind: type[errors.KubeError]) -> None:
+    cluster = Cluster()
+    failed: list[str] = []
+
+    def refuse(where: str, body: Raw) -> None:
+        if where == "clusteroperators/topology" and cluster.changes and not failed:
+            failed.append(where)
+            raise cluster.error(kind)
+
+    cluster.fault = refuse
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster) as operator:
+        await asyncio.sleep(30)
+        assert failed
+        assert set(operator.told.reasons) == MOVED
+        assert len(operator.told.reasons) == 3
+        assert cluster.condition("Progressing") == ("True", "TransitionConverging")

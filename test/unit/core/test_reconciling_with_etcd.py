@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ SILENT = facts.EtcdMembers(
     worlds.voices()[:2],
     (facts.EtcdSilence("https://192.0.2.12:2379", (worlds.MEMBERS[2],), "no answer in time", down=True),),
 )
-ENDPOINTS = ("configmaps", "openshift-etcd", "etcd-endpoints")
 pytestmark = pytest.mark.looptime
 
 
@@ -25,32 +23,6 @@ def check(cluster: Cluster) -> dict[str, Any]:
     """What the record says of the check."""
     found = cluster.objects[INFRASTRUCTURE]["status"]["topologyTransition"]["checks"]
     return next(one for one in found if one["name"] == "EtcdMembersDirect")
-
-
-async def test_a_request_becomes_a_topology_when_the_members_say_so_too() -> None:
-    cluster, etcd = Cluster(), Etcd()
-    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
-        await asyncio.sleep(1)
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(1)
-        assert (cluster.phase, cluster.topology) == ("Converging", "HighlyAvailable")
-        assert check(cluster)["status"] == "Met"
-
-
-async def test_they_are_asked_for_a_request_and_for_the_change_and_never_after_it() -> None:
-    cluster, etcd = Cluster(), Etcd()
-    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
-        await asyncio.sleep(1)
-        assert len(etcd.asked) == 1, "what could be asked for is found out once"
-        await asyncio.sleep(3000)
-        assert len(etcd.asked) == 1, "nobody asks while nothing is wanted"
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(1)
-        assert cluster.phase == "Converging"
-        assert len(etcd.asked) == 3, "once for the request, once live for the change"
-        await asyncio.sleep(30)
-        assert cluster.phase == "Converging"
-        assert len(etcd.asked) == 3
 
 
 async def test_a_member_that_falls_silent_before_the_change_keeps_it_from_happening() -> None:
@@ -98,31 +70,6 @@ async def test_while_a_request_is_open_they_are_asked_every_few_seconds_and_no_m
         assert len(etcd.asked) == asked
 
 
-async def test_they_are_asked_soon_when_other_members_are_published() -> None:
-    cluster, etcd = Cluster(), Etcd()
-    etcd.fact = SILENT
-    cluster.ask_for("HighlyAvailable")
-    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
-        await asyncio.sleep(12.5)
-        before = len(etcd.asked)
-        cluster.change(ENDPOINTS, {"data": {"d": "192.0.2.13"}})
-        await asyncio.sleep(0.7)
-        assert len(etcd.asked) == before + 1
-        assert ("d", "192.0.2.13") in etcd.published[-1].entries
-
-
-async def test_a_first_answer_that_takes_its_time_is_waited_for_and_not_published_as_unknown() -> None:
-    cluster, etcd = Cluster(), Etcd()
-    etcd.lasting = 0.9
-    cluster.ask_for("HighlyAvailable")
-    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
-        await asyncio.sleep(5)
-        assert cluster.phase == "Converging"
-        said = [body for where, body in cluster.writes if where == "infrastructures/cluster"]
-        phases = [body["status"]["topologyTransition"].get("phase") for body in said]
-        assert phases == ["Admitting", "Converging"]
-
-
 async def test_evidence_that_took_more_than_two_seconds_moves_nothing() -> None:
     cluster, etcd = Cluster(), Etcd()
     etcd.lasting = 2.1
@@ -150,27 +97,6 @@ async def test_infrastructure_is_read_after_etcd_has_answered() -> None:
         assert read[-1] >= etcd.asked[-1] + 0.5
 
 
-async def test_without_watches_the_published_addresses_are_read_before_etcd_is_asked() -> None:
-    cluster, etcd = Cluster(), Etcd()
-    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
-        await asyncio.sleep(1)
-        (published,) = etcd.published
-        assert isinstance(published, facts.EtcdEndpoints)
-        available = cluster.objects[INFRASTRUCTURE]["status"]["topologyTransition"]["available"]
-        assert [item["available"] for item in available] == [True]
-
-
-async def test_a_definition_that_asks_without_a_way_to_etcd_says_what_to_do() -> None:
-    cluster = Cluster()
-    cluster.ask_for("HighlyAvailable")
-    async with running(cluster, transitions=worlds.DIRECTLY):
-        await asyncio.sleep(5)
-        assert cluster.changes == 0
-        assert cluster.phase == "Pending"
-        assert check(cluster)["status"] == "Unknown"
-        assert "Start the operator with --etcd-cert-dir" in check(cluster)["message"]
-
-
 async def test_a_bug_in_asking_ends_the_loop_instead_of_passing_for_silence() -> None:
     cluster, etcd = Cluster(), Etcd()
 
@@ -189,12 +115,3 @@ async def test_a_bug_in_asking_ends_the_loop_instead_of_passing_for_silence() ->
 
     with pytest.raises(RuntimeError, match="a bug"):
         await run()
-
-
-async def test_a_way_to_etcd_changes_nothing_for_a_definition_that_does_not_ask() -> None:
-    cluster, etcd = Cluster(), Etcd()
-    etcd.fact = dataclasses.replace(SILENT, silences=())
-    cluster.ask_for("HighlyAvailable")
-    async with running(cluster, etcd=etcd):
-        await asyncio.sleep(5)
-        assert cluster.changes == 1

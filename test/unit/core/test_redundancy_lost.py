@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_api.vocabulary import ConditionType, Phase, ProblemReason, Reason
-from topology_controller.decide import cadence, leader
+from topology_controller.decide import leader
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 
@@ -17,11 +17,10 @@ from . import worlds
 from .outcomes import F, T, said
 
 if TYPE_CHECKING:
-    from topology_api.types import Baseline, TopologyTransition
+    from topology_api.types import TopologyTransition
     from topology_controller.decide.decision import Decision
 
 SECOND = timedelta(seconds=1)
-MINUTE = timedelta(minutes=1)
 NODES = tuple(worlds.node(index) for index in range(3))
 
 
@@ -59,18 +58,9 @@ class Looking:
         return decision
 
 
-def before_of(record: TopologyTransition) -> Baseline:
-    assert record.baseline is not None
-    return record.baseline
-
-
 def reason(decision: Decision) -> ProblemReason | None:
     assert decision.record is not None
     return None if decision.record.problem is None else decision.record.problem.reason
-
-
-def test_the_change_records_what_it_rests_on() -> None:
-    assert before_of(worlds.converging()).control_plane_nodes == worlds.NAMES
 
 
 @pytest.mark.parametrize(
@@ -114,11 +104,6 @@ def test_what_a_roll_out_does_and_what_is_not_known_is_none(changes: dict[str, A
     assert said(first, ConditionType.DEGRADED)[0] is F
 
 
-def test_a_node_that_another_has_taken_the_place_of_is_none() -> None:
-    other = dataclasses.replace(worlds.node(2), name="master-9")
-    assert reason(Looking().look(**nodes(other))) is None
-
-
 def test_it_ends_a_minute_after_they_are_back_and_does_not_flap() -> None:
     looking = Looking()
     gone = nodes(worlds.node(2, ready="False"))
@@ -149,43 +134,3 @@ def test_it_lasts_over_a_restart(changes: dict[str, Any]) -> None:
     assert again.record is not None
     assert again.record.problem is not None
     assert again.record.problem == first.record.problem
-
-
-def test_without_what_it_rested_on_one_voter_is_as_bad_as_two() -> None:
-    """A record of an earlier version does not have the nodes."""
-    record = worlds.converging()
-    bare = before_of(record).model_copy(update={"control_plane_nodes": ()})
-    for count, word in ((1, "one voting member"), (2, "two voting members")):
-        looking = Looking(record.model_copy(update={"baseline": bare}))
-        early = looking.look(etcd_endpoints=voters(count))
-        assert reason(early) is None
-        assert word in early.note
-        late = looking.look(SECOND + timedelta(minutes=15), etcd_endpoints=voters(count))
-        assert reason(late) is ProblemReason.TWO_VOTERS
-        assert late.record is not None
-        assert late.record.problem is not None
-        assert word in late.record.problem.message
-
-
-def test_two_voters_for_a_quarter_of_an_hour_come_first() -> None:
-    looking = Looking()
-    first = looking.look(SECOND, etcd_endpoints=voters(2))
-    late = looking.look(SECOND + timedelta(minutes=15), etcd_endpoints=voters(2))
-    assert (reason(first), reason(late)) == (ProblemReason.REDUNDANCY_LOST, ProblemReason.TWO_VOTERS)
-    assert said(late, ConditionType.DEGRADED) == (T, Reason.REDUNDANCY_LOST)
-
-
-def test_before_the_change_one_voter_is_what_a_single_node_has() -> None:
-    leader_ = worlds.term()
-    for minutes in (0, 20):
-        now = worlds.NOW + timedelta(minutes=minutes)
-        known = worlds.healthy(now, etcd_endpoints=voters(1))
-        leader_ = leader.looked(leader_, known, (now, 60.0 * minutes), watching=True, missed=False)
-        found = worlds.decide(known, leader_, now)
-        assert reason(found) is None
-        assert "stops the cluster" not in found.note
-
-
-def test_where_waits_are_shortened_it_ends_sooner() -> None:
-    assert cadence.pause(worlds.term(settle_seconds=0)) == timedelta()
-    assert cadence.pause(worlds.term()) == MINUTE

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import dataclasses
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from topology_api.types import RecordCopy
-from topology_api.vocabulary import ConditionType, EventReason, Reason
+from topology_api.vocabulary import EventReason
 from topology_controller.decide import decision
 from topology_controller.observe import facts
-from topology_controller.report import clusteroperator, conditions, events
+from topology_controller.report import clusteroperator, events
 
 from . import worlds
 
@@ -23,15 +20,6 @@ LATER = worlds.NOW + timedelta(minutes=7)
 
 def status(found: decision.Decision, own: Any, now: Any = worlds.NOW) -> dict[str, Any]:
     return clusteroperator.status(found, own, now=now, version="1.2.3", namespace="ns")
-
-
-def test_a_status_that_stands_already_is_not_written_again() -> None:
-    found = worlds.decide(worlds.healthy())
-    missing = facts.Unobserved("x", "NotFound", missing=True)
-    first = status(found, missing)
-    assert clusteroperator.differs(first, missing)
-    standing = worlds.own(status=copy.deepcopy(first))
-    assert not clusteroperator.differs(status(found, standing, LATER), standing)
 
 
 def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
@@ -44,13 +32,6 @@ def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
     assert {item["type"]: item["reason"] for item in admitted["conditions"]}["Upgradeable"] == "TransitionInProgress"
 
 
-@pytest.mark.parametrize("spoiled", ["text", None, [None], [{"type": None}], [{"type": "Available", "status": "True"}]])
-def test_conditions_that_somebody_spoiled_are_replaced(spoiled: Any) -> None:
-    found = status(worlds.decide(worlds.healthy()), worlds.own(status={"conditions": spoiled}))
-    assert [item["type"] for item in found["conditions"]] == [type_.value for type_ in ConditionType]
-    assert all(isinstance(item["lastTransitionTime"], str) for item in found["conditions"])
-
-
 def test_the_extension_carries_the_newest_answers_and_is_kept_by_decisions_without_one() -> None:
     found = worlds.decide(worlds.healthy())
     assert found.record is not None
@@ -60,12 +41,6 @@ def test_the_extension_carries_the_newest_answers_and_is_kept_by_decisions_witho
     quiet = worlds.decide(worlds.with_infrastructure(worlds.healthy(), control_plane="External"))
     assert quiet.record is None
     assert status(quiet, worlds.own(status=written))["extension"] == written["extension"]
-
-
-def test_what_must_gather_collects_is_listed_whatever_happens() -> None:
-    written = status(worlds.decide(worlds.healthy()), worlds.own())
-    assert {"group": "", "resource": "namespaces", "name": "ns"} in written["relatedObjects"]
-    assert written["versions"] == [{"name": "operator", "version": "1.2.3"}]
 
 
 def test_a_version_that_cannot_do_its_work_here_is_not_reported() -> None:
@@ -139,8 +114,3 @@ async def test_what_lasts_is_one_event_however_often_it_is_decided() -> None:
     body = posted.bodies[0]
     assert (body["metadata"]["namespace"], body["type"]) == ("default", "Warning")
     assert body["regarding"]["kind"] == "Infrastructure"
-
-
-def test_every_reason_that_is_said_is_one_of_the_documented() -> None:
-    found = conditions.of(worlds.decide(worlds.healthy()))
-    assert {type(condition.reason) for condition in found} == {Reason}

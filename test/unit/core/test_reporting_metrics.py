@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import functools
-import sys
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from topology_api.types import AvailableTransition, TopologyTransition
-from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
-from topology_controller import _version
+from topology_api.vocabulary import CheckStatus, Phase, Stage
 from topology_controller.definitions import load
-from topology_controller.kube import queue
 from topology_controller.observe import facts
 from topology_controller.report import metrics
 
@@ -23,14 +19,6 @@ from . import machine_worlds, worlds
 
 LATER = worlds.NOW + timedelta(minutes=7)
 ROUTE = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def registry(**more: Any) -> metrics.Metrics:
@@ -101,11 +89,6 @@ def test_every_request_that_can_be_rejected_has_a_counter_from_the_start() -> No
     assert set(found.values()) == {0}
 
 
-def test_which_program_it_is() -> None:
-    python = ".".join(str(part) for part in sys.version_info[:3])
-    assert series(registry(), "topology_operator_build_info") == {(_version.__version__, python): 1}
-
-
 # From a decision
 
 
@@ -130,82 +113,6 @@ def test_a_decision_is_shown_and_replaced_by_the_next() -> None:
     assert value(found, "topology_transition_phase", phase="Pending") == 0
     for absent in ("transition_check_status", "transition_progress_ratio", "control_plane_nodes", "etcd_members"):
         assert series(found, f"topology_{absent}") == {}, absent
-
-
-def test_nothing_of_the_former_stage_is_left() -> None:
-    found = decided(worlds.healthy())
-    stages = {labels[1] for labels in series(found, "topology_transition_check_status")}
-    assert stages == {"Preflight"}
-    after = worlds.NOW + timedelta(minutes=1)
-    moved = worlds.moved(worlds.healthy(after), worlds.converging())
-    found.decided(worlds.decide(moved, now=after), moved)
-    shown = series(found, "topology_transition_check_status")
-    assert {labels[1] for labels in shown} == {"Convergence"}
-    assert len(shown) == len(worlds.COMPACT.convergence.checks) * len(CheckStatus)
-    assert [*series(found, "topology_transition_progress_ratio")] == [("Convergence",)]
-    done = worlds.moved(worlds.healthy(after), worlds.completed())
-    found.decided(worlds.decide(done, now=after), done)
-    assert value(found, "topology_transition_phase", phase="Completed") == 1
-    assert series(found, "topology_transition_check_status") == {}
-    assert series(found, "topology_transition_progress_ratio") == {}
-
-
-def test_the_decision_that_completes_shows_no_checks_though_it_rests_on_them() -> None:
-    at, end = worlds.NOW + timedelta(seconds=1), worlds.NOW + timedelta(minutes=10)
-    quiet = worlds.decide(worlds.moved(worlds.converged(worlds.healthy(at)), worlds.converging()), now=at)
-    known = worlds.moved(worlds.converged(worlds.healthy(end)), quiet.record)
-    last = worlds.decide(known, now=end)
-    assert last.phase is Phase.COMPLETED
-    assert last.results
-    found = registry()
-    found.decided(last, known)
-    assert value(found, "topology_transition_phase", phase="Completed") == 1
-    assert series(found, "topology_transition_check_status") == {}
-    assert series(found, "topology_transition_progress_ratio") == {}
-
-
-def test_what_the_watches_said_last_is_not_shown_when_they_end() -> None:
-    """Nothing may wake the loop for an hour then, and a number of nodes would stand there all the while."""
-    cancelled = worlds.recorded(worlds.healthy(), worlds.admitting(), desired=None)
-    last = worlds.decide(cancelled)
-    assert last.phase is Phase.IDLE
-    assert not last.watch
-    found = registry()
-    found.decided(last, cancelled)
-    assert series(found, "topology_control_plane_nodes") == {}
-    assert series(found, "topology_etcd_members") == {}
-    assert series(found, "topology_info") == {("", "SingleReplica", "SingleReplica", "single-node"): 1}
-
-
-def test_every_check_of_convergence_is_shown_with_its_status() -> None:
-    found = registry()
-    after = worlds.NOW + timedelta(minutes=1)
-    whole = worlds.moved(worlds.converged(worlds.healthy(after)), worlds.converging())
-    pinned = dataclasses.replace(whole, ingress_controller=facts.IngressController(1, 1))
-    unread = dataclasses.replace(pinned, machine_config_pools=worlds.BROKEN)
-    found.decided(worlds.decide(unread, now=after), unread)
-    expected = dict.fromkeys((spec.check for spec in worlds.COMPACT.convergence.checks), CheckStatus.MET)
-    expected[CheckName.ROUTER_REPLICAS] = CheckStatus.UNMET
-    expected[CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT] = CheckStatus.UNKNOWN
-    assert series(found, "topology_transition_check_status") == {
-        (check.value, "Convergence", other.value): float(other is status)
-        for check, status in expected.items()
-        for other in CheckStatus
-    }
-    met = len(expected) - 2
-    assert value(found, "topology_transition_progress_ratio", stage="Convergence") == met / len(expected)
-
-
-def test_stuck_and_started_are_gauges_of_what_is_under_way() -> None:
-    at = worlds.NOW + timedelta(hours=2)
-    known = worlds.moved(worlds.healthy(at), worlds.converging())
-    found = decided(known, now=at)
-    assert value(found, "topology_transition_stuck") == 1
-    assert value(found, "topology_transition_started_timestamp_seconds") == worlds.NOW.timestamp()
-    done = worlds.moved(worlds.healthy(at), worlds.completed())
-    found.decided(worlds.decide(done, now=at), done)
-    assert value(found, "topology_transition_stuck") == 0
-    assert value(found, "topology_transition_started_timestamp_seconds") == 0
 
 
 @pytest.mark.parametrize(("possible", "shown"), [((), None), ((False,), 0), ((True,), 1), ((False, True), 1)])
@@ -361,13 +268,6 @@ def test_an_infrastructure_that_cannot_be_read_has_no_topology() -> None:
 # Counted
 
 
-def test_who_cannot_see_infrastructure_claims_no_phase() -> None:
-    seen = decided(worlds.healthy())
-    blind = decided(worlds.healthy(infrastructure=worlds.BROKEN))
-    assert sum(series(seen, "topology_transition_phase").values()) == 1
-    assert set(series(blind, "topology_transition_phase").values()) == {0.0}, "Idle is what it decides, not what it is"
-
-
 def test_a_transition_is_counted_once_also_when_its_record_was_lost_and_rebuilt() -> None:
     found = registry()
     found.changed(worlds.admitting(), worlds.converging(), "HighlyAvailable", LATER)
@@ -407,15 +307,6 @@ def test_a_request_that_leads_nowhere_is_counted_as_rejected(
     assert counted == {labels: 1}
 
 
-def test_cancelling_such_a_request_is_counted_from_where_it_would_have_led_away() -> None:
-    found = registry()
-    source = {"source": ROUTE["source"], "target": "other"}
-    assert value(found, "topology_transition_cancelled_total", **source) == 0
-    found.changed(UNSUPPORTED, TopologyTransition(phase=Phase.IDLE), None, LATER)
-    assert value(found, "topology_transition_cancelled_total", **source) == 1
-    assert value(found, "topology_transition_phase_duration_seconds_count", phase="Unsupported") is None
-
-
 def test_a_request_that_somebody_else_fulfilled_was_not_cancelled() -> None:
     found = registry()
     idle = TopologyTransition(phase=Phase.IDLE)
@@ -425,84 +316,7 @@ def test_a_request_that_somebody_else_fulfilled_was_not_cancelled() -> None:
     assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
 
 
-def test_what_stood_there_when_we_came_is_shown_and_not_counted() -> None:
-    """The native controller's transition was counted by whoever saw it begin."""
-    found = registry()
-    converging = TopologyTransition(phase=Phase.CONVERGING, target=worlds.HA)
-    found.observed(converging, "HighlyAvailable", worlds.NOW)
-    found.observed(converging, "HighlyAvailable", LATER)
-    assert value(found, "topology_transition_started_total", **ROUTE) == 0
-    found.observed(TopologyTransition(phase=Phase.COMPLETED, target=worlds.HA), "HighlyAvailable", LATER)
-    assert value(found, "topology_transition_completed_total", **ROUTE) == 0, "from where it came is not known"
-    found.observed(None, None, LATER)
-    pending = TopologyTransition(phase=Phase.PENDING, source=worlds.SNO, target=worlds.HA)
-    found.observed(pending, "HighlyAvailable", worlds.NOW)
-    found.observed(TopologyTransition(phase=Phase.IDLE, source=worlds.SNO), None, LATER)
-    assert value(found, "topology_transition_cancelled_total", **ROUTE) == 1
-
-
-def test_a_clock_that_went_back_does_not_make_a_negative_duration() -> None:
-    found = registry()
-    found.changed(worlds.admitting(now=LATER), worlds.converging(), "HighlyAvailable", worlds.NOW)
-    assert value(found, "topology_transition_phase_duration_seconds_sum", phase="Admitting") == 0
-
-
 # Work
-
-
-def test_work_that_does_not_end_grows_until_it_does() -> None:
-    clock = Clock()
-    found = registry(clock=clock)
-    lasting = ("workqueue_unfinished_work_seconds", "workqueue_longest_running_processor_seconds")
-
-    def now() -> tuple[Any, ...]:
-        active = value(found, "controller_runtime_active_workers", controller="topology")
-        return (active, *(value(found, name, name="topology") for name in lasting))
-
-    assert now() == (0, 0, 0)
-    found.delivered(0.5)
-    assert now() == (1, 0, 0)
-    clock.now += 130
-    assert now() == (1, 130, 130)
-    found.worked(130.0)
-    assert now() == (0, 0, 0)
-    assert value(found, "workqueue_work_duration_seconds_sum", name="topology") == 130
-    assert value(found, "workqueue_queue_duration_seconds_sum", name="topology") == 0.5
-    assert value(found, "controller_runtime_max_concurrent_reconciles", controller="topology") == 1
-
-
-@pytest.mark.looptime
-async def test_what_the_queue_tells(looptime: Any) -> None:
-    found = registry(clock=asyncio.get_running_loop().time)
-    work = queue.WorkQueue(found)
-
-    def number(name: str) -> float | None:
-        return value(found, f"workqueue_{name}", name="topology")
-
-    work.add()
-    work.add()
-    assert (number("depth"), number("adds_total")) == (1, 1)
-    await asyncio.sleep(2)
-    await work.get()
-    assert (number("depth"), number("queue_duration_seconds_sum")) == (0, 2)
-    await asyncio.sleep(3)
-    assert number("longest_running_processor_seconds") == 3
-    work.failed()
-    assert (number("retries_total"), number("work_duration_seconds_sum")) == (1, 3)
-    assert number("longest_running_processor_seconds") == 0
-    assert looptime == 5
-
-
-def test_reconciliations_are_counted_by_result() -> None:
-    found = registry()
-    found.reconciled(0.2, ok=True)
-    found.reconciled(0.3, ok=False)
-    assert series(found, "controller_runtime_reconcile_total") == {
-        ("topology", "success"): 1,
-        ("topology", "error"): 1,
-    }
-    assert value(found, "controller_runtime_reconcile_errors_total", controller="topology") == 1
-    assert value(found, "controller_runtime_reconcile_time_seconds_sum", controller="topology") == 0.5
 
 
 # Traffic
@@ -528,31 +342,12 @@ def test_requests_have_the_labels_of_client_go(verb: str, code: str, labels: dic
     assert sum(series(found, "rest_client_requests_total").values()) == 1
 
 
-def test_a_server_that_answers_anything_does_not_fill_the_scrape_and_nothing_is_lost() -> None:
-    found = registry()
-    sent = [(verb, str(code)) for verb in ("get", "patch") for code in range(100, 600)] * 2
-    for verb, code in sent:
-        found.request(verb, "nodes", code, 0.1)
-    counted = series(found, "rest_client_requests_total")
-    assert sum(counted.values()) == len(sent)
-    assert len(counted) <= 24, counted
-
-
 def test_openings_of_watches_are_told_apart() -> None:
     found = registry()
     for code in ("200", "200", "410", "403", "error"):
         found.request("watch", "nodes", code, 0.1)
     found.request("list", "nodes", "410", 0.1)
     assert series(found, "topology_watch_requests_total") == {("success",): 2, ("error",): 3}
-
-
-def test_the_last_sign_of_life_is_of_the_watches_that_are_open() -> None:
-    found = registry()
-    found.watches({"infrastructure": 1700000000.0, "etcd": 0.0})
-    name = "topology_watch_last_activity_timestamp_seconds"
-    assert series(found, name) == {("infrastructure",): 1700000000.0, ("etcd",): 0}
-    found.watches({"infrastructure": 1700000001.0})
-    assert series(found, name) == {("infrastructure",): 1700000001.0}
 
 
 def test_the_end_of_a_token_is_shown_as_it_is_now_and_only_where_it_is_known() -> None:
@@ -591,9 +386,3 @@ def test_machines_are_counted_where_they_are_in_use():
         ("without_node",): 1,
         ("missing",): 1,
     }
-
-
-@pytest.mark.parametrize("listed", [(), (machine_worlds.machine(0, phase="Provisioned"),)])
-def test_where_no_machine_runs_there_is_no_number_of_them(listed: Any):
-    assert machines_shown(*listed) == {}
-    assert series(decided(worlds.healthy()), "topology_control_plane_machines") == {}

@@ -136,24 +136,6 @@ def test_the_worst_case_of_the_shipped_definitions_fits() -> None:
     assert max(counts.values()) <= MOST - RESERVED, counts
 
 
-def test_an_idle_operator_has_about_half_of_that() -> None:
-    found = registry()
-    known = worlds.healthy(infrastructure=worlds.infrastructure(desired=None))
-    found.decided(worlds.decide(known, transitions=SHIPPED), known)
-    found.watches(dict.fromkeys((source.field for source in catalog.IDLE), 1.7e9))
-    only_declared(found)
-    assert len(scraped(found)) <= 160
-
-
-def test_time_makes_no_series() -> None:
-    """Everything that happens, happening again, changes numbers only."""
-    found = converging(worlds.COMPACT)
-    everything_happened(found)
-    before = {line.rpartition(" ")[0] for line in scraped(found)}
-    everything_happened(found)
-    assert {line.rpartition(" ")[0] for line in scraped(found)} == before
-
-
 @FEWER
 @given(strategies.worlds_of_any_kind(), strategies.terms())
 def test_no_fact_becomes_a_label(known: Any, term: Any) -> None:
@@ -169,17 +151,6 @@ def test_no_fact_becomes_a_label(known: Any, term: Any) -> None:
 
 
 ANYTHING = st.none() | st.text(max_size=12) | st.sampled_from((*Topology, "External"))
-
-
-@FEWER
-@given(ANYTHING, ANYTHING, ANYTHING)
-def test_no_text_in_infrastructure_becomes_a_label(desired: Any, control_plane: Any, infrastructure: Any) -> None:
-    found = registry()
-    known = worlds.with_infrastructure(
-        worlds.healthy(), desired=desired, control_plane=control_plane, infrastructure=infrastructure
-    )
-    found.decided(worlds.decide(worlds.healthy()), known)
-    only_declared(found)
 
 
 PAIR = st.none() | st.builds(TopologyPair, control_plane=ANYTHING.map(str), infrastructure=ANYTHING.map(str))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from typing import TYPE_CHECKING
 
@@ -10,11 +9,10 @@ import pytest
 
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 from topology_controller.checks import catalog as checks
-from topology_controller.definitions import load, model, settings
-from topology_controller.observe import catalog, facts
+from topology_controller.definitions import model
+from topology_controller.observe import facts
 
 from . import worlds
-from .clusters import OPERATOR, ROUTER, Cluster, running
 
 if TYPE_CHECKING:
     from topology_controller.checks.result import CheckResult
@@ -27,9 +25,6 @@ ACCEPTED = "topology.openshift.io/router-drain-accepted"
 ACCEPT = f"oc annotate clusteroperator topology --overwrite {ACCEPTED}=true"
 BY_DEFINITION = worlds.COMPACT.model_copy(
     update={"preflight": (*worlds.COMPACT.preflight, model.CheckSpec(check=SURVIVES))}
-)
-BY_CONFIGURATION = settings.applied(
-    worlds.TRANSITIONS, settings.DEFAULTS.model_copy(update={"require_router_survives_drains": True})
 )
 
 
@@ -68,23 +63,6 @@ def test_a_single_router_does_not_survive_the_drains_after_the_change(
     assert ACCEPTED in accepted.message
 
 
-@pytest.mark.parametrize("own", [worlds.BROKEN, facts.Unobserved("it", "NotFound", missing=True)])
-def test_what_cannot_be_read_accepts_nothing(own: facts.Fact[facts.OwnOperator]) -> None:
-    known = worlds.healthy(ingress_controller=facts.IngressController(1, 1), own_operator=own)
-    assert survives(known).status is CheckStatus.UNMET
-
-
-def test_nobody_is_asked_unless_a_definition_or_the_configuration_wants_it() -> None:
-    for transitions, asked in ((worlds.TRANSITIONS, False), (BY_CONFIGURATION, True)):
-        named = transitions.named("sno-to-ha-compact")
-        assert named is not None
-        assert (SURVIVES in [spec.check for spec in named.preflight]) is asked
-        read = catalog.last(named, facts.Facts())
-        assert ("ingress_controller" in [source.field for source in read]) is asked, "it is read live with the rest"
-        fields = [source.field for source in catalog.watched(transitions)]
-        assert fields.count("ingress_controller") == 1
-
-
 @pytest.mark.parametrize("schedulable", [True, False], ids=["Admitting", "Pending"])
 @pytest.mark.parametrize(("routers", "said"), [(1, True), (2, False), (None, False)])
 def test_that_one_router_is_drained_is_said_before_the_change_with_the_command(
@@ -103,30 +81,3 @@ def test_that_one_router_is_drained_is_said_before_the_change_with_the_command(
     assert found.record is not None
     assert found.record.message == found.note
     assert "evict" not in worlds.decide(accepting(known)).note, "who has accepted it is not told again"
-
-
-def test_a_control_plane_that_stays_drains_no_router() -> None:
-    known = dataclasses.replace(
-        worlds.ready_for(worlds.named("infra-to-ha")), ingress_controller=facts.IngressController(1, 1)
-    )
-    assert "evict" not in worlds.decide(known).note
-
-
-@pytest.mark.looptime
-@pytest.mark.parametrize("way", ["accepted", "two routers"])
-async def test_a_request_waits_for_two_routers_or_until_the_drain_is_accepted(way: str) -> None:
-    cluster = Cluster()
-    cluster.change(ROUTER, {"spec": {"replicas": 1}, "status": {"availableReplicas": 1}})
-    cluster.ask_for("HighlyAvailable")
-    async with running(cluster, transitions=load.Transitions((BY_DEFINITION,), worlds.MATRIX)):
-        await asyncio.sleep(600)
-        assert (cluster.phase, cluster.changes) == ("Pending", 0)
-        assert cluster.record["message"].endswith(TWO_ROUTERS)
-        messages = [check["message"] for check in cluster.record["checks"] if check["name"] == SURVIVES]
-        assert [message.endswith(ACCEPT) for message in messages] == [True]
-        if way == "accepted":
-            cluster.change(OPERATOR, {"metadata": {"annotations": {ACCEPTED: "true"}}})
-        else:
-            cluster.change(ROUTER, {"spec": {"replicas": 2}, "status": {"availableReplicas": 2}})
-        await asyncio.sleep(5)
-        assert (cluster.phase, cluster.changes) == ("Converging", 1)

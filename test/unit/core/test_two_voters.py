@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_api.types import Problem
 from topology_api.vocabulary import Phase, ProblemReason
 from topology_controller.decide import leader
 from topology_controller.decide.decision import Step
@@ -92,43 +90,6 @@ def test_it_is_a_problem_after_a_quarter_of_an_hour_and_not_before(phase: Phase)
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_it_ends_when_the_third_voter_is_there_and_begins_anew(phase: Phase) -> None:
-    watching = Watching(phase)
-    watching.look(TWO, timedelta())
-    assert problem(watching.look(TWO, QUARTER)) is not None
-    # What else keeps a request waiting stays: it must not begin.
-    waits = facts.Scheduler(masters_schedulable=False)
-    ended = watching.look(THREE, QUARTER + SECOND, scheduler=waits)
-    assert problem(ended) is None
-    assert Step.SAVE in ended.steps, "the end is written at once, too"
-    back = QUARTER + 2 * SECOND
-    assert problem(watching.look(TWO, back)) is None
-    assert problem(watching.look(TWO, back + QUARTER - SECOND)) is None
-    assert problem(watching.look(TWO, back + QUARTER)) == (ProblemReason.TWO_VOTERS, worlds.NOW + back + QUARTER)
-
-
-@pytest.mark.parametrize("phase", PHASES)
-def test_the_third_voter_for_a_moment_begins_the_quarter_of_an_hour_anew(phase: Phase) -> None:
-    watching = Watching(phase)
-    waits = facts.Scheduler(masters_schedulable=False)
-    watching.look(TWO, timedelta())
-    watching.look(THREE, timedelta(minutes=10), scheduler=waits)
-    watching.look(TWO, timedelta(minutes=11))
-    assert problem(watching.look(TWO, QUARTER)) is None
-
-
-@pytest.mark.parametrize("phase", PHASES)
-def test_what_cannot_be_read_for_a_moment_is_not_over(phase: Phase) -> None:
-    watching = Watching(phase)
-    watching.look(TWO, timedelta())
-    watching.look(UNREAD, timedelta(minutes=10))
-    late = watching.look(TWO, QUARTER)
-    assert problem(late) == (ProblemReason.TWO_VOTERS, worlds.NOW + QUARTER)
-    unread = watching.look(UNREAD, QUARTER + SECOND)
-    assert problem(unread) == problem(late)
-
-
-@pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("first", [TWO, UNREAD], ids=["seen again", "not read yet"])
 def test_another_leader_keeps_it(phase: Phase, first: Any) -> None:
     """One that begins to lead does not wait for another quarter of an hour, whatever it can read at first."""
@@ -141,44 +102,3 @@ def test_another_leader_keeps_it(phase: Phase, first: Any) -> None:
     assert problem(watching.look(TWO, QUARTER + 2 * SECOND)) == since
     watching.begin(QUARTER)
     assert problem(watching.look(THREE, QUARTER + SECOND, scheduler=facts.Scheduler(masters_schedulable=False))) is None
-
-
-def test_it_comes_before_what_waits_and_what_cannot_be_read() -> None:
-    """Of several problems it is the one that costs the cluster."""
-    hours = timedelta(hours=2)
-    pending = Watching(Phase.PENDING)
-    pending.look(TWO, timedelta())
-    assert problem(pending.look(TWO, hours)) == (ProblemReason.TWO_VOTERS, worlds.NOW + hours)
-    known = worlds.recorded(worlds.healthy(worlds.NOW + hours, etcd_endpoints=TWO), pending.record)
-    paused = dataclasses.replace(known, own_operator=worlds.own(paused=True), scheduler=UNREAD)
-    found = worlds.decide(paused, pending.leader, worlds.NOW + hours)
-    assert problem(found) == (ProblemReason.TWO_VOTERS, worlds.NOW + hours)
-    late = worlds.DEADLINE - worlds.NOW
-    stuck = Watching(Phase.CONVERGING)
-    stuck.look(TWO, timedelta())
-    assert problem(stuck.look(TWO, late)) == (ProblemReason.TWO_VOTERS, worlds.NOW + late)
-
-
-def test_a_clock_that_is_set_brings_it_no_earlier() -> None:
-    watching = Watching(Phase.PENDING)
-    watching.look(TWO, timedelta())
-    now = worlds.NOW + timedelta(hours=3)
-    known = worlds.recorded(worlds.healthy(now, etcd_endpoints=TWO), watching.record)
-    # The wall clock jumped by three hours within one second of the monotonic one.
-    state = leader.looked(watching.leader, known, (now, 1.0), watching=True, missed=False)
-    record = worlds.decide(known, state, now).record
-    assert record is not None
-    assert record.problem is None or record.problem.reason is not ProblemReason.TWO_VOTERS
-
-
-def test_nothing_is_said_of_it_when_nothing_is_requested() -> None:
-    """Then etcd is not watched; the alert of etcd itself is there for that."""
-    before = Problem(reason=ProblemReason.TWO_VOTERS, message="m", since=worlds.NOW)
-    watching = Watching(Phase.PENDING)
-    watching.look(TWO, timedelta())
-    assert watching.record is not None
-    record = watching.record.model_copy(update={"problem": before})
-    known = worlds.recorded(worlds.healthy(etcd_endpoints=facts.NOT_READ), record, desired=None)
-    assert problem(worlds.decide(known, worlds.term(available=()))) is None
-    state = leader.looked(watching.leader, known, (worlds.NOW, 0.0), watching=False, missed=False)
-    assert state.two_voters_since is None, "the next request counts from its own beginning"

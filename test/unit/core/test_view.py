@@ -5,14 +5,10 @@ from __future__ import annotations
 import dataclasses
 from datetime import timedelta
 
-import pytest
-
-from topology_api.types import Accepted, AvailableTransition, Blocker
-from topology_api.vocabulary import CheckName, Phase, Topology
+from topology_api.types import AvailableTransition, Blocker
 from topology_controller.decide import context as contexts
-from topology_controller.decide import discovery
 from topology_controller.observe import facts
-from topology_controller.report import conditions, latest, view
+from topology_controller.report import latest, view
 
 from . import page_state, worlds
 
@@ -76,16 +72,6 @@ def test_pending_names_each_node_with_its_first_reason_and_how_to_take_the_reque
     assert shown["operands"]["items"] == [], "nobody has to follow before the topology has moved"
 
 
-def test_every_check_is_shown_as_the_decision_keeps_it():
-    known = worlds.healthy(etcd=worlds.BROKEN, scheduler=facts.Scheduler(masters_schedulable=False))
-    record = worlds.decide(known).record
-    assert record is not None
-    shown = page_state.led(known)
-    kept = [(one.name, one.status.value, one.message) for one in record.checks]
-    assert [(one["name"], one["status"], one["message"]) for one in shown["checks"]] == kept
-    assert {one["status"] for one in shown["checks"]} == {"Met", "Unmet", "Unknown"}
-
-
 def test_a_node_that_lacks_the_label_is_named_too():
     shown = page_state.led(
         worlds.healthy(
@@ -111,15 +97,6 @@ def test_voters_stand_at_their_nodes_and_strangers_nowhere():
     assert "--etcd-cert-dir" in shown["etcd"]["said"]
 
 
-def test_two_voters_are_a_danger_from_the_first_second():
-    two = facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[0]), ("beef", worlds.ADDRESSES[1])))
-    shown = page_state.led(worlds.healthy(etcd_endpoints=two))
-    assert shown["warning"] == "etcd has two voting members, and the loss of either one stops the cluster"
-    assert shown["problem"] is None, "the problem of that name waits for a quarter of an hour"
-    for known in (worlds.healthy(), IDLE, worlds.healthy(etcd_endpoints=worlds.BROKEN)):
-        assert page_state.led(known)["warning"] == ""
-
-
 def test_live_is_only_what_is_watched():
     assert page_state.led(moved())["live"] is True
     assert page_state.led(worlds.healthy())["live"] is True
@@ -143,14 +120,6 @@ def test_learners_are_seen_where_etcd_itself_is_asked():
     assert [(one["name"], one["role"]) for one in shown["etcd"]["items"]][-1] == (ids[2][1], "learner")
     assert sum(one["role"] == "voter" for one in shown["etcd"]["items"]) == 2
     assert shown["etcd"]["said"] == ""
-
-
-def test_why_no_learner_could_be_seen():
-    silent = facts.Unobserved("the members of etcd", "none of them answered")
-    before = page_state.led(worlds.healthy(etcd_members=silent))
-    assert before["etcd"]["said"] == "Voters only: cannot tell more: the members of etcd: none of them answered"
-    after = page_state.led(dataclasses.replace(moved(), etcd_members=silent))
-    assert after["etcd"]["said"] == "Voters only: etcd itself is asked until the topology changes"
 
 
 def test_members_that_cannot_be_told_say_why():
@@ -184,73 +153,6 @@ def test_converging_counts_every_operand_and_says_what_its_check_says():
     }
 
 
-def test_a_bar_and_its_check_never_disagree():
-    for known in (moved(), worlds.converged(moved())):
-        shown = page_state.led(known)
-        for check in shown["checks"]:
-            statuses = {one["status"] for one in shown["operands"]["items"] if one["check"] == check["name"]}
-            if statuses:
-                assert (check["status"] == "Met") is (statuses == {"Met"}), (check, statuses)
-
-
-def test_revisions_and_machines_are_counted_while_they_roll_out():
-    rolling = facts.StaticPods(
-        8,
-        tuple(
-            facts.NodeRevision(name, *at, 0) for name, at in zip(worlds.NAMES, ((8, 0), (7, 8), (7, 0)), strict=True)
-        ),
-    )
-    known = worlds.converged(moved())
-    known = dataclasses.replace(
-        known,
-        operands={**known.operands, "kubeapiservers.operator.openshift.io/cluster": rolling},
-        machine_config_pools=(
-            worlds.pool(wanted_configuration="rendered-master-2", updated=1, ready=3),
-            worlds.pool("worker", machines=2, updated=2, ready=1),
-        ),
-    )
-    shown = page_state.led(known)
-    for name, have, wanted in (("kube-apiserver", 1, 3), ("master", 1, 3), ("worker", 1, 2)):
-        found = page_state.row(shown, "operands", name)
-        assert (found["have"], found["wanted"], found["status"]) == (have, wanted, "Unmet"), found
-
-
-def test_what_the_cluster_does_not_have_is_one_line():
-    known = moved()
-    removed = facts.Managed("Removed", None)
-    group = worlds.MATRIX.group(CheckName.IMAGE_REGISTRY_REPLICAS)
-    assert group is not None
-    assert group.managed_by is not None
-    shown = page_state.led(dataclasses.replace(known, operands={**known.operands, group.managed_by.key: removed}))
-    (line,) = [one for one in shown["operands"]["items"] if one["check"] == "ImageRegistryReplicas"]
-    assert (line["name"], line["have"], line["wanted"], line["status"]) == ("image-registry", None, None, "Met")
-    assert "managementState Removed" in line["message"]
-
-
-def test_the_deadline_the_settle_time_and_the_times_of_the_record():
-    shown = page_state.led(moved(), worlds.NOW + timedelta(minutes=5))
-    going = shown["transition"]
-    assert going["name"] == "sno-to-ha-compact"
-    assert going["summary"] == worlds.COMPACT.summary
-    assert (going["requested"], going["admitted"]) == ("2026-03-01T12:00:00Z", "2026-03-01T12:00:00Z")
-    assert (going["deadline"], going["deadlineMinutes"]) == ("2026-03-01T14:00:00Z", 120)
-    assert (going["settleSeconds"], going["completed"], going["attempt"]) == (60, None, "mine")
-    known = moved()
-    pinned = latest.Snapshot(worlds.decide(known), known)
-    told = view.look(pinned, known, page_state.about(settle_seconds=3))
-    assert told["transition"] is not None
-    assert told["transition"]["settleSeconds"] == 3
-
-
-def test_stuck_is_said_with_what_is_waited_for_longest():
-    shown = page_state.led(moved(), worlds.DEADLINE)
-    assert (shown["phase"], shown["stuck"]) == ("Converging", True)
-    assert shown["degraded"]["reason"] == "TransitionStuck"
-    assert shown["degraded"]["message"].startswith(
-        "Overdue since 2026-03-01T14:00:00Z, and nothing progresses. Blocked by "
-    )
-
-
 def test_a_problem_has_its_time_and_the_runbook_where_an_address_is_configured():
     known = moved()
     stuck = latest.Snapshot(worlds.decide(known, now=worlds.DEADLINE), known)
@@ -261,11 +163,6 @@ def test_a_problem_has_its_time_and_the_runbook_where_an_address_is_configured()
     assert view.look(stuck, known, page_state.about())["runbook"] is None
     well = latest.Snapshot(worlds.decide(known), known)
     assert view.look(well, known, page_state.about(runbooks="https://docs.example/"))["runbook"] is None
-
-
-@pytest.mark.parametrize("name", sorted(set(view.RUNBOOKS.values())))
-def test_each_runbook_that_is_linked_is_there(name):
-    assert (worlds.BINDATA.parent / "docs" / "runbooks" / f"{name}.md").is_file()
 
 
 def test_a_timeline_says_what_happened_when():
@@ -309,12 +206,6 @@ def test_a_timeline_ends_with_what_became_of_it():
     assert last["detail"] == f"sno-to-ha-compact, from {ended.source} to {ended.target}"
 
 
-def test_a_timeline_has_the_problem():
-    told = page_state.led(moved(), worlds.DEADLINE)["timeline"]
-    assert {"time": "2026-03-01T14:00:00Z", "what": "Problem Stuck", "detail": ""} in told
-    assert page_state.led(IDLE)["timeline"] == []
-
-
 def test_advisories_come_with_their_commands():
     shown = page_state.led(dataclasses.replace(moved(), ingress_controller=facts.IngressController(1, 1)))
     pinned = page_state.row(shown, "advisories", "RouterReplicasPinned")
@@ -322,15 +213,6 @@ def test_advisories_come_with_their_commands():
     assert "RouterReplicasPinned" in shown["required"], "RouterReplicas waits for it"
     assert page_state.row(shown, "advisories", "EtcdBackupOutdated")
     assert "EtcdBackupOutdated" not in shown["required"], "nothing waits for it"
-
-
-def test_an_action_whose_check_was_accepted_is_not_required():
-    accepted = Accepted(name="RouterReplicas", message="one router", accepted_time=worlds.NOW)
-    record = worlds.converging().model_copy(update={"accepted": (accepted,)})
-    known = worlds.moved(worlds.healthy(ingress_controller=facts.IngressController(1, 1)), record)
-    shown = page_state.led(known)
-    assert page_state.row(shown, "advisories", "RouterReplicasPinned")
-    assert shown["required"] == []
 
 
 def test_a_problem_and_the_last_transition_are_shown_as_they_are_recorded():
@@ -352,86 +234,6 @@ def test_a_problem_and_the_last_transition_are_shown_as_they_are_recorded():
     assert last["target"] == {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"}
 
 
-def test_what_blocks_a_transition_is_unmet_or_unknown():
-    broken = worlds.healthy(etcd=worlds.BROKEN, scheduler=facts.Scheduler(masters_schedulable=False))
-    idle = worlds.with_infrastructure(broken, desired=None)
-    term = worlds.term(available=discovery.available(broken, worlds.ONLY_COMPACT, worlds.NOW))
-    (item,) = page_state.led(idle, term=term)["available"]
-    assert {blocker["name"]: blocker["status"] for blocker in item["blockers"]} == {
-        "MastersSchedulable": "Unmet",
-        "EtcdHealthy": "Unknown",
-    }
-
-
-def test_completed_keeps_the_answers_that_it_ended_with():
-    now = worlds.NOW + timedelta(seconds=30)
-    known = worlds.converged(moved())
-    found = worlds.decide(known, worlds.term(settle_seconds=0), now)
-    later = worlds.decide(
-        worlds.recorded(known, found.record), worlds.term(settle_seconds=0), now + timedelta(seconds=60)
-    )
-    assert later.record is not None
-    assert later.record.phase is Phase.COMPLETED
-    shown = page_state.led(worlds.recorded(known, later.record), now + timedelta(hours=1))
-    assert (shown["phase"], shown["stage"]) == ("Completed", "Convergence")
-    assert shown["progress"] == {"met": 20, "total": 20}
-    assert shown["transition"]["completed"] == shown["since"]
-    assert shown["transition"]["typical"] == "typically 25-75 min", "not the time that it took itself"
-    assert shown["transition"]["deadline"] is None
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"control_plane": "External"}, "HostedControlPlane"),
-        ({"control_plane": "Mystery"}, "UnknownTopology"),
-        ({"image_based_install": True}, "ImageBasedInstall"),
-    ],
-)
-def test_disabled_says_why_and_shows_no_checks(changes, reason):
-    shown = page_state.led(worlds.with_infrastructure(worlds.healthy(), **changes))
-    assert shown["disabled"]["reason"] == reason
-    assert shown["disabled"]["message"]
-    assert (shown["stage"], shown["checks"]) == (None, [])
-
-
-def test_unsupported_says_what_would_be_legal():
-    shown = page_state.led(worlds.with_infrastructure(worlds.healthy(), desired=Topology.DUAL_REPLICA.value))
-    assert (shown["phase"], shown["checks"]) == ("Unsupported", [])
-    assert "sno-to-ha-compact" in shown["headline"]
-    assert shown["cancel"] is not None
-
-
-def test_conditions_are_those_that_are_reported_with_the_times_of_the_server():
-    known = worlds.healthy(
-        own_operator=worlds.own(
-            status={
-                "conditions": [
-                    {"type": "Available", "status": "True", "lastTransitionTime": "2026-02-01T00:00:00Z"},
-                    {"type": "Progressing", "status": "False", "lastTransitionTime": "2026-02-02T00:00:00Z"},
-                ]
-            }
-        )
-    )
-    shown = page_state.led(known)
-    said = conditions.of(worlds.decide(known))
-    assert [(one["type"], one["status"], one["reason"], one["message"]) for one in shown["conditions"]] == [
-        (one.type, one.status, one.reason, one.message) for one in said
-    ]
-    assert showing_since(shown) == {"Available": "2026-02-01T00:00:00Z", "Progressing": None}, "it turns True just now"
-
-
-def showing_since(shown):
-    return {one["type"]: one["since"] for one in shown["conditions"] if one["type"] in {"Available", "Progressing"}}
-
-
-def test_paused_and_disturbed_are_said():
-    known = worlds.healthy(own_operator=worlds.own(paused=True), disturbed=("nodes",))
-    shown = page_state.led(known)
-    assert (shown["paused"], shown["disturbed"]) == (True, ["nodes"])
-    assert shown["headline"].startswith("Paused: no transition begins. Annotation ")
-
-
 def test_a_standby_tells_what_the_leader_has_written():
     led = page_state.led(moved(), worlds.NOW + timedelta(minutes=61))
     written = [{**one, "lastTransitionTime": "2026-03-01T13:01:00Z"} for one in led["conditions"]]
@@ -445,27 +247,3 @@ def test_a_standby_tells_what_the_leader_has_written():
     assert {one["since"] for one in shown["conditions"]} == {"2026-03-01T13:01:00Z"}
     for part in ("nodes", "etcd", "operands"):
         assert shown[part] == {"items": [], "said": "Shown by the operator process that leads"}
-
-
-def test_a_standby_without_anything_to_read_is_idle_and_silent():
-    shown = page_state.standing_by(facts.Facts())
-    assert (shown["phase"], shown["headline"], shown["conditions"], shown["leads"]) == ("Idle", "", [], False)
-
-
-@pytest.mark.parametrize(
-    "found", [None, "x", [None, 3, {}, {"type": None}, {"type": "Degraded"}], {"type": "Degraded"}]
-)
-def test_conditions_that_make_no_sense_are_left_out(found):
-    shown = page_state.standing_by(dataclasses.replace(IDLE, own_operator=worlds.own(status={"conditions": found})))
-    assert [one["type"] for one in shown["conditions"]] in ([], ["Degraded"])
-    assert shown["degraded"] is None
-
-
-def test_the_same_is_shown_at_another_time():
-    known = moved()
-    at = [
-        latest.Snapshot(worlds.decide(known, now=now), known)
-        for now in (worlds.NOW, worlds.NOW + timedelta(seconds=50))
-    ]
-    first, again = [view.look(pinned, known, page_state.about()) for pinned in at]
-    assert first == again, "a page that is open is told news only"

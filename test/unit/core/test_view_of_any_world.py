@@ -32,10 +32,3 @@ def test_whatever_is_decided_can_be_shown(known: facts.Facts, term: leader.Leade
         assert one["have"] is None or one["have"] >= 0, one
     for part in ("nodes", "etcd"):
         assert shown[part]["items"] or shown[part]["said"], f"an empty list of {part} says why"
-
-
-@given(known=worlds_of_any_kind())
-def test_a_standby_can_always_be_looked_at(known: facts.Facts) -> None:
-    shown = page_state.standing_by(known)
-    assert shown["leads"] is False
-    assert shown["operands"]["items"] == []

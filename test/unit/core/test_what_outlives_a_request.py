@@ -5,24 +5,23 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from topology_api.types import Accepted, LastTransition, TopologyTransition
+from topology_api.types import LastTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase
 from topology_controller.checks import advisories
-from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 
 from . import raw_operands, worlds
-from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running, virtual_now
+from .clusters import OPERATOR, Cluster, running, virtual_now
 
 if TYPE_CHECKING:
+    from topology_api.types import TopologyTransition
     from topology_controller.decide.decision import Decision
 
 AFTER = worlds.NOW + timedelta(minutes=2)
-SCHEDULER = ("schedulers", None, "cluster")
 DNSMASQ = ("machineconfigs", None, "50-master-dnsmasq-configuration")
 LEFT = ["DnsmasqConfigurationLeft", "TopologyReadAtStart", "EtcdBackupOutdated"]
 
@@ -38,47 +37,6 @@ def done(record: TopologyTransition | None = None) -> facts.Facts:
 
 
 # The last transition
-
-
-def test_completion_keeps_where_it_began_how_long_it_took_and_what_it_went_without() -> None:
-    accepted = Accepted(name=CheckName.ROUTER_REPLICAS, message="m", reason="no second node", accepted_time=AFTER)
-    record = worlds.converging().model_copy(update={"accepted": (accepted,)})
-    first = worlds.decide(done(record), now=AFTER)
-    assert last(first) is None, "it has not completed"
-    end = AFTER + timedelta(seconds=62)
-    found = worlds.decide(done(first.record), now=end)
-    assert found.phase is Phase.COMPLETED
-    assert last(found) == LastTransition(
-        name="sno-to-ha-compact",
-        source=worlds.SNO,
-        target=worlds.HA,
-        requested_time=worlds.NOW,
-        admitted_time=worlds.NOW,
-        completed_time=end,
-        accepted=(accepted,),
-    )
-    again = TopologyTransition.from_api(found.record.to_api()) if found.record is not None else None
-    assert again == found.record, "and comes back from the API as it was"
-
-
-def test_a_completed_record_of_an_older_version_is_kept_as_the_last_transition() -> None:
-    """Whether its request stays or goes."""
-    stays = worlds.decide(done(), now=AFTER)
-    goes = worlds.decide(
-        worlds.with_infrastructure(done(), desired=None), worlds.term(available=()), AFTER + timedelta(hours=1)
-    )
-    assert goes.phase is Phase.IDLE
-    for found in (stays, goes):
-        kept = last(found)
-        assert kept is not None
-        assert (kept.name, kept.completed_time) == ("sno-to-ha-compact", worlds.NOW)
-
-
-def test_what_completed_now_wins_over_what_an_older_version_left_standing() -> None:
-    older = LastTransition(name="other", completed_time=worlds.NOW - timedelta(days=90))
-    found = last(worlds.decide(done(worlds.completed().model_copy(update={"last_transition": older})), now=AFTER))
-    assert found is not None
-    assert found.name == "sno-to-ha-compact"
 
 
 def test_it_stays_in_every_phase_until_the_next_one_completes() -> None:
@@ -104,12 +62,6 @@ def test_it_stays_in_every_phase_until_the_next_one_completes() -> None:
     assert ended.name == "sno-to-ha-compact"
 
 
-def test_it_is_written_once() -> None:
-    first = worlds.decide(done(), now=AFTER)
-    assert first.steps == (Step.SAVE, Step.REPORT)
-    assert worlds.decide(done(first.record), now=AFTER + timedelta(days=1)).steps == (Step.REPORT,)
-
-
 # What is left to do
 
 
@@ -125,19 +77,6 @@ def test_what_was_advised_for_a_request_goes_with_it() -> None:
         assert found.record is not None
         assert (found.phase, found.record.advisories) == (Phase.IDLE, ())
         assert last(found) == record.last_transition
-
-
-def test_what_a_transition_left_goes_when_another_client_changes_the_topology() -> None:
-    advised = worlds.decide(worlds.moved(worlds.healthy(dnsmasq=facts.Present()), worlds.converging()), now=AFTER)
-    assert advised.record is not None
-    record = worlds.completed().model_copy(update={"advisories": advised.record.advisories})
-    idle = worlds.decide(worlds.with_infrastructure(done(record), desired=None), worlds.term(available=()), AFTER)
-    assert idle.record is not None
-    assert [item.name for item in idle.record.advisories] == ["DnsmasqConfigurationLeft", "EtcdBackupOutdated"]
-    elsewhere = worlds.recorded(worlds.healthy(), idle.record, desired=None)
-    found = worlds.decide(elsewhere, worlds.term(available=()), AFTER)
-    assert found.record is not None
-    assert (found.record.advisories, found.record.last_transition) == ((), idle.record.last_transition)
 
 
 # Nothing that the machines do by themselves
@@ -226,50 +165,3 @@ async def test_what_is_left_survives_the_request_and_goes_when_it_is_done() -> N
         await asyncio.sleep(2 * 3600)
         assert len(cluster.writes) == writes
         assert ("list", "pods") not in cluster.asked[asked:], "what is done is not looked at again"
-
-
-@pytest.mark.looptime
-@pytest.mark.parametrize("between", ["DualReplica", "a restart"])
-async def test_what_is_left_survives_a_request_that_leads_nowhere_and_a_restart(between: str) -> None:
-    cluster = Cluster()
-    cluster.put(DNSMASQ, {})
-    async with running(cluster):
-        await completed(cluster)
-        cluster.ask_for(None)
-        await asyncio.sleep(2)
-        if between == "DualReplica":
-            cluster.ask_for(between)
-            await asyncio.sleep(2)
-            assert (cluster.phase, advised(cluster)) == ("Unsupported", LEFT)
-            cluster.ask_for(None)
-            await asyncio.sleep(2)
-    async with running(cluster):
-        await asyncio.sleep(5)
-        assert (cluster.phase, advised(cluster)) == ("Idle", LEFT)
-        assert cluster.record["lastTransition"]["target"]["controlPlane"] == "HighlyAvailable"
-
-
-@pytest.mark.looptime
-async def test_what_is_left_of_the_last_transition_is_found_again_when_the_next_request_is_cancelled() -> None:
-    """While a request waits, the record shows what that one needs."""
-    cluster = Cluster()
-    cluster.put(DNSMASQ, {})
-    async with running(cluster):
-        await asyncio.sleep(1)
-    before = {"phase": "Idle", "phaseTransitionTime": raw_operands.stamp(worlds.NOW - timedelta(hours=1))}
-    pair = {"controlPlane": "SingleReplica", "infrastructure": "SingleReplica"}
-    ended = raw_operands.stamp(worlds.NOW - timedelta(hours=1))
-    kept: dict[str, Any] = {"name": "other", "source": pair, "target": pair, "admittedTime": ended}
-    cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": {**before, "lastTransition": kept}}})
-    cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
-    async with running(cluster):
-        await asyncio.sleep(65)
-        found = advised(cluster)
-        assert "EtcdBackupOutdated" in found
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(2)
-        assert (cluster.phase, advised(cluster)) == ("Pending", ["DnsmasqConfigurationLeft"])
-        cluster.ask_for(None)
-        await asyncio.sleep(65)
-        assert (cluster.phase, advised(cluster)) == ("Idle", found)
-        assert cluster.record["lastTransition"]["name"] == "other"

@@ -16,7 +16,6 @@ TEXT = (pages.ROOT / "docs" / "architecture.md").read_text()
 NAMED = sorted(set(re.findall(r"`([A-Za-z_./]+\.py):([A-Za-z_.]+)`", TEXT)))
 FILES = sorted(set(re.findall(r"`(?:…/)?([a-z_]+(?:/[a-z_]+)*\.py)`", TEXT)))
 TESTS = sorted(set(re.findall(r"`(test/[a-z_/]+\.py)::(test_\w+)`", TEXT)))
-DECISIONS = re.split(r"(?m)^(?=\d+\. \*\*)", TEXT.partition("\n## Decisions\n")[2])[1:]
 
 
 def section(heading: str) -> str:
@@ -43,16 +42,6 @@ def test_every_test_that_is_named_exists(file, name):
     place = pages.ROOT / file
     assert place.is_file(), f"no file {file}"
     assert pages.defines(place, name), f"{file} has no {name}"
-
-
-def test_every_decision_is_complete():
-    assert len(DECISIONS) >= 20
-    for number, decision in enumerate(DECISIONS, 1):
-        assert decision.startswith(f"{number}. **"), decision
-        reason, *parts = re.split(r"\n    \* \*(?=Without it|Code|Held by)", decision)
-        assert [part.partition(":*")[0] for part in parts] == ["Without it", "Code", "Held by"], decision
-        assert len(reason.split()) > 10, f"decision {number} gives no reason"
-        assert "`test/" in parts[2], f"decision {number} is held by no test"
 
 
 REQUEST, NODE = "The walk of one request", "A walk: be one Node event"
@@ -119,10 +108,3 @@ async def test_a_node_event_takes_the_way_of_the_page():
             await asyncio.sleep(1)
         assert "node-2 (is cordoned)" in str(cluster.record["checks"])
     assert places == steps(NODE)
-
-
-def test_every_folder_of_the_operator_is_a_row_of_the_table():
-    packages = section("Architecture") or TEXT.partition("\n## ")[0]
-    folders = {one.name for one in pages.SOURCES[0].iterdir() if (one / "__init__.py").is_file()}
-    missing = {folder for folder in folders if f"/{folder}`" not in packages}
-    assert not missing

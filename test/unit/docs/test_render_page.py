@@ -41,13 +41,6 @@ def test_a_cell_of_the_table_is_what_the_rules_say(row, column):
         assert {outcome.masters_schedulable for outcome in outcomes} == {workers == 0}, "as the sentence above it says"
 
 
-def test_the_table_has_every_legal_number_of_machines():
-    rows = {pair for cells in ROWS for pair in itertools.product(*map(numbers, cells[:2]))}
-    wanted = set(itertools.product((1, 2, 3, 4, 5), (0, 1, 2)))
-    assert rows == {pair for pair in wanted if pair[0] > 1 or not pair[1]}
-    assert {len(cells) for cells in ROWS} == {2 + len(WORKERS)}
-
-
 def test_the_example_is_what_the_command_prints(tmp_path):
     (example,) = [text for kind, text in BLOCKS if kind == "yaml"]
     printed, refused = (text for kind, text in BLOCKS if kind == "text")
@@ -57,17 +50,6 @@ def test_the_example_is_what_the_command_prints(tmp_path):
     done = run(tmp_path, example.replace("replicas: 3", "replicas: 2"))
     assert (done.code, done.printed) == (1, "")
     assert done.complaint == f"cluster-topology-operator: {refused}"
-
-
-def test_the_single_node_of_the_page_is_one(tmp_path):
-    """The indented example, with what a file has besides."""
-    (snippet,) = re.findall(r"A single node needs:\n\n((?:    .*\n)+)", TEXT)
-    text = re.sub(r"(?m)^    ", "", snippet)
-    done = run(tmp_path, text)
-    assert done.code == 0
-    assert "1 control-plane node, 0 arbiters, 0 workers" in done.printed
-    done = run(tmp_path, text.partition("compute:")[0])
-    assert "1 control-plane node, 0 arbiters, 3 workers" in done.printed, "without compute it is none"
 
 
 def test_every_question_of_an_audit_is_in_the_table():

@@ -36,22 +36,3 @@ def test_the_standing_of_every_attacker_comes_first():
         assert any(who in row.split("|")[1] and "::test_" in row for row in rows), who
     assert "cluster administrator" in rows[-1]
     assert all("::test_" in row for row in rows[:-1])
-
-
-def test_a_weakness_is_reported_in_private_and_three_pages_lead_there():
-    text = (pages.ROOT / "SECURITY.md").read_text(encoding="utf-8")
-    for heading in ("In private", "When", "Versions"):
-        assert f"\n## {heading}\n" in text
-    assert "@" not in text, "no address that nobody reads"
-    for page in ("README.md", "docs/README.md", "docs/security.md"):
-        leads = {(pages.ROOT / page).parent.joinpath(link).resolve() for link in pages.links(pages.ROOT / page)}
-        assert pages.ROOT / "SECURITY.md" in leads, page
-
-
-def test_nothing_else_in_the_page_looks_like_a_test_and_is_none():
-    assert len(re.findall(r"::", TEXT)) == len(re.findall(r"`test/[a-z_/]+\.py::test_\w+`", TEXT))
-
-
-@pytest.mark.parametrize("page", ["rights", "delegation", "serving", "image", "etcd-direct"])
-def test_what_stands_elsewhere_is_linked(page):
-    assert any(target.partition("#")[0] == f"{page}.md" for target in pages.links(pages.ROOT / "docs" / "security.md"))

@@ -73,12 +73,6 @@ def test_a_row_of_the_hand_over_is_what_is_decided(row: list[str]) -> None:
         assert operator.startswith(does(there)), (native, held)
 
 
-def test_every_gate_condition_and_lease_has_a_row() -> None:
-    assert {row[0] for row in ROWS} == set(GATES)
-    on = {(native, held) for row in ROWS if row[0] == "on" for native in CONDITIONS[row[1]] for held in LEASES[row[2]]}
-    assert on == {*itertools.product(CONDITIONS["any"], LEASES["any"])}
-
-
 def test_the_grace_and_the_command_are_those_of_the_program() -> None:
     single = worlds.healthy()
     several = worlds.with_infrastructure(single, control_plane="HighlyAvailable")

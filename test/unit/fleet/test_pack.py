@@ -11,7 +11,7 @@ from test.unit.fleet import evaluators, table
 
 from topology_controller import bindata, cli
 from topology_controller.definitions import load
-from topology_controller.fleet import objects, plan, work
+from topology_controller.fleet import objects, plan
 from topology_controller.fleet.meaning import State
 
 if TYPE_CHECKING:
@@ -93,14 +93,6 @@ def test_arithmetic(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ..
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_is_printed_does_not_grow_with_the_clusters(capsys: pytest.CaptureFixture[str], engine: str) -> None:
-    few = printed(capsys, engine, *ASKED, "--clusters", "10", "--max-concurrency", "5")
-    many = printed(capsys, engine, *ASKED, "--clusters", "99999", "--max-concurrency", "5")
-    assert len(few[1].splitlines()) == len(many[1].splitlines())
-    assert abs(len(few[1]) - len(many[1])) < 40
-
-
-@pytest.mark.parametrize("engine", ENGINES)
 def test_nothing_in_it_forces_enforces_recreates_or_deletes(capsys: pytest.CaptureFixture[str], engine: str) -> None:
     items, text, _ = printed(capsys, engine, *ASKED, *(("--repo", "https://git") if engine == "argo" else ()))
     bare = re.sub(r"#.*", "", text)
@@ -133,26 +125,6 @@ def test_nothing_in_it_forces_enforces_recreates_or_deletes(capsys: pytest.Captu
             assert item["spec"]["batchTimeoutAction"] == "Abort"
 
 
-def test_only_the_policy_controller_may_update_and_only_the_one_object() -> None:
-    roles = {item["metadata"]["name"]: item for item in yaml.safe_load_all(objects.rights())}
-    for name, writes in (
-        ("topology-fleet-work-agent", "patch"),
-        ("topology-fleet-survey", None),
-        ("topology-fleet-policy-controller", "update"),
-    ):
-        rules = [rule for rule in roles[name]["rules"] if rule["apiGroups"] == ["config.openshift.io"]]
-        found = {verb for rule in rules for verb in rule["verbs"]} - {"get", "list", "watch"}
-        assert found == ({writes} if writes else set()), name
-        for rule in rules:
-            assert rule.get("resourceNames") == ["cluster"] or set(rule["verbs"]) <= {"get", "list", "watch"}
-    (survey,) = roles["topology-fleet-survey"]["rules"]
-    assert (survey["resources"], survey["resourceNames"]) == (["clusteroperators"], ["topology"])
-    assert survey["verbs"] == ["get"]
-    # The marker is the one that the admission policy asks for, and not the right to every other field.
-    markers = [rule["resources"] for role in roles.values() for rule in role["rules"] if rule["verbs"] == ["set"]]
-    assert markers == [["infrastructures/desiredtopology"]] * 2
-
-
 def test_no_agent_may_delete_anything_or_write_what_is_not_its_own() -> None:
     own = {"config.openshift.io", "topology.openshift.io", "policy.open-cluster-management.io"}
     for role in yaml.safe_load_all(objects.rights()):
@@ -160,14 +132,6 @@ def test_no_agent_may_delete_anything_or_write_what_is_not_its_own() -> None:
             assert not {"delete", "deletecollection", "*"} & {*rule["verbs"], *rule["resources"], *rule["apiGroups"]}
             if not {*rule["apiGroups"]} <= own and rule["resources"] != ["events"]:
                 assert set(rule["verbs"]) <= {"get", "list", "watch"}, rule
-
-
-def test_a_message_of_the_policy_uses_no_function_that_messages_lack(capsys: pytest.CaptureFixture[str]) -> None:
-    """config-policy-controller v0.18.0 has no `lookup` there; test/engines runs it."""
-    items, _, _ = printed(capsys, "policy", *ASKED)
-    messages = [message for item in items for message in values(item, "noncompliant") if "{{" in str(message)]
-    assert messages
-    assert not [message for message in messages if "lookup" in str(message)]
 
 
 def test_the_way_back_stands_last_and_does_nothing_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
@@ -244,23 +208,6 @@ def test_bad_usage_names_what_was_found_and_what_is_allowed(
         assert word in told, told
 
 
-def conditions(infrastructure: Raw) -> dict[str, object]:
-    """What the work agent makes of the rules of the roll-out."""
-    (_, replica_set) = yaml.safe_load_all(work.roll_out(PLAN))
-    (configured,) = replica_set["spec"]["manifestWorkTemplate"]["manifestConfigs"]
-    return {
-        rule["condition"]: evaluators.in_cel(rule["celExpressions"][0], infrastructure)
-        for rule in configured["conditionRules"]
-    }
-
-
-@pytest.mark.parametrize("row", [row for row in table.rows() if row.legal], ids=lambda row: row.name)
-def test_the_manager_goes_on_only_where_a_cluster_is_done_or_not_for_us(row: table.Row) -> None:
-    found = conditions(row.infrastructure)
-    assert found["Progressing"] is (row.state not in {State.DONE, State.NOT_FOR_US})
-    assert found["Degraded"] is (row.state is State.NEEDS_A_PERSON)
-
-
 @pytest.mark.parametrize("row", [row for row in table.rows() if row.legal], ids=lambda row: row.name)
 def test_the_survey_says_the_state_first(row: table.Row) -> None:
     *_, survey = yaml.safe_load_all(objects.survey(PLAN))
@@ -279,10 +226,3 @@ def test_the_survey_says_the_state_first(row: table.Row) -> None:
         for offered in record.get("available") or []:
             for blocker in offered.get("blockers", []):
                 assert blocker["name"] in rest
-
-
-def test_rules_without_a_guard_would_be_success() -> None:
-    """Why each rule is guarded: this is how the obvious one ends on a cluster without a record."""
-    silent = next(row for row in table.rows() if row.name == "no-record")
-    assert evaluators.in_cel('object.status.topologyTransition.phase != "Completed"', silent.infrastructure) == "error"
-    assert conditions(silent.infrastructure) == {"Progressing": True, "Degraded": False}

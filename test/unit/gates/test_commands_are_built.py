@@ -151,25 +151,3 @@ def test_no_command_takes_a_value_but_by_the_function_that_quotes() -> None:
 )
 def test_a_command_that_is_put_together_is_seen(source: str) -> None:
     assert list(refused(source, {"_OC": "oc -n openshift-machine-api"})) != []
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        'shell.command("oc get node {}", name)',
-        'f"Look at {shell.command("oc get node {}", name)}"'.replace('"oc', "'oc").replace('{}"', "{}'"),
-        'f"{text}. Look at oc get nodes"',
-        'f"Look at oc get nodes. Not eligible: {unfit}"',
-        'f"oc -n {NAMESPACE} get {vocabulary.KIND}"',
-        'f"see oc topology status; {text}"',
-        'f"`oc topology fleet` counts {text}"',
-    ],
-)
-def test_a_sentence_with_a_command_is_none(source: str) -> None:
-    assert list(refused(source, {})) == []
-
-
-def test_one_module_quotes() -> None:
-    package = ROOT / "controller" / "topology_controller"
-    users = {path.name for path in package.rglob("*.py") if "shlex" in path.read_text(encoding="utf-8")}
-    assert users == {"shell.py"}

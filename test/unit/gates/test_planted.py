@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from test.planted import __main__ as command
-from test.planted import origin, planting
+from test.planted import planting
 
 FAULTS = planting.faults()
 GUARD = "def allowed(left):\n    return left >= 10\n"
@@ -102,20 +102,3 @@ def test_a_test_that_fails_by_itself_catches_nothing(tree, capsys):
     code, said = planted(tree, capsys, early=(">= 11", "> 11"))
     assert code == 1
     assert "without any fault, pytest ends with 1: test/unit/test_guard.py::test_enough" in said
-
-
-def test_code_from_another_tree_is_never_judged(tree, capsys):
-    """The copy lacks the package, so that it is imported from this checkout."""
-    shutil.rmtree(tree / "api")
-    (tree / "test/unit/test_guard.py").write_text("from topology_api import view\n\ndef test_it():\n    assert view\n")
-    code, said = planted(tree, capsys, early=(">= 10", "> 10"))
-    assert code == 1
-    assert f"without any fault, pytest ends with {origin.ELSEWHERE}" in said
-    assert "topology_api is " in said
-
-
-def test_a_name_that_is_none_is_bad_usage(capsys):
-    with pytest.raises(SystemExit) as ended:
-        command.main(["no-such-fault"])
-    assert ended.value.code == 2
-    assert "there is no fault 'no-such-fault'" in capsys.readouterr().err

@@ -65,21 +65,6 @@ def test_a_run_repeats_another_one_by_its_seed_also_in_ci_and_a_new_one_tries_so
     assert drawn(again) == drawn(first)
 
 
-def test_all_workers_have_the_seed_of_the_run(tmp_path):
-    body = """
-import os
-import pytest
-
-@pytest.mark.parametrize("number", range(4))
-def test_says(number, request):
-    print("seed", os.environ["FUZZ_SEED"], request.config.getoption("hypothesis_seed"))
-"""
-    code, output = run(tmp_path, body, "-n", "2")
-    assert code == 0, output
-    (seed,) = set(re.findall(r"FUZZ_SEED=(\d+)", output))
-    assert re.findall(r"seed (\d+) (\d+)", output) == [(seed, seed)] * 4
-
-
 def test_a_finding_is_printed_with_the_command_that_finds_it_again(tmp_path):
     code, output = run(tmp_path, FINDS, CI="true", FUZZ_SEED="7")
     assert code == 1
@@ -123,19 +108,6 @@ def test_what_only_another_system_can_run_may_be_skipped_but_in_ci(tmp_path, env
     ended, output = run(tmp_path, text, **environment)
     assert ended == code, output
     assert refused(output) == ({"not on this system: no memfd"} if code else set())
-
-
-@pytest.mark.parametrize(
-    ("folder", "arguments"),
-    [("", ("test/unit/logs",)), ("docs", ()), ("test/unit/logs", ()), ("/", (str(ROOT / "test/unit/logs"),))],
-    ids=["a folder", "from docs", "from a folder of tests", "from elsewhere"],
-)
-def test_the_api_server_is_an_option_wherever_pytest_is_started(folder, arguments):
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", "--apiserver", "none"]
-    done = subprocess.run(  # noqa: S603 - pytest, on tests of ours
-        [*command, *arguments], cwd=ROOT / folder, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert "argument --apiserver: invalid choice: 'none'" in done.stderr
 
 
 def test_a_machine_that_moves_nothing_proves_too_little():

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 Recorded = dict[str, Raw]
 SCHEDULER: clusters.Key = ("schedulers", None, "cluster")
-NODE: clusters.Key = ("nodes", None, "node-1")
 MINUTE = 60.0
 
 

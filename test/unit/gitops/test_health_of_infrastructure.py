@@ -102,17 +102,6 @@ def test_flux_gives_the_same(case: Case) -> None:
     assert flux(case.infrastructure) == case.flux
 
 
-def test_what_argo_cd_shows_is_the_operators_own_sentence() -> None:
-    shown = {case.name: argo(case.infrastructure)[1] for case in CASES}
-    records = {case.name: _record(case.infrastructure) for case in CASES}
-    for name in ("pending", "admitting", "converging", "unsupported"):
-        assert shown[name] == f"{records[name]['phase']}: {records[name]['message']}"
-    for name in ("blocked", "stuck", "paused", "request-lost"):
-        problem = records[name]["problem"]
-        assert shown[name] == f"{problem['reason']}: {problem['message']}"
-    assert shown["completed"] == "The cluster has the requested topology HighlyAvailable"
-
-
 def test_every_recorded_object_every_phase_and_every_problem_is_in_the_table() -> None:
     rows = {case.name for case in CASES if ":" not in case.name}
     assert rows == set(recorded.infrastructures())

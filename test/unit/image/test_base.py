@@ -69,9 +69,3 @@ def test_an_answer_without_the_digest_that_it_claims_is_refused(tmp_path: pathli
         with pytest.raises(base.BaseError, match=f"claims digest {claimed}"):
             base.pin(path, scheme="http")
     assert path.read_text() == before
-
-
-@pytest.mark.parametrize(("tag", "why"), [("9.9", "404"), ("", "no line ARG BASE")])
-def test_a_tag_that_is_not_there_is_named(tmp_path: pathlib.Path, tag: str, why: str) -> None:
-    with registry(DIGEST) as host, pytest.raises(base.BaseError, match=why):
-        base.pin(recipe(tmp_path, f"ARG BASE={host}/ubi9/python:{tag}" if tag else "FROM x"), scheme="http")

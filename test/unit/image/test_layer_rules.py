@@ -74,18 +74,6 @@ def test_what_does_not_belong_there_is_seen(layer, name, wanted):
     assert wanted in found(layer)[0]
 
 
-def test_a_source_without_byte_code_is_seen(layer):
-    (layer.root / PACKAGE / "new.py").write_text("y = 1\n")
-    aged(layer.root)
-    assert found(layer) == [f"{PACKAGE}/new.py: no byte code"]
-
-
-def test_byte_code_of_another_source_is_seen(layer):
-    (layer.root / PACKAGE / "it.py").write_text("x = 2\n")
-    aged(layer.root)
-    assert found(layer) == [f"{PACKAGE}/it.py: its byte code was made of another source"]
-
-
 @pytest.mark.parametrize(
     "mode", [py_compile.PycInvalidationMode.TIMESTAMP, py_compile.PycInvalidationMode.CHECKED_HASH]
 )
@@ -93,14 +81,6 @@ def test_byte_code_that_is_compared_at_every_start_is_seen(layer, mode):
     compiled(layer.root / PACKAGE / "it.py", mode)
     aged(layer.root)
     assert found(layer) == [f"{PACKAGE}/it.py: its byte code would be compared with the source at every start"]
-
-
-def test_the_typed_api_may_stay_source(layer):
-    place = layer.root / "opt/operator/lib/python3.12/site-packages/kubernetes_asyncio/client/models"
-    place.mkdir(parents=True)
-    (place / "v1_pod.py").write_text("z = 1\n")
-    aged(layer.root)
-    assert found(layer) == []
 
 
 @pytest.mark.parametrize(
@@ -112,12 +92,6 @@ def test_modes_that_are_wrong_are_seen(layer, mode, wanted):
     assert wanted in found(layer)[0]
 
 
-def test_a_folder_of_the_builder_is_seen(layer):
-    (layer.root / PACKAGE / "data.bin").write_bytes(b"\0/somebody/s/folder/x\0")
-    aged(layer.root)
-    assert found(layer) == [f"{PACKAGE}/data.bin: names /somebody/s/folder"]
-
-
 def test_a_program_that_would_not_start_is_seen(layer):
     (layer.root / "opt/operator/bin/kubectl-topology").write_text("#!/somewhere/else/python\n")
     (layer.root / "opt/operator/bin/python3").unlink()
@@ -127,18 +101,6 @@ def test_a_program_that_would_not_start_is_seen(layer):
         "opt/operator/bin/kubectl-topology: begins with #!/somewhere/else/python",
         "opt/operator/bin/python3: leads to /usr/bin/python3.9",
     ]
-
-
-def test_a_layer_that_is_too_heavy_is_seen(layer):
-    with (layer.root / PACKAGE / "big.bin").open("wb") as file:
-        file.truncate(layer_rules.LIMIT)
-    aged(layer.root)
-    assert found(layer) == ["the layer weighs 60.0 MiB, more than 60 MiB"]
-
-
-def test_a_file_with_a_time_of_its_own_is_seen(layer):
-    os.utime(layer.root / PACKAGE / "it.py", (1, 1))
-    assert found(layer) == [f"1 files carry another time than {EPOCH}, such as {PACKAGE}/it.py"]
 
 
 def test_the_digest_sees_content_mode_name_and_link(layer):

@@ -56,21 +56,6 @@ def until(what: str, holds: Callable[[], bool], seconds: float = GIVEN_UP_SECOND
         time.sleep(0.001)
 
 
-def test_a_line_comes_by_itself(pipe: tuple[int, int]) -> None:
-    made = handler(pipe[1])
-    say(made, "hello")
-    assert os.read(pipe[0], 100) == b"hello\n"
-
-
-def test_what_was_said_is_there_after_a_flush(pipe: tuple[int, int]) -> None:
-    os.set_blocking(pipe[0], False)
-    made = handler(pipe[1])
-    for number in range(20):
-        say(made, f"line {number}")
-        made.flush()
-        assert os.read(pipe[0], 100) == f"line {number}\n".encode()
-
-
 @pytest.mark.parametrize("ends", ["sys.exit(3)", "raise KeyError", "logging.shutdown(); os._exit(1)"])
 def test_the_last_words_of_a_process_are_written(ends: str) -> None:
     program = f"""
@@ -118,20 +103,6 @@ def test_its_thread_ends_with_it(pipe: tuple[int, int]) -> None:
     assert os.read(pipe[0], 100) == b"hello\n"
 
 
-def test_a_pipe_that_does_not_block_loses_nothing_either(pipe: tuple[int, int]) -> None:
-    os.set_blocking(pipe[1], False)
-    made = handler(pipe[1])
-    say(made, "y" * 20_000)
-    found = bytearray()
-
-    def all_read() -> bool:
-        found.extend(os.read(pipe[0], 65536))
-        return found.endswith(b"\n")
-
-    until("all was read", all_read)
-    assert bytes(found) == b"y" * 20_000 + b"\n"
-
-
 def test_what_does_not_fit_is_counted(pipe: tuple[int, int]) -> None:
     made = handler(pipe[1])
     made.setFormatter(logs.Text())
@@ -151,20 +122,6 @@ def test_what_does_not_fit_is_counted(pipe: tuple[int, int]) -> None:
     assert lost > 300
 
 
-def test_a_line_longer_than_a_pipe_comes_whole(pipe: tuple[int, int]) -> None:
-    made = handler(pipe[1])
-    say(made, "y" * 20_000)
-    say(made, "next")
-    found = bytearray()
-
-    def all_read() -> bool:
-        found.extend(os.read(pipe[0], 65536))
-        return found.endswith(b"next\n")
-
-    until("all was read", all_read)
-    assert bytes(found) == b"y" * 20_000 + b"\nnext\n"
-
-
 def test_the_end_waits_a_second_for_the_reader_and_no_longer(pipe: tuple[int, int]) -> None:
     made = handler(pipe[1])
     say(made, "z" * 20_000)
@@ -174,19 +131,3 @@ def test_the_end_waits_a_second_for_the_reader_and_no_longer(pipe: tuple[int, in
     ending.join(GIVEN_UP_SECONDS)
     assert not ending.is_alive(), "it waits for a reader who never comes"
     assert time.monotonic() - began >= 0.9
-
-
-def test_a_reader_that_went_away_is_no_trouble(pipe: tuple[int, int]) -> None:
-    made = handler(pipe[1])
-    os.close(pipe[0])
-    for _ in range(10):
-        say(made, "to nobody")
-    made.close()
-
-
-def test_it_can_be_closed_again_as_the_end_of_the_interpreter_does(pipe: tuple[int, int]) -> None:
-    made = handler(pipe[1])
-    say(made, "the last line")
-    made.close()
-    made.close()
-    assert os.read(pipe[0], 100) == b"the last line\n"

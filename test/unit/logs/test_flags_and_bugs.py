@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import logging
-import pathlib
-import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
 
 ADDRESS = ("--bind-address", "127.0.0.1:0")
-PAGE = (pathlib.Path(__file__).resolve().parents[3] / "docs" / "logs.md").read_text()
 
 
 @pytest.fixture
@@ -85,17 +82,3 @@ def test_a_bug_ends_the_process_with_one_record_and_its_trace(
     assert said.count("this is a bug") == 1
     if form == "json":
         assert "in run" in json.loads(said)["exception"]
-
-
-def test_help_and_the_page_know_every_flag_and_level(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["run", "--help"])
-    said = capsys.readouterr().out
-    for flag in ("--log-level", "--log-format", "-v N", "--v N"):
-        assert flag in said
-        assert flag in PAGE
-    rows = re.findall(r"^\| (\d)?[^|]*\| `(\w+)` \|", PAGE, re.MULTILINE)
-    assert {name for _, name in rows} == set(logs.LEVELS)
-    for number, name in rows:
-        if number:
-            assert logs.level(None, int(number)) == logs.LEVELS[name]

@@ -7,8 +7,6 @@ import json
 import logging
 import os
 import re
-import sys
-import time
 from typing import Any
 
 import pytest
@@ -43,37 +41,6 @@ def test_a_text_line_has_the_header_of_klog_in_utc() -> None:
     said = dt.datetime.strptime(found["when"], "%m%d %H:%M:%S.%f")  # noqa: DTZ007 - klog says no zone; it is UTC
     true = dt.datetime.fromtimestamp(made.created, dt.UTC)
     assert (said.month, said.day, said.hour, said.minute) == (true.month, true.day, true.hour, true.minute)
-
-
-def test_times_are_utc_wherever_the_process_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = record("x")
-    here = both("x")[0][:6], logs.Json().format(made)
-    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
-    time.tzset()
-    try:
-        assert logs.Json().format(made) == here[1]
-        assert logs.Text().format(made)[1:8] == time.strftime("%m%d %H", time.gmtime(made.created))
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-    assert json.loads(here[1])["ts"].endswith("Z")
-
-
-@pytest.mark.parametrize(
-    ("level", "letter", "name"),
-    [
-        (logging.CRITICAL, "E", "critical"),
-        (logging.ERROR, "E", "error"),
-        (logging.WARNING, "W", "warning"),
-        (logging.INFO, "I", "info"),
-        (logging.DEBUG, "I", "debug"),
-        (redact.REQUESTS, "I", "debug"),
-    ],
-)
-def test_levels_are_letters_and_words(level: int, letter: str, name: str) -> None:
-    text, fields = both("x", level=level)
-    assert text[0] == letter
-    assert fields["level"] == name
 
 
 def test_both_formats_say_the_same_facts_and_none_twice() -> None:
@@ -111,16 +78,6 @@ def test_a_fact_cannot_pass_for_another_part_of_the_line() -> None:
     assert fields["ts"] != "forged"
 
 
-@pytest.mark.parametrize("foreign", ["one\ntwo", "one\r\n\ttwo", "one\x1b[31m\x00two", "one\u2028two", "one \x85 two"])
-def test_what_has_several_lines_becomes_one(foreign: str) -> None:
-    text, fields = both("found: %(message)s", {"message": foreign})
-    for said in (text, fields["msg"], fields["message"]):
-        assert said.isprintable()
-        assert len(said.splitlines()) == 1
-        assert "one" in said
-        assert "two" in said
-
-
 def test_a_long_text_loses_its_end_and_a_long_trace_its_beginning() -> None:
     text, fields = both("%(message)s", {"message": "ä" * 100_000})
     assert len(text) < 4100
@@ -130,12 +87,6 @@ def test_a_long_text_loses_its_end_and_a_long_trace_its_beginning() -> None:
     _, fields = both("x", error=ValueError("y" * 100_000 + " the end"))
     assert len(fields["exception"]) < 8100
     assert fields["exception"].endswith("the end")
-
-
-def test_lines_of_others_are_printed_too() -> None:
-    text, fields = both("%s of %d", "1", 2, level=logging.WARNING)
-    assert text.endswith("] 1 of 2")
-    assert fields["msg"] == "1 of 2"
 
 
 def _deep() -> None:
@@ -179,19 +130,6 @@ def test_a_bug_is_one_record_with_its_trace(caplog: pytest.LogCaptureFixture) ->
 )
 def test_verbosity_and_level_are_the_same_scale(named: str | None, number: int | None, found: int) -> None:
     assert logs.level(named, number) == found
-
-
-@pytest.mark.parametrize(
-    ("named", "number", "words"),
-    [
-        ("info", 4, "--log-level info is the same as -v 2, and -v 4 was given too: give one of the two"),
-        ("debug", 6, "--log-level debug is the same as -v 4, and -v 6 was given too: give one of the two"),
-        ("error", 0, "--log-level error has no -v that is the same, and -v 0 was given too: give one of the two"),
-    ],
-)
-def test_a_contradiction_is_refused(named: str, number: int, words: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(words)):
-        logs.level(named, number)
 
 
 def test_others_are_heard_from_warnings_on_whatever_is_asked(
@@ -249,19 +187,3 @@ def test_why_a_command_ends_is_a_plain_line_or_a_json_line(untouched: None, capf
     lines = capfd.readouterr().err.splitlines()
     assert lines[:2] == ["program: no such file", "program: https://(removed)@proxy:3128"]
     assert json.loads(lines[2])["msg"] == "no such file"
-
-
-def test_a_line_costs_next_to_nothing() -> None:
-    """The loop writes a line in far less time than a request takes."""
-    made = record("check %(check)s is %(status)s: %(message)s", {"check": "c", "status": "s", "message": "word " * 100})
-    formatter = logs.Json()
-    best = min(_took(formatter, made) for _ in range(5))
-    print(f"a line of 500 letters: {1e6 * best:.0f} us", file=sys.stderr)  # noqa: T201 - a figure, shown when it fails
-    assert best < 0.005
-
-
-def _took(formatter: logging.Formatter, made: logging.LogRecord) -> float:
-    began = time.perf_counter()
-    for _ in range(20):
-        formatter.format(made)
-    return (time.perf_counter() - began) / 20

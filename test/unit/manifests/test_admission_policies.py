@@ -5,7 +5,6 @@ What the policies let through and refuse is tested on a real API server (test/co
 
 from __future__ import annotations
 
-import pathlib
 import re
 from typing import Any
 
@@ -15,7 +14,6 @@ from topology_api import vocabulary
 from topology_controller import manifests
 
 OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)))
-PAGE = (pathlib.Path(__file__).parents[3] / "docs" / "delegation.md").read_text(encoding="utf-8")
 MARKER_GROUP = "topology.openshift.io"
 _ASKED = re.compile(
     r"authorizer\.group\('([^']+)'\)\.resource\('([^']+)'\)\.subresource\('([^']+)'\)"
@@ -72,19 +70,6 @@ def test_each_policy_is_bound_refuses_and_judges_one_object():
             assert {"message", "messageExpression"} <= set(validation), "the second can fail"
 
 
-def test_the_policies_guard_the_fields_that_the_operator_works_with():
-    status, desired = (POLICIES[f"{vocabulary.OPERATOR_NAME}-{part}"]["spec"] for part in ("status", "request"))
-    for field in ("controlPlaneTopology", "infrastructureTopology", vocabulary.RECORD):
-        assert f"'{field}'" in str(status["variables"]), field
-    assert f"'{vocabulary.DESIRED}'" in str(desired["variables"])
-
-
-def test_all_annotations_of_the_report_are_confirmed_but_the_one_that_pauses():
-    names = {value for name, value in vars(vocabulary).items() if name.endswith("_ANNOTATION")}
-    text = str(POLICIES[f"{vocabulary.OPERATOR_NAME}-report"]["spec"]["variables"])
-    assert set(re.findall(r"'(topology\.openshift\.io/[a-z-]+)'", text)) == names - {vocabulary.PAUSED_ANNOTATION}
-
-
 def test_who_changes_the_topology_and_the_copy_is_the_account_of_the_deployment():
     (deployment,) = of("Deployment").values()
     account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
@@ -112,12 +97,3 @@ def test_a_refusal_names_markers_and_roles_that_there_are():
     assert markers == {one[:3] for one in asked()}
     roles = {role for text in texts for *_, role in _WORDS.findall(text) if role}
     assert roles == {"topology-requester", "topology-administrator"}
-
-
-def test_the_page_names_all_of_it():
-    annotations = [
-        f"{name}/{one['key']}" for name, policy in POLICIES.items() for one in policy["spec"]["auditAnnotations"]
-    ]
-    markers = [f"`{resource}/{part}`" for _, resource, part, *_ in asked()]
-    wanted = [*POLICIES, *annotations, *markers, "`topology-requester`", "`topology-administrator`", MARKER_GROUP]
-    assert not [one for one in wanted if one not in PAGE]

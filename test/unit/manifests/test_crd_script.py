@@ -124,33 +124,6 @@ def test_installing_says_what_the_override_costs_on_this_release(terminal, relea
     assert "until: sh crd-patch.sh remove" in said.stdout
 
 
-@pytest.mark.parametrize("generation", ["3 ]; touch pwned; [ 1", "$(touch pwned)", "`touch pwned`"])
-def test_what_a_file_says_of_a_generation_runs_nothing(terminal, tmp_path, monkeypatch, generation):
-    monkeypatch.chdir(tmp_path)
-    served = bare()
-    served["metadata"]["generation"] = generation
-    script = manifests.render(manifests.Kind.CRD_PATCH, served=served)
-    said = terminal.run(script=script, **OPENSHIFT)
-    assert (said.returncode, terminal.of_version()) == (1, []), "it is not what this script was printed for"
-    assert not (tmp_path / "pwned").exists()
-
-
-@pytest.mark.parametrize("answers", [{}, {"KIND": "crd/clusterversions"}], ids=["no kind", "no object"])
-def test_without_a_cluster_version_only_the_definition_is_written(terminal, answers):
-    assert terminal.run(**answers, GENERATION="3").returncode == 0
-    assert terminal.run("remove", **answers, FIELDS="string").returncode == 0
-    assert not terminal.of_version()
-    assert [one for one in terminal.written if one.startswith("patch crd")], terminal.written
-
-
-def test_a_definition_that_has_changed_meanwhile_is_left_alone(terminal):
-    """Sent twice, a patch would append its rules twice."""
-    said = terminal.run(**{**OPENSHIFT, "GENERATION": "4"})
-    assert said.returncode == 1
-    assert said.stderr == f"{crd.NAME} is not what this script was printed for: print it again\n"
-    assert not terminal.written
-
-
 @pytest.mark.parametrize("phase", ["Admitting", "Converging"])
 def test_nothing_is_removed_from_under_a_transition(terminal, phase):
     said = terminal.run("remove", **OPENSHIFT, PHASE=phase, OVERRIDES=overrides(OURS), OWNER="version")
@@ -174,27 +147,6 @@ def test_removing_takes_the_request_then_our_override_and_no_other(terminal, the
     assert not [one for one in terminal.written if one.startswith("patch crd")], "it is not ours to write then"
 
 
-@pytest.mark.parametrize("there", [(), (OTHER,)])
-def test_removing_without_our_override_leaves_cluster_version_alone(terminal, there):
-    said = terminal.run("remove", **OPENSHIFT, OVERRIDES=overrides(*there), FIELDS="string")
-    assert said.returncode == 0
-    assert not terminal.of_version()
-    whole = crd_patch.apply(bare(), crd_patch.add(bare(), manifests.edges()))
-    assert crd_patch.apply(whole, terminal.of_definition())["spec"] == bare()["spec"]
-
-
-def test_removing_twice_changes_nothing_more(terminal):
-    said = terminal.run("remove", **OPENSHIFT)
-    assert (said.returncode, said.stderr) == (0, "")
-    assert [one.split()[1] for one in terminal.written] == ["infrastructure"], "a request that is not there"
-
-
-def test_another_word_is_refused(terminal):
-    said = terminal.run("uninstall", **OPENSHIFT)
-    assert (said.returncode, said.stderr) == (1, "usage: sh crd-patch.sh [install | remove]\n")
-    assert not terminal.written
-
-
 def test_a_definition_at_this_level_is_not_patched_and_can_be_taken_back(terminal):
     level = manifests.render(manifests.Kind.CRD_PATCH, served=crd.infrastructure(manifests.edges()))
     assert "has our part at this level" in terminal.run(**OPENSHIFT, script=level).stdout
@@ -202,16 +154,3 @@ def test_a_definition_at_this_level_is_not_patched_and_can_be_taken_back(termina
     assert terminal.run("remove", script=level, FIELDS="string").returncode == 0
     removed = crd_patch.apply(crd.infrastructure(manifests.edges()), terminal.of_definition())
     assert not served_fields.serves_our_fields(removed).ok
-
-
-@pytest.mark.parametrize("served", [None, bare()], ids=["how to print it", "the script"])
-def test_the_price_is_said_by_version_before_anything_runs(served):
-    text = manifests.render(manifests.Kind.CRD_PATCH, served=served)
-    for words in (
-        "OpenShift 4.21 and older: no update starts, patch (z-stream) updates included",
-        "OpenShift 4.22 and newer: patch updates start",
-        "install it for the conversion, and remove it afterwards",
-        "sh crd-patch.sh remove",
-    ):
-        assert words in text, words
-    assert "oc edit" not in text

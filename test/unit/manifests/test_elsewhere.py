@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from test.unit.docs import pages
-from test.unit.manifests import references
 
 from topology_api import vocabulary
 from topology_controller import cli, manifests, manifests_elsewhere
@@ -64,14 +62,6 @@ def test_both_together_have_the_rights_of_one_installation_and_of_telling_cluste
     assert {one for one in there if one[2] == "leases" and one[0] != "get" and one[4] == "own"} == set()
 
 
-def test_the_policy_that_ends_on_the_usual_port_has_the_name_that_the_page_says() -> None:
-    """A target on another port needs a copy of it, which replaces nothing: the pod has a policy for each way."""
-    (shipped,) = (one for one in MANAGEMENT if one["metadata"]["name"] == "allow-to-api-server")
-    assert shipped["spec"]["egress"] == [{"ports": [{"protocol": "TCP", "port": 6443}]}]
-    page = (pages.ROOT / "docs" / "elsewhere.md").read_text(encoding="utf-8")
-    assert "`allow-to-api-server` ends on port 6443" in page
-
-
 def test_no_right_about_secrets() -> None:
     assert not {one for one in rights(TARGET, OURS) | rights(MANAGEMENT, EDGE) if one[2] == "secrets"}
 
@@ -100,29 +90,6 @@ def test_the_pod_acts_on_the_cluster_of_the_secret_and_holds_its_lease_at_home()
     assert (options.lease_kubeconfig, options.lease_namespace) == ("in-cluster", "$(POD_NAMESPACE)")
     assert options.namespace == OURS, "that of the target"
     assert container["image"] == "registry/topology:1"
-
-
-def test_two_targets_share_no_object_but_a_role_that_is_the_same_for_all() -> None:
-    both = [
-        {references.named(one): one for one in objects} for objects in (MANAGEMENT, printed("management", "edge-2"))
-    ]
-    shared = set(both[0]) & set(both[1])
-    assert {both[0][one]["metadata"]["name"] for one in shared} == {f"{vocabulary.OPERATOR_NAME}-metrics"}
-    assert all(both[0][one] == both[1][one] for one in shared)
-    home = {references.named(one) for one in HOME}
-    assert {both[0][one]["metadata"]["name"] for one in home & set(both[0])} <= {f"{vocabulary.OPERATOR_NAME}-metrics"}
-
-
-def test_the_alerts_are_about_this_target_only() -> None:
-    (rule,) = (one for one in MANAGEMENT if one["kind"] == "PrometheusRule")
-    (alerts,) = (group["rules"] for group in rule["spec"]["groups"])
-    assert [alert["alert"] for alert in alerts] == ["TopologyOperatorNotWatching", "TopologyCredentialExpiring"]
-    for alert, series in zip(alerts, (2, 1), strict=True):
-        assert alert["expr"].count("{") == alert["expr"].count(f'{{namespace="{EDGE}"}}') == series
-        assert alert["labels"]["namespace"] == EDGE
-    assert not [
-        one for one in printed("management", EDGE, monitoring=False) if "monitoring.coreos.com" in one["apiVersion"]
-    ]
 
 
 @pytest.mark.parametrize(

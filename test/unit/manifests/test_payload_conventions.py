@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import operand_rights
-from topology_controller import _version, bindata, manifests
+from topology_controller import bindata
 
 ROOT = bindata.root()
 PLACES = [place for folder in ("manifests", "monitoring") for place in sorted((ROOT / folder).glob("*.yaml"))]
@@ -49,12 +49,6 @@ def test_each_file_is_named_as_the_version_operator_reads_names():
     assert {match[2] for match in matches.values() if match} == {"topology-operator"}
     levels = {(place.parent.name, int(place.name[5:7])) for place in PLACES}
     assert levels == {("manifests", 30), ("monitoring", 90)}, "what monitoring defines comes at 50"
-
-
-@pytest.mark.parametrize("folder", ["manifests", "monitoring"])
-def test_nothing_else_lies_there_that_the_version_operator_would_take_for_an_object(folder):
-    found = {place.name for place in (ROOT / folder).iterdir() if place.suffix in {".yaml", ".yml", ".json"}}
-    assert found == {place.name for place in PLACES if place.parent.name == folder}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -116,13 +110,6 @@ def test_the_version_operator_waits_for_the_deployment_and_then_for_its_word():
     assert kind("ClusterOperator")["status"]["versions"] == [{"name": "operator", "version": STANDING}]
 
 
-def test_what_is_printed_says_the_version_that_the_operator_will_say():
-    printed = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))
-    (operator,) = [one for one in printed if one["kind"] == "ClusterOperator"]
-    assert operator["status"]["versions"] == [{"name": "operator", "version": _version.__version__}]
-    assert STANDING not in manifests.render(manifests.Kind.OPERATOR)
-
-
 def test_a_release_finds_the_image_to_replace():
     found = yaml.safe_load((ROOT / "manifests" / "image-references").read_text(encoding="utf-8"))
     assert (found["kind"], found["apiVersion"]) == ("ImageStream", "image.openshift.io/v1")
@@ -144,12 +131,6 @@ def test_the_namespace_is_for_management_and_restricted_and_scraped():
     assert levels == {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
     assert meta["labels"]["openshift.io/cluster-monitoring"] == "true"
     assert "openshift.io/run-level" not in meta["labels"], "with it no security context constraint holds"
-
-
-def test_one_replica_that_is_replaced_and_no_budget_for_disruptions():
-    spec = kind("Deployment")["spec"]
-    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
-    assert not [one for one in EVERY if one["kind"] == "PodDisruptionBudget"], "it would hold up every drain"
 
 
 def test_the_pod_asks_for_what_was_measured_and_is_ended_far_above_it():
@@ -176,17 +157,6 @@ def test_the_pod_goes_where_the_control_plane_is_and_bears_no_other_taint():
     assert "node-role.kubernetes.io/control-plane" in pod()["spec"]["nodeSelector"], "an API server warns of master"
 
 
-def test_the_pod_is_among_those_that_a_cluster_needs():
-    assert pod()["spec"]["priorityClassName"] == "system-cluster-critical"
-    wanted = pod()["metadata"]["annotations"]
-    assert wanted["target.workload.openshift.io/management"] == '{"effect": "PreferredDuringScheduling"}'
-
-
-def test_the_pod_names_the_constraint_that_holds_for_it_and_has_users_of_its_own():
-    assert pod()["metadata"]["annotations"]["openshift.io/required-scc"] == "restricted-v3"
-    assert pod()["spec"]["hostUsers"] is False, "restricted-v3 asks for it"
-
-
 def test_only_the_pod_that_says_so_gets_the_token_of_the_account():
     assert kind("ServiceAccount")["automountServiceAccountToken"] is False
     assert pod()["spec"]["automountServiceAccountToken"] is True
@@ -197,15 +167,6 @@ def test_the_pod_is_told_who_it_is_and_given_time_to_leave():
     assert told == {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
     assert pod()["spec"]["terminationGracePeriodSeconds"] == 30
     assert container()["terminationMessagePolicy"] == "FallbackToLogsOnError"
-
-
-def test_the_probes_ask_without_rights_over_https():
-    probes = {name: container()[name]["httpGet"] for name in ("livenessProbe", "readinessProbe")}
-    assert {name: one["path"] for name, one in probes.items()} == {
-        "livenessProbe": "/healthz",
-        "readinessProbe": "/readyz",
-    }
-    assert {one["scheme"] for one in probes.values()} == {"HTTPS"}
 
 
 def test_there_is_no_secret_and_no_kind_that_runs_more_than_the_deployment():

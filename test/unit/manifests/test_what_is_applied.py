@@ -112,40 +112,6 @@ def test_who_asks_for_it_lets_cluster_reader_read_bare_metal_hosts(flags, code, 
     assert asked == ([*plain, yaml.safe_load(manifests.host_reader())] if code == cli.OK else [])
 
 
-def test_the_monitoring_finds_the_service_and_may_look_for_its_pods():
-    (namespace,), (service,) = of_kind("Namespace"), of_kind("Service")
-    assert namespace["metadata"]["labels"]["openshift.io/cluster-monitoring"] == "true"
-    (monitor,) = [one for one in MONITORING if one["kind"] == "ServiceMonitor"]
-    assert monitor["metadata"]["namespace"] == service["metadata"]["namespace"] == NAMESPACE
-    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
-    (endpoint,) = monitor["spec"]["endpoints"]
-    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
-    assert (endpoint["scheme"], endpoint["path"]) == ("https", "/metrics")
-    assert endpoint["tlsConfig"]["serverName"] == f"{service['metadata']['name']}.{NAMESPACE}.svc"
-    assert not {"insecureSkipVerify", "bearerTokenFile"} & (set(endpoint) | set(endpoint["tlsConfig"]))
-    (role,) = [one for one in MONITORING if one["kind"] == "Role"]
-    granted = {(resource, verb) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
-    kinds = ("services", "endpoints", "endpointslices", "pods")
-    assert granted == {(kind, verb) for kind in kinds for verb in ("get", "list", "watch")}
-    (binding,) = [one for one in MONITORING if one["kind"] == "RoleBinding"]
-    assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) == ("Role", role["metadata"]["name"])
-    assert binding["subjects"] == [
-        {"kind": "ServiceAccount", "name": "prometheus-k8s", "namespace": "openshift-monitoring"}
-    ]
-    assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == NAMESPACE
-
-
-def test_all_of_monitoring_is_in_our_namespace_but_the_dashboard():
-    elsewhere = [one for one in MONITORING if one["metadata"]["namespace"] != NAMESPACE]
-    for one in elsewhere:
-        assert (one["kind"], one["metadata"]["namespace"]) == ("ConfigMap", "openshift-config-managed"), named(one)
-        assert one["metadata"]["labels"]["console.openshift.io/dashboard"] == "true"
-
-
-def test_the_definition_is_never_printed_with_the_rest():
-    assert not [one for one in OBJECTS[:-1] if one["kind"] == "CustomResourceDefinition"]
-
-
 def test_the_committed_definition_is_current():
     committed = (bindata.root() / "crd" / "infrastructures.yaml").read_text(encoding="utf-8")
     assert committed == manifests.whole_crd(), "run make generate"
@@ -186,17 +152,6 @@ def test_the_check_of_generated_files_tells_stale_from_current(tmp_path):
         assert main(["--check"]) == 1, written
         assert main([]) == 0
         assert written.read_text(encoding="utf-8") == text
-
-
-def test_a_page_without_its_marks_is_said_and_left_alone(tmp_path):
-    copied, page = tmp_path / "hack" / "generate.py", tmp_path / "docs" / "rights.md"
-    for place in (copied, page):
-        place.parent.mkdir()
-    shutil.copy(pathlib.Path(__file__).parents[3] / "hack" / "generate.py", copied)
-    page.write_text("nothing\n", encoding="utf-8")
-    with pytest.raises(SystemExit, match="has lost the marks"):
-        runpy.run_path(str(copied))["main"]([])
-    assert page.read_text(encoding="utf-8") == "nothing\n"
 
 
 def test_the_pod_is_restricted():
@@ -267,12 +222,6 @@ def test_the_alerts_link_the_runbooks_where_they_are(flags, environ, folder, cap
     assert runbooks(capsys.readouterr().out) == {folder}
 
 
-def test_without_a_setting_the_address_is_one_that_can_never_exist():
-    assert bindata.RUNBOOKS.split("/")[2].endswith(".example.com"), "RFC 2606"
-    files = [place for place in (bindata.root() / "monitoring").glob("*.yaml") if "runbook_url" in place.read_text()]
-    assert [place.name for place in files] == ["0000_90_topology-operator_prometheusrule.yaml"]
-
-
 @pytest.mark.parametrize(
     "bad",
     [
@@ -289,9 +238,3 @@ def test_an_address_that_cannot_be_one_is_refused(bad, capsys, monkeypatch):
     monkeypatch.setenv(vocabulary.RUNBOOKS_VARIABLE, bad)
     assert cli.main(["manifests"]) == cli.USAGE
     assert cli.main(["manifests", "--crd-only"]) == cli.OK, "what has no alerts does not ask for it"
-
-
-@pytest.mark.parametrize("flag", ["--crd-only", "--crd-patch", "--without-monitoring"])
-def test_an_address_for_alerts_that_are_not_printed_is_bad_usage(flag, capsys):
-    assert cli.main(["manifests", "--runbooks", "https://docs.example.org", flag]) == cli.USAGE
-    assert "--runbooks is for the alerts" in capsys.readouterr().err

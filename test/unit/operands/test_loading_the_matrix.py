@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 
 import hypothesis
@@ -20,7 +19,6 @@ from topology_controller.definitions import read, registry
 ROOT = bindata.root()
 SNO = TopologyPair(control_plane="SingleReplica", infrastructure="SingleReplica")
 COMPACT = TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable")
-ARBITER = TopologyPair(control_plane="HighlyAvailableArbiter", infrastructure="HighlyAvailable")
 SPREADING = TopologyPair(control_plane="HighlyAvailable", infrastructure="SingleReplica")
 
 
@@ -50,27 +48,6 @@ def test_the_committed_matrix_answers_every_check_that_is_about_operands():
     ]
 
 
-@pytest.mark.parametrize("place", sorted((ROOT / "operands").glob("*.yaml")), ids=lambda place: place.stem)
-def test_every_file_names_repository_path_and_branches_of_its_rule(place):
-    said = " ".join(line.strip(" #") for line in place.read_text(encoding="utf-8").splitlines() if "#" in line)
-    assert re.search(r"[a-z]+(-[a-z]+)+ (pkg|templates)/\S+.*\(release-4\.20 to 4\.22\)", said), said
-
-
-def test_the_committed_matrix_is_silent_about_an_arbiter():
-    """What OpenShift leaves of one behind is not judged, so a definition that starts there is refused."""
-    lacking = {group.check for group in matrices.load(ROOT).groups if group.lacks(ARBITER, COMPACT)}
-    assert lacking == {CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT, CheckName.KUBE_API_SERVER_REVISION}
-
-
-def test_the_committed_matrix_names_each_object_once():
-    matrix = matrices.load(ROOT)
-    keys = [operand.key for group in matrix.groups for operand in group.operands]
-    assert len(keys) == len(set(keys))
-    assert "poddisruptionbudgets.policy/openshift-kube-scheduler/openshift-kube-scheduler-guard-pdb" in keys
-    assert "kubeapiservers.operator.openshift.io/cluster" in keys
-    assert "statefulsets.apps/openshift-monitoring/prometheus-k8s" in keys
-
-
 def test_monitoring_waits_for_all_that_gets_a_second_replica_beside_prometheus():
     monitoring = matrices.load(ROOT).group(CheckName.MONITORING_REPLICAS)
     assert monitoring is not None
@@ -86,15 +63,6 @@ def test_monitoring_waits_for_all_that_gets_a_second_replica_beside_prometheus()
     tables = [operand.replicas for operand in monitoring.operands]
     figures = {table[Topology.HIGHLY_AVAILABLE] if isinstance(table, dict) else table for table in tables}
     assert (monitoring.follows, figures) == ("infrastructure", {2})
-
-
-def test_each_guard_is_answered_for_by_its_own_operator():
-    guards = matrices.load(ROOT).group(CheckName.GUARD_POD_DISRUPTION_BUDGETS)
-    assert guards is not None
-    assert guards.operators == ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-    pools = matrices.load(ROOT).group(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
-    assert pools is not None
-    assert pools.operators == ("machine-config",)
 
 
 @pytest.mark.parametrize(
@@ -245,11 +213,6 @@ def asking(tmp_path, checks: str, matrix: matrices.Matrix | None = None):
     document["platforms"] = ["None"]
     (tmp_path / "sno-to-ha-compact.yaml").write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     return transitions.load(tmp_path, matrix=matrix)
-
-
-def test_transitions_come_with_the_matrix(tmp_path):
-    loaded = asking(tmp_path, "MachineConfigPoolsRolledOut")
-    assert loaded.matrix == matrices.load(ROOT)
 
 
 def test_a_definition_that_asks_what_the_matrix_does_not_know_is_refused(tmp_path):

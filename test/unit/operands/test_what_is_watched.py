@@ -90,17 +90,6 @@ def test_only_what_a_definition_asks_is_watched(check, expected):
     assert paths(catalog.operands(asking(check))) == expected | pods
 
 
-def test_an_object_is_read_by_name_and_pods_by_label_and_metadata_only():
-    for source in catalog.operands(EVERYTHING):
-        selection = source.selection
-        if selection.resource.plural == "pods":
-            assert (selection.metadata_only, selection.label_selector is not None) == (True, True)
-            assert not source.single
-        else:
-            assert source.single
-            assert selection.label_selector is None
-
-
 def test_only_what_a_cluster_may_do_without_is_optional():
     optional = {source.field for source in catalog.watched(EVERYTHING) if source.selection.optional}
     assert optional == {
@@ -109,23 +98,6 @@ def test_only_what_a_cluster_may_do_without_is_optional():
         "consoles.operator.openshift.io/cluster",
         "configs.imageregistry.operator.openshift.io/cluster",
     }
-
-
-def test_workers_are_read_only_where_a_definition_asks_for_eligible_ones():
-    plain = asking()
-    assert catalog.evidence(*plain.definitions) == catalog.EVIDENCE
-    assert catalog.evidence(None) == catalog.EVIDENCE
-    assert catalog.WORKERS not in catalog.watched(plain)
-    eligible = asking(preflight=(CheckName.ELIGIBLE_WORKERS,))
-    assert catalog.evidence(*eligible.definitions) == (*catalog.EVIDENCE, catalog.WORKERS)
-    assert catalog.WORKERS in catalog.watched(eligible)
-
-
-def test_the_critical_path_of_the_first_definition_has_not_grown():
-    # The record, the report, these, Infrastructure and the change: sixteen requests.
-    assert len(catalog.last(COMPACT, facts.Facts())) == 12
-    for machines in ((), facts.Unobserved("machines", "NotFound: it does not exist", missing=True)):
-        assert len(catalog.last(COMPACT, facts.Facts(machines=machines))) == 12, "nor where there is no Machine"
 
 
 def test_machines_are_read_live_where_the_watch_knows_of_one_and_hosts_where_a_machine_names_one():

@@ -182,14 +182,6 @@ async def test_a_line_is_read_from_the_terminal(terminal: tuple[int, TextIO]) ->
     assert await asyncio.wait_for(asked, 10.0) == "RouterReplicas"
 
 
-async def test_the_end_of_the_input_is_no_consent(terminal: tuple[int, TextIO]) -> None:
-    ours, given = terminal
-    asked = asyncio.create_task(accept.typed("Type it: ", given, io.StringIO()))
-    await asyncio.sleep(0)
-    os.write(ours, b"\x04")
-    assert await asyncio.wait_for(asked, 10.0) == ""
-
-
 async def test_whoever_asks_can_be_stopped_at_once(terminal: tuple[int, TextIO]) -> None:
     _, given = terminal
     asked = asyncio.create_task(accept.typed("Type it: ", given, io.StringIO()))

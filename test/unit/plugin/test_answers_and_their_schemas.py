@@ -79,12 +79,6 @@ def test_the_schema_names_every_field_of_the_code(kind: str) -> None:
     assert set(VALID[kind].schema["properties"]) == set(FORMS[kind].__annotations__)
 
 
-def test_a_plan_that_will_wait_for_a_person_conforms() -> None:
-    found = replies.planned(worlds.healthy(ingress_controller=facts.IngressController(1, 1)))
-    assert found["notCompleteUntil"]
-    conforms(found)
-
-
 def test_a_field_that_nobody_has_written_down_would_be_noticed() -> None:
     found = replies.planned(worlds.healthy())
     with pytest.raises(AssertionError, match="surprise"):

@@ -53,13 +53,6 @@ def test_no_bound_for_requests_is_not_offered() -> None:
     assert arguments.parse(["status", "--request-timeout", "0"]).request_timeout == 10.0
 
 
-@pytest.mark.parametrize("words", [["status", "-o", "wide"], ["wait", "--timeout", "soon"], ["plan", "a", "b"]])
-def test_bad_usage_ends_with_2(words: list[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main.main(words)
-    assert ended.value.code == 2
-
-
 @pytest.mark.parametrize(
     ("words", "line"),
     [

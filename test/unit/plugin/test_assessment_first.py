@@ -13,7 +13,6 @@ from topology_api.vocabulary import Phase
 from topology_controller.decide import discovery
 from topology_controller.observe import facts
 from topology_controller.plugin import assessment
-from topology_controller.plugin.commands import status
 
 from ..core import worlds
 from . import replies
@@ -52,11 +51,6 @@ def test_pending_counts_the_checks_and_names_what_is_waited_for() -> None:
     )
 
 
-def test_admitting_says_what_happens_now() -> None:
-    text = line(replies.told(replies.in_phase(Phase.ADMITTING)))
-    assert "preflight checks met; changing the topology" in text
-
-
 def test_converging_counts_components_time_and_actions_with_the_command_last() -> None:
     transition = {**CONVERGING["transition"], "typical": "typically 25-75 min"}
     operands = [{"status": "Met"}] * 19 + [{"status": "Unmet"}] * 3
@@ -70,18 +64,6 @@ def test_converging_counts_components_time_and_actions_with_the_command_last() -
 def test_the_command_is_of_the_action_that_a_check_waits_for() -> None:
     answer = {**CONVERGING, "advisories": [BACKUP, ROUTER], "required": [ROUTER["name"]]}
     assert line(answer).endswith(f", 1 action required: {COMMAND}")
-
-
-def test_what_no_check_waits_for_is_left_to_do() -> None:
-    answer = {**CONVERGING, "advisories": [BACKUP, ROUTER], "required": []}
-    assert line(answer).endswith(", 2 actions left to do, first: oc debug node/master-0")
-
-
-def test_a_long_command_stands_below() -> None:
-    long = {**BACKUP, "command": "oc delete pod " + "a" * 200}
-    answer = {**CONVERGING, "advisories": [long], "required": []}
-    assert line(answer).endswith(", 1 action left to do: see EtcdBackupOutdated")
-    assert long["command"] in replies.printed(answer)
 
 
 def test_stuck_since_is_when_it_began_and_past_the_deadline_it_is_overdue() -> None:
@@ -99,14 +81,6 @@ def test_when_all_checks_are_met_it_says_how_long_they_have_to_stay_so() -> None
     assert "waiting until all checks have stayed met for 60 s" in line(answer)
 
 
-def test_completed_says_how_long_it_took() -> None:
-    answer = replies.told(replies.in_phase(Phase.COMPLETED))
-    ended = (worlds.NOW + timedelta(minutes=34)).isoformat()
-    answer["transition"]["completed"] = ended
-    begun = f"Completed: the cluster is HighlyAvailable/HighlyAvailable, after 34 min, at {ended}"
-    assert line(answer).startswith(begun)
-
-
 def test_idle_says_what_the_last_transition_was_and_what_can_be_requested() -> None:
     pair = {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"}
     last = {"name": "infra-to-ha", "source": pair, "target": pair, "requested": None,
@@ -121,41 +95,11 @@ def test_idle_says_what_the_last_transition_was_and_what_can_be_requested() -> N
     assert blocked == "Nothing is requested; sno-to-ha-compact is blocked by 2 checks (evaluated 32 s ago)"
 
 
-def test_no_transition_leads_there() -> None:
-    text = line({**replies.told(replies.in_phase(Phase.UNSUPPORTED)), "available": [way()]})
-    assert text.startswith("No transition leads to DualReplica; possible: HighlyAvailable")
-
-
-def test_a_request_that_no_operator_sees_says_so() -> None:
-    known = dataclasses.replace(worlds.healthy(), own_operator=worlds.MISSING)
-    text = line(replies.told(known, operator=worlds.MISSING))
-    assert text.startswith(
-        "HighlyAvailable is requested; the operator has recorded nothing yet, no operator is installed"
-    )
-
-
-def test_disabled_says_that_nothing_is_done() -> None:
-    disabled = {"reason": "HostedControlPlane", "message": "It is hosted"}
-    assert line({**IDLE, "disabled": disabled}) == "The operator takes no action on this cluster (HostedControlPlane)"
-
-
 @pytest.mark.parametrize("phase", list(Phase))
 def test_it_is_the_first_line_and_in_the_answer(phase: Phase) -> None:
     answer = replies.told(replies.in_phase(phase))
     assert answer["assessment"]
     assert replies.printed(answer).splitlines()[0] == answer["assessment"]
-
-
-def test_no_paragraph_is_printed_twice_when_it_is_stuck() -> None:
-    message = "No component has been updated for ten minutes. Blocked longest by RouterReplicas"
-    answer = {
-        **CONVERGING,
-        "stuck": True,
-        "headline": message,
-        "problem": {"reason": "Stuck", "message": message, "since": worlds.NOW.isoformat()},
-        "degraded": {"reason": "TransitionStuck", "message": message},
-    }
-    assert replies.printed(answer).count(message) == 1
 
 
 @pytest.mark.parametrize(("voters", "warned"), [(1, False), (2, True), (3, False)])
@@ -193,17 +137,3 @@ def test_what_was_evaluated_long_ago_is_looked_at_again_and_its_age_is_shown() -
     unread = replies.told(recorded_at(1800, control_plane_nodes=facts.NOT_READ))
     assert not any(item["available"] for item in unread["available"])
     assert "evaluated 30 min ago" in replies.printed(unread)
-
-
-def test_where_it_may_not_be_read_again_what_is_recorded_is_shown_with_its_age() -> None:
-    answer = replies.told(recorded_at(1800, scheduler=worlds.BROKEN))
-    by_name = {item["name"]: item for item in answer["available"]}
-    assert [blocker["status"] for blocker in by_name["sno-to-ha-compact"]["blockers"]] == ["Unmet"]
-    assert "evaluated 30 min ago" in replies.printed(answer)
-
-
-def test_the_newest_verdict_counts() -> None:
-    known = recorded_at(1800, control_plane_nodes=facts.NOT_READ)
-    looked = discovery.available(replies.WITHOUT_REQUEST, worlds.TRANSITIONS, worlds.NOW) or ()
-    answer = status.status(replies.seen(known), worlds.TRANSITIONS, looked)
-    assert {item["name"] for item in answer["available"] if item["available"]} == {"sno-to-ha-compact"}

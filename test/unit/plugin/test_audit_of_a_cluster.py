@@ -67,27 +67,6 @@ def test_each_shape_is_named_and_only_disagreements_change_the_exit_code(
     assert f"\nShape     {shape}\n" in replies.printed(found)
 
 
-def test_a_disagreement_is_told_with_what_it_means() -> None:
-    found, _ = _ended(_machines(3, 1, infrastructure="SingleReplica"))
-    text = replies.printed(found)
-    assert "Between status, scheduler and nodes" in text
-    assert "4 nodes that can carry infrastructure" in text
-    assert "the loss of one node takes them away" in text
-    assert "infra-to-ha" in text
-
-
-def test_control_plane_nodes_without_the_worker_label_are_counted() -> None:
-    known = _machines(3)
-    nodes = known.control_plane_nodes
-    assert isinstance(nodes, tuple)
-    one = nodes[0]
-    assert isinstance(one, facts.Node)
-    known = dataclasses.replace(known, control_plane_nodes=(dataclasses.replace(one, worker=False), *nodes[1:]))
-    found, code = _ended(known)
-    assert (found["vector"]["controlPlaneNodes"], found["vector"]["controlPlaneWorkers"]) == (3, 2)
-    assert ([one["question"] for one in found["disagreements"]], code) == (["WorkerLabels"], 3)
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -110,13 +89,6 @@ def test_what_is_not_known_leaves_several_shapes_and_is_no_disagreement() -> Non
     assert found["candidates"] == ["compact", "standby", "HA"]
     assert found["vector"]["mastersSchedulable"] is None
     assert "cannot tell: compact or standby or HA" in replies.printed(found)
-
-
-def test_a_cluster_that_has_just_moved_is_not_called_broken() -> None:
-    known = worlds.moved(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False)), worlds.converging())
-    found, code = _ended(known)
-    assert (found["phase"], code) == ("Converging", 3)
-    assert "some of this resolves by itself" in replies.printed(found)
 
 
 @given(known=worlds_of_any_kind())

@@ -113,20 +113,6 @@ async def test_it_is_cancelled_and_the_operator_goes_back_to_idle(looptime: Any)
     assert api.left.startswith("the request HighlyAvailable was cancelled")
 
 
-@pytest.mark.looptime
-async def test_an_operator_that_stays_pending_is_said(looptime: Any) -> None:
-    found, code = await cancelled(Api("HighlyAvailable", PENDING))
-    assert (found["result"], code) == ("Written", 0)
-    assert "has not gone back to Idle within 5 s" in found["warnings"][0]
-    assert looptime == 5.0
-
-
-async def test_without_an_operator_the_record_is_told_to_be_old() -> None:
-    found, code = await cancelled(Api("HighlyAvailable", PENDING, runs=False))
-    assert (found["result"], code) == ("Written", 0)
-    assert found["warnings"] == ["The operator does not run, so its record goes on saying Pending until it does"]
-
-
 async def test_a_change_that_comes_in_between_wins_and_is_told() -> None:
     api = Api("HighlyAvailable", {"phase": "Admitting", "observedGeneration": 1})
     api.meets = [elsewhere("cluster-topology-operator", **MOVED)]
@@ -137,26 +123,12 @@ async def test_a_change_that_comes_in_between_wins_and_is_told() -> None:
     )
 
 
-async def test_a_record_that_is_written_in_between_changes_nothing() -> None:
-    api = Api("HighlyAvailable", PENDING, runs=False)
-    api.meets = [elsewhere("op", topologyTransition={"phase": "Admitting", "observedGeneration": 1})]
-    found, code = await cancelled(api)
-    assert (found["result"], code, len(api.written)) == ("Written", 0, 1)
-
-
 async def test_another_request_is_not_cancelled_unseen() -> None:
     api = Api("HighlyAvailable", PENDING)
     api.meets = [elsewhere("oc", desired="DualReplica")]
     with pytest.raises(errors.PluginError, match="oc has changed the request from HighlyAvailable to DualReplica"):
         await cancelled(api)
     assert api.written == []
-
-
-async def test_a_request_that_somebody_else_cancels_is_gone() -> None:
-    api = Api("HighlyAvailable", PENDING)
-    api.meets = [elsewhere("oc", desired=None)]
-    found, code = await cancelled(api)
-    assert (found["result"], code, api.written) == ("Unchanged", 0, [])
 
 
 async def test_the_server_has_the_last_word() -> None:

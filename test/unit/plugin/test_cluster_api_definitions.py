@@ -143,13 +143,6 @@ def test_objects_in_a_version_that_is_gone() -> None:
     assert (code, named(answer)) == (0, []), "nothing is stored in it"
 
 
-def test_a_listed_definition_that_does_not_exist_is_for_information() -> None:
-    absent = "machines.cluster.x-k8s.io"
-    answer, code = audited(crd("v1beta1", "v1beta2"), unmanaged=(CLUSTERS, absent))
-    assert (code, answer["verdict"], named(answer)) == (0, "Consistent", [("CAPIUnmanagedAbsent", absent)])
-    assert "CAPIUnmanagedAbsent (for information)" in printed(answer)
-
-
 def test_without_the_list_only_what_holds_either_way_is_found() -> None:
     refused = facts.Unobserved("clusterapis", "forbidden")
     fought = crd("v1beta1", managers={"hypershift": _ALL, INSTALLER: _ALL})
@@ -185,14 +178,6 @@ def test_a_requirement_that_is_not_met_stands_with_its_definition() -> None:
     for status in ("True", "Unknown"):
         raw["status"]["conditions"] = [{**condition, "status": status}]
         assert capi_findings.incompatible(raw) is None
-
-
-@pytest.mark.parametrize("width", [0, 40, 80, 200])
-def test_it_can_be_read_at_any_width(width: int) -> None:
-    answer, _ = audited(
-        crd("v1beta1"), crd("v1beta1", name="machines.cluster.x-k8s.io"), unmanaged=(CLUSTERS, "x.y.cluster.x-k8s.io")
-    )
-    assert "clusters.cluster.x-k8s.io" in printed(answer, width)
 
 
 _JSON = st.recursive(

@@ -20,10 +20,6 @@ def offered(*words: str, environ: dict[str, str] | None = None) -> list[str]:
     return list(completion.candidates(words, environ or {})[0])
 
 
-def directive(*words: str) -> int:
-    return completion.candidates(words, {})[1]
-
-
 def parsers() -> dict[str, argparse.ArgumentParser]:
     (verbs,) = [one for one in arguments.parser()._actions if isinstance(one, argparse._SubParsersAction)]
     return dict(verbs.choices)
@@ -82,13 +78,6 @@ def test_values_of_a_flag_are_not_offered_for_what_comes_after_it() -> None:
     assert offered("status", "-ojson", "") == []
     assert "--watch" in offered("status", "-o", "json", "--")
     assert "--output" not in offered("status", "-o", "json", "--")
-
-
-def test_files_and_folders_are_left_to_the_shell() -> None:
-    assert (offered("plan", "--kubeconfig", ""), directive("plan", "--kubeconfig", "")) == ([], completion.FILES)
-    assert (offered("plan", "-f", ""), directive("plan", "-f", "")) == ([], completion.FILES)
-    assert directive("plan", "--transitions-dir", "") == completion.FOLDERS
-    assert directive("plan", "--request-timeout", "") == completion.NOTHING
 
 
 def _kubeconfig(path: pathlib.Path, *contexts: tuple[str, str]) -> str:

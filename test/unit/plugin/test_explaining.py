@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import enum
-import html
 import itertools
 import json
 import pathlib
 import re
 import shlex
-import subprocess
-import sys
 import typing
 from typing import Any
 
@@ -23,7 +20,7 @@ import runbooks
 from topology_api import audit, crd, shape, vocabulary
 from topology_controller import bindata
 from topology_controller.definitions import load
-from topology_controller.plugin import answers, arguments, capi_findings, completion, errors, explanations, main
+from topology_controller.plugin import answers, arguments, capi_findings, errors, explanations, main
 from topology_controller.report import metrics
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -66,17 +63,6 @@ SHOWN = {
     *arguments.FLEET_STATES,
 }
 EVERY = explanations.every()
-QUIET = {
-    "Met", "Available", "Progressing", "AsExpected", "TransitionAdmitting", "TransitionCompleted", "True", "False",
-    "TransitionRequested", "TransitionAdmitted", "TopologyChanged", "TransitionCancelled", "Fulfilled", "UnderWay",
-    "NothingToDo",
-}  # fmt: skip
-"""Names of which there is nothing to do: all is well, or it goes on by itself."""
-ABOUT_TROUBLE = {
-    "check", "check status", "advisory", "phase", "problem", "condition", "reason", "event", "alert", "transition",
-    "verdict", "audit question", "CAPI finding", "finding",
-}  # fmt: skip
-LONG = 50
 WORDS = {"TARGET": "HighlyAvailable", "NAME": "RouterReplicas", "CHECK": "Met", "REASON": "Stuck", "ALERT": "Stuck"}
 
 
@@ -106,19 +92,6 @@ def test_every_name_that_can_be_shown_is_explained(name: str, capsys: pytest.Cap
 def test_there_is_no_explanation_of_what_no_surface_shows() -> None:
     kinds = {"parameter", "ClusterRole", "Role", "shape rule"}
     assert {item["name"] for item in EVERY if item["kind"] not in kinds} == SHOWN - {vocabulary.CHECK_ACCEPTOR}
-
-
-@pytest.mark.parametrize("item", EVERY, ids=shown)
-def test_an_explanation_has_all_that_a_person_needs(item: explanations.Explanation) -> None:
-    assert item["meaning"].endswith((".", "?"))
-    assert item["look"]
-    assert item["source"]
-    quiet = item["kind"] not in ABOUT_TROUBLE or item["name"] in QUIET
-    assert bool(item["do"]) or quiet, "a person can do something about it"
-    for sentence in (*item["do"], *item["avoid"], *item["call"]):
-        assert sentence.endswith((".", "?")), sentence
-        assert sentence[0].isupper() or sentence[0] == "`", sentence
-        assert "](" not in sentence, "a terminal follows no link"
 
 
 @pytest.mark.parametrize("item", EVERY, ids=shown)
@@ -153,14 +126,6 @@ def test_the_pages_and_the_file_say_the_same() -> None:
     folder = ROOT / "docs" / "runbooks"
     pages = runbooks.pages(TRANSITIONS)
     assert {place.stem: place.read_text() for place in folder.iterdir()} == pages, "run make generate"
-
-
-def test_a_name_of_several_kinds_shows_all(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["explain", "blocked"]) == errors.ExitCode.DONE
-    text = capsys.readouterr().out
-    assert "Blocked (problem)\n" in text
-    assert "Blocked (verdict)\n" in text
-    assert "Runbook  oc topology explain TopologyTransitionBlocked\n" in text
 
 
 def test_without_a_name_every_name_is_listed_by_kind(
@@ -209,59 +174,6 @@ def test_data_is_what_its_schema_says(form: str, name: str | None, capsys: pytes
     assert set(strict["$defs"]["explanation"]["properties"]) == set(explanations.Explanation.__annotations__)
 
 
-def test_the_page_shows_what_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "110")
-    assert main.main(["explain", "RouterReplicas"]) == errors.ExitCode.DONE
-    page = html.unescape((ROOT / "docs" / "kubectl-topology.md").read_text())
-    assert f"$ oc topology explain RouterReplicas\n{capsys.readouterr().out}</pre>" in page
-
-
-def test_only_the_command_in_a_sentence_stays_together(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "44")
-    main.main(["explain", "cluster:topology_transition_stuck:max"])
-    text = capsys.readouterr().out.partition("\nDo\n")[2].partition("\n\n")[0]
-    assert "`oc topology status`" in text
-    assert max(map(len, text.splitlines())) <= 44, "what follows a command is prose"
-
-
-@pytest.mark.parametrize("columns", ["40", "80", "200"])
-def test_a_command_is_never_broken(
-    columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    for item in EVERY:
-        main.main(["explain", item["name"]])
-        lines = capsys.readouterr().out.splitlines()
-        for command in commands(item):
-            assert any(command in line for line in lines), command
-            assert len(command) < LONG or command in map(str.strip, lines), (
-                "it would be pasted with what stands around it"
-            )
-
-
-def test_no_cluster_and_no_kubeconfig_are_needed(tmp_path: pathlib.Path) -> None:
-    environ = {"PATH": "", "HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "none")}
-    environ["PYTHONPATH"] = ":".join(filter(None, sys.path))
-    answer = subprocess.run(
-        [sys.executable, "-m", "topology_controller.plugin", "explain", "twovoters"],
-        env=environ, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert (answer.returncode, answer.stderr) == (0, "")
-    assert answer.stdout.startswith("TwoVoters (problem)\n")
-
-
-def test_the_operator_does_not_load_what_only_people_read() -> None:
-    code = "import sys, topology_controller.cli, topology_controller.process; print(*sys.modules)"
-    environ = {"PYTHONPATH": ":".join(filter(None, sys.path))}
-    modules = subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60, check=True
-    ).stdout.split()
-    assert "topology_controller.process" in modules
-    assert not [module for module in modules if module.startswith("topology_controller.plugin")]
-
-
 def test_a_damaged_installation_is_said_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
@@ -272,38 +184,3 @@ def test_a_damaged_installation_is_said_in_one_line(
     finally:
         explanations.every.cache_clear()
     assert re.fullmatch(r".*explanations\.json.*\n", capsys.readouterr().err)
-
-
-def test_the_address_of_a_runbook_is_that_of_the_environment(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(vocabulary.RUNBOOKS_VARIABLE, "https://docs.example.org/runbooks/")
-    main.main(["explain", "TopologyTransitionStuck"])
-    assert "Runbook  https://docs.example.org/runbooks/TopologyTransitionStuck.md\n" in capsys.readouterr().out
-    monkeypatch.delenv(vocabulary.RUNBOOKS_VARIABLE)
-    main.main(["explain", "TopologyTransitionStuck"])
-    assert "Runbook" not in capsys.readouterr().out, "it is what stands above"
-
-
-def test_a_shell_is_offered_the_names() -> None:
-    offered, directive = completion.candidates(["explain", "Etcd"], {})
-    assert offered["EtcdHealthy"] == "check"
-    assert set(offered) == {item["name"] for item in EVERY if item["name"].startswith("Etcd")}
-    assert directive == completion.NOTHING
-
-
-def test_advice_about_a_name_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = explained.advice()
-    lost = {**kinds, "check": kinds["check"].model_copy(update={"names": {"Gone": explained.Advice()}})}
-    monkeypatch.setattr(explained, "advice", lambda: lost)
-    with pytest.raises(explained.UndescribedError, match="check Gone"):
-        explained.explanations(TRANSITIONS)
-
-
-def test_a_name_without_a_meaning_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = explained.advice()
-    names = {name: advice for name, advice in kinds["verdict"].names.items() if name != "Blocked"}
-    silent = {**kinds, "verdict": kinds["verdict"].model_copy(update={"names": names})}
-    monkeypatch.setattr(explained, "advice", lambda: silent)
-    with pytest.raises(explained.UndescribedError, match="verdict Blocked has no meaning"):
-        explained.explanations(TRANSITIONS)

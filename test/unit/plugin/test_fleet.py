@@ -17,8 +17,7 @@ from test.unit.fleet import evaluators, table
 from topology_controller import bindata
 from topology_controller.definitions import load
 from topology_controller.fleet import objects, plan
-from topology_controller.fleet.meaning import State
-from topology_controller.plugin import arguments, document, errors
+from topology_controller.plugin import document, errors
 from topology_controller.plugin.commands import fleet
 
 if TYPE_CHECKING:
@@ -139,10 +138,6 @@ def test_what_the_survey_says_of_each_recorded_cluster_is_understood(row: table.
     message = evaluators.in_cel(rule["messageExpression"], row.infrastructure)
     answer, _ = counted(work("edge-1", str(message)))
     assert answer["counts"][row.state.value] == 1
-
-
-def test_every_state_can_be_listed() -> None:
-    assert set(arguments.FLEET_STATES) == {*State, fleet.UNREACHABLE, fleet.UNREPORTED}
 
 
 _JSON = st.recursive(

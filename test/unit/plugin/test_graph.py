@@ -6,7 +6,6 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING
 
-from topology_api.types import TopologyPair
 from topology_controller.observe import facts
 from topology_controller.plugin import simulate, svg
 from topology_controller.plugin.commands import graph
@@ -15,6 +14,7 @@ from ..core import worlds
 from . import replies
 
 if TYPE_CHECKING:
+    from topology_api.types import TopologyPair
     from topology_controller.plugin.commands.graph import Edge
 
 BLOCKED = worlds.with_infrastructure(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False)), desired=None)
@@ -35,13 +35,6 @@ def test_every_definition_is_an_edge_from_each_of_its_sources() -> None:
     }
 
 
-def test_only_what_leads_away_from_here_has_a_verdict() -> None:
-    found = {edge.name: edge for edge in _edges(BLOCKED) if edge.verdict}
-    assert found["sno-to-ha-compact"].notes == ("blocked", "MastersSchedulable")
-    assert found["sno-to-ha-with-workers"].notes[0] == "blocked"
-    assert {edge.source for edge in found.values()} == {worlds.SNO}
-
-
 def test_where_nothing_is_known_to_be_in_the_way_a_form_says_that_it_cannot_tell() -> None:
     """As `plan` does for the same facts. One check that is known to be unmet blocks, whatever else is unread."""
     unread = facts.Unobserved("nodes", "forbidden")
@@ -58,12 +51,6 @@ def test_where_nothing_is_known_to_be_in_the_way_a_form_says_that_it_cannot_tell
     assert blocked == {"blocked"}
 
 
-def test_another_platform_is_said_on_the_edge() -> None:
-    found = _edges(worlds.with_infrastructure(BLOCKED, platform="AWS"))
-    notes = ("not for this cluster", "on platform None or External only; this is AWS")
-    assert {edge.notes for edge in found if edge.verdict} == {notes}
-
-
 def test_both_forms_draw_every_place_and_every_edge_once() -> None:
     found = _edges(replies.WITHOUT_REQUEST)
     places = {pair for edge in found for pair in (edge.source, edge.target)}
@@ -77,23 +64,3 @@ def test_both_forms_draw_every_place_and_every_edge_once() -> None:
     assert "sno-to-ha-compact<br/>possible" in mermaid
     numbers = [int(one) for one in re.findall(r"linkStyle (\d+)", mermaid)]
     assert numbers == [number for number, edge in enumerate(found) if edge.verdict]
-
-
-def test_verdicts_differ_in_their_lines_and_not_only_in_colour() -> None:
-    edges = [
-        graph.Edge(worlds.SNO, worlds.HA, f"way-{number}", verdict)
-        for number, verdict in enumerate(("Possible", "Blocked", "CannotTell", "Unsupported", ""))
-    ]
-    dot, mermaid = graph.dot(tuple(edges), worlds.SNO), graph.mermaid(tuple(edges), worlds.SNO)
-    styles = ["bold", "dashed", "dashed, arrowhead=odot", "dotted", "solid"]
-    assert re.findall(r'label="way-\d".*style=([^]]+)', dot) == styles
-    assert re.findall(r"p0 ([^|]+)\|", mermaid) == ["==>", "-.->", "-.-o", "--x", "-->"]
-
-
-def test_a_place_that_no_transition_knows_is_drawn_too() -> None:
-    hosted = TopologyPair(control_plane="External", infrastructure='High"ly')
-    known = worlds.with_infrastructure(replies.WITHOUT_REQUEST, control_plane="External", infrastructure='High"ly')
-    found = _edges(known, hosted)
-    assert not any(edge.verdict for edge in found)
-    assert 'High\\"ly' in graph.dot(found, hosted)
-    assert "High&quot;ly" in graph.mermaid(found, hosted)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_controller.observe import facts
-from topology_controller.plugin import document, hosted, printing
+from topology_controller.plugin import hosted
 from topology_controller.plugin.commands import audit, cancel, plan
-from topology_controller.plugin.commands import set as setting
 
 from ..core import worlds
 from . import replies
@@ -68,19 +67,6 @@ def test_one_router_of_a_cluster_that_wants_two_blocks_the_audit_with_its_comman
     assert "hostedcluster" not in text, "its infrastructure is HighlyAvailable already"
 
 
-def test_one_registry_is_left_to_do_because_its_storage_may_allow_no_second() -> None:
-    answer, code = audited(guest(registries=1))
-    assert (code, [advisory["name"] for advisory in answer["advisories"]]) == (0, ["ImageRegistryReplicasFixed"])
-    assert "\nLeft to do\n  ImageRegistryReplicasFixed" in replies.printed(answer)
-    assert "HyperShift wrote it" in answer["advisories"][0]["message"]
-
-
-@pytest.mark.parametrize("routers", [2, 3, None])
-def test_two_of_each_are_in_order(routers: int | None) -> None:
-    answer, code = audited(guest(routers=routers))
-    assert (code, answer["advisories"], answer["next"]) == (0, [], [])
-
-
 def test_what_may_not_be_read_is_no_advisory() -> None:
     known = dataclasses.replace(guest(routers=1, registries=1), ingress_controller=worlds.BROKEN)
     assert [item["name"] for item in audited(known)[0]["advisories"]] == ["ImageRegistryReplicasFixed"]
@@ -102,20 +88,6 @@ def test_a_plan_prints_the_patch_of_the_management_cluster_where_it_would_change
     assert "controllerAvailabilityPolicy is fixed when a HostedCluster is made" in answer["message"]
 
 
-def test_a_plan_of_a_cluster_that_wants_two_has_no_patch_and_says_what_is_left() -> None:
-    answer = replies.overview(guest(routers=1))
-    conforms(answer)
-    assert (answer["next"], [item["name"] for item in answer["advisories"]]) == ([], ["RouterReplicasPinned"])
-    assert "Action required" in replies.printed(answer)
-
-
-def test_other_clusters_have_neither() -> None:
-    known = worlds.healthy(ingress_controller=facts.IngressController(1, 1))
-    for answer in (replies.overview(known), replies.audited(known), replies.planned(known)):
-        assert "next" not in answer
-    assert "advisories" not in replies.audited(known)
-
-
 def test_a_cancel_proposes_what_leads_somewhere() -> None:
     commands = {
         topology: [step["command"] for step in cancelled(guest(topology))["next"]]
@@ -124,15 +96,6 @@ def test_a_cancel_proposes_what_leads_somewhere() -> None:
     assert commands == {"SingleReplica": [PATCH], "HighlyAvailable": ["oc topology audit"]}
     elsewhere = worlds.with_infrastructure(worlds.healthy(), desired=None)
     assert [step["command"] for step in cancelled(elsewhere)["next"]] == ["oc topology plan"]
-
-
-def test_a_refused_request_says_it_once() -> None:
-    answer, code = setting.judged(
-        replies.seen(guest("SingleReplica")), worlds.TRANSITIONS, setting.Asked("HighlyAvailable", confirm=True)
-    )
-    sheet = document.Document()
-    printing.request(sheet, answer)
-    assert (code, sheet.text().count(PATCH)) == (4, 1)
 
 
 @pytest.mark.parametrize(

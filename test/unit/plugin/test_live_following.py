@@ -185,18 +185,6 @@ async def test_who_writes_lines_is_shown_nothing_without_news() -> None:
         assert len(admitted.answer["nodes"]["items"]) == 3, "the first answer of a phase is whole"
 
 
-async def test_a_watch_that_is_cut_goes_on_and_is_no_loss() -> None:
-    cluster, display = LosableCluster(), Display()
-    async with clusters.running(cluster), following(cluster, display):
-        await asyncio.sleep(3)
-        cluster.cut()
-        await asyncio.sleep(8)  # this server keeps no history: what happens between two watches is missed
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(20)
-        assert display.last.answer["phase"] == "Converging"
-        assert all(shown.lost is None and shown.stale == () for _, shown in display.shown)
-
-
 async def test_a_server_that_is_away_leaves_what_was_known_and_is_followed_again() -> None:
     cluster, display = LosableCluster(), Display()
     async with clusters.running(cluster), following(cluster, display) as task:

@@ -118,7 +118,7 @@ def test_more_than_fits_hides_the_least_important_and_says_how_much() -> None:
 def test_what_is_odd_of_nodes_and_members_outlasts_what_is_in_order() -> None:
     nodes = [{"name": f"m{at}", "ready": "True", "eligible": True, "why": ""} for at in range(3)]
     nodes[1] |= {"ready": "False", "eligible": False, "why": "Ready=False"}
-    members = [
+    members: list[dict[str, Any]] = [
         {"id": f"a{at}", "name": "x", "address": f"192.0.2.{at}", "role": "voter", "node": f"m{at}"} for at in range(3)
     ]
     members.append({"id": "b2", "name": "y", "address": "192.0.2.9", "role": "learner", "node": None})

@@ -9,7 +9,7 @@ import pytest
 
 from topology_api.vocabulary import Phase
 from topology_controller.kube import errors as kube
-from topology_controller.observe import catalog, facts, live
+from topology_controller.observe import catalog, live
 from topology_controller.plugin import cluster
 
 from ..core import machine_worlds as under
@@ -19,6 +19,8 @@ from .test_answers_and_their_schemas import conforms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from topology_controller.observe import facts
 
 ANSWERS = [replies.planned, replies.told]
 TITLE = "Machines of the control plane"
@@ -55,16 +57,6 @@ def test_each_machine_says_whose_it_is_and_how_far(answer: Callable[[facts.Facts
     assert TITLE in printed
     assert "machine-1 leaving node-1 (by nodeRef only)" in printed
     assert "machine-2 Provisioning no node host-2 (no state)" in printed
-
-
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_an_arbiter_is_a_machine_of_a_node_that_is_no_control_plane_node(answer: Any) -> None:
-    arbiter = under.machine(0, name="arb", arbiter=True, addresses=(worlds.ADDRESSES[1],), node="arbiter-0")
-    nodes = (worlds.node(0), worlds.node(2))
-    other = facts.OtherNode("arbiter-0", master=False, arbiter=True)
-    found = answer(pending(arbiter, control_plane_nodes=nodes, other_nodes=(other,)))
-    (shown,) = found["machines"]
-    assert (shown["node"], shown["boundBy"], shown["voter"]) == ("arbiter-0", "NodeRef", True)
 
 
 @pytest.mark.parametrize("answer", ANSWERS)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-import io
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -92,17 +89,6 @@ def test_the_manifest_is_found_however_it_is_written(tmp_path: pathlib.Path, tex
     assert (found.desired, found.lines, found.skipped) == ("HighlyAvailable", (line,), ())
 
 
-def test_the_same_twice_is_one_request(tmp_path: pathlib.Path) -> None:
-    found = manifest.wanted(_file(tmp_path, f"{ONE}---\n# again\n{ONE}"))
-    assert (found.desired, found.lines) == ("HighlyAvailable", (6, 14))
-
-
-def test_standard_input_can_stand_for_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{CONFIG_MAP}---\n{ONE}".encode())))
-    found = manifest.wanted("-")
-    assert (found.desired, found.answer()["files"]) == ("HighlyAvailable", [{"file": "standard input", "line": 11}])
-
-
 def test_other_objects_are_named_when_they_could_have_been_meant(tmp_path: pathlib.Path) -> None:
     misspelt = ONE.replace("name: cluster", "name: clsuter")
     old = ONE.replace("/v1", "/v1alpha1")
@@ -158,28 +144,6 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: pathlib.Path, text: str, 
     assert told in found
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ('{"kind": "Infrastructure",\n "spec": {,}}', "2: cannot be parsed: expected the node content, but found ','"),
-        ('{"kind": "Infrastructure", "a": ' + "[" * 100_000, "1: cannot be parsed: nested too deeply"),
-        (
-            json.dumps(yaml.safe_load(ONE)).replace('"spec"', '"spec": {}, "spec"'),
-            "1: the key 'spec' stands here twice",
-        ),
-    ],
-)
-def test_what_is_wrong_in_json_is_told_too(tmp_path: pathlib.Path, text: str, told: str) -> None:
-    (found,) = _refused(_file(tmp_path, text))
-    assert found.startswith(told)
-
-
-def test_everything_that_is_wrong_is_told_at_once(tmp_path: pathlib.Path) -> None:
-    both = ONE.replace("HighlyAvailable", "Mine") + "status: {a: b}\n"
-    source = _file(tmp_path, f"{both}---\n{ONE}- x\n")
-    assert [line.partition(": ")[0] for line in _refused(source)] == ["6", "7", "15"]
-
-
 def test_manifests_that_differ_are_each_named(tmp_path: pathlib.Path) -> None:
     source = _file(tmp_path, f"{WITHOUT_REQUEST}---\n{ONE}---\n{ONE.replace('HighlyAvailable', 'DualReplica')}")
     assert _refused(source) == [
@@ -204,13 +168,6 @@ def test_what_is_no_text_is_refused(tmp_path: pathlib.Path, raw: bytes, told: st
     place.write_bytes(raw)
     assert _refused(str(place)) == [told]
     assert _refused(str(tmp_path)) == ["cannot be read: Is a directory"]
-
-
-def test_aliases_upon_aliases_cost_nothing(tmp_path: pathlib.Path) -> None:
-    bomb = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" if n else "a0: &a0 [x]\n" for n in range(40))
-    items = "items: &i [{apiVersion: v1, kind: List, items: *a39}]\n"
-    text = f"apiVersion: v1\nkind: List\n{bomb}{items}# kind: Infrastructure\n---\n{ONE}"
-    assert manifest.wanted(_file(tmp_path, text)).desired == "HighlyAvailable"
 
 
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "surrogatepass")))
@@ -271,17 +228,3 @@ def test_a_manifest_without_a_request_takes_the_request_back_where_that_is_possi
     )
     assert told in found["message"]
     assert "clusters/edge/infrastructure.yaml:6 has no spec.desiredTopology" in replies.printed(found)
-
-
-def test_a_record_that_was_lost_still_forbids_to_take_the_request_back() -> None:
-    known = worlds.moved(worlds.healthy(), worlds.converging())
-    lost = worlds.with_infrastructure(known, record=None, raw_record=None)
-    copy = worlds.copy_of(worlds.converging())
-    found, code = _asked(dataclasses.replace(lost, own_operator=copy), _wanted(None))
-    assert (found["verdict"], code) == ("Blocked", 3)
-
-
-def test_a_hosted_cluster_takes_no_request_but_a_manifest_without_one() -> None:
-    known = worlds.with_infrastructure(worlds.healthy(), control_plane="External", desired=None)
-    assert _asked(known, _wanted("HighlyAvailable"))[1] == 4
-    assert _asked(known, _wanted(None))[1] == 0

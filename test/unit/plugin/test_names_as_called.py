@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from rich import console
-from rich.text import Text
 
-from topology_controller.observe import facts
-from topology_controller.plugin import document, live_screen, naming
-
-from ..core import worlds
-from . import replies
+from topology_controller.plugin import naming
 
 OC, KUBECTL = naming.Caller(), naming.Caller("kubectl topology", "kubectl")
 PATCH = """oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p '{"spec":{"replicas":2}}'"""
@@ -56,39 +50,3 @@ def test_names_follow_from_what_was_typed(typed: str, parent: str, has_oc: bool,
 def test_commands_are_those_of_the_client_that_is_there(text: str, spoken: str) -> None:
     assert KUBECTL.spoken(text) == spoken
     assert OC.spoken(text) == text
-
-
-def test_an_answer_for_a_script_keeps_the_messages_of_the_operator() -> None:
-    answer = {
-        "checks": [{"message": "Look at oc get nodes"}],
-        "patch": {"command": PATCH},
-        "message": "oc topology plan",
-    }
-    assert KUBECTL.answered(answer) == {
-        "checks": [{"message": "Look at oc get nodes"}],
-        "patch": {"command": "kubectl" + PATCH.removeprefix("oc")},
-        "message": "kubectl topology plan",
-    }
-
-
-@pytest.mark.parametrize("width", [24, 40, 80, 120])
-def test_no_command_is_broken_in_any_width(width: int) -> None:
-    known = worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))
-    change = """oc patch scheduler cluster --type merge -p '{"spec":{"mastersSchedulable":true}}'"""
-    text = replies.printed(replies.planned(known), width)
-    assert any(change in line for line in text.splitlines()), "in a sentence"
-    sheet = document.Document(width)
-    sheet.add("Title", [("Name", f"Do this: {PATCH}. And then rest"), document.command(PATCH)])
-    lines = sheet.text().splitlines()
-    assert sum(PATCH in line for line in lines) == 2
-
-
-def test_the_live_view_leaves_it_to_the_terminal_to_fold_a_line() -> None:
-    on = console.Console(width=40, height=10, force_terminal=True, color_system=None)
-    written = live_screen.written([Text("first"), Text(PATCH), Text("last")], on)
-    assert PATCH in written, "in one piece: a line break in it would be copied too"
-    before, after = written.split(PATCH)
-    assert live_screen.rows(Text(PATCH), on) == 3
-    # The three lines that it will take are emptied first, and writing begins in the first of them.
-    assert before.endswith("\x1b[2K\n\x1b[2K\n\x1b[2K\x1b[2A\r")
-    assert after.startswith("\r\n")

@@ -12,13 +12,11 @@ import pytest
 
 from topology_controller.observe import facts
 from topology_controller.plugin import cluster, errors
-from topology_controller.plugin.commands import set as set_command
 
 from ..core import worlds
 from . import replies
 
 LACKING = facts.Installed("infrastructures.config.openshift.io v1 has no spec.desiredTopology", native=True)
-ASKED = set_command.Asked("HighlyAvailable", confirm=True, allow_pending=True)
 WHO = "The controller of cluster-config-operator (feature gate MutableTopology) changes the topology"
 COMMAND = """oc patch infrastructure cluster --type merge -p '{"spec":{"controlPlaneTopology":"HighlyAvailable"}}'"""
 
@@ -45,24 +43,6 @@ def test_status_says_who_is_in_charge_and_what_to_do() -> None:
     text = " ".join(replies.printed(answer).split())
     assert WHO in text
     assert COMMAND in text
-
-
-def test_plan_says_who_is_in_charge_and_what_to_do() -> None:
-    plan = replies.planned(read(in_charge()))
-    assert plan["verdict"] == "Unsupported"
-    assert WHO in plan["message"]
-    assert COMMAND in plan["message"]
-    assert plan["command"] is None, "that would write the field which is not there"
-    overview = replies.overview(read(in_charge()))
-    assert (overview["verdict"], overview["transitions"]) == ("Unsupported", [])
-    assert COMMAND in overview["message"]
-
-
-def test_set_refuses_and_says_who_is_in_charge_and_what_to_do() -> None:
-    answer, code = set_command.judged(replies.seen(read(in_charge())), worlds.TRANSITIONS, ASKED)
-    assert (answer["result"], answer["patch"], code) == ("Refused", None, errors.ExitCode.UNSUPPORTED)
-    assert WHO in answer["message"]
-    assert COMMAND in answer["message"]
 
 
 def test_a_definition_without_either_field_gets_no_command_that_it_would_drop() -> None:

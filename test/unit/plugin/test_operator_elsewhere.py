@@ -14,7 +14,6 @@ from topology_controller.plugin import cluster
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NO_LEASE = facts.Unobserved("the lease", "NotFound", missing=True)
-HELD = {"holderIdentity": "master-0_x", "leaseDurationSeconds": 137, "renewTime": "2026-01-02T03:04:00.000000Z"}
 
 
 def state(annotation: str | None, lease: dict[str, Any] | None) -> tuple[str, str]:
@@ -33,7 +32,3 @@ def test_without_a_lease_it_is_not_running_unless_it_runs_elsewhere(annotation: 
     found, message = state(annotation, None)
     assert found == expected
     assert ("in another cluster" in message) is (expected == "Unknown")
-
-
-def test_one_that_holds_the_lease_here_runs_whatever_is_annotated() -> None:
-    assert state("true", HELD) == ("Running", "leader: master-0")

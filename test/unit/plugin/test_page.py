@@ -9,7 +9,7 @@ import shlex
 
 import pytest
 
-from topology_controller.plugin import arguments, simulate
+from topology_controller.plugin import arguments
 
 PAGE = (pathlib.Path(__file__).parents[3] / "docs" / "kubectl-topology.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"^(?:\$ oc topology|    kubectl-topology) ([^|>\n]*)", PAGE, re.MULTILINE)
@@ -27,11 +27,6 @@ def test_every_command_that_is_shown_is_understood(words: str) -> None:
     assert arguments.parse(shlex.split(words)).verb in _verbs()
 
 
-def test_there_are_commands_to_look_at() -> None:
-    assert len(SHOWN) >= 6
-    assert {words.split()[0] for words in SHOWN} >= {"plan", "status", "wait"}
-
-
 @pytest.mark.parametrize("verb", sorted(_verbs()))
 def test_every_verb_and_flag_is_documented(verb: str) -> None:
     assert f"## {verb}\n" in PAGE
@@ -43,19 +38,3 @@ def test_every_verb_and_flag_is_documented(verb: str) -> None:
     }
     missing = [flag for flag in flags if flag not in PAGE]
     assert not missing
-
-
-@pytest.mark.parametrize("verdict", list(simulate.Verdict))
-def test_the_exit_codes_are_those_of_the_code(verdict: simulate.Verdict) -> None:
-    row = next(line for line in PAGE.splitlines() if line.startswith("| `plan TARGET` |"))
-    code, word = {
-        simulate.Verdict.POSSIBLE: (0, "possible"),
-        simulate.Verdict.FULFILLED: (0, "fulfilled"),
-        simulate.Verdict.UNDER_WAY: (0, "under way"),
-        simulate.Verdict.NOTHING_TO_DO: (0, "nothing to do"),
-        simulate.Verdict.CANNOT_TELL: (1, "cannot tell"),
-        simulate.Verdict.BLOCKED: (3, "blocked"),
-        simulate.Verdict.UNSUPPORTED: (4, "unsupported"),
-    }[verdict]
-    assert verdict.exit_code == code
-    assert re.search(rf"\b{code} [^0-9]*{word}", row), row

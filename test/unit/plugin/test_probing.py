@@ -8,7 +8,6 @@ import dataclasses
 import random
 import threading
 import time
-import typing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +17,7 @@ from test.component import desk
 from topology_controller.kube import client as clients
 from topology_controller.kube import config
 from topology_controller.observe import facts
-from topology_controller.plugin import answers, arguments, cluster, front, probe
+from topology_controller.plugin import arguments, cluster, front, probe
 from topology_simulator.etcd import certificates
 
 from ..core import worlds
@@ -49,18 +48,6 @@ def hosts(question: front.Question) -> list[tuple[str, str, int]]:
 
 
 # -- what is asked
-
-
-def test_the_three_names_and_every_node_are_asked() -> None:
-    question = asked()
-    assert hosts(question) == [
-        ("API", HOST, 6443),
-        ("InternalAPI", "api-int.edge.example.com", 6443),
-        ("Ingress", "console-openshift-console.apps.edge.example.com", 443),
-    ]
-    assert question.server_name == HOST
-    assert not question.notes
-    assert [node for node, _ in question.nodes] == ["node-0", "node-1", "node-2"]
 
 
 @pytest.mark.parametrize(
@@ -104,25 +91,12 @@ def test_a_status_that_is_none_leaves_the_nodes() -> None:
     assert "the domain of *.apps is not known" in question.notes[-1]
 
 
-def test_a_domain_that_may_not_be_read_is_derived_and_said_so() -> None:
-    question = asked(ingress="forbidden: you need permission to get ingresses")
-    assert question.names[-1].host == "console-openshift-console.apps.edge.example.com"
-    (note,) = question.notes
-    assert "forbidden" in note
-    assert "*.apps.edge.example.com is derived from the name of the API" in note
-
-
 @pytest.mark.parametrize("domain", [None, 7, ["x"], {"a": 1}, "\x1b[31m", "a b", "x" * 300, "-.-"])
 def test_a_domain_that_is_none_is_said(domain: Any) -> None:
     question = asked(ingress={"spec": {"domain": domain}})
     assert [name.what for name in question.names] == ["API", "InternalAPI"]
     assert "The domain of Ingress cluster is " in question.notes[0]
     assert question.notes[0].isprintable()
-
-
-def test_a_domain_of_users_is_asked_too() -> None:
-    both = {"spec": {"domain": "apps.edge.example.com", "appsDomain": "shop.example.com"}}
-    assert [f"{name}" for name in asked(ingress=both).names[2:]] == ["*.apps.edge.example.com", "*.shop.example.com"]
 
 
 def test_nodes_that_are_not_known_are_said() -> None:
@@ -241,16 +215,6 @@ async def test_a_certificate_for_another_name_is_no_answer(site: Site) -> None:
     assert table(unchecked)["Node", site.address(1)] == "Ready"
 
 
-async def test_a_silent_listener_is_given_up(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "STEP_SECONDS", 0.3)
-    monkeypatch.setattr(probe, "ALL_SECONDS", 600.0)
-    for port in (desk.API, desk.MACHINE_CONFIG):
-        await site.listening.start(site.address(1), port, "silent")
-    async with asyncio.timeout(GIVEN_UP_SECONDS):
-        answer = await site.look(question({"master-0": site.address(1)}))
-    assert set(table(answer).values()) == {"TimedOut"}
-
-
 async def test_a_name_server_that_never_answers_is_left_behind(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "STEP_SECONDS", 0.5)
     name = front.Name("API", HOST, desk.API)
@@ -344,12 +308,6 @@ def test_the_answer_is_what_the_schema_says_and_nothing_moves_the_cursor() -> No
     assert len(answer.probes[0]["message"]) <= 300
 
 
-def test_the_schema_has_every_word_of_the_code() -> None:
-    fields = test_answers_and_their_schemas.VALID["TopologyPlan"].schema["$defs"]["probe"]["properties"]
-    assert fields["what"]["enum"] == list(typing.get_args(answers.Probed))
-    assert fields["result"]["enum"] == list(typing.get_args(answers.Reached))
-
-
 async def test_an_authority_that_is_gone_is_said_and_nothing_is_asked() -> None:
     class Client:
         has_proxy = False
@@ -378,8 +336,3 @@ def test_it_needs_a_target(words: list[str], capsys: pytest.CaptureFixture[str])
         arguments.parse(words)
     assert ended.value.code == 2
     assert "--probe needs TARGET" in capsys.readouterr().err
-
-
-def test_it_is_never_implied() -> None:
-    assert arguments.parse(["plan", "HighlyAvailable"]).probe is False
-    assert arguments.parse(["plan", "HighlyAvailable", "--probe"]).probe is True

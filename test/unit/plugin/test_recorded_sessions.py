@@ -31,11 +31,6 @@ def _recorder() -> Any:
 RECORDER = _recorder()
 
 
-def test_the_sessions_of_the_issue_are_there() -> None:
-    assert set(RECORDER.SESSIONS) == {"happy-path", "learner-stuck", "router-pinned", "hosted"}
-    assert {one.stem for one in RECORDER.PAGES.glob("*.md")} == set(RECORDER.SESSIONS)
-
-
 @pytest.mark.parametrize("name", RECORDER.SESSIONS)
 def test_every_verb_is_shown_and_understood(name: str) -> None:
     text = RECORDER.page(name).read_text(encoding="utf-8")
@@ -43,14 +38,6 @@ def test_every_verb_is_shown_and_understood(name: str) -> None:
     assert {one.verb for one in understood} == VERBS
     asked = {(one.target is not None, getattr(one, "confirm", None)) for one in understood if hasattr(one, "target")}
     assert asked == {(False, None), (True, None), (True, False), (True, True)}
-
-
-def test_a_section_is_shown_once() -> None:
-    seen: set[str] = set()
-    head, section, other = "Cluster  x\nPhase    Idle", "Checks\n  Met  A\n  Met  B", "Checks\n  Met  A\n  Unmet  B"
-    assert RECORDER.once(f"{head}\n\n{section}\n", seen) == f"{head}\n\n{section}\n"
-    assert RECORDER.once(f"{head}\n\n{other}\n", seen) == f"{head}\n\n{other}\n"
-    assert RECORDER.once(f"{head}\n\n{section}\n", seen) == f"{head}\n\nChecks\n  ...\n"
 
 
 @pytest.mark.parametrize("name", RECORDER.SESSIONS)

@@ -85,14 +85,6 @@ def test_the_role_that_has_it_is_named_and_what_it_has_only_with_the_operator(
     assert (ADDED in text) is (ADDED in words)
 
 
-async def test_other_trouble_is_no_matter_of_rights() -> None:
-    api = Api()
-    api.refusal = kube.ServerError
-    seen = await cluster.everything(api.made(), worlds.TRANSITIONS, NAMESPACE)
-    assert seen.unread
-    assert {fact["right"] for fact in seen.unread} == {None}
-
-
 @pytest.mark.parametrize(
     ("unreadable", "words"),
     [

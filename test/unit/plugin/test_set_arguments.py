@@ -37,11 +37,6 @@ def test_what_makes_no_sense_is_bad_usage(words: list[str], complaint: str, caps
     assert complaint in capsys.readouterr().err
 
 
-def test_nothing_is_confirmed_unless_it_is_said() -> None:
-    found = arguments.parse(["set", "HighlyAvailable"])
-    assert (found.confirm, found.allow_pending, found.wait, found.timeout) == (False, False, False, None)
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -63,11 +58,6 @@ def test_somebody_else_is_named_on_either_side_of_the_verb(words: list[str]) -> 
     assert str(acting) == "jane in ops, all"
 
 
-def test_without_as_nobody_else_is_meant() -> None:
-    found = arguments.parse(["status"])
-    assert cluster.Acting.of(found.as_user, found.as_group, found.as_uid) is None
-
-
 @pytest.mark.parametrize(
     ("acting", "message", "words"),
     [
@@ -84,11 +74,3 @@ def test_whose_right_lacks_is_told(acting: cluster.Acting | None, message: str, 
     made = cluster.Connection(None, "https://api.example.com:6443", acting)  # type: ignore[arg-type] # not asked
     error = kube.Forbidden("get", _INFRASTRUCTURES, None, "cluster", 403, "Forbidden", message)
     assert str(cluster.explained(made, error)).startswith(words)
-
-
-def test_the_program_does_not_claim_to_write_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        arguments.parse(["--help"])
-    text = " ".join(capsys.readouterr().out.split())
-    assert "Nothing is written." not in text
-    assert "Only set --confirm, cancel and accept write anything." in text

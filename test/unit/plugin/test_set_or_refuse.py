@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import shlex
 from typing import Any
 
 import pytest
@@ -12,7 +10,7 @@ from hypothesis import assume, given
 
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import cluster, document, errors, printing
+from topology_controller.plugin import document, errors, printing
 from topology_controller.plugin.commands import plan
 from topology_controller.plugin.commands import set as setting
 
@@ -77,37 +75,6 @@ def test_the_patch_is_good_for_the_version_that_was_judged_and_no_other() -> Non
     assert found["patch"]["command"] in told(found, 80)
 
 
-@pytest.mark.parametrize("version", ["4711'; touch /tmp/x; echo '", "$(id)", "`id`", "a b", "\\'", "\x1b[2J"])
-def test_what_a_server_says_is_one_word_of_a_command(version: str) -> None:
-    found, _ = judged(worlds.with_infrastructure(replies.WITHOUT_REQUEST, resource_version=version))
-    assert found["patch"] is not None
-    words = shlex.split(found["patch"]["command"])
-    assert words[:-1] == ["oc", "patch", "infrastructure", "cluster", "--type", "merge", "-p"]
-    assert json.loads(words[-1]) == found["patch"]["body"]
-
-
-def test_the_command_says_in_whose_name_it_was_judged() -> None:
-    acting = cluster.Acting("jane doe", ("ops", "all users"), "7")
-    found, _ = setting.judged(
-        replies.seen(replies.WITHOUT_REQUEST), worlds.TRANSITIONS, setting.Asked("HighlyAvailable"), acting
-    )
-    assert found["patch"] is not None
-    assert "'--as=jane doe' --as-group=ops '--as-group=all users' --as-uid=7 -p '{" in found["patch"]["command"]
-
-
-def test_the_checks_are_those_of_plan() -> None:
-    assert judged(UNMET)[0]["plan"] == replies.planned(UNMET)
-
-
-def test_a_topology_that_was_overwritten_is_not_requested_for_again_over_the_request_that_stands() -> None:
-    known = worlds.with_infrastructure(
-        replies.in_phase(Phase.COMPLETED), control_plane="SingleReplica", infrastructure="SingleReplica"
-    )
-    found, code = judged(known, allow_pending=True, confirm=True)
-    assert (found["result"], code) == ("Refused", 3)
-    assert "until the request is removed and made again" in found["message"]
-
-
 STOPPED = facts.EtcdLease("", worlds.NOW, 137)
 
 
@@ -130,30 +97,6 @@ def test_an_operator_that_does_not_run_is_warned_about() -> None:
     assert code == 0
     assert found["warnings"] == ["The operator was stopped: no request is acted on until it runs"]
     assert "The operator goes on as soon as it runs" in told({**found, "result": "Written"})
-
-
-def test_without_confirm_it_is_the_plan_and_what_would_be_sent() -> None:
-    text = told(judged(replies.WITHOUT_REQUEST)[0], 100)
-    assert "What to expect" in text
-    assert "Nothing was written, because --confirm was not given." in text
-    assert text.endswith("  Make the request:\n    oc topology set HighlyAvailable --confirm\n")
-    assert "Request it with" not in text
-
-
-def test_a_refusal_says_why_and_how_to_wait_instead_and_nothing_else() -> None:
-    text = told(judged(UNMET, confirm=True)[0], 100)
-    assert "Unmet  MastersSchedulable" in text
-    assert "Refused  Nothing was written." in text
-    assert "oc topology set HighlyAvailable --confirm --allow-pending" in text
-    assert "What to expect" not in text
-    assert max(len(line) for line in text.splitlines() if "oc " not in line) <= 100
-
-
-def test_who_may_wait_is_told_that_it_goes_on_by_itself() -> None:
-    found, _ = judged(UNMET, confirm=True, allow_pending=True)
-    text = told({**found, "result": "Written", "message": "The request HighlyAvailable is made"})
-    assert "goes on by itself, whenever that is" in text
-    assert "oc topology cancel" in text
 
 
 @given(known=worlds_of_any_kind())

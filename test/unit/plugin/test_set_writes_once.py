@@ -64,35 +64,11 @@ async def test_an_operator_that_does_not_answer_is_said(looptime: Any) -> None:
     assert looptime == 5.0
 
 
-async def test_where_no_operator_runs_nobody_is_asked(looptime: Any) -> None:
-    found, code = await ask_for(Api(runs=False))
-    assert (found["result"], code) == ("Written", 0)
-    assert found["warnings"] == ["The operator has no Lease: it has not run yet, or not in this namespace"]
-    assert looptime == 0.0
-
-
 async def test_without_confirm_and_without_leave_to_wait_nothing_is_sent() -> None:
     api = Api()
     assert (await ask_for(api, confirm=False))[0]["result"] == "WouldWrite"
     assert (await ask_for(api, allow_pending=False))[1] == 1, "nothing can be told here"
     assert api.written == []
-
-
-async def test_it_is_judged_again_when_infrastructure_has_moved_on() -> None:
-    api = Api()
-    api.meets = [elsewhere("oc", labels="x"), elsewhere("cluster-topology-operator", other="y")]
-    found, code = await ask_for(api)
-    assert (found["result"], code) == ("Written", 0)
-    assert [one["metadata"]["resourceVersion"] for one in api.written] == ["7"]
-
-
-async def test_whoever_writes_again_and_again_is_named() -> None:
-    api = Api()
-    api.meets = [elsewhere("restless", x=number) for number in range(3)]
-    with pytest.raises(errors.PluginError, match=r"changed 3 times between reading and writing, .* by restless"):
-        await ask_for(api)
-    assert api.written == []
-    assert "no request was made" in api.left
 
 
 async def test_a_request_that_somebody_else_makes_meanwhile_is_not_replaced() -> None:
@@ -101,26 +77,6 @@ async def test_a_request_that_somebody_else_makes_meanwhile_is_not_replaced() ->
     with pytest.raises(errors.PluginError, match="argocd has changed the request from none to HighlyAvailableArbiter"):
         await ask_for(api)
     assert api.written == []
-
-
-async def test_the_same_request_by_somebody_else_is_as_good() -> None:
-    api = Api()
-    api.meets = [elsewhere("oc", desired=DESIRED)]
-    found, code = await ask_for(api)
-    assert (found["result"], code, api.written) == ("Unchanged", 0, [])
-
-
-async def test_a_topology_that_moves_meanwhile_is_seen() -> None:
-    api = Api(desired="HighlyAvailableArbiter")
-    record = {
-        "phase": "Converging",
-        "observedGeneration": 1,
-        "target": {"controlPlane": "HighlyAvailableArbiter", "infrastructure": "SingleReplica"},
-    }
-    api.meets = [elsewhere("op", controlPlaneTopology="HighlyAvailableArbiter", topologyTransition=record)]
-    found, code = await ask_for(api)
-    assert (found["result"], code, api.written) == ("Refused", 3, [])
-    assert "the request cannot be changed until the cluster has followed" in found["message"]
 
 
 @pytest.mark.parametrize(
@@ -215,11 +171,3 @@ async def test_whoever_ends_it_in_the_middle_of_the_write_is_told_that_nobody_kn
     with pytest.raises(asyncio.CancelledError):
         await task
     assert "whether it was written is not known" in api.left
-
-
-@pytest.mark.parametrize("verb", ["plan", "status", "graph", "audit", "wait", "set", "cancel", "accept", "fleet"])
-def test_before_anything_was_sent_every_verb_says_so(verb: str) -> None:
-    left = errors.Interruption()
-    left.begin(verb)
-    assert left.text.startswith("nothing was written")
-    assert not left.text.endswith(".")

@@ -15,21 +15,6 @@ from ..core import worlds
 from . import replies
 
 
-def test_the_checks_are_those_of_the_record() -> None:
-    known = replies.in_phase(Phase.PENDING)
-    found = replies.told(known)
-    assert isinstance(known.infrastructure, facts.Infrastructure)
-    record = known.infrastructure.record
-    assert record is not None
-    assert not isinstance(record, facts.Unobserved)
-    assert [(one["name"], one["status"], one["message"]) for one in found["checks"]] == [
-        (one.name, one.status.value, one.message) for one in record.checks
-    ]
-    assert found["progress"] == {"met": 9, "total": 10}
-    assert found["topologyWriter"] == "somebody"
-    assert found["cancel"] is not None
-
-
 def test_operands_are_looked_at_while_the_cluster_follows() -> None:
     found = replies.told(replies.in_phase(Phase.CONVERGING))
     operands = {(one["check"], one["name"]): one for one in found["operands"]["items"]}
@@ -69,21 +54,3 @@ def test_whether_the_operator_is_there_is_told_by_its_lease(
     known = dataclasses.replace(replies.WITHOUT_REQUEST, own_operator=own)
     for found in (replies.told(known, operator=lease), replies.planned(known, operator=lease)):
         assert found["operator"]["state"] == state, found["operator"]["message"]
-
-
-def test_no_record_is_said_to_be_none() -> None:
-    found = replies.told(replies.WITHOUT_REQUEST)
-    assert found["phase"] is None
-    assert "no record" in replies.printed(found)
-
-
-def test_what_could_not_be_read_is_listed_with_the_right_that_lacks() -> None:
-    unread = (
-        {"what": "nodes", "why": "Forbidden", "right": "list nodes"},
-        {"what": "etcds/cluster", "why": "malformed", "right": None},
-    )
-    found = replies.told(replies.WITHOUT_REQUEST, unread=unread)
-    assert [one["right"] for one in found["unread"]] == ["list nodes", None]
-    text = replies.printed(found)
-    assert "You may not read 1 object that this depends on: nodes. Role cluster-reader grants that" in text
-    assert "malformed" in text

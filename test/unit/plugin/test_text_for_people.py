@@ -25,32 +25,6 @@ class Terminal(io.StringIO):
         raise OSError
 
 
-def test_what_is_not_met_comes_first_and_the_rest_keeps_its_order() -> None:
-    text = replies.printed(replies.planned(BLOCKED))
-    names = re.findall(r"^  (?:Met|Unmet|Unknown) +(\w+)", text, re.MULTILINE)
-    definition = [spec.check.value for spec in worlds.COMPACT.preflight]
-    assert names == ["MastersSchedulable", *(name for name in definition if name != "MastersSchedulable")]
-
-
-def test_the_first_check_that_is_not_met_is_explained() -> None:
-    explain = "oc topology explain MastersSchedulable"
-    assert f"What a check asks, and what to do\n  {explain}\n" in replies.printed(replies.planned(BLOCKED))
-    assert explain in replies.printed(replies.told(replies.in_phase(Phase.PENDING)))
-    assert "topology explain" not in replies.printed(replies.planned(worlds.healthy()))
-
-
-def test_a_node_of_which_no_check_asks_has_no_verdict() -> None:
-    """After the request is removed the nodes are still watched, and no check asks whether they are eligible."""
-    answer = replies.told(replies.in_phase(Phase.COMPLETED))
-    names = [node["name"] for node in answer["nodes"]["items"]]
-    quiet = [{"name": name, "ready": "True", "eligible": None, "why": ""} for name in names]
-    text = replies.printed({**answer, "nodes": {**answer["nodes"], "items": quiet}})
-    assert re.findall(r"(?m)^  (\S+)  Ready=True$", text) == names != []
-    unreadable = [{**quiet[0], "why": "no answer"}, *quiet[1:]]
-    text = replies.printed({**answer, "nodes": {**answer["nodes"], "items": unreadable}})
-    assert "Ready=True  cannot tell  no answer" in text
-
-
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 @pytest.mark.parametrize("phase", [Phase.PENDING, Phase.CONVERGING, Phase.COMPLETED])
 def test_lines_fit_but_for_commands_and_names_that_cannot_be_broken(width: int, phase: Phase) -> None:
@@ -63,12 +37,6 @@ def test_lines_fit_but_for_commands_and_names_that_cannot_be_broken(width: int, 
             if len(line) > width and "oc " not in line and max(map(len, line.split())) < width // 3
         ]
         assert not too_long, "\n".join(too_long)
-
-
-def test_a_narrow_terminal_loses_no_word() -> None:
-    found = replies.planned(BLOCKED)
-    wide, narrow = replies.printed(found), replies.printed(found, 40)
-    assert sorted(wide.split()) == sorted(narrow.split())
 
 
 def test_colour_only_repeats_what_a_word_says() -> None:
@@ -101,10 +69,3 @@ def test_a_message_cannot_move_somebodys_cursor() -> None:
     assert "\x1b" not in text
     assert "\x07" not in text
     assert not re.search(r"^Met  Everything", text, re.MULTILINE)
-
-
-def test_commands_are_never_broken() -> None:
-    found = replies.planned(replies.WITHOUT_REQUEST)
-    assert "  oc topology set HighlyAvailable --confirm\n" in replies.printed(found, 40)
-    (backup,) = (one["command"] for one in found["checklist"] if one["command"])
-    assert f"    {backup}\n  LoadBalancer" in replies.printed(found, 40)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from test import sentences
 
-from topology_api import types
 from topology_api.vocabulary import Phase
 from topology_controller.plugin import errors
 from topology_controller.plugin.commands import wait
@@ -63,26 +62,6 @@ def test_where_it_stands(known: facts.Facts, code: int | None, words: str) -> No
     found = wait.standing(known, worlds.TRANSITIONS)
     assert found.code == code
     assert words in found.message
-
-
-def test_what_is_still_to_do_after_the_end_is_counted() -> None:
-    known = replies.in_phase(Phase.COMPLETED)
-    record = worlds.completed()
-    advisory = {"name": "EtcdBackupOutdated", "message": "Take one", "command": "oc debug"}
-    messages = [
-        wait.standing(
-            worlds.recorded(
-                known, record.model_copy(update={"advisories": (types.Advisory.model_validate(advisory),) * count})
-            ),
-            worlds.TRANSITIONS,
-        ).message
-        for count in (0, 1, 2)
-    ]
-    assert messages == [
-        sentences.COMPLETED,
-        f"{sentences.COMPLETED}. 1 action required, see: oc topology status",
-        f"{sentences.COMPLETED}. 2 actions required, see: oc topology status",
-    ]
 
 
 def test_a_record_of_an_older_request_does_not_count() -> None:

@@ -42,12 +42,6 @@ def test_the_console_offers_the_archives_of_this_version_last_and_only_when_aske
     assert links == [f"{DOWNLOADS}/{krew.archive_name(platform, version)}" for platform in krew.WHEELS]
 
 
-@pytest.mark.parametrize("form", ["--crd-only", "--crd-patch"])
-def test_a_definition_is_printed_without_it(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["manifests", "--console", DOWNLOADS, form]) == cli.USAGE
-    assert "--console does not go with" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("bad", ["", "http://x", "https://", "https://a b", "https://x\nkind: Secret", "ftp://x"])
 def test_an_address_that_the_console_would_refuse_is_refused(bad: str) -> None:
     with pytest.raises(manifests.ManifestsError, match="cannot be an address of downloads"):

@@ -6,7 +6,6 @@ package index, is built in the nightly run; the others take the libraries of thi
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import os
 import pathlib
@@ -64,16 +63,6 @@ def test_krew_takes_the_manifest() -> None:
     assert entries == {f"{BASE}/{krew.archive_name(name, '0.1.0')}": digest for name, digest in DIGESTS.items()}
 
 
-@pytest.mark.parametrize(
-    ("fault", "value"),
-    [("version", "0.1.0"), ("shortDescription", "two\nlines"), ("platforms", []), ("shortDescription", "")],
-)
-def test_a_manifest_that_krew_refuses_would_be_noticed(fault: str, value: object) -> None:
-    plugin = copy.deepcopy(krew.manifest(BASE, DIGESTS, "0.1.0"))
-    plugin["spec"][fault] = value
-    assert faults(plugin) == [fault]
-
-
 def test_an_archive_is_the_same_each_time_and_its_program_may_be_run(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / "folder"
     (folder / "lib").mkdir(parents=True)
@@ -102,17 +91,6 @@ def unpacked(tmp_path: pathlib.Path) -> pathlib.Path:
     return folder
 
 
-def test_the_program_starts_through_a_link_as_krew_makes_it(unpacked: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    link = tmp_path / "bin" / krew.PROGRAM
-    link.parent.mkdir()
-    link.symlink_to(unpacked / krew.PROGRAM)
-    ended = processes.python(str(link), "--help")
-    assert (ended.code, ended.complaint) == (0, "")
-    assert ended.printed.startswith("usage: ")
-    shutil.rmtree(unpacked / "lib" / "topology_controller" / "plugin")
-    assert processes.python(str(link), "--help").code != 0, "it ran from elsewhere"
-
-
 def test_a_python_that_the_archive_is_not_for_gets_a_sentence(unpacked: pathlib.Path) -> None:
     for compiled in (unpacked / "lib" / "pydantic_core").glob("_pydantic_core.*"):
         compiled.rename(compiled.with_name("_pydantic_core.cpython-398-x86_64-linux-gnu.so"))
@@ -120,13 +98,6 @@ def test_a_python_that_the_archive_is_not_for_gets_a_sentence(unpacked: pathlib.
     found = ".".join(map(str, sys.version_info[:3]))
     assert (ended.code, ended.printed) == (1, "")
     assert ended.complaint == f"kubectl-topology: wanted Python 3.98, found {found}\n"
-
-
-def test_an_address_that_is_not_secure_is_refused(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        krew.main(["--base", "http://x.example.org", "--to", str(tmp_path)])
-    assert "only take https://" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.nightly

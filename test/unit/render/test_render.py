@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import pathlib
-import subprocess
-import sys
-from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from test import processes
 
-from topology_api import install_config
 from topology_api.install_config import Rule
 from topology_controller import cli, render
 
@@ -79,20 +73,6 @@ def test_the_text_says_what_was_counted_where_the_rules_differ_and_why_that_matt
     assert all(len(line) <= 110 for line in out.splitlines())
 
 
-def test_where_the_rules_agree_that_is_said(rendered):
-    code, out, _ = rendered(ONE_WORKER.replace("replicas: 1", "replicas: 0"))
-    assert code == cli.OK
-    assert "The released and the proposed rule agree." in out
-    assert "differs" not in out
-    assert "shape                   compact          compact" in out
-
-
-def test_a_default_is_told_as_such(rendered):
-    _, out, _ = rendered("controlPlane: {replicas: 1}\nplatform: {none: {}}\n")
-    assert "1 control-plane node, 0 arbiters, 3 workers" in out
-    assert "  compute: no pool worker is given, which means one of 3\n" in out
-
-
 @pytest.mark.parametrize("rule", Rule)
 def test_one_rule_alone_still_says_that_the_other_differs(rendered, rule):
     _, out, _ = rendered(ONE_WORKER, "--rule", rule.value)
@@ -136,36 +116,6 @@ def test_json_and_yaml_say_the_same(rendered, rule):
         },
         "rules": {each: told for each, told in both.items() if rule in {None, each}},
     }
-
-
-@pytest.mark.parametrize(
-    "row",
-    [row for row in itertools.product((1, 2, 3, 4, 5), (0, 1), (0, 1, 2)) if row[:2] != (1, 1)],
-    ids=lambda row: "/".join(map(str, row)),
-)
-def test_every_row_of_the_table_through_a_file(row):
-    """The rules have tests of their own: here the numbers of the file arrive there."""
-    cp, arbiters, workers = row
-    fencing = cp == 2 and not arbiters
-    whole: dict[str, Any] = {
-        "controlPlane": {"replicas": cp},
-        "compute": [{"name": "worker", "replicas": workers}],
-        "platform": {"baremetal": {"hosts": [] if fencing else [{"name": "a"}]}},
-    }
-    if arbiters:
-        whole["arbiter"] = {"name": "arbiter", "replicas": arbiters}
-    if fencing:
-        whole["controlPlane"]["fencing"] = {"credentials": [{"hostname": "a"}, {"hostname": "b"}]}
-    report = render.examine(yaml.safe_dump(whole).encode(), PLACE, tuple(Rule))
-    assert (report.machines.control_plane, report.machines.arbiters, report.machines.workers) == row
-    assert report.machines.fencing is fencing
-    assert report.differences == install_config.differences(report.machines)
-    told = render.document(report)["rules"]
-    for rule in Rule:
-        expected = install_config.outcome(report.machines, rule)
-        assert tuple(told[rule.value].values()) == (
-            expected.control_plane, expected.infrastructure, expected.masters_schedulable, expected.shape,
-        )  # fmt: skip
 
 
 def in_cluster(style: str | None) -> bytes:
@@ -271,16 +221,6 @@ def test_a_file_that_is_not_yaml_is_refused_without_a_word_of_its_secrets(render
     assert bool(err) is (code == cli.FAILED)
 
 
-def test_everything_that_is_wrong_is_told_in_the_order_of_the_file(rendered):
-    text = "compute:\n- name: worker\n  replicas: -1\n- name: infra\n  replicas: 2\ncontrolPlane:\n  replicas: 7\n"
-    _, _, err = rendered(text)
-    assert [line.split(": found")[0] for line in complaints(err)] == [
-        "install-config.yaml:3: compute[0].replicas",
-        "install-config.yaml:4: compute[1].name",
-        "install-config.yaml:7: controlPlane.replicas",
-    ]
-
-
 def test_a_file_that_cannot_be_read(tmp_path, capsys):
     for place, why in ((tmp_path / "none.yaml", "No such file or directory"), (tmp_path, "Is a directory")):
         assert cli.main(["render", "--install-config", str(place)]) == cli.FAILED
@@ -303,52 +243,6 @@ def test_bad_usage(flags, capsys):
         cli.main(["render", *flags])
     assert stopped.value.code == cli.USAGE
     assert "usage: cluster-topology-operator render" in capsys.readouterr().err
-
-
-def test_the_flags_offer_what_there_is(capsys):
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(["render", "--help"])
-    assert stopped.value.code == cli.OK
-    told = capsys.readouterr().out
-    assert f"{{{','.join(Rule)}}}" in told
-    assert f"{{{','.join(render.Output)}}}" in told
-    for lesson in (
-        "What is not given is not zero",
-        "compute: [{name: worker, replicas: 0}]",
-        "Exit codes: 0",
-        "oc -n kube-system",
-    ):
-        assert lesson in told
-
-
-def installed(*flags: str, stdin: bytes | None) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "topology_controller", "render", *flags]
-    if stdin is None:  # A shell that closes it: then there is no descriptor 0 at all.
-        command = ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command]
-    return subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)  # noqa: S603 - our own interpreter
-
-
-def test_standard_input():
-    done = installed("--install-config", "-", "-o", "json", stdin=ONE_WORKER.encode())
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert json.loads(done.stdout)["installConfig"] == "standard input"
-    done = installed("--install-config", "-", stdin=b"controlPlane: {replicas: 0}\n")
-    assert done.returncode == 1
-    assert done.stdout == b""
-    assert done.stderr.startswith(
-        b"cluster-topology-operator: standard input:1: controlPlane.replicas: found 0; wanted"
-    )
-    done = installed("--install-config", "-", stdin=None)
-    assert done.returncode == 1
-    assert b"standard input: cannot be read: Bad file descriptor" in done.stderr
-
-
-def test_the_operator_never_pays_for_it():
-    asked = (
-        "import sys, topology_controller.process; "
-        "print([name for name in sys.modules if name.endswith(('.render', '.install_config', '.audit'))])"
-    )
-    assert processes.python("-c", asked) == (0, "[]\n", "")
 
 
 def examined(raw: bytes) -> render.Report | render.InstallConfigError:
@@ -388,8 +282,3 @@ def test_whatever_the_file_holds_there_is_an_answer_or_a_line(tree):
         return
     assert render.text(report).endswith("\n")
     assert set(render.document(report)["rules"]) == set(Rule)
-
-
-@given(st.binary(max_size=60))
-def test_whatever_the_bytes_are(raw):
-    assert isinstance(examined(raw), render.Report | render.InstallConfigError)

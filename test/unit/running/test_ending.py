@@ -53,17 +53,6 @@ async def begin(tasks: Tasks, *names: str) -> asyncio.Task[None]:
 
 
 @pytest.mark.looptime
-async def test_the_last_one_ends_first_each_with_time_to_clean_up() -> None:
-    tasks = Tasks()
-    whole = await begin(tasks, "election", "loop", "events")
-    whole.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await whole
-    assert tasks.ended == ["events clean", "loop clean", "election clean"]
-    assert asyncio.get_running_loop().time() == 1 + 3 * CLEANING
-
-
-@pytest.mark.looptime
 @pytest.mark.parametrize("times", [1, 2, 3])
 async def test_a_second_cancellation_leaves_nothing_running(times: int) -> None:
     tasks = Tasks()

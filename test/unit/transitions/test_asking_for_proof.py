@@ -83,18 +83,6 @@ def test_infrastructure_that_is_highly_available_already_needs_none():
     assert model.Definition.model_validate(written).workers.min == 1
 
 
-@pytest.mark.parametrize("change", ["workers", "wanted", "missing"])
-def test_schedulable_masters_are_room_only_where_there_is_nothing_else(written, change):
-    if change == "workers":
-        written["workers"] = {"max": 1}
-    for asked in list(written["preflight"]):
-        if asked["check"] == "MastersSchedulable" and change == "wanted":
-            asked["wanted"] = False
-        if asked["check"] == "MastersSchedulable" and change == "missing":
-            written["preflight"].remove(asked)
-    assert "preflight must ask EligibleWorkers with atLeast 2" in refused(written)
-
-
 @pytest.mark.parametrize(
     ("stage", "spec", "said"),
     [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import hypothesis
 import pytest
 import yaml
@@ -149,15 +147,6 @@ def test_a_folder_that_is_missing_or_empty_is_refused(tmp_path):
     assert "at least one definition" in problems(tmp_path)[0]
     (tmp_path / "a.yaml").mkdir()
     assert "cannot be read" in problems(tmp_path)[0]
-
-
-def test_a_mounted_folder_with_its_hidden_links_loads(tmp_path):
-    hidden = tmp_path / "..2026"
-    hidden.mkdir()
-    (hidden / NAMED).write_text(COMMITTED, encoding="utf-8")
-    (tmp_path / "..data").symlink_to(hidden)
-    (tmp_path / NAMED).symlink_to(pathlib.Path("..data") / NAMED)
-    assert len(load.load(tmp_path).definitions) == 1
 
 
 WORDS = st.sampled_from(

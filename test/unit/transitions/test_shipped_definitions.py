@@ -69,34 +69,11 @@ def test_what_no_transition_leads_to_is_unsupported_and_says_so(desired):
     assert "sno-to-ha-compact" in found.note
 
 
-def test_a_cluster_with_an_arbiter_is_told_why_nothing_leads_away_from_there():
-    found = worlds.decide(cluster(ARBITER, HA, "BareMetal", 0, HA), transitions=ALL)
-    assert "From here: none, because what the machine config operator made for the arbiter is never removed" in (
-        found.note
-    )
-    assert not [one.name for one in ALL.definitions if one.source.control_plane.value == ARBITER]
-
-
-def test_no_two_definitions_could_match_the_same_cluster():
-    for index, one in enumerate(ALL.definitions):
-        for other in ALL.definitions[:index]:
-            assert not one.conflicts_with(other)
-            assert not other.conflicts_with(one)
-
-
 @pytest.mark.parametrize("asked", ALL.definitions, ids=NAMES)
 def test_a_cluster_that_has_everything_is_admitted(asked):
     found = worlds.decide(worlds.ready_for(asked), transitions=ALL)
     assert found.definition == asked
     assert found.phase is Phase.ADMITTING, found.note
-
-
-@pytest.mark.parametrize("asked", ALL.definitions, ids=NAMES)
-def test_a_request_that_is_cancelled_before_the_change_leads_back_to_idle(asked):
-    known = worlds.ready_for(asked)
-    record = worlds.decide(known, transitions=ALL).record
-    cancelled = worlds.with_infrastructure(worlds.recorded(known, record), desired=None)
-    assert worlds.decide(cancelled, transitions=ALL).phase is Phase.IDLE
 
 
 def unmet(asked, known):
@@ -122,28 +99,6 @@ def test_infrastructure_needs_two_nodes_that_can_carry_it(name):
     assert unmet(definition(name), known) == {CheckName.ELIGIBLE_WORKERS}
     schedulable = tuple(worlds.node(index) for index in range(3))
     assert unmet(definition(name), dataclasses.replace(known, control_plane_nodes=schedulable)) == set()
-
-
-def test_one_dedicated_worker_beside_schedulable_masters_is_enough():
-    asked = definition("sno-to-ha-with-workers")
-    assert unmet(asked, cluster(SNO, SNO, "None", 1, HA)) == set()
-    assert CheckName.DEDICATED_WORKERS in unmet(asked, cluster(SNO, SNO, "None", 0, HA))
-
-
-def test_masters_that_take_no_workloads_are_fine_where_there_are_workers():
-    known = dataclasses.replace(
-        cluster(SNO, HA, "None", 2, HA),
-        scheduler=facts.Scheduler(masters_schedulable=False),
-        control_plane_nodes=tuple(
-            worlds.node(index, worker=False, taints=(facts.Taint("node-role.kubernetes.io/master", "", "NoSchedule"),))
-            for index in range(3)
-        ),
-    )
-    assert unmet(definition("sno-to-ha-with-workers"), known) == set()
-    assert unmet(definition("sno-to-ha-compact"), known) >= {
-        CheckName.MASTERS_SCHEDULABLE,
-        CheckName.CONTROL_PLANE_NODES,
-    }
 
 
 def test_what_follows_infrastructure_only_is_not_waited_for_where_the_control_plane_moves_alone():
