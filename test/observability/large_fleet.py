@@ -21,6 +21,8 @@ CLUSTERS = 3500
 EVERY = 300
 """Seconds between what a cluster sends."""
 HOUR = 3600
+SERIES = 15
+"""Of each cluster, and its conditions beside them."""
 _SECONDS = 120.0
 _WAVE, _WAVES = 100, 12
 _CHECKS = 12

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from typing import TYPE_CHECKING
 
@@ -103,6 +104,32 @@ async def test_it_is_scraped_over_https_and_stays_within_its_series(seen: monito
 @pytest.mark.parametrize("query", panels.queries(panels.HAPPY_PATH), ids=str)
 async def test_a_query_of_the_dashboards_has_data(seen: monitored_story.MonitoredStory, query: panels.Query) -> None:
     assert not await panels.fault(seen, query)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "wrong"),
+    [
+        ("graph", "topology_no_such_metric", "no data in"),
+        (
+            "graph",
+            'topology_transition_phase{phase="Converging"} == 1',
+            r"no data in \['Idle'\], data in \['Converging'\]",
+        ),
+        ("stat", "topology_transition_phase", "more than one value at the same time"),
+        ("table", 'label_replace(topology_transition_phase, "a", "same", "", "")', "more than one value"),
+    ],
+    ids=["no such metric", "another phase", "several numbers", "several rows as one"],
+)
+async def test_a_query_that_would_show_nothing_or_half_of_it_is_found_out(
+    seen: monitored_story.MonitoredStory, kind: str, text: str, wrong: str
+) -> None:
+    query = panels.Query("a panel", kind, 1, text, panels.HAPPY_PATH, ("Idle",))
+    assert re.search(wrong, await panels.fault(seen, query))
+
+
+async def test_a_query_that_is_none_fails(seen: monitored_story.MonitoredStory) -> None:
+    with pytest.raises(asking.QueryError, match="bad_data"):
+        await seen.prometheus.query("sum by (")
 
 
 async def test_a_new_serving_certificate_is_served_and_scraped_without_a_restart(

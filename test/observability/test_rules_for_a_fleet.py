@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import pathlib
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from test.observability.rules import expressions, promtool
+from topology_controller import manifests
 from topology_controller.report import metrics
 
 if TYPE_CHECKING:
@@ -96,6 +98,20 @@ def test_the_list_for_the_hub_has_what_is_recorded_and_nothing_else():
     listed = yaml.safe_load(made["data"]["metrics_list.yaml"])
     assert set(listed) == {"names"}
     assert listed["names"] == sorted(RECORDS)
+
+
+def test_what_is_for_the_hub_is_not_printed_for_a_cluster():
+    assert "allowlist" not in manifests.render(manifests.Kind.OPERATOR)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_is_named_for_its_level_its_metric_and_what_was_done(name: str):
+    found = re.fullmatch(r"cluster:(?P<metric>[a-z_]+):(?P<done>max|min|sum)", name)
+    assert found, name
+    rule = RECORDS[name]
+    assert found["metric"] in {one.name for one in expressions.series(rule["expr"])}
+    assert re.match(rf"(topk\(1, )?{found['done']}\b", rule["expr"].strip()), rule["expr"]
+    assert set(rule) == {"record", "expr"}, "a label would hide where it comes from"
 
 
 @pytest.mark.parametrize("name", RECORDS)

@@ -14,6 +14,7 @@ import yaml
 
 from test.observability import durations
 from test.observability.rules import hub, placed, promtool
+from topology_api import vocabulary
 from topology_controller import bindata
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -48,6 +49,14 @@ def first(name: str) -> str:
 def test_these_alerts_exist_with_these_severities():
     """Critical is what an administrator is woken for: with two voters for half an hour any fault stops the cluster."""
     assert {name: rule["labels"]["severity"] for name, rule in ALERTS.items()} == SEVERITY
+
+
+def test_a_second_severity_differs_in_nothing_but_its_time_and_its_summary():
+    """The same name and namespace: then the critical one keeps the other quiet (OpenShift's Alertmanager)."""
+    warning, critical = ALERTS["TopologyTransitionTwoVoters"], ALERTS["TopologyTransitionTwoVoters/critical"]
+    assert warning["expr"] == critical["expr"]
+    assert warning["annotations"]["description"] == critical["annotations"]["description"]
+    assert (warning["for"], critical["for"]) == ("15m", "30m")
 
 
 @pytest.mark.parametrize("name", ALERTS)
@@ -101,3 +110,38 @@ def test_a_page_has_every_section_and_says_how_severe_and_how_long(name: str):
     assert page.isascii(), "it is read in terminals too"
     prose = [line for line in page.splitlines() if not line.startswith("|")]
     assert len(" ".join(prose).split()) < 700, "it is read at night"
+
+
+@pytest.mark.parametrize("name", PAGED)
+def test_a_page_speaks_of_checks_reasons_and_phases_that_exist(name: str):
+    words = {
+        word.value
+        for words in (
+            vocabulary.CheckName,
+            vocabulary.AdvisoryName,
+            vocabulary.Reason,
+            vocabulary.Phase,
+            vocabulary.Topology,
+            vocabulary.CheckStatus,
+            vocabulary.ProblemReason,
+        )
+        for word in words
+    }
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    said = set(re.findall(r"`((?:[A-Z][A-Za-z]*[a-z])+)`", page))
+    foreign = {"Role", "ServiceMonitor"}
+    assert said <= words | set(EVERY) | foreign, said - words - set(EVERY) - foreign
+
+
+@pytest.mark.parametrize("words", ["cannot watch", "trying again"])
+def test_the_log_says_what_the_page_tells_to_look_for(words: str):
+    assert words in (PAGES / "TopologyOperatorNotWatching.md").read_text(encoding="utf-8")
+    source = (ROOT / "controller" / "topology_controller" / "observe" / "watches.py").read_text(encoding="utf-8")
+    assert words in source, "test/component/test_bad_input.py sees it in a real log"
+
+
+@pytest.mark.parametrize("name", PAGED)
+def test_links_of_a_page_lead_somewhere(name: str):
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page):
+        assert (PAGES / target).is_file(), target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,6 +63,14 @@ def test_promtool_accepts_the_rules(tmp_path: pathlib.Path) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+def test_the_hub_finds_its_config_map() -> None:
+    content = hub.config_map()
+    assert content["metadata"] == {
+        "name": "thanos-ruler-custom-rules", "namespace": "open-cluster-management-observability",
+    }  # fmt: skip
+    assert list(content["data"]) == ["custom_rules.yaml"]
+
+
 def test_whatever_the_clusters_do_a_hub_records_few_series(tmp_path: pathlib.Path) -> None:
     topologies = ("SingleReplica", "HighlyAvailable", "External")
     sites: hub.Sites = {}
@@ -98,6 +107,59 @@ def test_clusters_are_counted_by_phase_each_once(tmp_path: pathlib.Path) -> None
     asked = [{"expr": name, "eval_time": "30m", "exp_samples": expected}]
     code, text = hub.played(sites, tmp_path, promql_expr_test=asked)
     assert code == 0, text
+
+
+def test_a_cluster_that_is_late_still_counts_and_one_that_is_gone_does_not(tmp_path: pathlib.Path) -> None:
+    sites = {"a": hub.phase("Idle", "1x3 _x1 1x3") | {STUCK: "1x3 _x1 1x3"}, "b": hub.phase("Idle", "1x40")}
+    assert not counted(sites, "20m", tmp_path, transition_stuck=1)
+    assert not counted(sites, "35m", tmp_path, transition_stuck=1)
+    assert not counted(sites, "60m", tmp_path, transition_stuck=None)
+
+
+def test_a_cluster_that_has_just_changed_is_counted_as_what_it_is_now(tmp_path: pathlib.Path) -> None:
+    pair = 'control_plane="{0}",infrastructure="{0}",shape="{1}"'
+    before, after = pair.format("SingleReplica", "single-node"), pair.format("HighlyAvailable", "compact")
+    sites = {"a": {f"{INFO}{{{before}}}": "1x4", f"{INFO}{{{after}}}": "_x5 1x5"}, "b": {f"{INFO}{{{before}}}": "1x10"}}
+    name = "fleet:topology_info:count"
+    expected = [{"labels": f"{name}{{{labels}}}", "value": 1} for labels in (after, before)]
+    asked = [{"expr": name, "eval_time": "25m", "exp_samples": expected}]
+    code, text = hub.played(sites, tmp_path, promql_expr_test=asked)
+    assert code == 0, text
+
+
+@pytest.mark.parametrize(
+    ("voters", "at", "number"),
+    [("1x3 2 3x30", "40m", 0), ("1x3 2x1 3x30", "40m", 0), ("1x3 2x30", "20m", 0), ("1x3 2x30", "40m", 1)],
+    ids=["passes through", "passes slowly", "has just begun", "stays"],
+)
+@pytest.mark.parametrize("phase", ["Pending", "Admitting", "Converging"])
+def test_who_passes_through_two_voters_is_not_counted_and_who_stays_is(
+    voters: str, at: str, number: float, phase: str, tmp_path: pathlib.Path
+) -> None:
+    assert not counted(wave(2, voters, phase), at, tmp_path, etcd_two_voters=number)
+
+
+def test_two_voters_without_a_request_are_not_counted(tmp_path: pathlib.Path) -> None:
+    assert not counted(wave(2, "2x40", "Completed"), "60m", tmp_path, etcd_two_voters=0)
+
+
+@pytest.mark.parametrize(
+    ("values", "number"),
+    [("1x320", 1), ("0x40 1x280", 0), ("1x300 0x20", 0), ("1x100 0x2 1x218", 0), ("_x33 1x300", 0)],
+    ids=["all day", "for less than a day", "no more", "with a pause", "seen for less than a day"],
+)
+def test_a_request_that_stands_for_a_day_is_counted(values: str, number: float, tmp_path: pathlib.Path) -> None:
+    sites = {"a": hub.phase("Pending", values), "b": hub.phase("Idle", "1x320")}
+    assert not counted(sites, "1590m", tmp_path, transition_blocked_day=number)
+
+
+def test_pending_and_admitting_in_turns_are_a_request_that_stands(tmp_path: pathlib.Path) -> None:
+    name = "cluster:topology_transition_phase:max"
+    turns = {
+        f'{name}{{phase="Pending"}}': " ".join(["1x5 0"] * 46),
+        f'{name}{{phase="Admitting"}}': " ".join(["0x5 1"] * 46),
+    }
+    assert not counted({"a": turns}, "1590m", tmp_path, transition_blocked_day=1)
 
 
 # -- alerts
@@ -171,3 +233,25 @@ def test_an_alert_says_what_the_guidelines_ask_for(name: str) -> None:
     assert rule["annotations"]["runbook_url"] == f"{bindata.RUNBOOKS}/{name}.md"
     assert " ".join(rule["annotations"].values()).isascii()
     assert rule["labels"] == {"severity": "warning"}
+
+
+@pytest.mark.parametrize(
+    ("alert", "sites", "number", "names"),
+    [
+        ("TopologyFleetStuck", stuck("1x40"), 1, "edge-1"),
+        ("TopologyFleetTwoVoters", wave(3, "2x40"), 1, "edge-0"),
+        ("TopologyFleetSilent", heard("_x40"), 1, "edge-1"),
+        (
+            "TopologyFleetStuck",
+            {f"edge-{index}": {**hub.phase("Converging", "1x40"), STUCK: "1x40"} for index in range(7)},
+            7, r"edge-\d(, edge-\d){4}",
+        ),
+    ],
+)  # fmt: skip
+def test_a_description_names_clusters_and_not_all_of_them(
+    alert: str, sites: hub.Sites, number: int, names: str, tmp_path: pathlib.Path
+) -> None:
+    wrong = {"exp_labels": {"severity": "warning"}, "exp_annotations": {"description": "?"}}
+    asked = [{"eval_time": "60m", "alertname": alert, "exp_alerts": [wrong]}]
+    _, text = hub.played(sites, tmp_path, alert_rule_test=asked, annotated=True)
+    assert re.search(rf": {number}, among them {names}\. [A-Z]", text), text

@@ -1,8 +1,8 @@
 """Runs Prometheus's promtool on the rules of bindata/monitoring.
 
 promtool reads plain rule files, and a cluster has a PrometheusRule; so the groups are taken out of it. For the stories
-the annotations are left out: promtool wants them repeated word for word for every alert that fires. How
-they read is looked at in test_rules_for_people.
+the annotations are left out: promtool wants them repeated word for word for every alert that fires. What they become is
+looked at once for each alert (test_rules_annotations), and how they read in test_rules_for_people.
 """
 
 from __future__ import annotations
