@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
+from datetime import datetime, timedelta
+
+import pytest
 
 from topology_api.types import AvailableTransition, Blocker
 from topology_controller.decide import context as contexts
@@ -187,6 +189,18 @@ def test_a_timeline_says_what_happened_when():
     assert "EtcdHealthy" in at_once["detail"]
     assert afterwards["time"] == "2026-03-01T12:07:00Z"
     assert "ConsoleReplicas" in afterwards["detail"]
+
+
+@pytest.mark.parametrize(
+    ("started", "deadline"),
+    [("2026-03-01T12:00:00Z", True), ("9999-12-31T23:59:59Z", False)],
+    ids=["known", "nonsense"],
+)
+def test_a_record_without_a_deadline_is_given_that_of_its_definition(started, deadline):
+    admitted = datetime.fromisoformat(started)
+    record = worlds.converging().model_copy(update={"deadline_time": None, "admitted_time": admitted})
+    shown = page_state.standing_by(worlds.moved(worlds.healthy(), record))["transition"]
+    assert (shown["deadline"] is not None) is deadline
 
 
 def test_a_timeline_ends_with_what_became_of_it():

@@ -109,7 +109,7 @@ def test_more_than_fits_hides_the_least_important_and_says_how_much() -> None:
         {**CONVERGING["checks"][0], "name": f"Check{number:03}", "status": "Unmet" if number < 100 else "Met"}
         for number in range(200)
     ]
-    lines = drawn({**CONVERGING, "advisories": [], "checks": checks}, 80, 30)
+    lines = drawn({**CONVERGING, "transition": None, "advisories": [], "checks": checks}, 80, 30)
     shown = part(lines, "Convergence checks")
     assert [line.split()[1] for line in shown] == [f"Check{number:03}" for number in range(len(shown))]
     assert re.fullmatch(r"Ctrl-C ends\. \d+ rows are hidden: oc topology status shows all", lines[-1])
@@ -147,6 +147,13 @@ def test_components_and_commands_are_shown_whole() -> None:
         ["Unmet", "RouterReplicas", "ns/guard"],
     ]
     assert command in map(str.strip, drawn(answer, 40, 200)), "in one line, so that it can be copied"
+    followed = {**CONVERGING, "operands": {"items": operands[:1], "said": ""}}
+    assert "Components updated: 1 of 1" in drawn(followed, 120, 200)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (3, 2), (10, 5), (24, 3), (40, 0)])
+def test_hardly_any_room_breaks_nothing(width: int, height: int) -> None:
+    drawn(CONVERGING, width, height, lost=live.Lost(worlds.NOW, "gone"), stale=("nodes",))
 
 
 def test_without_a_request_it_tells_what_could_be_requested() -> None:

@@ -149,3 +149,9 @@ def test_who_hears_the_picture_is_told_everything_also_where_nothing_begins() ->
     root, boxes = _drawn((), hosted, "hosted", "The control plane is hosted elsewhere")
     assert [box.kind for box in boxes] == ["here"]
     assert "The control plane is hosted elsewhere" in [one.text for one in root.iter(f"{SVG}text")]
+
+
+def test_another_platform_is_said_on_the_edge() -> None:
+    found = _edges(worlds.with_infrastructure(BLOCKED, platform="AWS"))
+    notes = ("not for this cluster", "on platform None or External only; this is AWS")
+    assert {edge.notes for edge in found if edge.verdict} == {notes}

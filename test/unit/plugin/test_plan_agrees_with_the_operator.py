@@ -67,6 +67,12 @@ def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
     assert (found.verdict is simulate.Verdict.POSSIBLE) <= all(one.met for one in found.results)
 
 
+def test_nothing_is_planned_where_the_api_lacks_our_fields() -> None:
+    known = dataclasses.replace(worlds.healthy(), installed=facts.Installed("spec.desiredTopology is missing"))
+    with pytest.raises(errors.PluginError):
+        simulate.requested(known, worlds.TRANSITIONS, "HighlyAvailable", worlds.NOW)
+
+
 @given(known=worlds_of_any_kind())
 def test_what_could_be_asked_for_is_what_the_operator_discovers(known: facts.Facts) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))

@@ -223,3 +223,13 @@ async def test_the_last_word_of_a_process_that_ends_is_what_it_decided(session):
             await asyncio.sleep(0.2)
             await house.page.__aexit__()
             assert await block(answer) == ""
+
+
+async def test_a_decision_that_changes_nothing_is_no_news(house, session):
+    house.pin(worlds.healthy(scheduler=worlds.BROKEN))
+    async with session.get(f"{house.url}/events") as answer:
+        await told(answer)
+        for _ in range(5):
+            house.pin(worlds.healthy(scheduler=worlds.BROKEN))
+            await asyncio.sleep(0.06)
+        assert (await block(answer)).startswith(":"), "silence is broken by a comment, not by the same again"
