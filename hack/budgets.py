@@ -24,6 +24,11 @@ def over(budgets: dict[str, dict[str, Any]]) -> list[str]:
     lines = []
     for name, budget in budgets.items():
         files = _files(budget)
+        if not files:
+            # A folder that was moved is within any budget.
+            lines.append(
+                f"{name}: there is nothing in {', '.join(budget['of'])}, which {_FILE.relative_to(_ROOT)} names"
+            )
         counts = {"files": len(files), "lines": sum(file.read_bytes().count(b"\n") for file in files)}
         for unit, count in counts.items():
             if unit in budget and count > budget[unit]:

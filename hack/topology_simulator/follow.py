@@ -4,11 +4,10 @@
 control-plane node and at a new revision where leaving the single node makes one, guard budgets, workloads with their
 status, router, machine configuration. It is idempotent, writes only what differs, and works before a change (after
 nodes have joined) as well as after it. With `without`, some stay as they are; with `only`, nothing else moves. Both
-take names of ClusterOperators ("console", "machine-config"), or one part of what such an operator does (`PARTS`): a
+take names of ClusterOperators ("console", "machine-config"), or one part of what such an operator does: a
 workload as "openshift-console/downloads", a budget as "openshift-etcd/etcd-guard-pdb", "machine-config/controller"
 (ControllerConfig and the annotations of nodes), "machine-config/pools".
 
-`spoil(api, part)` is the opposite: one operand loses a replica, a revision or a machine, until it is followed again.
 To have the same in a cluster's own time, run `actors` instead: `hub.Actors.hold`, `release`, `break_`, `mend`.
 """
 
@@ -31,15 +30,6 @@ if TYPE_CHECKING:
 _CONTROLLER, _POOLS = "machine-config/controller", "machine-config/pools"
 _ROUTER = f"{cluster.INGRESS_NAMESPACE}/default"
 CONTROLLER_CONFIG = "machine-config-controller"
-_LASTING = 120.0
-PARTS = (
-    *(f"static-pods/{pods.operator}" for pods in operands.STATIC_PODS),
-    *(f"{pods.namespace}/{pods.budget}" for pods in operands.STATIC_PODS),
-    *(workload.key for workload in operands.WORKLOADS),
-    _ROUTER,
-    _CONTROLLER,
-    _POOLS,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,43 +83,6 @@ def _todo() -> list[tuple[str, str, _Act]]:
         acts.append((pods.operator, f"static-pods/{pods.operator}", functools.partial(_static_pods, pods)))
         acts.append((pods.operator, f"{pods.namespace}/{pods.budget}", functools.partial(_budget, pods)))
     return acts + [(work.operator, work.key, functools.partial(_workload, work)) for work in operands.WORKLOADS]
-
-
-async def spoil(api: client.Client, part: str) -> None:
-    """Let one operand fall behind; `follow` ends that. Raises ClientError, LookupError for an unknown part."""
-    if part not in PARTS:
-        raise LookupError(f"{part!r} is none of {', '.join(PARTS)}")
-    for pods in operands.STATIC_PODS:
-        if part == f"static-pods/{pods.operator}":
-            status = (await api.get(pods.kind, "cluster"))["status"]
-            latest = status["latestAvailableRevision"]
-            *others, last = status["nodeStatuses"]
-            # A revision only ever rises: all but one have taken a new one.
-            level = [{**other, "currentRevision": latest + 1} for other in others]
-            statuses = {"nodeStatuses": [*level, {**last, "targetRevision": latest + 1}]}
-            await api.patch_status(pods.kind, "cluster", {"latestAvailableRevision": latest + 1, **statuses})
-        if part == f"{pods.namespace}/{pods.budget}":
-            await api.delete(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)
-    for work in operands.WORKLOADS:
-        if part == work.key:
-            obj = await api.get(work.kind, work.name, work.namespace)
-            replicas = int(obj["spec"]["replicas"])
-            status = operands.workload_status(work, obj["metadata"]["generation"], replicas, replicas - 1)
-            await api.patch_status(work.kind, work.name, status, work.namespace)
-    if part == _ROUTER:
-        await api.patch_status(
-            kinds.INGRESS_CONTROLLERS, "default", {"availableReplicas": 0}, cluster.INGRESS_NAMESPACE
-        )
-    if part == _CONTROLLER:
-        failing = conditions.Condition("TemplateControllerFailing", "True", "", "a template cannot be rendered")
-        present = conditions.merged(await api.get(kinds.CONTROLLER_CONFIGS, CONTROLLER_CONFIG), (), [failing.type])
-        # What fails for less than a minute may pass.
-        spoiled = [*(present or ()), *conditions.written([failing], _LASTING)]
-        await api.patch_status(kinds.CONTROLLER_CONFIGS, CONTROLLER_CONFIG, {"conditions": spoiled})
-    if part == _POOLS:
-        status = (await api.get(kinds.MACHINE_CONFIG_POOLS, "master"))["status"]
-        behind = {"readyMachineCount": status["machineCount"] - 1, "degradedMachineCount": 1}
-        await api.patch_status(kinds.MACHINE_CONFIG_POOLS, "master", behind)
 
 
 async def _look(api: client.Client) -> _Scene:

@@ -92,6 +92,6 @@ async def grow(api: client.Client) -> None:
 async def follow_the_change(api: client.Client, *, without: Collection[str] = ()) -> None:
     """Do what all operators of the cluster do, at once: every convergence fact is good.
 
-    `without` are ClusterOperators or parts of what they do (`follow.PARTS`) that stay as they are.
+    `without` are ClusterOperators or parts of what they do (see `follow`) that stay as they are.
     """
     await follow.follow(api, without=without)

@@ -88,7 +88,7 @@ class Echo(_Neighbour):
 class Operands(_Neighbour):
     """All operators whose operands follow the topology, at once when `on`; and who has seen every state of it.
 
-    `behind` are ClusterOperators, or parts of what they do (`follow.PARTS`), that do not follow. `history` are the
+    `behind` are ClusterOperators, or parts of what they do (see `follow`), that do not follow. `history` are the
     pairs (control plane, infrastructure) in the order in which they were seen, each once in a row; `phases` likewise.
     """
 

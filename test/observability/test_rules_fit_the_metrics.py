@@ -62,10 +62,6 @@ def recorded(name: str) -> Mapping[str, frozenset[str] | None] | None:
     return {label: sources[label] for label in (lists[0] if lists else ())}
 
 
-def labels_of(name: str) -> Mapping[str, frozenset[str] | None] | None:
-    return OURS.get(name) or THEIRS.get(name) or recorded(name) or (OURS | THEIRS).get(name)
-
-
 def test_the_reader_of_names_reads_what_is_in_an_expression():
     text = 'max by (a, b) (rate(x_total{l=~"p|q",m!="r"}[5m:30s]) > 6e2) and on (i) group_left () y:z:sum or up'
     found = expressions.series(text)

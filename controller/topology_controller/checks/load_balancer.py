@@ -34,7 +34,6 @@ _ANNOTATION = vocabulary.LOAD_BALANCER_BACKENDS_ANNOTATION
 _WHERE = f"annotation {_ANNOTATION} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}"
 _EXAMPLE = "192.0.2.10,192.0.2.11,192.0.2.12"
 _NODES = "oc get nodes -l node-role.kubernetes.io/control-plane -o wide"
-_SHOW = f"oc get clusteroperator {vocabulary.CLUSTER_OPERATOR} -o yaml"
 _TO_DO = (
     "Let the load balancer lead to every control-plane node on 6443 and, from inside only, 22623; then the command "
     "confirms it"

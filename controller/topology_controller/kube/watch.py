@@ -9,7 +9,8 @@ kube-apiserver opens a watch from a version of the future, and is silent until i
 is left over where etcd was restored from a backup. So a watch that is opened again from an earlier version is followed
 by a list of one object, whose version is that of the store: a list without a version is never served from behind,
 whatever API server answers (it is read from etcd, or from a cache that was compared with etcd), so lag does not look
-like it.
+like it. Where only one object is watched that list comes first, with what it holds: the store's versions may have grown
+past ours again since it was restored, and the object's own has not.
 
 A kind that need not exist (`Selection.optional`) and that the server does not serve is no trouble: it yields
 `Unserved`, and lists again every few minutes until the kind is there. Who may not list it is refused either way, so a
@@ -190,6 +191,8 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
         except errors.KubeError as error:
             unserved = await client.is_unserved(source, selection, error)
             trouble = state.unserved(error) if unserved else state.failed(error)
+        if selection.name is not None:
+            state.version = None
         state.log(trouble)
         if trouble is not None:
             yield trouble

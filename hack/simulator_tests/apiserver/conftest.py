@@ -191,9 +191,6 @@ class Client:
     async def merge(self, path: str, body: Any, **query: Any) -> Reply:
         return await self.call("PATCH", path, body, media=MERGE, **query)
 
-    async def json_patch(self, path: str, body: Any, **query: Any) -> Reply:
-        return await self.call("PATCH", path, body, media=JSON_PATCH, **query)
-
     async def delete(self, path: str, body: Any = None, **query: Any) -> Reply:
         return await self.call("DELETE", path, body, **query)
 

@@ -22,7 +22,6 @@ STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
-METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

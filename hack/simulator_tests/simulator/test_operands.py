@@ -9,7 +9,7 @@ import pytest
 
 from topology_api.types import TopologyPair
 from topology_controller.definitions import operands as matrices
-from topology_simulator import client, cluster, conditions, follow, install, kinds, machines
+from topology_simulator import cluster, conditions, follow, install, kinds, machines
 
 MATRIX = matrices.shipped()
 EVERYTHING = cluster.Shape(masters=3, registry="Managed", registry_replicas=2)
@@ -100,15 +100,13 @@ async def test_what_the_cluster_does_not_have_is_not_deployed(api):
     assert [one for namespace in left_out for one in await api.list(kinds.DEPLOYMENTS, namespace)] == []
     await follow.follow(api)
     assert [one for namespace in left_out for one in await api.list(kinds.DEPLOYMENTS, namespace)] == []
-    with pytest.raises(client.ApiError, match="not found"):
-        await follow.spoil(api, "openshift-console/console")
     monitoring = {one["metadata"]["name"] for one in await api.list(kinds.DEPLOYMENTS, "openshift-monitoring")}
     assert "prometheus-operator-admission-webhook" in monitoring
     assert "monitoring-plugin" not in monitoring, "it is a part of the console"
 
 
 class TestFollowing:
-    """`follow` and `spoil`, which tests without actors use."""
+    """`follow`, which tests without actors use."""
 
     @pytest.fixture(autouse=True)
     async def cluster(self, api):

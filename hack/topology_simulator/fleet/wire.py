@@ -16,7 +16,6 @@ CLUSTER_SETS = kinds.Kind(CLUSTER_GROUP, "managedclustersets", "ManagedClusterSe
 SET_BINDINGS = kinds.Kind(
     CLUSTER_GROUP, "managedclustersetbindings", "ManagedClusterSetBinding", namespaced=True, version="v1beta2"
 )
-PLACEMENTS = kinds.Kind(CLUSTER_GROUP, "placements", "Placement", namespaced=True, version="v1beta1")
 DECISIONS = kinds.Kind(CLUSTER_GROUP, "placementdecisions", "PlacementDecision", namespaced=True, version="v1beta1")
 WORKS = kinds.Kind(WORK_GROUP, "manifestworks", "ManifestWork", namespaced=True)
 REPLICA_SETS = kinds.Kind(

@@ -403,11 +403,6 @@ async def test_the_end_is_not_waited_for_longer_than_two_seconds(
 # -- what is news
 
 
-def blocked_by(cluster: Cluster) -> list[str]:
-    """What each TransitionBlocked would be named after."""
-    return [check["name"] for check in cluster.record["checks"] if check["status"] != "Met"]
-
-
 async def test_nodes_that_flap_for_an_hour_are_one_event() -> None:
     cluster = Cluster()
     cluster.limit = 20_000

@@ -26,11 +26,11 @@ class Watched(reflector.Reflector[Any]):
 async def reflect(store):
     tasks = []
 
-    async def started(reduce=lambda raw: raw.get("spec")):
+    async def started(reduce=lambda raw: raw.get("spec"), name=None):
         restored: list[str] = []
         made = Watched(
             store,
-            resource.Selection(WIDGETS),
+            resource.Selection(WIDGETS, name=name),
             reduce,
             lambda: made.woken.append(asyncio.get_running_loop().time()),
             malformed=lambda name, error: f"{name}: {type(error).__name__}",
@@ -250,6 +250,21 @@ async def test_a_restored_backup_whose_versions_were_raised_wins_too(store, refl
     made.apply(store.put("a", spec="ours again"))
     await asyncio.sleep(1)
     assert objects(made) == {"a": "ours again"}
+
+
+async def test_one_object_shows_a_restored_backup_however_far_versions_have_grown(store, reflect):
+    store.put("a", spec="old")
+    made = await reflect(name="a")
+    backup = copy.deepcopy(store.objects)
+    store.put("a", spec="new")
+    await asyncio.sleep(1)
+    store.objects = backup
+    store.put("b", spec="written since")
+    store.log.clear()
+    store.cut(store.error(errors.Unreachable))
+    await asyncio.sleep(5)
+    assert objects(made)["a"] == "old"
+    assert made.restored == ["widgets.example.org/a: a went back from version 102 to 101"]
 
 
 async def test_lag_compaction_and_deletion_are_no_restored_backup(store, reflect):
