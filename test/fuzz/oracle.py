@@ -121,6 +121,12 @@ def _masters(case: Case) -> dict[str, Raw]:
     return {name: raw for name, raw in _named(case, worlds.NODES).items() if "control-plane" in _labels(raw)}
 
 
+def _labelled_master(case: Case) -> set[str]:
+    """Where operators run their static pods: they select the label master, with an empty value."""
+    nodes = _named(case, worlds.NODES)
+    return {name for name, raw in nodes.items() if (raw["metadata"].get("labels") or {}).get(f"{_ROLE}master") == ""}
+
+
 def _addresses(raw: Raw) -> set[str]:
     return {item["address"] for item in raw.get("status", {}).get("addresses") or []}
 
@@ -332,7 +338,7 @@ def _static_pods(case: Case, operand: matrices.Operand, key: Key, raw: Raw, _: s
     status = raw["status"]
     latest = status.get("latestAvailableRevision", 0)
     nodes = {item["nodeName"]: item for item in status.get("nodeStatuses") or []}
-    behind = [name for name in _masters(case) if name not in nodes]
+    behind = [name for name in _labelled_master(case) if name not in nodes]
     behind += [name for name, item in nodes.items() if item["currentRevision"] != latest or item["targetRevision"]]
     if behind:
         return f"is behind on {behind}"
@@ -346,7 +352,7 @@ def _static_pods(case: Case, operand: matrices.Operand, key: Key, raw: Raw, _: s
 
 def _budget(case: Case, _: matrices.Operand, _key: Key, raw: Raw, _topology: str) -> str:
     found = raw["spec"].get("minAvailable")
-    return "" if found == len(_masters(case)) - 1 else f"has minAvailable {found}"
+    return "" if found == len(_labelled_master(case)) - 1 else f"has minAvailable {found}"
 
 
 def _workload(case: Case, operand: matrices.Operand, _: Key, raw: Raw, topology: str) -> str:
@@ -371,7 +377,7 @@ def _implied(case: Case, operand: matrices.Operand, topology: str) -> float:
     if operand.replicas == "perConfiguration":
         count = case.objects.get(worlds.REGISTRY, {}).get("spec", {}).get("replicas")
         return math.inf if count is None else int(count)
-    return len(_masters(case)) if isinstance(operand.replicas, str) else worlds.implied(operand, topology)
+    return len(_labelled_master(case)) if isinstance(operand.replicas, str) else worlds.implied(operand, topology)
 
 
 _JUDGES: dict[str, Callable[[Case, matrices.Operand, Key, Raw, str], str]] = {
