@@ -100,7 +100,10 @@ async def test_the_patch_of_the_readme_moves_the_cluster(terminal: Terminal) -> 
     said = await terminal.kubectl(*_request("HighlyAvailable"))
     assert said.printed == "infrastructure.config.openshift.io/cluster patched\n"
     waited = await terminal.kubectl(
-        "wait", "--for=jsonpath={.status.topologyTransition.phase}=Completed", "infrastructure/cluster", "--timeout=20s"
+        "wait",
+        "--for=jsonpath={.status.topologyTransition.phase}=Completed",
+        "infrastructure/cluster",
+        "--timeout=120s",
     )
     assert waited.printed == "infrastructure.config.openshift.io/cluster condition met\n"
     after = await terminal.kubectl("get", "infrastructures")

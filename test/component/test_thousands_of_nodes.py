@@ -1,4 +1,4 @@
-"""A cluster of two thousand workers is decided as rightly as one of three nodes: no page of a list is left out.
+"""A cluster of a thousand workers is decided as rightly as one of three nodes: no page of a list is left out.
 
 What it costs in memory and time is measured by `make bench`; here it is what is decided, and that it stays bounded.
 """
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from topology_simulator import client as clients
     from topology_simulator.apiserver import requests
 
-WORKERS = 2_000
+WORKERS = 1_000
+"""Half of what the bench measures: a busy machine, too, has to read them while evidence is fresh."""
 FIT = ("worker-998", "worker-999")
 """By name the last of them: they stand on the last page of every list."""
 NAME = "sno-to-ha-with-workers"
 WHOLE = 40
 """Nodes on a page of whole objects."""
-OTHERS = 21
+OTHERS = 11
 """Pages that a look at all nodes takes besides: the control plane's, and the names of all."""
 _MEMORY_MIB = 69
 """DESIGN section 13: 64 MiB with everything on, and 5 more with 2,000 workers."""
@@ -94,7 +95,7 @@ async def test_what_decides_stands_on_the_last_page_and_the_history_of_a_list_is
 
         lists.clear()
         lists["expired"] = 1
-        # What two thousand nodes do after the change is not asked here.
+        # What so many nodes do after the change is not asked here.
         world.operands.on = False
         await make_fit(world.api)
         await world.until_phase("Converging", seconds=60.0)
