@@ -25,7 +25,7 @@ def over(budgets: dict[str, dict[str, Any]]) -> list[str]:
     for name, budget in budgets.items():
         files = _files(budget)
         if not files:
-            # A folder that was moved is within any budget.
+            # A folder that has another name now is within any budget.
             lines.append(
                 f"{name}: there is nothing in {', '.join(budget['of'])}, which {_FILE.relative_to(_ROOT)} names"
             )
