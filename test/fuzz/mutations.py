@@ -76,6 +76,10 @@ def _instead(owner: object, name: str, wrong: Any) -> Callable[[], contextlib.Ab
     return lambda: mock.patch.object(owner, name, wrong)
 
 
+def _nothing(*_: Any) -> None:
+    """What is left out."""
+
+
 def _around(
     owner: object, name: str, wrap: Callable[[Any], Any]
 ) -> Callable[[], contextlib.AbstractContextManager[Any]]:
@@ -405,7 +409,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a silent watch from the future is believed",
-        _instead(watch._State, "reached", lambda *_: None),
+        lambda: mock.patch.multiple(watch._State, reached=_nothing, forget_one=_nothing),
         (Promise.RESTORED, Promise.HELD_BACK),
         _RESTORED,
     ),

@@ -191,8 +191,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
         except errors.KubeError as error:
             unserved = await client.is_unserved(source, selection, error)
             trouble = state.unserved(error) if unserved else state.failed(error)
-        if selection.name is not None:
-            state.version = None
+        state.forget_one()
         state.log(trouble)
         if trouble is not None:
             yield trouble
@@ -291,6 +290,11 @@ class _State:
             _LOG.debug("the server has no %(object)s: asking again in %(s).0f s", {**about, "s": trouble.pause})
         else:
             _LOG.debug("%(error)s; going on in %(seconds).1f s", {"error": trouble.error, "seconds": trouble.pause})
+
+    def forget_one(self) -> None:
+        """Begin again with a list where one object is watched: it shows what its version alone cannot."""
+        if self._selection.name is not None:
+            self.version = None
 
     def _lists_at_once(self) -> bool:
         """Forget the version, which a restarted server may not know; list at once unless that did not help just now."""
