@@ -337,14 +337,20 @@ class Judge:
 
     def _judge_taken_over(self, write: Write, attempt: str) -> None:
         """It begins with the conditions, or goes on from a copy. What it is measured against is what was seen then."""
-        copy = write.view.get(servers.OPERATOR, {}).get("status", {}).get("extension") or {}
-        record = _record(write.view[servers.INFRASTRUCTURE])
+        # After a conflict Infrastructure and the report are read: they count where the watches are behind.
+        view = dict(write.view)
+        for read in _fresh(write).values():
+            view |= {
+                key: raw for key, raw in read.objects.items() if key not in view or _version(raw) > _version(view[key])
+            }
+        copy = view.get(servers.OPERATOR, {}).get("status", {}).get("extension") or {}
+        record = _record(view[servers.INFRASTRUCTURE])
         if copy.get("attempt") == attempt and not record:
             return
-        begun, last = _left_unfinished(write.view), record.get("lastTransition")
+        begun, last = _left_unfinished(view), record.get("lastTransition")
         if not begun or (last or {}).get("completedTime", "") >= begun:
             self._break(Promise.THEIRS, f"{write.operator} takes {attempt} over, begun at {begun}, after {last}")
-        self.at_change[attempt] = {key: raw for key, raw in write.view.items() if not _is_newer(key)}
+        self.at_change[attempt] = {key: raw for key, raw in view.items() if not _is_newer(key)}
 
     def _judge_following(self, process: Process) -> None:
         """Nobody else follows it. What has ended here since, or is not seen, is nothing to follow."""
@@ -552,6 +558,10 @@ def _fresh(write: Write) -> dict[resource.Selection, Read]:
     return {
         selection: read for selection, read in write.reads.items() if read.asked >= write.sent - EVIDENCE_BOUND - 1e-6
     }
+
+
+def _version(raw: Raw) -> int:
+    return int(raw["metadata"]["resourceVersion"])
 
 
 def _gate(objects: Objects) -> bool:
