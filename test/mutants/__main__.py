@@ -1,8 +1,10 @@
 """`python -m test.mutants`: a sample of mutants, all tests that kill each, and those that none kills.
 
 `MUTANTS_SEED` (1) draws the sample, which ends after `MUTANTS_MINUTES` (15), or with `MUTANTS` of them, `all` or a
-number. `--again FILE` makes the mutants of an earlier build/mutants.json anew, in the tree as it is now, and prints
-those that were killed and survive: the tests that killed them are gone, and no other sees the line.
+number. With `MUTANTS_FIRST` a mutant ends with the first test that fails: far more of them in the same time, which says
+how many are killed but not which tests may go. `--again FILE` makes the mutants of an earlier build/mutants.json anew,
+in the tree as it is now, and prints those that were killed and survive: the tests that killed them are gone, and no
+other sees the line.
 """
 
 from __future__ import annotations
@@ -131,7 +133,7 @@ class Session:
     def _run(self, mutant: making.Mutant, killers: list[str] | None) -> running.Run | None:
         """Return the tests of a mutant; None where the change is none.
 
-        With earlier killers it is enough that one test fails, and they are tried first.
+        Earlier killers are tried first. With them, or if that is wanted, it is enough that one test fails.
         """
         text = self._text(mutant.file)
         after = mutant.text(text)
@@ -146,17 +148,16 @@ class Session:
         }
         seconds = self._forks.usual
         visiting = sorted(self._visits.of(change.lines) - self._failed, key=lambda test: seconds.get(test, 0))
-        if killers is None:
+        first_only = killers is not None or bool(os.environ.get("MUTANTS_FIRST"))
+        if not first_only:
             sums = itertools.accumulate(seconds.get(test, 0) for test in visiting)
             enough = sum(each <= _SECONDS for each in sums)
         else:
-            visiting = [
-                *[test for test in killers if test in seconds],
-                *[test for test in visiting if test not in killers],
-            ]
+            earlier = [test for test in killers or () if test in seconds]
+            visiting = [*earlier, *[test for test in visiting if test not in earlier]]
             enough = len(visiting)
         row |= {"visited": len(visiting), "left_out": visiting[enough:]}
-        return running.Run(visiting[:enough], functools.partial(self._mutated, change), row, killers is not None)
+        return running.Run(visiting[:enough], functools.partial(self._mutated, change), row, first_only)
 
     def _note(self, run: running.Run) -> None:
         """Keep what came of a run. Where all that is left out may still kill it, that is run until one does."""
