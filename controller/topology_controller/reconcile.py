@@ -391,8 +391,11 @@ class Reconciler:
             _LOG.debug("the record is written: phase %(phase)s", {"phase": record.phase, **log.about(record)})
         self._deps.watches.apply(catalog.INFRASTRUCTURE, raw)
         before = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
-        now = self._now()
-        self._state = leader.wrote(self._state, record, _stored(infrastructure), now, next_attempt=_new_attempt())
+        stored, now = _stored(infrastructure), self._now()
+        if stored is None or cadence.has_happened(record, stored):
+            # Newer answers and texts lead nowhere: from what was written the same would be decided.
+            self._deps.queue.add()
+        self._state = leader.wrote(self._state, record, stored, now, next_attempt=_new_attempt())
         self._deps.metrics.changed(before, record, infrastructure.desired, now)
 
     async def _report(self, known: facts.Facts, decision: Decision) -> None:
@@ -417,6 +420,9 @@ class Reconciler:
         raw = await self._deps.act.report(own, wanted)
         if raw is not None:
             self._deps.watches.apply(catalog.OWN_OPERATOR, raw)
+            self._deps.latest.written()
+            if isinstance(own, facts.Unobserved):
+                self._deps.queue.add()
             self._state = leader.reported(self._state, self._now(), news=news)
 
     async def _gather(self, definition: model.Definition | None) -> live.Evidence:

@@ -70,7 +70,7 @@ def due(decision: Decision, stored: TopologyTransition | None, leader: LeaderSta
     record = decision.record
     if record is None or (stored is not None and _same(record, stored)):
         return decision
-    at_once = stored is None or _urgent(record, stored) or (_all_met(record) and not _all_met(stored))
+    at_once = stored is None or has_happened(record, stored) or (_all_met(record) and not _all_met(stored))
     wait = None if at_once else _until(leader, now)
     if wait is not None and contradicts(record, stored):
         correction = _correction_in(record, leader, now)
@@ -87,7 +87,7 @@ def written(
     """The writes of a leader once this record stands on the server."""
     # After so long without a write the next answer is news again.
     rested = leader.writes.at is None or now - leader.writes.at >= 2 * _bounds(leader)[1]
-    if before is None or _urgent(record, before) or rested:
+    if before is None or has_happened(record, before) or rested:
         return Writes(now)
     corrections = leader.writes.corrections + contradicts(record, before)
     return Writes(now, leader.writes.in_a_row + 1, corrections)
@@ -160,7 +160,8 @@ def _all_met(record: TopologyTransition) -> bool:
     return record.phase is Phase.CONVERGING and all(check.status is CheckStatus.MET for check in _awaited(record))
 
 
-def _urgent(record: TopologyTransition, stored: TopologyTransition) -> bool:
+def has_happened(record: TopologyTransition, stored: TopologyTransition) -> bool:
+    """Does something in this record not wait, and may more follow from it once it is written?"""
     return _head(record) != _head(stored) or _body(record) != _body(stored)
 
 

@@ -79,6 +79,8 @@ class Watches:
         self._lease_moved: float | None = None
         self._lease_still: asyncio.TimerHandle | None = None
         self._news = asyncio.Event()
+        # While the answer to a write of ours is taken in: who wrote knows what follows from it.
+        self._answered = False
         self._unseen_since: float | None = None
         # Everything as it was assembled last; None once a watch has brought something.
         self._kept: facts.Facts | None = None
@@ -178,8 +180,12 @@ class Watches:
         return {watch.source.field: watch.reflector.last_activity for watch in self._evidence()}
 
     def apply(self, source: catalog.Source, raw: dict[str, Any]) -> None:
-        """Feed back the server's answer to a write of ours, so that the next decision sees it."""
-        self._watches[source.field].reflector.apply(raw)
+        """Feed back the server's answer to a write of ours, so that the next decision sees it. It wakes nobody."""
+        self._answered = True
+        try:
+            self._watches[source.field].reflector.apply(raw)
+        finally:
+            self._answered = False
 
     def learn(self, answers: Iterable[live.Answer]) -> None:
         """Keep what was read live, where it is newer than what the watches have brought."""
@@ -278,7 +284,7 @@ class Watches:
     def _changed(self, source: catalog.Source) -> None:
         self._kept = None
         self._news.set()
-        if self._unseen_since is None and source.evidence:
+        if self._unseen_since is None and source.evidence and not self._answered:
             self._unseen_since = asyncio.get_running_loop().time()
         if self._etcd is not None and source.field in _ABOUT_ETCD:
             self._etcd.nudge()
@@ -297,7 +303,8 @@ class Watches:
                 _LOG.warning(
                     "cannot watch %(object)s: %(trouble)s; trying again", {"object": source.what, "trouble": trouble}
                 )
-        self._on_change()
+        if not self._answered:
+            self._on_change()
 
     @staticmethod
     def _awaited(watch: _Watch) -> bool:

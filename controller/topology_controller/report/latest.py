@@ -49,6 +49,10 @@ class Latest:
         """Show this decision from now on."""
         self._show(Snapshot(decision, known))
 
+    def written(self) -> None:
+        """Say that what is shown of the API has changed by a write of ours, after which nothing is decided."""
+        self._show(self.snapshot)
+
     def clear(self) -> None:
         """Show nothing: this process does not decide any more."""
         self.look_again = None
