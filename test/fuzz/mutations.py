@@ -391,7 +391,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a phase is written when there is time for it",
-        _instead(cadence, "_urgent", lambda *_: False),
+        _instead(cadence, "has_happened", lambda *_: False),
         (Promise.AT_ONCE, Promise.CANCELLED),
         _OTHERS,
     ),
