@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--apiserver", choices=servers.KINDS, default="embedded", help="what is measured against (default: embedded)"
     )
-    parser.add_argument("--short", action="store_true", help="fewer samples: a minute and a half instead of six")
+    parser.add_argument("--short", action="store_true", help="fewer samples: two minutes")
     parser.add_argument(
         "--only", choices=measure.ALL, metavar="FIGURE", action="append", help=f"one of {', '.join(measure.ALL)}"
     )
