@@ -49,7 +49,7 @@ class Miss:
 
 # Behind each stands what the short form measured, against the embedded server.
 MISSES = {
-    "rss_after_thirty_transitions_mib": Miss(  # 64.2; with TLS, against the real one, 71.8
+    "rss_after_thirty_transitions_mib": Miss(  # 64.2; with TLS, against the real one, 66.4 and 71.8
         limit=76.0, why="the heap of thirty transitions is not all given back", until="it is met in three runs"
     ),
 }
