@@ -37,7 +37,7 @@ ENGINES := PYTHON=$(BIN)/python hack/engines/engines
 REAL := $(if $(filter real,$(APISERVER) $(ETCD)),envtest)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster fleet fleet-short fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench bench-fleet soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
+.PHONY: help venv demo cluster fleet fleet-short fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
 
 help: ## work: this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## [a-z]+: / { \
@@ -163,9 +163,6 @@ record: $(STAMP) ## work: write anew what others see, as it is recorded; then re
 
 bench: $(STAMP) $(REAL) ## judge: measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
 	$(BIN)/python -m test.bench --apiserver $(APISERVER) $(BENCH_FLAGS)
-
-bench-fleet: $(STAMP) ## judge: CLUSTERS=100 operators at once, each with an API server; writes build/bench-fleet.json (88 MiB a cluster)
-	$(BIN)/python -m test.bench.fleet --clusters $(or $(CLUSTERS),100) $(BENCH_FLAGS)
 
 soak: $(STAMP) ## judge: does anything in the operator grow? SOAK_MINUTES=30 of heartbeats and of watches that are cut; writes build/soak.json
 	$(BIN)/python -m test.soak --minutes $(or $(SOAK_MINUTES),30) $(SOAK_FLAGS)

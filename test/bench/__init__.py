@@ -1,14 +1,12 @@
-"""Measures what the README promises: reaction, memory, CPU, requests, start.
+"""Measures what the operator costs and how fast it is: reaction, start, memory, and requests while nothing is wanted.
 
     python -m test.bench [--apiserver embedded|real] [--short] [--only FIGURE] [--output build/bench.json]
 
-Everything is a process of its own, as in production: the operator, the API server, a second API server with
-the same cluster for the floor, the floor itself, and whoever sends heartbeats. The driver (this process) makes
-requests, looks on through a watch of its own, plays a version operator that answers at once, and counts.
+The operator and the API server are processes of their own, as in production. The driver (this process) makes requests,
+looks on through watches of its own, and plays a version operator that answers at once. Milliseconds belong to the
+machine: their targets are twice what was recorded on two quiet cores (docs/performance.md).
 
-The parts: `figures` (what is reported), `servers`, `processes` and `procfs` (what runs, and what it costs), `lookout`
-(sees the change), `requests` (what was asked, from the audit log), `side` (one cluster and how a trial is undone),
-`floor` and `beats` (processes), `reaction` and `costs` (the measurements), `measure` (their order), `fleet` (many
-operators at once, a command of its own). Milliseconds of one machine say little; ratios to a floor that was measured in
-between say more.
+The rooms: `figures` (what is reported, and how a run is judged), `processes` and `servers` (what runs, what it costs,
+what it was asked), `side` (the cluster, who looks on, and how a trial is undone), `measure` (the measurements, their
+order and targets).
 """

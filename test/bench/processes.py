@@ -1,21 +1,28 @@
-"""The processes of a run: each started with a command line, told to stop with SIGTERM, and always waited for."""
+"""The processes of a run: each started with a command line, told to stop with SIGTERM, and always waited for.
+
+What one costs comes from /proc. CPU is that of schedstat of every thread (nanoseconds), because the clock ticks of
+`stat` are ten milliseconds each and an idle operator uses hardly more. A thread that ended takes its time along: the
+operator keeps its threads.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import pathlib
 import signal
 import socket
 import sys
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
 _STOP_SECONDS = 30.0
 _START_SECONDS = 90.0
+_EMBEDDED = ("-m", "topology_simulator.apiserver", "--history", "20000", "--kubeconfig-out")
 
 
 class BenchError(Exception):
@@ -44,17 +51,21 @@ async def running(
 
 
 @contextlib.asynccontextmanager
-async def api_server(folder: pathlib.Path, name: str) -> AsyncIterator[pathlib.Path]:
-    """Run the embedded API server; yields its kubeconfig. Raises BenchError when it does not come up."""
-    file, log = folder / f"{name}.kubeconfig", folder / f"{name}.log"
-    command = ["-m", "topology_simulator.apiserver", "--kubeconfig-out", str(file), "--history", "20000"]
-    async with running(command, log) as process:
-        deadline = asyncio.get_running_loop().time() + _START_SECONDS
+async def api_server(
+    folder: pathlib.Path, command: Sequence[str] = _EMBEDDED
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, pathlib.Path]]:
+    """Run a command whose last argument is the kubeconfig that it writes once it serves; yields both.
+
+    Raises BenchError when it does not come up.
+    """
+    file, log = folder / "api.kubeconfig", folder / "api.log"
+    async with running([*command, str(file)], log, talks=command is not _EMBEDDED) as process:
+        deadline = time.monotonic() + _START_SECONDS
         while not file.exists():
-            if process.returncode is not None or asyncio.get_running_loop().time() > deadline:
+            if process.returncode is not None or time.monotonic() > deadline:
                 raise BenchError(f"the API server did not start; {log}:\n{log.read_text()[-2000:]}")
             await asyncio.sleep(0.05)
-        yield file
+        yield process, file
 
 
 def operator_command(kubeconfig: pathlib.Path, port: int) -> list[str]:
@@ -89,3 +100,23 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+def rss_mib(pid: int) -> float:
+    """Resident memory of a process. Raises OSError when it is gone or smaps_rollup cannot be read."""
+    for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Rss:"):
+            return int(line.split()[1]) / 1024
+    raise OSError(f"no Rss in smaps_rollup of process {pid}")
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that the living threads of a process have used."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+
+
+def last_words(folder: pathlib.Path) -> str:
+    """The end of each log."""
+    logs = sorted(folder.glob("*.log"))
+    return "".join(f"--- {log.name}\n{log.read_text(errors='replace')[-1500:]}\n" for log in logs)

@@ -1,9 +1,8 @@
-"""The API servers that are measured against: the embedded one, and a real kube-apiserver with its own etcd.
+"""The API servers that are measured against, the embedded one and a real kube-apiserver, and what they were asked.
 
-Both offer the same: a kubeconfig for the administrator (the driver, the one who looks on, heartbeats), another one for
-the operator and its floor, and what was asked of them. On the real one the operator and the floor are the operator's
-ServiceAccount with the rights of `bindata/manifests` and nothing else, because authorization costs time; the embedded
-one has neither users nor rights.
+Both offer the same: a kubeconfig for the administrator (the driver, the one who looks on), another one for the
+operator, and the requests of their audit log in one form. On the real one the operator is its ServiceAccount with the
+rights of `bindata/manifests` and nothing else, because authorization costs time; the embedded one knows neither.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import urllib.parse
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import yaml
@@ -20,15 +20,16 @@ from topology_api import vocabulary
 from topology_simulator import kinds, kubeconfig
 from topology_simulator.envtest import server as envtest
 
-from . import processes, requests
+from . import processes
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable
 
     from topology_simulator import client
     from topology_simulator.envtest import audit
 
 KINDS = ("embedded", "real")
+WRITES = frozenset({"create", "update", "patch", "delete"})
 _MANIFESTS = pathlib.Path(__file__).parents[2] / "bindata" / "manifests"
 _TOKEN = "operator"
 _RBAC = "rbac.authorization.k8s.io"
@@ -40,24 +41,28 @@ _RIGHTS = {
 }
 
 
-class MeasuredServer(Protocol):
-    """One API server. `admin` and `operator` are kubeconfig files."""
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. `time` is its arrival at the server in UNIX seconds, `code` 0 when it was never answered."""
 
-    admin: pathlib.Path
-    operator: pathlib.Path
+    verb: str
+    resource: str
+    namespace: str
+    name: str
+    agent: str
+    code: int
+    time: float
 
-    async def grant(self, api: client.Client) -> None:
-        """Give the operator its rights; the namespaces that they are about exist."""
 
-    async def requests(self, since: float) -> list[requests.Request]:
-        """Return what arrived since then (UNIX seconds), oldest first; heartbeats may be left out."""
-
-    async def forget(self) -> None:
-        """Drop what was recorded."""
+def of_operator(found: Iterable[Request]) -> list[Request]:
+    """What the operator asked, without its own lease and its events."""
+    ours = [one for one in found if one.agent.startswith(vocabulary.OPERATOR_NAME)]
+    own_lease = ("leases", vocabulary.DEFAULT_NAMESPACE)
+    return [one for one in ours if (one.resource, one.namespace) != own_lease and one.resource != "events"]
 
 
 class Embedded:
-    """The simulator's own server, in a process of its own."""
+    """The simulator's own server, in a process of its own. `admin` and `operator` are kubeconfig files."""
 
     def __init__(self, file: pathlib.Path) -> None:
         self.admin = self.operator = file
@@ -66,7 +71,7 @@ class Embedded:
     async def grant(self, api: client.Client) -> None:
         """It knows no rights."""
 
-    async def requests(self, since: float) -> list[requests.Request]:
+    async def requests(self, since: float) -> list[Request]:
         """Ask its audit log."""
         query = urllib.parse.urlencode({"since": int(since)})
         timeout = aiohttp.ClientTimeout(total=20.0)
@@ -74,59 +79,58 @@ class Embedded:
             aiohttp.ClientSession(timeout=timeout) as session,
             session.get(f"{self._url}/simulator/requests?{query}") as response,
         ):
-            found = [requests.from_embedded(raw) for raw in await response.json()]
+            found = [
+                Request(
+                    verb="watch" if raw["watch"] else raw["verb"],
+                    agent=raw["user_agent"],
+                    **{field: raw[field] for field in ("resource", "namespace", "name", "code", "time")},
+                )
+                for raw in await response.json()
+            ]
         return [one for one in found if one.time >= since]
-
-    async def forget(self) -> None:
-        """Empty its audit log."""
-        async with aiohttp.ClientSession() as session, session.delete(f"{self._url}/simulator/requests"):
-            pass
 
 
 class Real:
     """kube-apiserver and etcd with TLS, RBAC and an audit log."""
 
-    def __init__(self, served: envtest.RealServer, folder: pathlib.Path, name: str) -> None:
-        self.admin = _written(folder / f"{name}.admin.kubeconfig", served.kubeconfig())
-        self.operator = _written(folder / f"{name}.kubeconfig", served.kubeconfig(_TOKEN))
+    def __init__(self, served: envtest.RealServer, folder: pathlib.Path) -> None:
+        self.admin = _written(folder / "admin.kubeconfig", served.kubeconfig())
+        self.operator = _written(folder / "operator.kubeconfig", served.kubeconfig(_TOKEN))
         self._log: audit.Log = served.audit()
-        self._known: list[requests.Request] = []
+        self._known: list[Request] = []
 
     async def grant(self, api: client.Client) -> None:
         """Apply roles and bindings as they are shipped."""
-        for raw in _rights():
-            await api.create(_RIGHTS[raw["kind"]], raw)
+        for file in sorted(_MANIFESTS.glob("*.yaml")):
+            for raw in yaml.safe_load_all(file.read_text()):
+                if raw and raw["kind"] in _RIGHTS:
+                    await api.create(_RIGHTS[raw["kind"]], raw)
 
-    async def requests(self, since: float) -> list[requests.Request]:
-        """Read on in the audit log."""
-        self._known += requests.from_audit(self._log.read())
+    async def requests(self, since: float) -> list[Request]:
+        """Read on in the audit log; a watch is told when it begins, or when it was refused."""
+        self._known += [
+            Request(one.verb, one.resource, one.namespace, one.name, one.agent, one.code, one.time)
+            for one in self._log.read()
+            if one.verb != "watch" or one.stage == "ResponseStarted" or one.code != 200
+        ]
         return sorted((one for one in self._known if one.time >= since), key=lambda one: one.time)
 
-    async def forget(self) -> None:
-        """Read from here on only."""
-        self._log.skip()
-        self._known.clear()
+
+MeasuredServer = Embedded | Real
 
 
 @contextlib.asynccontextmanager
-async def opened(kind: str, folder: pathlib.Path, name: str) -> AsyncIterator[MeasuredServer]:
+async def opened(kind: str, folder: pathlib.Path) -> AsyncIterator[MeasuredServer]:
     """Run a server of one of KINDS; files go to `folder`. Raises BenchError, MissingError, RealServerError."""
     if kind == "embedded":
-        async with processes.api_server(folder, name) as file:
+        async with processes.api_server(folder) as (_, file):
             yield Embedded(file)
         return
     namespace = vocabulary.DEFAULT_NAMESPACE
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
     account = envtest.User(f"system:serviceaccount:{namespace}:{vocabulary.OPERATOR_NAME}", groups)
     async with envtest.RealServer({_TOKEN: account}) as served:
-        yield Real(served, folder, name)
-
-
-def _rights() -> Iterator[dict[str, Any]]:
-    for file in sorted(_MANIFESTS.glob("*.yaml")):
-        for raw in yaml.safe_load_all(file.read_text()):
-            if raw and raw["kind"] in _RIGHTS:
-                yield raw
+        yield Real(served, folder)
 
 
 def _written(file: pathlib.Path, content: dict[str, Any]) -> pathlib.Path:

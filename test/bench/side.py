@@ -1,32 +1,30 @@
-"""One cluster to measure on: an API server of its own, the objects in it, and how a trial is begun and undone.
+"""One cluster to measure on: its objects, who looks on, and how a trial is begun and undone.
 
-There are two that are alike. On one the operator works, on the other the floor. A trial is undone in a way that is
-legal for an operator at work: first the fact that admitted is taken away, then topology and record are set back in one
-write (as after a restored backup), then the request is cancelled where the trial began with a request. On the floor's
-side the driver also writes what the operator would have written itself.
+Who looks on is independent of the operator: bare watches of the three objects that a transition writes, each line
+stamped before it is decoded. It also answers as the version operator would, at once, because without an echo nothing is
+admitted. A trial is undone in a way that is legal for an operator at work: first the fact that admitted is taken away,
+then topology and record are set back in one write (as after a restored backup), then the request is cancelled where the
+trial began with a request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 import json
 import time
-import urllib.parse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from topology_controller import bindata
-from topology_controller.definitions import load
-from topology_controller.kube import errors
-from topology_controller.observe import catalog
+import aiohttp
+
 from topology_simulator import client, cluster, conditions, install, kinds, kubeconfig, machines
 
-from . import lookout
+from . import processes
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    import pathlib
+    from collections.abc import AsyncIterator, Callable
 
     from . import servers
 
@@ -35,34 +33,125 @@ DESIRED = "HighlyAvailable"
 MEMBERS = 3
 # Longer than what the operator reads for itself when a request is gone: a real server may let a list wait for 0.1 s.
 QUIET_SECONDS = 0.25
-_AT_ONCE = 20
+_SETTLED_SECONDS = 1.5
 _SINGLE = {"controlPlaneTopology": "SingleReplica", "infrastructureTopology": "SingleReplica"}
-_BEFORE = {"Pending", "Admitting"}
+_WATCHED = (
+    (kinds.INFRASTRUCTURES, "cluster"),
+    (kinds.CLUSTER_OPERATORS, "topology"),
+    (kinds.CLUSTER_VERSIONS, "version"),
+)
+_ECHO = "Cluster operator topology should not be upgraded between minor versions: "
+
+
+class Lookout:
+    """`now` maps a plural to the object as last seen; `moved` is when anything was last seen."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, api: client.Client) -> None:
+        self.now: dict[str, Raw] = {}
+        self.seen: list[tuple[str, Raw]] = []
+        self.moved = 0.0
+        self._session = session
+        self._url = url
+        self._api = api
+        self._news = asyncio.Event()
+        self._asked = asyncio.Event()
+
+    def infrastructure(self) -> Raw:
+        """Infrastructure `cluster` as last seen; empty before that."""
+        return self.now.get(kinds.INFRASTRUCTURES.plural, {})
+
+    def record(self) -> Raw:
+        """Our record in it, empty when there is none."""
+        return (self.infrastructure().get("status") or {}).get("topologyTransition") or {}
+
+    def report(self) -> Raw:
+        """ClusterOperator `topology` as last seen."""
+        return self.now.get(kinds.CLUSTER_OPERATORS.plural, {})
+
+    def echoed(self) -> bool:
+        """Does ClusterVersion repeat what ClusterOperator `topology` says of upgrades?"""
+        said = conditions.of(self.report(), "Upgradeable")
+        heard = conditions.of(self.now.get(kinds.CLUSTER_VERSIONS.plural), "Upgradeable")
+        if said.get("status") != "False":
+            return not heard
+        return heard.get("message") == _ECHO + str(said.get("message"))
+
+    async def until(self, holds: Callable[[], bool], what: str, seconds: float = 20.0) -> float:
+        """Wait until something holds; returns the stamp of the event that made it so. Raises BenchError."""
+        try:
+            async with asyncio.timeout(seconds):
+                while not holds():
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            found = json.dumps(self.record())[:1500]
+            raise processes.BenchError(f"waited {seconds:g} s in vain: {what}; the record is {found}") from None
+        return self.moved
+
+    async def quiet(self, seconds: float) -> None:
+        """Wait until nothing has been seen for so long."""
+        while (left := self.moved + seconds - time.perf_counter()) > 0:  # noqa: ASYNC110 - time is what is waited for
+            await asyncio.sleep(left)
+
+    async def watch(self, kind: kinds.Kind, name: str) -> None:
+        """See what becomes of an object. Raises BenchError when that ends."""
+        query = {"fieldSelector": f"metadata.name={name}"}
+        async with self._session.get(self._url + kind.path(), params=query) as response:
+            listing = await response.json()
+        for item in listing["items"]:
+            self._take(kind, item, time.perf_counter())
+        query |= {"watch": "true", "resourceVersion": listing["metadata"]["resourceVersion"], "timeoutSeconds": "3600"}
+        async with self._session.get(self._url + kind.path(), params=query) as response:
+            async for line in response.content:
+                stamp = time.perf_counter()
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise processes.BenchError(f"the watch of {kind.plural} failed: {event['object']}")
+                if event["type"] == "DELETED":
+                    self._take(kind, {}, stamp)
+                elif event["type"] != "BOOKMARK":
+                    self._take(kind, event["object"], stamp)
+        raise processes.BenchError(f"the watch of {kind.plural} ended")
+
+    def _take(self, kind: kinds.Kind, obj: Raw, stamp: float) -> None:
+        self.now[kind.plural] = obj
+        self.moved = stamp
+        self.seen.append((kind.plural, obj))
+        self._news.set()
+        if kind is kinds.CLUSTER_OPERATORS:
+            self._asked.set()
+
+    async def answer(self) -> None:
+        """Be the version operator: repeat the block, or take it away."""
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            version = self.now.get(kinds.CLUSTER_VERSIONS.plural)
+            if not version or self.echoed():
+                continue
+            said = conditions.of(self.report(), "Upgradeable")
+            blocked = said.get("status") == "False"
+            wanted = [conditions.Condition("Upgradeable", "False", "Blocked", _ECHO + str(said.get("message")))]
+            found = conditions.merged(version, wanted if blocked else [], () if blocked else ("Upgradeable",))
+            if found is not None:
+                await self._api.patch_status(kinds.CLUSTER_VERSIONS, "version", {"conditions": found})
 
 
 @dataclass(slots=True)
 class Side:
-    """A cluster with three control-plane nodes. `floor` says that nobody writes here but the driver and the floor."""
+    """A cluster with three control-plane nodes."""
 
     server: servers.MeasuredServer
     api: client.Client
-    lookout: lookout.Lookout
-    floor: bool = False
+    lookout: Lookout
 
     async def add_workers(self, first: int, last: int) -> None:
         """Create worker nodes of about 16 KB with these numbers."""
-        free = asyncio.Semaphore(_AT_ONCE)
-        async with asyncio.TaskGroup() as group:
-            for number in range(first, last):
-                group.create_task(self._add_worker(number, free))
-
-    async def _add_worker(self, number: int, free: asyncio.Semaphore) -> None:
-        async with free:
+        # What other controllers leave behind on a real node.
+        left = {f"csi.example.com/volume-{n}": machines.digest(n) * 4 for n in range(14)}
+        for number in range(first, last):
             made = machines.node(f"worker-{number}", roles=("worker",), ready=True)
-            # What other controllers leave behind on a real node.
-            made["metadata"]["annotations"] |= {
-                f"csi.example.com/volume-{n}": machines.digest(n) * 4 for n in range(14)
-            }
+            made["metadata"]["annotations"] |= left
             await self.api.create(kinds.NODES, made)
 
     async def fact(self, *, there: bool) -> None:
@@ -88,35 +177,21 @@ class Side:
         """The phase in the record, "none" without one."""
         return str(self.lookout.record().get("phase", "none"))
 
-    async def set_back(self, record: Raw | None = None, report: Raw | None = None) -> None:
-        """Undo a change; `record` and `report` are what the floor's side then shows.
-
-        The operator has to say that it misses the voter before it finds its record gone. Otherwise it may begin the
-        next admission with what it knew, read that live evidence differs, and begin none for a minute.
-        """
-        await self.fact(there=False)
-        if not self.floor and self.phase() == "Converging":
-            await self.lookout.until(self._missed, "a report that names EtcdVotingMembers")
-        await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {**_SINGLE, "topologyTransition": None})
-        if record is not None:
-            await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": record})
-        if report is not None:
-            await self.api.patch_status(kinds.CLUSTER_OPERATORS, "topology", report)
-
-    def _missed(self) -> bool:
-        return "EtcdVotingMembers" in conditions.of(self.lookout.report(), "Progressing").get("message", "")
-
-    async def to_pending(self, record: Raw | None = None, report: Raw | None = None, *, quiet: bool = True) -> None:
-        """After a change: the request stands, one fact is missing, the echo is there."""
-        await self.set_back(record, report)
+    async def to_pending(self) -> None:
+        """Undo a change, or bring about the state: the request stands, one fact is missing, the echo is there."""
+        if self.changed():
+            await self._set_back()
+        else:
+            await self.ask_for(None)
+            await self.fact(there=False)
+            await self.ask_for(DESIRED)
         seen = self.lookout
         await seen.until(lambda: self.phase() == "Pending" and not self.changed() and seen.echoed(), "Pending")
-        if quiet:
-            await seen.quiet(QUIET_SECONDS)
+        await seen.quiet(QUIET_SECONDS)
 
-    async def to_idle(self, record: Raw | None = None, report: Raw | None = None, *, quiet: bool = True) -> None:
-        """After a change: no request, all facts there, no echo."""
-        await self.set_back(record, report)
+    async def to_idle(self) -> None:
+        """Undo a change, or bring about the state: no request, all facts there, no echo."""
+        await self._set_back()
         await self.ask_for(None)
         seen = self.lookout
 
@@ -127,12 +202,51 @@ class Side:
 
         await seen.until(idle, "Idle")
         await self.fact(there=True)
-        if quiet:
-            await seen.quiet(QUIET_SECONDS)
+        await seen.quiet(QUIET_SECONDS)
+
+    async def _set_back(self) -> None:
+        """Take the fact away, and the change back.
+
+        The operator has to say that it misses the voter before it finds its record gone. Otherwise it may begin the
+        next admission with what it knew, read that live evidence differs, and begin none for a minute.
+        """
+        await self.fact(there=False)
+        if self.phase() == "Converging":
+
+            def missed() -> bool:
+                return "EtcdVotingMembers" in conditions.of(self.lookout.report(), "Progressing").get("message", "")
+
+            await self.lookout.until(missed, "a report that names EtcdVotingMembers")
+        await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {**_SINGLE, "topologyTransition": None})
+
+    async def settled(self, seconds: float = _SETTLED_SECONDS) -> None:
+        """Wait until nothing has been written for so long."""
+        await asyncio.sleep(seconds)
+        await self.lookout.quiet(seconds)
+
+    async def reported(self) -> float:
+        """Wait for a report of the operator; returns when it was seen."""
+        return await self.lookout.until(lambda: bool(self.lookout.report().get("status")), "the first report")
+
+    async def forget_report(self) -> None:
+        """Delete ClusterOperator `topology`, so that the next one comes from whoever is started now."""
+        with contextlib.suppress(client.ApiError):
+            await self.api.delete(kinds.CLUSTER_OPERATORS, "topology")
+        await self.lookout.until(lambda: not self.lookout.report(), "ClusterOperator topology is gone")
+
+    @contextlib.asynccontextmanager
+    async def operator(self, folder: pathlib.Path) -> AsyncIterator[int]:
+        """Run the operator until it is idle and has found out what could be asked for; yields its process id."""
+        await self.forget_report()
+        command = processes.operator_command(self.server.operator, processes.free_port())
+        async with processes.running(command, folder / "operator.log") as process:
+            await self.reported()
+            await self.settled()
+            yield process.pid
 
 
 @contextlib.asynccontextmanager
-async def opened(server: servers.MeasuredServer, *, floor: bool = False) -> AsyncIterator[Side]:
+async def opened(server: servers.MeasuredServer) -> AsyncIterator[Side]:
     """Install the cluster into an API server, and look on."""
     access = kubeconfig.load(server.admin)
     async with client.Client(access, "bench") as api:
@@ -148,86 +262,18 @@ async def opened(server: servers.MeasuredServer, *, floor: bool = False) -> Asyn
         await api.patch(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, {"data": data}, cluster.ETCD_NAMESPACE)
         states = conditions.written(cluster.etcd_states(MEMBERS))
         await api.patch_status(kinds.ETCDS, "cluster", {"conditions": states})
-        if floor:
-            skeleton = {"apiVersion": kinds.CLUSTER_OPERATORS.api_version, "kind": "ClusterOperator"}
-            await api.create(kinds.CLUSTER_OPERATORS, {**skeleton, "metadata": {"name": "topology"}, "spec": {}})
-        async with lookout.Lookout(access, api) as seen:
+        timeout, connector = aiohttp.ClientTimeout(total=None), aiohttp.TCPConnector(limit=0, ssl=access.tls or True)
+        headers = {"User-Agent": "lookout", **access.headers}
+        async with (
+            aiohttp.ClientSession(
+                connector=connector, timeout=timeout, headers=headers, read_bufsize=1 << 20
+            ) as session,
+            asyncio.TaskGroup() as group,
+        ):
+            seen = Lookout(session, access.server, api)
+            tasks = [group.create_task(seen.watch(kind, name)) for kind, name in _WATCHED]
+            tasks.append(group.create_task(seen.answer()))
             await seen.until(lambda: bool(seen.infrastructure()), "an Infrastructure")
-            yield Side(server, api, seen, floor)
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """What the operator wrote in one trial, for the floor to write the same: taken from what was seen."""
-
-    begun_record: Raw
-    begun_report: Raw
-    record: Raw
-    report: Raw
-    change: Raw
-
-    @classmethod
-    def of(cls, seen: list[tuple[float, str, Raw]]) -> Script:
-        """Read the objects of a trial in the order in which they were seen; the first two are the state before it."""
-        infrastructures = [obj for _, plural, obj in seen if plural == kinds.INFRASTRUCTURES.plural]
-        records = [one["status"].get("topologyTransition") or {} for one in infrastructures]
-        admitted = next(record for record in records if record.get("phase") == "Admitting")
-        change = next(one["status"] for one in infrastructures if one["status"]["controlPlaneTopology"] == DESIRED)
-        reports = [obj["status"] for _, plural, obj in seen if plural == kinds.CLUSTER_OPERATORS.plural]
-        moved = ("controlPlaneTopology", "infrastructureTopology", "topologyTransition")
-        return cls(records[0], reports[0], admitted, reports[1], {key: change[key] for key in moved})
-
-    def plan(self) -> Raw:
-        """Everything the floor needs to know, as JSON values."""
-        said = conditions.of({"status": self.report}, "Upgradeable")["message"]
-        transitions = load.load(bindata.root() / "transitions")
-        definition = transitions.named(self.record["name"])
-        return {
-            "idle": [_source(source) for source in catalog.IDLE],
-            "evidence": [_source(source) for source in catalog.watched(transitions)],
-            "reads": [_read(source) for source in (*catalog.evidence(definition), *catalog.GUARDS)],
-            "infrastructure": catalog.INFRASTRUCTURES.path(None, "cluster"),
-            "operator": catalog.CLUSTER_OPERATORS.path(None, "topology"),
-            "record": copy.deepcopy(self.record),
-            "report": copy.deepcopy(self.report),
-            "change": copy.deepcopy(self.change),
-            "echo": json.dumps(said)[1:-1],
-            "voters": MEMBERS,
-        }
-
-
-def _accept(source: catalog.Source, ending: str) -> str:
-    if not source.selection.metadata_only:
-        return "application/json"
-    return f"application/json;as={errors.PARTIAL}{ending};g=meta.k8s.io;v=v1"
-
-
-def _query(source: catalog.Source, **more: str) -> str:
-    chosen = source.selection
-    pairs = {"fieldSelector": chosen.field_selector, "labelSelector": chosen.label_selector, **more}
-    return urllib.parse.urlencode({key: value for key, value in pairs.items() if value})
-
-
-def _source(source: catalog.Source) -> Raw:
-    path = source.selection.resource.path(source.selection.namespace)
-    return {
-        "field": source.field,
-        "list": f"{path}?{_query(source, limit='5000')}",
-        "list_accept": _accept(source, "List"),
-        "watch": f"{path}?{_query(source, watch='true', allowWatchBookmarks='true')}",
-        "watch_accept": _accept(source, ""),
-        "optional": source.selection.optional,
-    }
-
-
-def _read(source: catalog.Source) -> tuple[str, str, bool]:
-    chosen = source.selection
-    if chosen.name is not None:
-        return chosen.resource.path(chosen.namespace, chosen.name), "application/json", True
-    path = f"{chosen.resource.path(chosen.namespace)}?{_query(source, limit=str(chosen.page))}"
-    return path, _accept(source, "List"), source.enough is None
-
-
-def unix_of(stamp: float) -> float:
-    """Turn a stamp of `perf_counter` into UNIX seconds, which the audit log has."""
-    return time.time() - (time.perf_counter() - stamp)
+            yield Side(server, api, seen)
+            for task in tasks:
+                task.cancel()

@@ -51,11 +51,9 @@ class Alert:
 class Rule:
     """A rule and how its last evaluation went."""
 
-    group: str
     name: str
     kind: str
     """alerting or recording."""
-    query: str
     health: str
     error: str
     evaluated: bool
@@ -139,10 +137,8 @@ class Api:
         found = await self._ask("rules")
         return [
             Rule(
-                group=group["name"],
                 name=rule["name"],
                 kind=rule["type"],
-                query=rule["query"],
                 health=rule["health"],
                 error=rule.get("lastError", ""),
                 evaluated=rule["lastEvaluation"] != _NEVER,

@@ -2,8 +2,7 @@
 
     pytest -n 4 --dist loadfile --no-loadscope-reorder test/observability
 
-Most of their time is waiting for alerts. The longest come first; otherwise one of them would begin when all the rest is
-done, and the others would wait for it.
+The longest come first; otherwise one of them would begin when all the rest is done, and the others would wait for it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import pathlib
 import pytest
 
 _HERE = pathlib.Path(__file__).parent
-_LONGEST = ("test_stuck.py", "test_blocked.py", "test_not_watching.py", "test_two_voters.py", "test_happy_path.py")
+_LONGEST = ("page/test_pictures.py", "test_blocked.py", "test_happy_path.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

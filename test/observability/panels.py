@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from test.observability import asking, durations
+from test.observability import asking, monitoring
 
 if TYPE_CHECKING:
     from test.observability import monitored_story
@@ -67,7 +67,7 @@ def queries(story: str | None = None) -> list[Query]:
 async def fault(seen: monitored_story.MonitoredStory, query: Query) -> str:
     """Return what is wrong with a query after its story was played; empty when all is well. Raises QueryError."""
     start, end = seen.began, asking.now()
-    text = durations.expression(query.text)
+    text = monitoring.expression(query.text)
     phases = await seen.prometheus.query_range(_PHASE, start, end)
     shown = await seen.prometheus.query_range(text, start, end)
     times = {moment for one in shown for moment, _ in one.points}

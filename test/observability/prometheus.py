@@ -2,13 +2,12 @@
 
 It runs under the simulator's keeper, as etcd's members do: the keeper knows its pid, ends it when this context is left,
 and also when the test's own process is killed. Its configuration is what bindata/monitoring makes of a cluster's
-(`monitoring`), scraping once a second; pods come and go through a file, as endpoints do.
+(`monitoring`), scraping once a second.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import socket
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ import pytest
 import yaml
 
 from test import polling
-from test.observability import asking, cvo_metrics, monitoring
+from test.observability import asking, monitoring
 from topology_simulator.etcd import keeping
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from topology_simulator import serving
 
+VERSION_OPERATOR = "cluster-version-operator"
 INSTALL = "run hack/observability/install"
 READY_SECONDS = 60.0
 _NAME = "prometheus"
@@ -33,28 +33,11 @@ _ATTEMPTS = 3
 
 
 class Prometheus(asking.Api):
-    """One that runs. `scrape` says which pods there are."""
+    """One that runs."""
 
-    def __init__(self, url: str, targets: pathlib.Path, kept: keeping.Keeping) -> None:
+    def __init__(self, url: str, kept: keeping.Keeping) -> None:
         super().__init__(url)
-        self._targets = targets
         self._kept = kept
-
-    @property
-    def pid(self) -> int:
-        """Its process id. Raises AssertionError when it has ended."""
-        found = self._kept.pid(_NAME)
-        assert found is not None, f"Prometheus has ended\n{self.last_words()}"
-        return found
-
-    @property
-    def folder(self) -> pathlib.Path:
-        """Where its data and its log are."""
-        return self._kept.folder
-
-    def scrape(self, *addresses: str) -> None:
-        """Let these be the operator's pods from now on, HOST:PORT each; none is possible."""
-        _write_targets(self._targets, addresses)
 
     def last_words(self) -> str:
         """Return the end of its log."""
@@ -75,17 +58,15 @@ async def running(
 ) -> AsyncIterator[Prometheus]:
     """Start one that scrapes an operator and the version operator, HOST:PORT each; `folder` has its configuration."""
     path = binary()
-    targets = folder / "targets.json"
-    _write_targets(targets, (operator,))
     found = monitoring.load()
     rules = folder / "rules.yaml"
     rules.write_text(yaml.safe_dump(monitoring.rule_file(found)))
-    job = monitoring.scrape_job(found.monitor, scraper, targets)
+    job = monitoring.scrape_job(found.monitor, scraper, operator)
     configuration = folder / "prometheus.yaml"
     configuration.write_text(yaml.safe_dump(_configuration(job, rules, version_operator)))
     async with keeping.Keeping() as kept:
         url = await _started(kept, path, configuration)
-        async with Prometheus(url, targets, kept) as made:
+        async with Prometheus(url, kept) as made:
             yield made
 
 
@@ -98,7 +79,7 @@ async def holding(folder: pathlib.Path, data: pathlib.Path, groups: list[dict[st
     configuration.write_text(yaml.safe_dump({"rule_files": [str(rules)]}))
     async with keeping.Keeping() as kept:
         url = await _started(kept, path, configuration, data)
-        async with Prometheus(url, folder / "targets.json", kept) as made:
+        async with Prometheus(url, kept) as made:
             yield made
 
 
@@ -138,21 +119,13 @@ def _command(path: str, configuration: pathlib.Path, data: pathlib.Path, port: i
 
 
 def _configuration(job: dict[str, Any], rules: pathlib.Path, version_operator: str) -> dict[str, Any]:
-    labelled = {"targets": [version_operator], "labels": cvo_metrics.LABELS}
+    who = {"namespace": "openshift-cluster-version", "service": VERSION_OPERATOR, "job": VERSION_OPERATOR}
+    labelled = {"targets": [version_operator], "labels": {**who, "endpoint": "metrics"}}
     return {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(rules)],
-        "scrape_configs": [job, {"job_name": cvo_metrics.JOB, "static_configs": [labelled]}],
+        "scrape_configs": [job, {"job_name": VERSION_OPERATOR, "static_configs": [labelled]}],
     }
-
-
-def _write_targets(file: pathlib.Path, addresses: tuple[str, ...]) -> None:
-    content = [
-        {"targets": [address], "labels": monitoring.target_labels(number)} for number, address in enumerate(addresses)
-    ]
-    fresh = file.with_suffix(".new")
-    fresh.write_text(json.dumps(content))
-    fresh.replace(file)
 
 
 def _free_port() -> int:

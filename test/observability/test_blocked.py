@@ -32,6 +32,8 @@ async def seen(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[monito
             if step.heal_learner == "master-2":
                 await made.until_state(ALERT, "pending")
                 await made.until_state(ALERT, "firing", HOUR + monitored_story.PATIENCE)
+                alerts = [one for one in await made.prometheus.alerts() if one.name == ALERT]
+                made.told += [f"{ALERT}: {one.annotations['description']}" for one in alerts]
 
         await made.play(before)
         yield made
@@ -43,6 +45,12 @@ async def test_it_resolves_when_the_topology_moves(seen: monitored_story.Monitor
 
 async def test_that_two_vote_is_told_too_and_nothing_else(seen: monitored_story.MonitoredStory) -> None:
     assert await seen.fired() == {ALERT, "TopologyTransitionTwoVoters"}
+
+
+async def test_its_description_names_the_check_that_is_not_met(seen: monitored_story.MonitoredStory) -> None:
+    (description,) = [line for line in seen.told if line.startswith(f"{ALERT}: ")]
+    assert "Checks that are not met: " in description
+    assert "EtcdVotingMembers" in description.partition("Checks that are not met: ")[2].partition(". ")[0]
 
 
 async def test_every_rule_is_healthy(seen: monitored_story.MonitoredStory) -> None:

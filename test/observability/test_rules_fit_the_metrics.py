@@ -11,7 +11,7 @@ import prometheus_client
 import pytest
 from prometheus_client import parser
 
-from test.observability.rules import expressions, promtool
+from test.observability.rules import promtool
 from test.unit.core import worlds
 from topology_controller.decide import discovery
 from topology_controller.definitions import load
@@ -36,7 +36,7 @@ class Asked:
     """One selector in one rule."""
 
     rule: str
-    series: expressions.Series
+    series: promtool.Series
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.series.name}"
@@ -47,7 +47,7 @@ def texts(rule: dict[str, Any]) -> list[str]:
     return [rule["expr"], *re.findall(r"query `([^`]*)`", " ".join(rule.get("annotations", {}).values()))]
 
 
-ASKED = [Asked(name, one) for name, rule in RULES.items() for text in texts(rule) for one in expressions.series(text)]
+ASKED = [Asked(name, one) for name, rule in RULES.items() for text in texts(rule) for one in promtool.series(text)]
 
 
 def recorded(name: str) -> Mapping[str, frozenset[str] | None] | None:
@@ -56,20 +56,10 @@ def recorded(name: str) -> Mapping[str, frozenset[str] | None] | None:
     if rule is None:
         return None
     sources: dict[str, frozenset[str] | None] = {}
-    for one in expressions.series(rule["expr"]):
+    for one in promtool.series(rule["expr"]):
         sources.update(OURS.get(one.name, {}))
-    lists = [labels for word, labels in expressions.grouped(rule["expr"]) if word == "by"]
+    lists = [labels for word, labels in promtool.grouped(rule["expr"]) if word == "by"]
     return {label: sources[label] for label in (lists[0] if lists else ())}
-
-
-def test_the_reader_of_names_reads_what_is_in_an_expression():
-    text = 'max by (a, b) (rate(x_total{l=~"p|q",m!="r"}[5m:30s]) > 6e2) and on (i) group_left () y:z:sum or up'
-    found = expressions.series(text)
-    assert [one.name for one in found] == ["x_total", "y:z:sum", "up"]
-    assert found[0].matchers == (("l", "=~", "p|q"), ("m", "!=", "r"))
-    assert expressions.grouped(text) == [
-        ("by", frozenset({"a", "b"})), ("on", frozenset({"i"})), ("group_left", frozenset()),
-    ]  # fmt: skip
 
 
 def test_something_is_asked_for_in_every_rule():
@@ -94,7 +84,7 @@ def test_what_is_asked_for_exists_with_these_labels_and_values(asked: Asked):
 def test_what_is_grouped_by_is_a_label_of_what_is_asked_for(name: str):
     known = OURS | THEIRS | {one: recorded(one) for one in promtool.rules("record")}
     there = TARGET.union(*(known[one.series.name] or () for one in ASKED if one.rule == name))
-    for word, labels in (pair for text in texts(RULES[name]) for pair in expressions.grouped(text)):
+    for word, labels in (pair for text in texts(RULES[name]) for pair in promtool.grouped(text)):
         assert labels <= there, f"{word} {sorted(labels - there)} in {name}"
 
 

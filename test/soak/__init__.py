@@ -1,13 +1,13 @@
 """Keeps one operator busy and disturbed for half an hour, and judges whether anything in it grows.
 
-    python -m test.soak [--minutes 30] [--rate 500] [--nodes 500] [--seed 1] [--output build/soak.json]
+    python -m test.soak [--minutes 30] [--seed 1] [--output build/soak.json]
 
 A request is open and one missing fact keeps it Pending, so that everything is watched. Nodes send heartbeats, watches
 are cut, expire or fall silent, requests are refused, metrics are scraped. Nothing of this changes what the operator has
 to say: it must write nothing, and after a warm-up its memory, tasks, threads and file descriptors must stay as they
 are.
 
-The rooms: `cluster` (the API server with the heartbeats, a process), `counted` (the operator, a process that tells its
-tasks), `disturb` (what goes wrong, from a seed), `run` (their order, and the samples), `verdict` (pure: what is growth
-and what is noise). Servers, cluster and the look from outside come from `test.bench`.
+The rooms: `cluster` (the API server with the heartbeats, a process), `disturb` (what goes wrong, from a seed), `run`
+(their order, and the samples), `verdict` (pure: what is growth and what is noise). Servers, cluster and the look from
+outside come from `test.bench`.
 """

@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 AGENT = f"{vocabulary.OPERATOR_NAME}*"
 MEAN_SECONDS = 2.0
-_SHARES = {
-    "cut": 51,
-    "cut in a line": 20,
-    "expired": 12,
-    "refused": 8,
-    "silent": 4,
-    "compacted": 4,
-    "all cut": 1,
+_SHARES = {"cut": 51, "cut in a line": 20, "expired": 12, "refused": 8, "silent": 4, "compacted": 4, "all cut": 1}
+_CUT: Raw = {"verb": "watch", "action": "cut"}
+_FAULTS: dict[str, tuple[Raw, ...]] = {
+    "cut in a line": ({**_CUT, "midLine": True},),
+    "expired": ({**_CUT, "action": "expire"},),
+    # Over at once: the watches that are open fall silent, the next ones do not.
+    "silent": ({**_CUT, "action": "silent", "seconds": 0.0},),
+    "refused": ({"verb": "", "action": "status", "code": 503, "count": 2, "seconds": 5.0}, _CUT),
 }
+"""What the server is told; of any other disturbance: to cut."""
 _APART_SECONDS = 75.0
 _ALL_APART_SECONDS = 150.0
 _SILENCE_SECONDS = 165.0
@@ -58,13 +59,27 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """One thing that goes wrong. `at` is in seconds since the beginning; `faults` are what the server is told."""
+    """One thing that goes wrong, to the watches of a target or of all. `at` is in seconds since the beginning."""
 
     at: float
     what: str
     target: Target
-    faults: tuple[Raw, ...]
-    compact: bool = False
+
+    @property
+    def compact(self) -> bool:
+        """Whether the server forgets its log, too."""
+        return self.what.endswith("compacted")
+
+    @property
+    def faults(self) -> list[Raw]:
+        """What the server is told."""
+        one = self.target
+        where = (
+            {}
+            if self.what in FAR_REACHING
+            else {"resource": one.resource, "namespace": one.namespace, "name": one.name}
+        )
+        return [{"userAgent": AGENT, **where, **fault} for fault in _FAULTS.get(self.what, (_CUT,))]
 
 
 def planned(seed: int, seconds: float, targets: Sequence[Target], after: float = 0.0) -> Iterator[Disturbance]:
@@ -78,38 +93,11 @@ def planned(seed: int, seconds: float, targets: Sequence[Target], after: float =
             if at >= all_free:
                 all_free = at + _ALL_APART_SECONDS
                 free = {one: max(until, at + _APART_SECONDS) for one, until in free.items()}
-                yield made(at, what, targets[0])
+                yield Disturbance(at, what, targets[0])
             continue
         chosen = [one for one in targets if all(free[other] <= at for other in targets if one.covers(other))]
         if chosen:
             one = draw.choice(chosen)
             rest = _SILENCE_SECONDS if what == "silent" else 0.0
             free |= {other: at + rest + _APART_SECONDS for other in targets if one.covers(other)}
-            yield made(at, what, one)
-
-
-def made(at: float, what: str, target: Target) -> Disturbance:
-    """One disturbance. `target` does not matter to what hits all."""
-    one: Raw = {"userAgent": AGENT, "verb": "watch"}
-    picked = one | {"resource": target.resource, "namespace": target.namespace, "name": target.name}
-    every = Target("*")
-    match what:
-        case "cut":
-            return Disturbance(at, what, target, ({**picked, "action": "cut"},))
-        case "cut in a line":
-            return Disturbance(at, what, target, ({**picked, "action": "cut", "midLine": True},))
-        case "expired":
-            return Disturbance(at, what, target, ({**picked, "action": "expire"},))
-        case "silent":
-            # Over at once: the watches that are open fall silent, the next ones do not.
-            return Disturbance(at, what, target, ({**picked, "action": "silent", "seconds": 0.0},))
-        case "refused":
-            refused = {**picked, "verb": "", "action": "status", "code": 503, "count": 2, "seconds": 5.0}
-            return Disturbance(at, what, target, (refused, {**picked, "action": "cut"}))
-        case "compacted":
-            return Disturbance(at, what, target, ({**picked, "action": "cut"},), compact=True)
-        case "all cut":
-            return Disturbance(at, what, every, ({**one, "action": "cut"},))
-        case "all compacted":
-            return Disturbance(at, what, every, ({**one, "action": "cut"},), compact=True)
-    raise ValueError(f"nothing goes wrong in the way {what!r}")
+            yield Disturbance(at, what, one)

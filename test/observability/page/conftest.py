@@ -54,14 +54,3 @@ def pictures(tmp_path: pathlib.Path) -> pathlib.Path:
     folder = pathlib.Path(os.environ.get("PAGE_PICTURES") or tmp_path / "pictures").absolute()
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-@pytest.fixture
-def gallery() -> pathlib.Path | None:
-    """Where every state goes in every width, None where nobody wants to look at them."""
-    named = os.environ.get("PAGE_GALLERY")
-    if not named:
-        return None
-    folder = pathlib.Path(named).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

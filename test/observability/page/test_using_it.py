@@ -5,22 +5,17 @@ Here the page is served from facts that a test makes, so that anything can be sh
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import pytest
 from selenium.webdriver.common import keys
 
 from test.observability.page import browser as browsers
-from test.observability.page import looking
 from test.unit.core import worlds
 from test.unit.serving import pages
-from topology_api.types import AvailableTransition
 from topology_controller.observe import facts
-from topology_controller.serve import connections, page
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -68,16 +63,6 @@ async def test_news_changes_the_page_and_leaves_the_reader_alone(house, browser)
     assert await browser.run("return document.activeElement.textContent") == "Copy", "the focus stays where it was"
 
 
-async def test_what_goes_away_takes_the_focus_of_nobody_else_along(house, browser):
-    await shown(house, browser, pending(ingress_controller=facts.IngressController(1, 1)), "Pending")
-    await browser.says("#advisories-side", "2 advisories")
-    await browser.run("document.querySelectorAll('#advisories button')[1].focus()")
-    house.pin(pending(), datetime.now(UTC))
-    await browser.says("#advisories-side", "1 advisory")
-    focused = "return document.activeElement.getAttribute('aria-label')"
-    assert await browser.run(focused) == "Copy the command of DnsmasqConfigurationLeft"
-
-
 async def test_progress_is_told_to_those_who_do_not_see_it(house, browser):
     known = worlds.moved(worlds.healthy(), worlds.converging())
     house.pin(known)
@@ -104,7 +89,7 @@ return arguments[0].map((id) => {
 """
 
 
-async def test_on_a_phone_the_danger_comes_first_then_what_to_do_then_what_is_not_met(house, browser):
+async def test_on_a_phone_danger_comes_first_then_what_to_do(house, browser):
     known = worlds.moved(worlds.healthy(), worlds.converging())
     known = dataclasses.replace(known, ingress_controller=facts.IngressController(1, 1))
     house.pin(known, worlds.DEADLINE)
@@ -123,27 +108,6 @@ async def test_on_a_phone_the_danger_comes_first_then_what_to_do_then_what_is_no
     await browser.says("#operands-fold-title", "updated")
 
 
-async def test_what_nothing_waits_for_stands_below_the_checks(house, browser):
-    await shown(house, browser, pending(), "Pending")
-    await browser.says("#advisories-title", "Left to do")
-    await browser.says("#assess", "1 action left to do")
-    checks, left = await browser.run(_TOPS, ["checks-card", "advisories-card"])
-    assert checks < left
-
-
-async def test_two_voters_are_no_green_ticks(house, browser):
-    ids = sorted(zip(worlds.MEMBERS, worlds.ADDRESSES, strict=True))
-    await shown(house, browser, pending(etcd_endpoints=facts.EtcdEndpoints(tuple(ids[:2]))), "Pending")
-    await browser.says("#two-voters", "the loss of either one stops the cluster")
-    marks = "return [...document.querySelectorAll('#etcd .status')].map((one) => one.dataset.status)"
-    assert await browser.run(marks) == ["Unmet", "Unmet"]
-    assert await browser.run("return document.getElementById('etcd-fold').hidden")
-    assert await browser.run("return document.getElementById('phase').dataset.tone") == "wait"
-    house.pin(pending(), datetime.now(UTC))
-    await browser.until("the banner is gone", "document.getElementById('two-voters').hidden")
-    await browser.says("#etcd-fold-title", "All 3 voters")
-
-
 @pytest.mark.parametrize("base", ["", "https://docs.example/runbooks", "javascript:alert(1)//"])
 async def test_a_problem_leads_to_its_runbook_or_to_the_command_that_explains_it(house, browser, base):
     house.page.about = dataclasses.replace(house.page.about, runbooks=base)
@@ -158,37 +122,6 @@ async def test_a_problem_leads_to_its_runbook_or_to_the_command_that_explains_it
     else:
         assert (link, await browser.run(hidden)) == (None, [True, False])
         assert await browser.text("#problem-explain code") == "oc topology explain Stuck"
-
-
-async def test_times_are_in_utc_wherever_the_reader_is(house, browser):
-    await browser.command("Emulation.setTimezoneOverride", timezoneId="Asia/Tokyo")
-    now = datetime.now(UTC)
-    house.pin(pending(), now)
-    await browser.open(house.url)
-    await browser.phase("Pending")
-    await browser.says("#facts", f"{now:%H:%M:%S} UTC", "just now")
-    await browser.says("#timeline", f"{now:%H:%M:%S} UTC", "HighlyAvailable requested")
-
-
-async def test_what_was_evaluated_some_time_ago_is_not_called_live(house, browser):
-    now = datetime.now(UTC)
-    way = AvailableTransition(
-        name="sno-to-ha-compact", target=worlds.HA, available=True, evaluated_time=now - timedelta(minutes=7)
-    )
-    known = worlds.with_infrastructure(pending(), desired=None)
-    house.watches.facts = known
-    house.latest.set(worlds.decide(known, worlds.term(available=(way,)), now), known)
-    await browser.open(house.url)
-    await browser.phase("Idle")
-    assert (await browser.text("#live"), await browser.run("return document.getElementById('live').dataset.live")) == (
-        "Connected",
-        "idle",
-    )
-    await browser.says("#available", "Evaluated 7 min ago")
-    await browser.says("#assess", "1 transition can be requested now, evaluated 7 min ago")
-    house.pin(pending(), now)
-    await browser.phase("Pending")
-    assert await browser.text("#live") == "Live"
 
 
 async def test_text_from_the_cluster_is_text(house, browser):
@@ -245,44 +178,6 @@ async def test_everything_can_be_reached_by_keyboard_and_one_sees_where_one_is(h
     assert tuple(reached) == wanted
 
 
-async def test_the_skip_link_leads_past_the_bar(house, browser):
-    await shown(house, browser, pending(), "Pending")
-    await browser.press(keys.Keys.TAB, keys.Keys.ENTER)
-    assert await browser.run("return document.activeElement.id") == "main"
-    await browser.press(keys.Keys.TAB)
-    assert (await browser.run(_FOCUSED))["what"] == "met-title: 9 met"
-
-
-async def test_light_and_dark_follow_the_system_until_one_is_chosen(house, browser):
-    await browser.wear("dark")
-    await shown(house, browser, pending(), "Pending")
-    ground = "return getComputedStyle(document.body).backgroundColor"
-    dark = await browser.run(ground)
-    await browser.wear("light")
-    light = await browser.run(ground)
-    assert dark != light
-    for label, colour in (("Theme: light", light), ("Theme: dark", dark)):
-        await browser.click("#theme")
-        assert (await browser.text("#theme"), await browser.run(ground)) == (label, colour)
-    await browser.open(house.url)
-    assert (await browser.text("#theme"), await browser.run(ground)) == ("Theme: dark", dark), "it is remembered"
-    await browser.click("#theme")
-    assert await browser.text("#theme") == "Theme: auto"
-
-
-async def test_a_page_too_many_looks_now_and_then(house, browser):
-    house.pin(pending())
-    limit = aiohttp.ClientTimeout(total=30)
-    async with aiohttp.ClientSession(timeout=limit, connector=aiohttp.TCPConnector(limit=0)) as session:
-        answers = [await session.get(f"{house.url}/events") for _ in range(page.STREAMS)]
-        await browser.open(house.url)
-        await browser.phase("Pending")
-        await browser.until("it says how often", "document.getElementById('live').textContent === 'Every 15 s'")
-        assert await browser.run("return document.getElementById('stale').hidden")
-        for answer in answers:
-            answer.close()
-
-
 @pytest.mark.parametrize("name", ["learner", "unsupported", "standby", "unreadable", "nothing known"])
 async def test_states_that_are_rare_can_be_read_too(house, browser, name):
     if name == "learner":
@@ -305,48 +200,4 @@ async def test_states_that_are_rare_can_be_read_too(house, browser, name):
     await browser.open(house.url)
     await browser.phase(word)
     await browser.says(selector, text)
-    await looking.assert_readable(browser, name)
-
-
-async def test_long_words_do_not_break_a_narrow_page(house, browser):
-    name = "a-node-with-a-name-that-is-as-long-as-names-of-nodes-may-be." * 4
-    nodes = (worlds.node(0, name=name, cordoned=True), worlds.node(1))
-    await shown(
-        house, browser, worlds.with_infrastructure(pending(control_plane_nodes=nodes), cluster_name=name), "Pending"
-    )
-    await looking.assert_readable(browser, "long names")
-
-
-async def test_without_javascript_there_are_the_commands(house, browser):
-    await browser.command("Emulation.setScriptExecutionDisabled", value=True)
-    await browser.open(house.url)
-    said = await browser.text("noscript")
-    await browser.command("Emulation.setScriptExecutionDisabled", value=False)
-    assert "oc get infrastructure cluster" in said
-
-
-async def test_nobody_else_is_asked_for_anything(house, browser):
-    await shown(house, browser, pending(), "Pending")
-    await asyncio.sleep(0.5)
-    asked = await browser.asked_for()
-    assert browsers.hosts(asked) == {"127.0.0.1"}, asked
-    paths = {url.removeprefix(house.url) for url in asked if url.startswith(house.url)}
-    assert paths == {"/", "/events"}
-    assert await browser.complaints() == []
-
-
-async def test_a_stream_that_ends_in_good_order_is_taken_up_again_without_a_word(browser):
-    async with pages.opened(limits=dataclasses.replace(connections.DEFAULT, stream=4.0)) as house:
-        await shown(house, browser, pending(), "Pending")
-        await browser.run(
-            "window.seen = []; const banner = document.getElementById('stale');"
-            "const look = () => banner.hidden || seen.push(banner.innerText);"
-            "new MutationObserver(look).observe(banner, {attributes: true})"
-        )
-        await browser.run("performance.clearResourceTimings()")
-        again = "performance.getEntriesByName(location.href + 'events').length >= 1"
-        await browser.until("the stream was asked for again", again)
-        house.pin(pending(scheduler=facts.Scheduler(masters_schedulable=False)), datetime.now(UTC))
-        await browser.says("#checks-open", "MastersSchedulable")
-        assert await browser.text("#live") == "Live"
-        assert await browser.run("return window.seen") == [], "the banner was not shown"
+    await browsers.assert_readable(browser, name)

@@ -2,9 +2,6 @@
 
 stuck, blocked, two_voters, not_watching   one file for each alert: when it fires, when it does not quite, when it ends
 recorded   what a fleet collects
-hub   the rules of a fleet, bindata/fleet, and stories that test_rules_of_a_hub makes up
-promtool   runs promtool on them, and on rules that were broken on purpose
-expressions   which series and labels an expression asks for
-
-By hand: `python -m test.observability.rules.promtool FOLDER` puts the stories and their rules.yaml into a folder.
+hub   the rules of a fleet, bindata/fleet, and stories that test_rules_of_a_fleet makes up
+promtool   runs promtool on them, and reads which series and labels an expression asks for
 """

@@ -45,22 +45,15 @@ def phase(name: str, values: str) -> dict[str, str]:
     return {f'{recorded}{{phase="{name}"}}': values} | ({} if name == "Idle" else {f'{recorded}{{phase="Idle"}}': idle})
 
 
-def played(
-    sites: Sites,
-    folder: pathlib.Path,
-    content: list[dict[str, Any]] | None = None,
-    *,
-    annotated: bool = False,
-    **asked: Any,
-) -> tuple[int, str]:
-    """Let promtool play a story; `asked` are its alert_rule_test and promql_expr_test."""
+def played(sites: Sites, folder: pathlib.Path, *, annotated: bool = False, **asked: Any) -> str:
+    """Let promtool play a story with these alert_rule_test and promql_expr_test; return what it says against it."""
     series = [
         {"series": f'{name.removesuffix("}")}{"," if "{" in name else "{"}cluster="{site}"}}', "values": values}
         for site, sent in sites.items()
         for name, values in sent.items()
     ]
     story = {"name": "a fleet", "interval": INTERVAL, "input_series": series, **asked}
-    return promtool.judge([story], content or groups(), folder, annotated=annotated)
+    return promtool.judge([story], groups(), folder, annotated=annotated)
 
 
 def sample(name: str, value: float, labels: Mapping[str, str]) -> dict[str, Any]:

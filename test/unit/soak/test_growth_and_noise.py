@@ -5,12 +5,16 @@ from __future__ import annotations
 import copy
 import itertools
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 from test.soak import cluster, disturb, run, verdict
 
 from topology_simulator import machines
 from topology_simulator.apiserver import faults
+
+if TYPE_CHECKING:
+    import pathlib
 
 MINUTES_30 = range(300, 1800, 5)
 MINUTES_3 = range(60, 180, 2)
@@ -44,10 +48,9 @@ def test_a_leak_is_found(seed: int) -> None:
         assert found.per_hour == pytest.approx(per_hour, rel=0.5), found.line()
 
 
-def test_growth_that_is_sure_but_small_is_allowed() -> None:
+def test_growth_that_is_small_is_allowed() -> None:
     """A few hundred KiB more in half an hour are the allocator's."""
     found = verdict.judge("rss", "MiB", memory(MINUTES_30, 1.2, 1, scatter=0.01), MEMORY)
-    assert found.low > 0, found.line()
     assert not found.wrong, found.line()
 
 
@@ -56,9 +59,18 @@ def test_too_few_samples_are_no_proof() -> None:
         verdict.judge("rss", "MiB", memory(range(0, 50, 10), 0.0, 1), MEMORY)
 
 
-def test_anything_that_may_not_happen_is_wrong_once() -> None:
-    assert not verdict.none_of("writes", 0, "writes")
-    assert verdict.none_of("writes", 1, "writes") == "writes: 1 writes, none is allowed"
+@pytest.mark.parametrize(
+    ("field", "value"), [("changes", ["infrastructures: {}"]), ("writes", ["patch"]), ("sent", 400.0), ("none", None)]
+)
+def test_one_change_one_write_or_too_few_heartbeats_are_wrong(
+    field: str, value: object, tmp_path: pathlib.Path
+) -> None:
+    settings = run.Settings(180.0, 1, tmp_path)
+    level = [(float(at), 2.0) for at in range(0, 180, 2)]
+    found = run.Found(dict.fromkeys(run.SERIES, level), sent=run.RATE)
+    if value is not None:
+        setattr(found, field, value)
+    assert len(run.judged(found, settings)[1]) == int(value is not None)
 
 
 TARGETS = tuple(run.targets())
@@ -74,7 +86,7 @@ def test_what_goes_wrong_can_be_repeated() -> None:
 
 
 def test_the_server_understands_every_fault() -> None:
-    made = [disturb.made(0.0, what, TARGETS[0]) for what in disturb.FAR_REACHING]
+    made = [disturb.Disturbance(0.0, what, TARGETS[0]) for what in disturb.FAR_REACHING]
     for one in (*made, *disturb.planned(1, 1800.0, TARGETS)):
         for raw in one.faults:
             assert faults.Fault.model_validate(raw).user_agent == disturb.AGENT
