@@ -228,9 +228,6 @@ def test_who_may_accept_may_get_and_patch_that_one_config_map_and_nobody_is_boun
     wanted = {"resources": ["configmaps"], "resourceNames": [vocabulary.ACCEPTED_CHECKS], "verbs": ["get", "patch"]}
     assert role["rules"] == [{"apiGroups": [""], **wanted}]
     assert not [one for one in BINDINGS if one["roleRef"]["name"] == vocabulary.CHECK_ACCEPTOR]
-
-
-def test_what_is_accepted_is_shipped_empty_and_never_put_back():
     (found,) = [one for one in OBJECTS if one["metadata"]["name"] == vocabulary.ACCEPTED_CHECKS]
     assert (found["kind"], found["metadata"]["namespace"]) == ("ConfigMap", OURS)
     assert set(found) == {"apiVersion", "kind", "metadata"}, "what people write is not ours to apply"
