@@ -112,25 +112,6 @@ async def test_no_way_to_the_object_itself_changes_it(ground: policy_server.Poli
         assert after["status"] == before["status"], what
 
 
-async def test_what_the_version_operator_writes_of_it_passes(ground: policy_server.PolicyServer) -> None:
-    """It creates the object from the payload and writes status once (cluster-version-operator pkg/cvo/internal)."""
-    await changes.prepare(ground)
-    await ground.api.delete(kinds.CLUSTER_OPERATORS, "topology")
-    try:
-        (shipped,) = [one for one in policy_server.rendered() if one["kind"] == kinds.CLUSTER_OPERATORS.kind]
-        create = Request("POST", shipped, _JSON, kinds.CLUSTER_OPERATORS.path())
-        created = await ground.send("version", create, dry=False)
-        assert created.code == 201, created
-        status = {**shipped["status"], "conditions": [{**changes.BLOCK[0], "status": "Unknown"}]}
-        written = await ground.send(
-            "version", Request("PUT", {**created.obj, "status": status}, _JSON, _STATUS), dry=False
-        )
-        assert written.code == 200, written
-        assert written.obj["status"]["versions"] == shipped["status"]["versions"]
-    finally:
-        await ground.anew()
-
-
 async def test_nothing_is_confirmed_by_creating_it(ground: policy_server.PolicyServer) -> None:
     """Whoever deletes it may create it again, but not with what an administrator has to confirm."""
     await changes.prepare(ground)

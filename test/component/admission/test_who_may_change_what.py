@@ -141,18 +141,6 @@ async def test_a_refusal_says_what_is_missing_and_whom_to_ask(
     assert "administrator of this cluster" in said
 
 
-async def test_a_request_at_creation_is_refused_by_the_definition(ground: policy_server.PolicyServer) -> None:
-    """So the policy need not judge creations; without a request everybody with the right creates it."""
-    made = await changes.prepare(ground)
-    await ground.api.delete(kinds.INFRASTRUCTURES, "cluster")
-    spec = {key: value for key, value in made["spec"].items() if key != "desiredTopology"}
-    for desired, code in (({}, 201), ({"desiredTopology": "HighlyAvailable"}, 422)):
-        body = {**made, "metadata": {"name": "cluster"}, "spec": {**spec, **desired}}
-        request = policy_server.Request("POST", body, "application/json", kinds.INFRASTRUCTURES.path())
-        answer = await ground.send("editor", request)
-        assert answer.code == code, answer.said
-
-
 async def test_the_first_status_is_the_installers(ground: policy_server.PolicyServer) -> None:
     """Whoever may write status sets the topology of a cluster that has none, said or by default; then it is guarded."""
     await ground.anew(installed=False)

@@ -51,7 +51,8 @@ NOBODY = "0 dedicated workers and 0 control-plane nodes"
 )
 def test_a_disagreement_names_what_was_found_and_what_is_wanted(row, told, wanted):
     """A row: topologies, mastersSchedulable, nodes (control plane, arbiters, workers), labels that are not as asked."""
-    vector = Vector(*row[:6], fencing=False)
+    topologies, nodes = row[:3], row[3:6]
+    vector = dataclasses.replace(Vector(*topologies, *nodes), fencing=False)
     asked = vector.control_plane_nodes if vector.masters_schedulable else 0
     first = audit.audit(vector, row[6] if len(row) > 6 else asked).disagreements[0]
     assert first.actual.startswith(told)

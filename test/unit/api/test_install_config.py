@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -37,7 +38,7 @@ TABLE = [
     *((three, *row) for three in (3, 4, 5) for row in THREE),
 ]
 # ">=2" and ">=1" of the reference: more of the same changes nothing.
-GROWN = [
+GROWN: list[tuple[Any, ...]] = [
     (cp, a + more_a, w + more_w, *rest)
     for (cp, a, w, *rest), more_a, more_w in itertools.product(TABLE, (0, 1, 4), (0, 1, 5, 2000))
     if (a or not more_a) and (w >= 2 or not more_w)
@@ -199,12 +200,11 @@ ANY = st.builds(
 
 @given(ANY)
 def test_every_install_config_is_refused_with_reasons_or_has_an_answer_in_both_rules(config):
+    told: tuple[install_config.Contradiction, ...] | None = None
     try:
         machines = install_config.machines(config)
     except install_config.ContradictionError as error:
         told = error.contradictions
-    else:
-        told = None
     if told is not None:
         assert told
         assert all(one.actual and one.wanted and one.field for one in told)

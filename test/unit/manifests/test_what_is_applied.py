@@ -151,6 +151,9 @@ def test_image_and_namespace_are_put_in_everywhere():
     assert container["image"] == "example.com/op@sha256:" + "0" * 64
 
 
+NO_DEFINITIONS: tuple[object, ...] = ([], {}, {"kind": "List"})
+
+
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
@@ -158,7 +161,7 @@ def test_image_and_namespace_are_put_in_everywhere():
         *(({"image": bad}, "cannot be an image") for bad in ("", "a b", "a\nb: c", "'", "x" * 600)),
         *(
             ({"kind": manifests.Kind.CRD_PATCH, "served": bad}, "wanted CustomResourceDefinition infrastructures")
-            for bad in ([], {}, {"kind": "List"})
+            for bad in NO_DEFINITIONS
         ),
     ],
 )
