@@ -199,13 +199,6 @@ def scratch(tmp_path_factory):
     return made
 
 
-def outcome(folder):
-    try:
-        return matrices.load(folder)
-    except read.DefinitionError as error:
-        return error
-
-
 @hypothesis.given(st.data(), VALUES, st.sampled_from(sorted(check.value for check in registry.OPERAND_CHECKS)))
 def test_any_value_in_any_place_gives_a_matrix_or_an_error_that_names_the_file(scratch, data, value, check):
     document = yaml.safe_load((ROOT / "operands" / f"{check}.yaml").read_text(encoding="utf-8"))
@@ -221,7 +214,11 @@ def test_any_value_in_any_place_gives_a_matrix_or_an_error_that_names_the_file(s
         old.unlink()
     place = scratch / "operands" / f"{check}.yaml"
     place.write_bytes(yaml.safe_dump(document, allow_unicode=True).encode("utf-8", "surrogatepass"))
-    found = outcome(scratch)
+    found: matrices.Matrix | read.DefinitionError
+    try:
+        found = matrices.load(scratch)
+    except read.DefinitionError as error:
+        found = error
     if isinstance(found, read.DefinitionError):
         assert found.problems
         assert all(str(problem).startswith(str(place)) for problem in found.problems), str(found)
