@@ -96,7 +96,7 @@ def refusals(log: audit.Log, found: list[audit.Event]) -> list[audit.Event]:
     return found
 
 
-async def test_a_new_token_is_taken_and_a_file_that_vanishes_or_holds_garbage_is_waited_out(
+async def test_a_new_token_is_taken_and_a_file_that_vanishes_is_waited_out(
     staged: RestrictedWorld, blocked, issue, account
 ) -> None:
     """Swapped in good time, as by a kubelet, one refused request is all. Without a new one little is asked."""

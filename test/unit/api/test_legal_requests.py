@@ -98,7 +98,7 @@ async def test_a_request_before_there_is_a_status_is_refused_with_what_to_do(clu
         ("HighlyAvailable", ("HighlyAvailable", None, "HighlyAvailable")),
     ],
 )
-async def test_what_is_legal_is_requested_cancelled_and_stands_in_the_way_of_no_status(single, here, asked):
+async def test_what_is_legal_is_accepted_and_never_in_the_way_of_status(single, here, asked):
     accepted(await single.status(controlPlaneTopology=here))
     for topology in asked:
         accepted(await single.ask_for(topology))

@@ -102,7 +102,7 @@ BALANCER, ROUTER = CheckName.LOAD_BALANCER_BACKENDS, CheckName.ROUTER_SURVIVES_D
         ("requireLoadBalancerBackends: false\nrequireRouterSurvivesDrains: false\n", []),
     ],
 )
-def test_what_is_required_besides_is_asked_once_and_only_where_the_control_plane_changes(body, checks):
+def test_what_is_required_is_asked_once_where_the_control_plane_changes(body, checks):
     found = settings.applied(TRANSITIONS, good(body))
     for before in TRANSITIONS.definitions:
         after = found.named(before.name)

@@ -44,7 +44,7 @@ def test_every_old_text_is_found_once_in_what_is_shipped():
         assert fault.planted(text) != text, fault.name
 
 
-def test_every_fault_has_a_name_of_its_own_a_promise_and_a_test_that_make_test_runs():
+def test_every_fault_has_a_name_a_promise_and_a_test_that_make_test_runs():
     assert [name for name, times in collections.Counter(fault.name for fault in FAULTS).items() if times > 1] == []
     assert [fault.name for fault in FAULTS if not fault.breaks or not fault.caught_by] == []
     for test in planting.tests_of(FAULTS):
@@ -77,7 +77,7 @@ def planted(tree, capsys, **faults):
     return code, said.out + said.err
 
 
-def test_the_command_tells_a_catch_from_a_survivor_and_leaves_the_checkout_as_it_is(tree, capsys):
+def test_the_command_tells_a_catch_from_a_survivor(tree, capsys):
     faults = {"early": (">= 10", "> 10"), "late": (">= 10", ">= 9"), "gone": ("<= 10", "< 10"), "far": (">= 10", "> 9")}
     code, said = planted(tree, capsys, **faults)
     assert code == 1

@@ -25,7 +25,7 @@ def test_help_lists_every_target_once_in_a_group():
     assert listed[0] == "demo", "the first of README's two commands comes first"
 
 
-def test_what_is_over_its_budget_is_named_and_so_is_a_folder_that_was_moved():
+def test_what_is_over_its_budget_and_a_folder_that_was_moved_are_named():
     (line,) = budgets.over({"gates": {"of": ["test/unit/gates"], "suffix": [".py"], "lines": 10, "files": 1000}})
     assert line.startswith("gates: ")
     assert line.endswith(" lines, 10 are allowed by hack/budgets.toml")

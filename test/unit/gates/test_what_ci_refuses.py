@@ -84,7 +84,7 @@ REASONS = {"no kubectl", "no openssl", "no etcd", "no promtool"}
     [({"FUZZ_SEED": "7"}, ("-n", "1")), ({"FUZZ_SEED": "7", "CI": "true"}, ())],
     ids=["xdist", "alone in CI"],
 )
-def test_a_skip_fails_and_names_its_reason_and_a_finding_the_command_that_finds_it(tmp_path, environment, further):
+def test_a_skip_fails_with_its_reason_a_finding_with_its_command(tmp_path, environment, further):
     """What only another system can run may be skipped, but not in CI."""
     for name, text in SKIPS.items():
         (tmp_path / f"{name}.py").write_text(text)

@@ -137,7 +137,7 @@ def test_the_pod_goes_where_the_control_plane_is_and_bears_no_other_taint():
     assert "node-role.kubernetes.io/control-plane" in pod()["spec"]["nodeSelector"], "an API server warns of master"
 
 
-def test_the_pod_alone_gets_the_token_is_told_who_it_is_and_has_time_to_leave():
+def test_the_pod_alone_gets_the_token_and_has_time_to_leave():
     assert kind("ServiceAccount")["automountServiceAccountToken"] is False
     assert pod()["spec"]["automountServiceAccountToken"] is True
     told = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in container()["env"] if "valueFrom" in one}

@@ -132,7 +132,7 @@ def test_what_a_policy_is_given_is_there(binding: dict[str, Any]) -> None:
     assert given is None or (given.get("namespace", ""), given["name"]) in names("ConfigMap")
 
 
-def test_a_role_is_bound_to_an_account_or_group_that_is_there_or_a_page_offers_it() -> None:
+def test_a_role_is_bound_to_who_is_there_or_a_page_offers_it() -> None:
     bindings = [*of("RoleBinding"), *of("ClusterRoleBinding")]
     accounts = names("ServiceAccount") | {("openshift-monitoring", "prometheus-k8s")}
     for subject in [subject for binding in bindings for subject in binding["subjects"]]:

@@ -15,7 +15,7 @@ async def test_a_story_is_told_as_it_is_recorded(name: str) -> None:
 
 
 @pytest.mark.looptime
-async def test_the_objects_that_engines_judge_are_recorded_as_the_operator_writes_them() -> None:
+async def test_the_objects_that_engines_judge_are_what_the_operator_writes() -> None:
     found: infrastructures.Recorded = {}
     for story in infrastructures.STORIES:
         found |= await infrastructures.play(story)
