@@ -25,29 +25,18 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]
 _SECONDS = 60.0
-_OTHER: Raw = {
-    "kind": "Deployment",
-    "group": "apps",
-    "namespace": "openshift-console",
-    "name": "console",
-    "unmanaged": True,
-}
-_OURS: Raw = {
-    "kind": "CustomResourceDefinition",
-    "group": "apiextensions.k8s.io",
-    "namespace": "",
-    "name": crd.NAME,
-    "unmanaged": True,
-}
 
 
-def _override(overrides: list[Raw]) -> Raw:
-    return {
-        "apiVersion": "config.openshift.io/v1",
-        "kind": "ClusterVersion",
-        "metadata": {"name": "version"},
-        "spec": {"overrides": overrides},
-    }
+def _unmanaged(kind: str, group: str, namespace: str, name: str) -> Raw:
+    return {"kind": kind, "group": group, "namespace": namespace, "name": name, "unmanaged": True}
+
+
+_OTHER = _unmanaged("Deployment", "apps", "openshift-console", "console")
+_OURS = _unmanaged("CustomResourceDefinition", "apiextensions.k8s.io", "", crd.NAME)
+
+
+def _override(*overrides: Raw) -> Raw:
+    return kinds.CLUSTER_VERSIONS.new("version", spec={"overrides": [*overrides]})
 
 
 def _fields() -> Raw:
@@ -90,22 +79,18 @@ def _policy(compliance: str, *objects: Raw) -> Raw:
 
 
 async def _complies(api: client.Client, name: str) -> None:
-    found: Raw = {}
-
     async def agrees() -> bool:
-        found.update(await controlled.status(api, name))
-        return found.get("compliant") == "Compliant"
+        return (await controlled.status(api, name)).get("compliant") == "Compliant"
 
     try:
         await verdict.until(f"{name} complies", agrees, _SECONDS)
     except verdict.StoryFailedError as error:
-        details = [each for each in found.get("compliancyDetails", []) if each.get("Compliant") != "Compliant"]
-        raise AssertionError(f"{error}: {json.dumps(details)[:4000]}") from None
+        raise AssertionError(f"{error}: {json.dumps(await controlled.status(api, name))[:4000]}") from None
 
 
 async def _ready(api: client.Client, objects: list[Raw]) -> None:
     """Create what an OpenShift cluster has before: its version, with an override of somebody, and its namespaces."""
-    version = _override([_OTHER])
+    version = _override(_OTHER)
     version["spec"]["clusterID"] = "11111111-2222-3333-4444-555555555555"
     await api.create(kinds.CLUSTER_VERSIONS, version)
     own = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Namespace"}
@@ -141,7 +126,7 @@ async def test_a_policy_installs_all_and_cannot_take_the_override_away() -> None
         await _ready(api, operator)
         before = await api.get(kinds.DEFINITIONS, crd.NAME)
         assert not served_fields.serves_our_fields(before)
-        install = _policy("musthave", _override([_OURS]), _fields(), *operator)
+        install = _policy("musthave", _override(_OURS), _fields(), *operator)
         # Alerts and dashboards have templates of their own.
         await controlled.give(api, "install", install, templates=False)
         await _complies(api, "install")
@@ -150,7 +135,7 @@ async def test_a_policy_installs_all_and_cannot_take_the_override_away() -> None
         assert served_fields.serves_our_fields(after), served_fields.serves_our_fields(after).reason
         assert _without_ours(after) == _without_ours(before), "only our part differs"
         assert sorted(each["name"] for each in overrides) == sorted((_OTHER["name"], crd.NAME)), overrides
-        await controlled.give(api, "remove", _policy("mustnothave", _override([_OURS])))
+        await controlled.give(api, "remove", _policy("mustnothave", _override(_OURS)))
 
         async def gone() -> bool:
             return await api.find(kinds.CLUSTER_VERSIONS, "version") is None

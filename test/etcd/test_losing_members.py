@@ -8,7 +8,6 @@ import pytest
 import pytest_asyncio
 
 from test.etcd import asking, conftest
-from topology_simulator.etcd import cluster
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -57,20 +56,18 @@ async def test_a_voter_that_stands_still_is_not_waited_for_beyond_the_budget(etc
     await asker.until(asking.MET)
 
 
-async def test_no_quorum():
-    async with cluster.Cluster(strict=False) as etcd:
-        await etcd.grow(*conftest.THREE)
-        asker = asking.Asker(etcd, data=await asking.published(etcd))
-        assert (await asker.ask()).status is asking.MET
-        left = await etcd.leader()
-        lost = [one for one in etcd.members.values() if one is not left]
-        for one in lost:
-            await one.kill()
-        answer = await asker.until(asking.UNMET, words="no quorum")
-        assert left.url in answer.message
-        for one in lost:
-            await one.start_again()
-        await asker.until(asking.MET)
+async def test_no_quorum(etcd):
+    asker = asking.Asker(etcd, data=await asking.published(etcd))
+    assert (await asker.ask()).status is asking.MET
+    left = await etcd.leader()
+    lost = [one for one in etcd.members.values() if one is not left]
+    for one in lost:
+        await one.kill()
+    answer = await asker.until(asking.UNMET, words="no quorum")
+    assert left.url in answer.message
+    for one in lost:
+        await one.start_again()
+    await asker.until(asking.MET)
 
 
 async def test_a_voter_that_its_peers_do_not_let_in(etcd):

@@ -1,11 +1,20 @@
-"""What the JSON gateway says, in the raw: the habits that every reader relies on."""
+"""What the JSON gateway says, in the raw: the habits that every reader relies on; and that no member outlives a test.
+
+An orderly end is held by `leftovers` in every test here.
+"""
 
 from __future__ import annotations
+
+import asyncio
+import json
+import pathlib
+import sys
 
 import aiohttp
 import pytest
 import pytest_asyncio
 
+from test import polling
 from topology_simulator.etcd import certificates, cluster, gateway
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -35,6 +44,9 @@ async def test_only_a_learner_that_has_caught_up_is_promoted():
     async with cluster.Cluster(strict=False) as etcd:
         await etcd.bootstrap("a")
         await etcd.announce("b")
+        with pytest.raises(gateway.GatewayError, match="too many learner members"):
+            await etcd.announce("c")
+        assert set(etcd.members) == {"a", "b"}, "one learner at a time"
         assert (
             await etcd.try_to_promote("b")
             == "etcdserver: can only promote a learner member which is in sync with leader"
@@ -42,15 +54,6 @@ async def test_only_a_learner_that_has_caught_up_is_promoted():
         await etcd.start("b")
         await etcd.promote("b")
         assert not (await etcd.named("b")).learner
-
-
-async def test_one_learner_at_a_time():
-    async with cluster.Cluster(strict=False) as etcd:
-        await etcd.bootstrap("a")
-        await etcd.announce("b")
-        with pytest.raises(gateway.GatewayError, match="too many learner members"):
-            await etcd.announce("c")
-        assert set(etcd.members) == {"a", "b"}
 
 
 async def test_no_client_gets_in_without_a_certificate_of_the_same_authority(two_and_more, tmp_path):
@@ -68,3 +71,47 @@ async def test_no_client_gets_in_without_a_certificate_of_the_same_authority(two
         plain = etcd.members["a"].url.replace("https", "http")
         with pytest.raises(aiohttp.ServerDisconnectedError):
             await session.get(f"{plain}/health")
+
+
+# -- the processes
+
+
+HOLDER = """
+import asyncio, json
+from topology_simulator.etcd import cluster
+
+async def main():
+    async with cluster.Cluster(strict=False) as etcd:
+        await etcd.grow("a", "b")
+        await etcd.members["b"].pause()
+        told = [str(etcd.client_folder().parent), *(one.pid for one in etcd.members.values())]
+        print(json.dumps(told), flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+def alive(pid: int) -> bool:
+    """Whether there is such a process; one that has ended and that no parent has taken note of yet is none."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+async def test_nothing_is_left_when_whoever_started_them_is_killed():
+    holder = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", HOLDER, stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
+    assert holder.stdout is not None
+    async with asyncio.timeout(20):
+        folder, *pids = json.loads(await holder.stdout.readline())
+    assert [alive(pid) for pid in pids] == [True, True]
+    holder.kill()
+    await holder.wait()
+
+    async def gone() -> bool:
+        return not any(alive(pid) for pid in pids) and not await asyncio.to_thread(pathlib.Path(folder).exists)
+
+    await polling.until(f"processes {pids} and {folder} are gone", gone, 5.0)

@@ -23,7 +23,6 @@ _TIME = "2026-01-01T00:00:00Z"
 _BLOCK = {"type": "Upgradeable", "status": "False", "reason": "TransitionInProgress", "lastTransitionTime": _TIME}
 BLOCK = [_BLOCK]
 _LIFTED = [{**_BLOCK, "status": "True", "reason": "AsExpected"}]
-_DONE = [{**_BLOCK, "type": "Progressing", "reason": "Completed"}]
 BACKENDS = "topology.openshift.io/load-balancer-backends"
 _BACKUP = "topology.openshift.io/etcd-backup-taken"
 _ELSEWHERE = "topology.openshift.io/operator-elsewhere"
@@ -135,15 +134,11 @@ CHANGES: dict[str, Callable[[Object], Request]] = {
     ),
     "request by applying": _applied(desiredTopology=_BACK),
     "request by replacing": _replaced((("spec", "desiredTopology"), _BACK)),
-    "drop the request by replacing": _replaced((("spec", "desiredTopology"), _GONE)),
     "send nothing new": _merge({"spec": {"desiredTopology": "HighlyAvailable"}}),
     "replace with the same": _replaced(),
     "change spec": _merge({"spec": {"cloudConfig": {"name": "other"}}}),
-    "change spec deep down": _merge({"spec": {"platformSpec": {"external": {"platformName": "other"}}}}),
-    "add to spec": _merge({"spec": {"platformSpec": {"type": "External"}}}),
     "take from spec": _merge({"spec": {"platformSpec": None}}),
     "label": _merge({"metadata": {"labels": {MARK: "new"}}}),
-    "take a label": _merge({"metadata": {"labels": None}}),
     "annotate": _merge({"metadata": {"annotations": {"more": "new"}}}),
     "take an annotation": _operations({"op": "remove", "path": "/metadata/annotations/example.com~1mark"}),
     "hold with a finalizer": _merge({"metadata": {"finalizers": [MARK]}}),
@@ -156,13 +151,9 @@ CHANGES: dict[str, Callable[[Object], Request]] = {
     "forget who wrote spec": _writers(kept=_is_of_status),
     "request and label": _merge({"metadata": {"labels": {MARK: "new"}}, "spec": {"desiredTopology": _BACK}}),
     "write the copy": _merge({"status": {"extension": {"phase": "Completed"}}}, _REPORT),
-    "forge the copy with the rest of the report": _merge(
-        {"status": {"extension": {**COPY, "phase": "Completed"}, "versions": []}}, _REPORT
-    ),
     "drop the copy": _operations({"op": "remove", "path": "/status/extension"}, path=_REPORT),
     "lift the upgrade block": _merge({"status": {"conditions": _LIFTED}}, _REPORT),
     "take the upgrade block away": _merge({"status": {"conditions": None}}, _REPORT),
-    "call it done": _merge({"status": {"conditions": [*BLOCK, *_DONE]}}, _REPORT),
     "report another version": _merge({"status": {"versions": [{"name": "operator", "version": "9"}]}}, _REPORT),
     "have something else gathered": _merge(
         {"status": {"relatedObjects": [{"group": "", "resource": "secrets", "name": "", "namespace": "default"}]}},

@@ -56,44 +56,27 @@ class Person(NamedTuple):
 
 EDITOR, STATUS_WRITER, MOVER = "infrastructure-editor", "infrastructure-status-writer", "infrastructure-mover"
 OPERATOR_EDITOR, CONFIRMER = "clusteroperator-editor", "load-balancer-confirmer"
+
+
+def _rule(resources: str, verbs: str, *names: str, group: str = _CONFIG) -> dict[str, Any]:
+    rule = {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
+    return {**rule, "resourceNames": [*names]} if names else rule
+
+
+_MARKERS = "topology.openshift.io"
 _OWN_ROLES = {
-    EDITOR: [
-        {"apiGroups": [_CONFIG], "resources": ["infrastructures"], "verbs": ["get", "create", "update", "patch"]},
-    ],
+    EDITOR: [_rule("infrastructures", "get create update patch")],
     STATUS_WRITER: [
-        {"apiGroups": [_CONFIG], "resources": ["infrastructures"], "verbs": ["get"]},
-        {
-            "apiGroups": [_CONFIG],
-            "resources": ["infrastructures/status", "clusteroperators/status"],
-            "verbs": ["update", "patch"],
-        },
+        _rule("infrastructures", "get"), _rule("infrastructures/status clusteroperators/status", "update patch"),
     ],
-    OPERATOR_EDITOR: [
-        {
-            "apiGroups": [_CONFIG],
-            "resources": ["clusteroperators"],
-            "verbs": ["get", "create", "update", "patch", "delete"],
-        },
-    ],
+    OPERATOR_EDITOR: [_rule("clusteroperators", "get create update patch delete")],
     # What docs/delegation.md gives to a program that confirms and does nothing else.
     CONFIRMER: [
-        {"apiGroups": [_CONFIG], "resources": ["clusteroperators"], "resourceNames": ["topology"], "verbs": ["patch"]},
-        {
-            "apiGroups": ["topology.openshift.io"],
-            "resources": ["infrastructures/confirmations"],
-            "resourceNames": ["cluster"],
-            "verbs": ["set"],
-        },
+        _rule("clusteroperators", "patch", "topology"),
+        _rule("infrastructures/confirmations", "set", "cluster", group=_MARKERS),
     ],
-    MOVER: [
-        {
-            "apiGroups": ["topology.openshift.io"],
-            "resources": ["infrastructures/observedtopology"],
-            "resourceNames": ["cluster"],
-            "verbs": ["set"],
-        },
-    ],
-}
+    MOVER: [_rule("infrastructures/observedtopology", "set", "cluster", group=_MARKERS)],
+}  # fmt: skip
 PEOPLE = {
     "masters": Person("root", group=server.MASTERS),
     "admin": Person("carla", ("cluster-admin",)),
@@ -212,30 +195,20 @@ class PolicyServer:
         except AssertionError as error:
             raise AssertionError(f"{error}; answered was {answers[-1]!r}") from None
 
-    async def write_policy(self, policy: dict[str, Any]) -> None:
-        """Replace the spec of a policy."""
-        await self.api.patch(POLICIES, policy["metadata"]["name"], {"spec": policy["spec"]})
-
-    async def request_refused(self) -> bool:
-        """Is the policy about the request in force?"""
-        desired = Request("PATCH", {"spec": {"desiredTopology": "HighlyAvailable"}})
-        return (await self.send("editor", desired)).refused_by == REQUEST_POLICY
-
-    async def move_refused(self) -> bool:
-        """Is the policy about status in force?"""
-        moved = Request("PATCH", {"status": {"controlPlaneTopology": "External"}}, path=f"{INFRASTRUCTURE}/status")
-        return (await self.send("ingress", moved)).refused_by == STATUS_POLICY
-
-    async def copy_refused(self) -> bool:
-        """Is the policy about the copy of the record in force?"""
-        forged = Request("PATCH", {"status": {"extension": {"phase": "Forged"}}}, path=f"{OPERATOR}/status")
-        return (await self.send("ingress", forged)).refused_by == REPORT_POLICY
-
     async def in_force(self) -> None:
         """Wait until all policies count."""
-        await polling.until("the policy about the copy is in force", self.copy_refused, _IN_FORCE_SECONDS)
-        await polling.until("the policy about the request is in force", self.request_refused, _IN_FORCE_SECONDS)
-        await polling.until("the policy about status is in force", self.move_refused, _IN_FORCE_SECONDS)
+        moved = {"status": {"controlPlaneTopology": "External"}}
+        forged = {"status": {"extension": {"phase": "Forged"}}}
+        for policy, who, request in (
+            (REPORT_POLICY, "ingress", Request("PATCH", forged, path=f"{OPERATOR}/status")),
+            (REQUEST_POLICY, "editor", Request("PATCH", {"spec": {"desiredTopology": "HighlyAvailable"}})),
+            (STATUS_POLICY, "ingress", Request("PATCH", moved, path=f"{INFRASTRUCTURE}/status")),
+        ):
+
+            async def refuses(who: str = who, request: Request = request) -> str:
+                return (await self.send(who, request)).refused_by
+
+            await self.until(refuses, policy)
 
 
 def shipped() -> dict[str, dict[str, Any]]:

@@ -9,9 +9,12 @@ annotations.
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
+import json
 
 import pytest
+import yaml
 
 from test.component.admission import changes, policy_server
 from topology_simulator import kinds
@@ -33,15 +36,11 @@ cancel                                      yes     yes   rbac     yes    yes   
 request by a JSON patch                     yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac    rbac
 request by applying                         yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST yes       yes    yes  yes  rbac   rbac    rbac
 request by replacing                        yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac   rbac    rbac
-drop the request by replacing               yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST rbac      yes    rbac yes  rbac   rbac    rbac
 send nothing new                            yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     yes       yes    yes  yes  rbac   rbac    rbac
 replace with the same                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac   rbac    rbac
 change spec                                 yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
-change spec deep down                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
-add to spec                                 yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
 take from spec                              yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
 label                                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
-take a label                                yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
 annotate                                    yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
 take an annotation                          yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
 hold with a finalizer                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     REST      REST   yes  yes  rbac   rbac    rbac
@@ -54,11 +53,9 @@ forget who wrote status                     yes     yes   rbac     yes    yes   
 forget who wrote spec                       yes     yes   rbac     yes    yes     yes      yes      rbac    rbac  yes     rbac      yes    rbac yes  rbac   rbac    rbac
 request and label                           yes     yes   rbac     yes    yes     REQUEST  REQUEST  rbac    rbac  REQUEST REST      REST   yes  yes  rbac   rbac    rbac
 write the copy                              yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
-forge the copy with the rest of the report  yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
 drop the copy                               yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
 lift the upgrade block                      yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
 take the upgrade block away                 yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
-call it done                                yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
 report another version                      yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
 have something else gathered                yes     yes   yes      yes    yes     REPORT   REPORT   REPORT  yes   rbac    rbac      REPORT rbac rbac rbac   REPORT  rbac
 send the same report                        yes     yes   yes      yes    yes     yes      yes      yes     yes   rbac    rbac      yes    rbac rbac rbac   yes     rbac
@@ -73,6 +70,7 @@ confirm the load balancer through status    yes     yes   yes      yes    yes   
 confirm it for another ClusterOperator      yes     yes   REPORT   yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   rbac rbac rbac   yes     rbac
 create another ClusterOperator              yes     yes   REPORT   yes    yes     rbac     rbac     rbac    rbac  rbac    rbac      rbac   rbac rbac rbac   yes     rbac
 """  # noqa: E501 - a table is read in its columns
+_MERGE = ("patch", "infrastructure", "cluster", "--type", "merge", "-p")
 _HEAD, *_LINES = TABLE.strip("\n").splitlines()
 PEOPLE = _HEAD.split()
 ROWS = {line[:44].strip(): line[44:].split() for line in _LINES}
@@ -116,57 +114,31 @@ async def test_everybody_tries_everything(ground: policy_server.PolicyServer) ->
 
 
 REFUSALS = {
-    ("ingress", "lift the upgrade block"): """
-        User system:serviceaccount:openshift-ingress-operator:ingress-operator may not change status.conditions of
-        ClusterOperator topology: only the topology operator and cluster administrators write its report, which blocks
-        upgrades during a transition and holds a copy of the record. For the right to write it (set
-        infrastructures/observedtopology in group topology.openshift.io) ask an administrator of this cluster.""",
-    ("janitor", "confirm the load balancer"): """
-        User jan may not change annotation topology.openshift.io/load-balancer-backends of ClusterOperator topology, by
-        which an administrator confirms what the topology operator cannot see: that takes the right to set
-        infrastructures/confirmations in group topology.openshift.io, as ClusterRole topology-administrator has it. Ask
-        an administrator of this cluster to bind it.""",
-    ("both", "forge who wrote what"): """
-        User bea may change nothing of Infrastructure cluster but spec.desiredTopology, and this would change
-        metadata.managedFields too: for that the right to set infrastructures/everything in group topology.openshift.io
-        is missing, as ClusterRole topology-administrator has it. Ask an administrator of this cluster to bind it.""",
-    ("ingress", "move and drop the record"): """
-        User system:serviceaccount:openshift-ingress-operator:ingress-operator may not change
-        status.controlPlaneTopology, status.infrastructureTopology of Infrastructure cluster: these follow what is
-        proven, and only the topology operator and cluster administrators write them. Request a topology
-        with spec.desiredTopology; for the right to write these (set infrastructures/observedtopology in
-        group topology.openshift.io) ask an administrator of this cluster.""",
-    ("editor", "cancel"): """
-        User edith may not change spec.desiredTopology of Infrastructure cluster: that takes the right to set
-        infrastructures/desiredtopology in group topology.openshift.io, as ClusterRole topology-requester has it. Ask an
-        administrator of this cluster to bind it.""",
-    ("requester", "request and label"): """
-        User rita may change nothing of Infrastructure cluster but spec.desiredTopology, and this would change
-        metadata.labels too: for that the right to set infrastructures/everything in group topology.openshift.io is
-        missing, as ClusterRole topology-administrator has it. Ask an administrator of this cluster to bind it.""",
-}
+    ("ingress", "lift the upgrade block"): ("status.conditions", "observedtopology", ""),
+    ("ingress", "move and drop the record"): (
+        "status.controlPlaneTopology, status.infrastructureTopology", "observedtopology", "",
+    ),
+    ("janitor", "confirm the load balancer"): (changes.BACKENDS, "confirmations", "topology-administrator"),
+    ("editor", "cancel"): ("spec.desiredTopology", "desiredtopology", "topology-requester"),
+    ("requester", "request and label"): ("metadata.labels too", "everything", "topology-administrator"),
+    ("both", "forge who wrote what"): ("metadata.managedFields too", "everything", "topology-administrator"),
+}  # fmt: skip
+"""What is refused, the right that lacks, and the role that has it."""
 
 
 @pytest.mark.parametrize(("who", "what"), REFUSALS)
 async def test_a_refusal_says_what_is_missing_and_whom_to_ask(
     ground: policy_server.PolicyServer, who: str, what: str
 ) -> None:
-    found = await changes.prepare(ground)
-    answer = await ground.send(who, changes.CHANGES[what](found))
+    field, right, role = REFUSALS[who, what]
+    answer = await ground.send(who, changes.CHANGES[what](await changes.prepare(ground)))
     assert (answer.code, answer.obj["reason"]) == (403, "Forbidden")
-    assert answer.said.partition(" denied request: ")[2] == " ".join(REFUSALS[who, what].split())
-
-
-async def test_a_request_at_creation_is_refused_by_the_definition(ground: policy_server.PolicyServer) -> None:
-    """So the policy need not judge creations; without a request everybody with the right creates it."""
-    made = await changes.prepare(ground)
-    await ground.api.delete(kinds.INFRASTRUCTURES, "cluster")
-    spec = {key: value for key, value in made["spec"].items() if key != "desiredTopology"}
-    for desired, code in (({}, 201), ({"desiredTopology": "HighlyAvailable"}, 422)):
-        body = {**made, "metadata": {"name": "cluster"}, "spec": {**spec, **desired}}
-        request = policy_server.Request("POST", body, "application/json", kinds.INFRASTRUCTURES.path())
-        answer = await ground.send("editor", request)
-        assert answer.code == code, answer.said
+    said = answer.said.partition(" denied request: ")[2]
+    assert said.startswith(f"User {policy_server.PEOPLE[who].user} may ")
+    assert field in said
+    assert f"infrastructures/{right} in group topology.openshift.io" in said
+    assert role in said
+    assert "administrator of this cluster" in said
 
 
 async def test_the_first_status_is_the_installers(ground: policy_server.PolicyServer) -> None:
@@ -209,3 +181,123 @@ async def test_a_request_passes_where_the_server_itself_forgets_the_oldest_write
             answer = await ground.send("both", changes.CHANGES[what](before))
             assert answer.refused_by == policy_server.REQUEST_POLICY, (number, what, answer)
     assert "ancient-changes" in {entry["manager"] for entry in before["metadata"]["managedFields"]}
+
+
+# -- in a terminal
+
+
+async def test_a_requester_applies_on_the_server_side_and_is_told_so(ground: policy_server.PolicyServer) -> None:
+    await ground.anew()
+    wanted = {
+        "apiVersion": "config.openshift.io/v1",
+        "kind": "Infrastructure",
+        "metadata": {"name": "cluster"},
+        "spec": {"desiredTopology": "HighlyAvailable"},
+    }
+    given = yaml.safe_dump(wanted)
+    code, _, said = await ground.kubectl("requester", "apply", "-f", "-", given=given)
+    assert code == 1
+    assert "would change metadata.annotations too (apply leaves an annotation" in said
+    assert "apply --server-side and patch do not" in said
+    assert "desiredTopology" not in (await ground.infrastructure())["spec"]
+    code, _, said = await ground.kubectl("requester", "apply", "--server-side", "-f", "-", given=given)
+    assert code == 0, said
+    assert (await ground.infrastructure())["spec"]["desiredTopology"] == "HighlyAvailable"
+
+
+async def test_nothing_else_is_open_to_a_requester(ground: policy_server.PolicyServer) -> None:
+    found = await ground.anew()
+    given = yaml.safe_dump(found)
+    for arguments in (
+        ("replace", "-f", "-"),
+        ("delete", "infrastructure", "cluster"),
+        ("delete", "validatingadmissionpolicy", policy_server.REQUEST_POLICY),
+        ("delete", "validatingadmissionpolicybinding", policy_server.REQUEST_POLICY),
+        ("get", "nodes"),
+        (*_MERGE, '{"status":{"controlPlaneTopology":"HighlyAvailable"}}', "--subresource=status"),
+        ("create", "clusterrolebinding", "mine", "--clusterrole=topology-administrator", "--user=rita"),
+    ):
+        code, _, said = await ground.kubectl("requester", *arguments, given=given)
+        assert (code, "forbidden" in said.lower()) == (1, True), (arguments, said)
+    assert await ground.infrastructure() == found
+
+
+async def test_what_was_changed_stands_in_the_audit_log(ground: policy_server.PolicyServer) -> None:
+    found = await changes.prepare(ground)
+    before = ground.session.server.folder.joinpath("audit.log").stat().st_size
+    for who, what in (
+        ("requester", "cancel"),
+        ("editor", "request"),
+        ("editor", "label"),
+        ("admin", "move and drop the record"),
+        ("ingress", "take all of status away"),
+        ("ingress", "drop the record"),
+        ("ingress", "write something else of status"),
+    ):
+        await ground.send(who, changes.CHANGES[what](found))
+    seen: list[tuple[int, str, str]] = []
+
+    async def written() -> bool:
+        lines = ground.session.server.folder.joinpath("audit.log").read_bytes()[before:].splitlines()
+        events = [json.loads(line) for line in lines if line.endswith(b"}")]
+        mine = [one for one in events if one.get("impersonatedUser") and one["objectRef"]["name"] == "cluster"]
+        seen[:] = [
+            (one["responseStatus"]["code"], name.rpartition("/")[2], text)
+            for one in mine
+            for name, text in sorted(one["annotations"].items())
+            if "cluster-topology-operator-" in name
+        ]
+        return len(mine) == 7
+
+    await ground.until(written, expected=True)
+    both = "controlPlaneTopology: SingleReplica to {0}, infrastructureTopology: SingleReplica to {0}"
+    assert seen == [
+        (200, "request-changed", "HighlyAvailable to nothing"),
+        (403, "request-changed", "HighlyAvailable to SingleReplica"),
+        (200, "record-dropped", "Pending"),
+        (200, "topology-changed", both.format("HighlyAvailable")),
+        (403, "record-dropped", "Pending"),
+        (403, "topology-changed", both.format("nothing")),
+        (200, "record-dropped", "Pending"),
+    ]
+    assert (await ground.api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"]["desiredTopology"] == "HighlyAvailable"
+
+
+# -- a policy with a mistake in it
+
+
+async def test_a_mistake_refuses_everybody_who_writes_until_an_administrator_deletes_the_binding(
+    ground: policy_server.PolicyServer,
+) -> None:
+    await ground.anew()
+    path = f"{policy_server.INFRASTRUCTURE}/status"
+    harmless = policy_server.Request("PATCH", {"status": {"apiServerURL": "https://new.example.com:6443"}}, path=path)
+    shipped = policy_server.shipped()[policy_server.STATUS_POLICY]
+    (binding,) = [
+        one
+        for one in policy_server.rendered()
+        if (one["kind"], one["metadata"]["name"]) == (policy_server.BINDINGS.kind, policy_server.STATUS_POLICY)
+    ]
+    broken = copy.deepcopy(shipped)
+    broken["spec"]["validations"][0]["expression"] = "variables.was.notThere == 1"
+
+    async def code(who: str) -> int:
+        return (await ground.send(who, harmless)).code
+
+    assert await code("ingress") == 200
+    try:
+        await ground.api.patch(policy_server.POLICIES, policy_server.STATUS_POLICY, {"spec": broken["spec"]})
+        await ground.until(lambda: code("ingress"), 422)
+        said = (await ground.send("masters", harmless)).said
+        assert "no such key: notThere" in said, "also who may do everything, and told why"
+        # What is judged by a policy is never a policy, so it can always be repaired or taken away.
+        printed = await ground.kubectl(
+            "admin", "delete", "validatingadmissionpolicybinding", policy_server.STATUS_POLICY
+        )
+        assert printed[0] == 0, printed
+        await ground.until(lambda: code("ingress"), 200)
+    finally:
+        await ground.api.patch(policy_server.POLICIES, policy_server.STATUS_POLICY, {"spec": shipped["spec"]})
+        if await ground.api.find(policy_server.BINDINGS, policy_server.STATUS_POLICY) is None:
+            await ground.api.create(policy_server.BINDINGS, binding)
+        await ground.in_force()

@@ -39,24 +39,16 @@ SECRETS = kinds.Kind("", "secrets", "Secret", namespaced=True)
 _REVIEWS = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
 _OWN_REVIEWS = kinds.Kind("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview")
 _AGENT = kinds.Kind("lca.openshift.io", "imagebasedupgrades", "ImageBasedUpgrade")
-_AGENTS: dict[str, Any] = {
-    "apiVersion": kinds.DEFINITIONS.api_version,
-    "kind": kinds.DEFINITIONS.kind,
-    "metadata": {"name": f"{_AGENT.plural}.{_AGENT.group}"},
-    "spec": {
+_ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+_AGENTS = kinds.DEFINITIONS.new(
+    f"{_AGENT.plural}.{_AGENT.group}",
+    spec={
         "group": _AGENT.group,
         "scope": "Cluster",
         "names": {"plural": _AGENT.plural, "singular": "imagebasedupgrade", "kind": _AGENT.kind},
-        "versions": [
-            {
-                "name": _AGENT.version,
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
+        "versions": [{"name": _AGENT.version, "served": True, "storage": True, "schema": _ANYTHING}],
     },
-}
+)
 
 
 class SharedCluster:
@@ -194,9 +186,19 @@ class RestrictedWorld(worlds.World):
                 await machine_world.let_go(self.api, kind, name)
                 await restoring.forget(self.api, kind, name, machine_api.NAMESPACE)
 
-    def lifecycle_agent(self) -> contextlib.AbstractAsyncContextManager[None]:
+    @contextlib.asynccontextmanager
+    async def lifecycle_agent(self) -> AsyncIterator[None]:
         """Let the cluster know the kind that the lifecycle agent brings."""
-        return lifecycle_agent(self.api)
+
+        async def are_served() -> bool:
+            return await code_of(self.api.list(_AGENT)) == 200
+
+        await self.api.create(kinds.DEFINITIONS, _AGENTS)
+        try:
+            await polling.until("image based upgrades are served", are_served)
+            yield
+        finally:
+            await restoring.forget(self.api, kinds.DEFINITIONS, _AGENTS["metadata"]["name"])
 
     # -- rights
 
@@ -255,21 +257,6 @@ class RestrictedWorld(worlds.World):
     def refused(self) -> list[audit.Event]:
         """What of that was answered with 401 or 403, or not allowed."""
         return [one for one in self.asked() if one.code in {401, 403} or not one.allowed]
-
-
-@contextlib.asynccontextmanager
-async def lifecycle_agent(api: clients.Client) -> AsyncIterator[None]:
-    """Let a cluster know the kind that the lifecycle agent brings."""
-
-    async def are_served() -> bool:
-        return await code_of(api.list(_AGENT)) == 200
-
-    await api.create(kinds.DEFINITIONS, _AGENTS)
-    try:
-        await polling.until("image based upgrades are served", are_served)
-        yield
-    finally:
-        await restoring.forget(api, kinds.DEFINITIONS, _AGENTS["metadata"]["name"])
 
 
 async def until_known(

@@ -1,7 +1,8 @@
 """A right is taken away: what people see then, and that the topology does not move. One story of each verb.
 
 That each right is used, and that none lacks, is shown by `test_least_rights`; what a check says of each object that may
-not be read, by its unit tests.
+not be read, by its unit tests. Of operands nothing is admitted before the change without, and nothing is Completed
+after it: what has to be seen is made from the operand matrix, as the rights are.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from test import polling, sentences
 from test.component import cluster
 from test.component import world as worlds
 from test.component.rights import grants, restricted_world
+from topology_controller import bindata
+from topology_controller.definitions import load
 from topology_simulator import conditions, kinds
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from test.component.rights.grants import Grant
     from test.component.rights.restricted_world import RestrictedWorld
+    from topology_controller.definitions import operands
 
     Story = Callable[[RestrictedWorld, Grant], Awaitable[None]]
 
@@ -151,3 +155,64 @@ async def test_without_any_right_to_list_evidence_each_check_is_unknown_and_all_
     await staged.completed_once(seconds=20.0)
     await operator.ready()
     assert operator.alive
+
+
+# -- operands: the rights that were made from the matrix
+
+
+MATRIX = load.load(bindata.root() / "transitions").matrix
+
+
+LISTS = [grant for grant in grants.OPERANDS if grant.verb == "list"]
+
+
+async def test_nothing_is_admitted_without_the_right_to_look_at_an_operand(staged: RestrictedWorld) -> None:
+    schedulers = [grant for grant in grants.OPERANDS if grant.resource == "kubeschedulers" and grant.verb != "get"]
+    assert {grant.verb for grant in schedulers} == {"list", "watch"}
+    operator = await staged.idle_operator()
+    for grant in schedulers:
+        await staged.take(grant)
+        await staged.ask_for()
+        await restricted_world.waits_for(staged, operator, grant)
+        assert [event for event in staged.refused() if grant.covers(event)], f"{grant}: was not even tried"
+        await staged.ask_for(None)
+        await staged.until_phase("Idle")
+        await staged.give_back()
+    assert worlds.MOVED not in staged.operands.history
+    assert not [event for event in staged.refused() if not any(grant.covers(event) for grant in schedulers)]
+
+
+async def test_after_the_change_each_check_names_the_operands_that_may_not_be_read(staged: RestrictedWorld) -> None:
+    """The rights are lost between two leaders: the second reports what it cannot tell, and finishes with them."""
+    staged.operands.on = False
+    await staged.ask_for()
+    first = await staged.operator()
+    await staged.until_phase("Converging")
+    await staged.take(*LISTS)
+    await first.stop()
+    second = await staged.operator("operator-b", wait=False)
+    for group in MATRIX.groups:
+        mine = [grant for grant in LISTS if of(group, grant)]
+        if not mine:
+            continue
+        check = await staged.until_check(group.check.value, "Unknown", stage="Convergence")
+        assert sentences.FORBIDDEN in check["message"], check
+        # Where a configuration says whether there is anything at all, that alone is named as long as it is not known.
+        unnamed = [str(grant) for grant in mine if grant.what not in check["message"]]
+        assert not unnamed or group.managed_by is not None, (unnamed, check)
+    code, text = await second.ask("/readyz")
+    assert code == 500
+    assert not [str(grant) for grant in LISTS if grant.what not in text], text
+    assert await staged.pair() == worlds.MOVED
+    await staged.give_back()
+    await staged.operands.go_on()
+    await staged.completed_once(seconds=30.0)
+
+
+def of(group: operands.Group, grant: Grant) -> bool:
+    """Whether it is the right to look at an operand of this group."""
+    what = f"{grant.resource}.{grant.group}"
+    return any(
+        (one.plural, one.name) == (what, grant.name) and grant.namespace in {"", one.namespace}
+        for one in group.operands
+    )

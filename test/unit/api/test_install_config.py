@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topology_api import install_config
-from topology_api.install_config import InstallConfig, Machines, Pool, Rule
-from topology_api.shape import Shape
+from topology_api import install_config, shape
+from topology_api.install_config import InstallConfig, Pool, Rule
+from topology_api.shape import Vector
 
 SINGLE, HA, DUAL, ARBITER = "SingleReplica", "HighlyAvailable", "DualReplica", "HighlyAvailableArbiter"
 
@@ -37,7 +38,7 @@ TABLE = [
     *((three, *row) for three in (3, 4, 5) for row in THREE),
 ]
 # ">=2" and ">=1" of the reference: more of the same changes nothing.
-GROWN = [
+GROWN: list[tuple[Any, ...]] = [
     (cp, a + more_a, w + more_w, *rest)
     for (cp, a, w, *rest), more_a, more_w in itertools.product(TABLE, (0, 1, 4), (0, 1, 5, 2000))
     if (a or not more_a) and (w >= 2 or not more_w)
@@ -69,36 +70,20 @@ def refused(config: InstallConfig) -> list[tuple[str, str, str]]:
     return told
 
 
-@pytest.mark.parametrize("row", GROWN, ids=lambda row: "/".join(map(str, row[:3])))
-def test_the_truth_table(row):
-    cp, arbiters, workers, *expected = row
-    machines = install_config.machines(written(cp, arbiters, workers))
-    assert (machines.control_plane, machines.arbiters, machines.workers) == (cp, arbiters, workers)
-    released = install_config.outcome(machines, Rule.RELEASED)
-    proposed = install_config.outcome(machines, Rule.PROPOSED)
-    assert [
-        released.control_plane, released.infrastructure, released.masters_schedulable,
-        proposed.control_plane, proposed.infrastructure,
-    ] == expected  # fmt: skip
-    assert proposed.masters_schedulable is released.masters_schedulable
-
-
-@pytest.mark.parametrize(
-    ("machines", "rule", "expected"),
-    [
-        (Machines(1, 0, 0), Rule.RELEASED, Shape.SINGLE_NODE),
-        (Machines(1, 0, 1), Rule.PROPOSED, Shape.SINGLE_NODE),
-        (Machines(2, 0, 0, fencing=True), Rule.RELEASED, Shape.TNF),
-        (Machines(2, 1, 0), Rule.RELEASED, Shape.TNA),
-        (Machines(3, 0, 0), Rule.RELEASED, Shape.COMPACT),
-        (Machines(3, 0, 1), Rule.RELEASED, Shape.UNCLASSIFIED),
-        (Machines(3, 0, 1), Rule.PROPOSED, Shape.UNCLASSIFIED),
-        (Machines(5, 0, 2), Rule.PROPOSED, Shape.HA),
-        (Machines(3, 1, 2), Rule.RELEASED, Shape.UNCLASSIFIED),
-    ],
-)
-def test_the_shape_of_what_comes_out(machines, rule, expected):
-    assert install_config.outcome(machines, rule).shape is expected
+def test_the_truth_table():
+    for cp, arbiters, workers, *expected in GROWN:
+        machines = install_config.machines(written(cp, arbiters, workers))
+        assert (machines.control_plane, machines.arbiters, machines.workers) == (cp, arbiters, workers)
+        released, proposed = (install_config.outcome(machines, rule) for rule in (Rule.RELEASED, Rule.PROPOSED))
+        assert [
+            released.control_plane, released.infrastructure, released.masters_schedulable,
+            proposed.control_plane, proposed.infrastructure,
+        ] == expected, machines  # fmt: skip
+        assert proposed.masters_schedulable is released.masters_schedulable
+        vector = Vector(
+            released.control_plane, released.infrastructure, released.masters_schedulable, cp, arbiters, workers
+        )
+        assert released.shape is shape.classify(vector), machines
 
 
 # B.1: what is not there is not zero.
@@ -106,15 +91,12 @@ def test_the_shape_of_what_comes_out(machines, rule, expected):
     ("config", "expected"),
     [
         (InstallConfig(), (3, 0, 3)),
-        (InstallConfig(control_plane=1), (1, 0, 3)),
         (InstallConfig(compute=()), (3, 0, 3)),
         (InstallConfig(compute=(Pool("worker"),)), (3, 0, 3)),
         (InstallConfig(compute=(Pool("worker", 0),)), (3, 0, 0)),
         (InstallConfig(control_plane=1, compute=(Pool("worker", 0),)), (1, 0, 0)),
-        (InstallConfig(compute=(Pool("edge"),), platform="aws"), (3, 0, 3)),
         (InstallConfig(compute=(Pool("edge", 2),), platform="aws"), (3, 0, 5)),
         (InstallConfig(compute=(Pool("worker", 0), Pool("edge")), platform="aws"), (3, 0, 0)),
-        (InstallConfig(compute=(Pool("worker", 0), Pool("edge", 1)), platform="aws"), (3, 0, 1)),
         (InstallConfig(compute=(Pool("worker"), Pool("edge", 4)), platform="aws"), (3, 0, 7)),
         (InstallConfig(arbiter=Pool("arbiter", 1), platform="none"), (3, 1, 3)),
         (InstallConfig(arbiter=Pool(None, 1), platform="none"), (3, 1, 3)),
@@ -132,19 +114,14 @@ CONTROL_PLANES = "1, 3, 4 or 5; 2 with an arbiter or with fencing"
     ("config", "field", "found", "wanted"),
     [
         (InstallConfig(control_plane=-1), "controlPlane.replicas", "-1", NUMBER),
-        (InstallConfig(control_plane=3.0), "controlPlane.replicas", "3.0", NUMBER),
         (InstallConfig(control_plane="3"), "controlPlane.replicas", "'3'", NUMBER),
         (InstallConfig(control_plane=True), "controlPlane.replicas", "true", NUMBER),
-        (InstallConfig(control_plane=[3]), "controlPlane.replicas", "[3]", NUMBER),
         (InstallConfig(control_plane=10**5000), "controlPlane.replicas", "a number of more than 18 digits", NUMBER),
         (InstallConfig(control_plane=0), "controlPlane.replicas", "0", CONTROL_PLANES),
         (InstallConfig(control_plane=6), "controlPlane.replicas", "6", CONTROL_PLANES),
-        (InstallConfig(compute=(Pool("worker", -3),)), "compute[0].replicas", "-3", NUMBER),
         (InstallConfig(compute=(Pool("worker", 1.5),)), "compute[0].replicas", "1.5", NUMBER),
         (InstallConfig(compute=(Pool("worker", "x" * 90),)), "compute[0].replicas", "'" + "x" * 59 + "...", NUMBER),
         (InstallConfig(compute=(Pool("infra", 1),)), "compute[0].name", "'infra'", "worker or edge"),
-        (InstallConfig(compute=(Pool(None, 1),)), "compute[0].name", "nothing", "worker or edge"),
-        (InstallConfig(compute=(Pool(["worker"], 1),)), "compute[0].name", "['worker']", "worker or edge"),
         (
             InstallConfig(compute=(Pool("worker", 2), Pool("worker", 2))),
             "compute[1].name", "'worker' again, as in compute[0]", "each pool once",
@@ -161,12 +138,7 @@ CONTROL_PLANES = "1, 3, 4 or 5; 2 with an arbiter or with fencing"
             InstallConfig(arbiter=Pool("arbiter"), platform="none"),
             "arbiter.replicas", "nothing, which means 0", "1 or more, or no arbiter at all",
         ),
-        (
-            InstallConfig(arbiter=Pool("arbiter", 0), platform="none"),
-            "arbiter.replicas", "0", "1 or more, or no arbiter at all",
-        ),
         (InstallConfig(arbiter=Pool("arbiter", -1), platform="none"), "arbiter.replicas", "-1", NUMBER),
-        (InstallConfig(arbiter=Pool("arbiter", False), platform="none"), "arbiter.replicas", "false", NUMBER),  # noqa: FBT003 - the value under test
         (InstallConfig(arbiter=Pool("worker", 1), platform="none"), "arbiter.name", "'worker'", "arbiter"),
         (
             InstallConfig(control_plane=1, arbiter=Pool("arbiter", 1), platform="none"),
@@ -175,15 +147,6 @@ CONTROL_PLANES = "1, 3, 4 or 5; 2 with an arbiter or with fencing"
         (
             InstallConfig(arbiter=Pool("arbiter", 1), platform="aws"),
             "platform", "'aws'", "baremetal or none where there is an arbiter",
-        ),
-        (
-            InstallConfig(arbiter=Pool("arbiter", 1)),
-            "platform", "nothing", "baremetal or none where there is an arbiter",
-        ),
-        (
-            InstallConfig(control_plane=2),
-            "controlPlane.replicas", "2 without an arbiter, number of fencing credentials: 0",
-            "1, 3, 4 or 5; or 2 and an arbiter, or 2 and controlPlane.fencing.credentials for both",
         ),
         (
             InstallConfig(control_plane=2, fencing=1, platform="none"),
@@ -207,12 +170,9 @@ def test_a_contradiction_names_field_found_and_wanted(config, field, found, want
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        (written(3, 0, 0), []),
         (written(3, 0, 2), []),
-        (written(2, 1, 0), []),
         (written(2, 0, 0), []),
         (written(3, 0, 1), ["assisted installer"]),
-        (written(1, 0, 0), []),
         (written(1, 0, 2), ["assisted installer", "agent-based installer"]),
         (InstallConfig(fencing=2, platform="none"), ["Fencing credentials"]),
         (InstallConfig(control_plane=2, fencing=2, arbiter=Pool("arbiter", 1), platform="none"), ["Fencing"]),
@@ -238,19 +198,16 @@ ANY = st.builds(
 )
 
 
-def counted_or_refused(config: InstallConfig) -> Machines | install_config.ContradictionError:
-    try:
-        return install_config.machines(config)
-    except install_config.ContradictionError as error:
-        return error
-
-
 @given(ANY)
 def test_every_install_config_is_refused_with_reasons_or_has_an_answer_in_both_rules(config):
-    machines = counted_or_refused(config)
-    if isinstance(machines, install_config.ContradictionError):
-        assert machines.contradictions
-        assert all(one.actual and one.wanted and one.field for one in machines.contradictions)
+    told: tuple[install_config.Contradiction, ...] | None = None
+    try:
+        machines = install_config.machines(config)
+    except install_config.ContradictionError as error:
+        told = error.contradictions
+    if told is not None:
+        assert told
+        assert all(one.actual and one.wanted and one.field for one in told)
         return
     assert machines.control_plane in {1, 2, 3, 4, 5}
     assert machines.workers == sum(one.replicas for one in machines.counts if one.pool in {"worker", "edge"})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
+import operator
 from typing import Any
 
 import pytest
@@ -11,6 +13,50 @@ import pytest
 from topology_api import crd, crd_patch
 from topology_api import served as served_fields
 from topology_api.types import TopologyPair
+from topology_controller import manifests
+
+EDGES = manifests.edges()
+
+
+@pytest.fixture
+def payload() -> dict[str, Any]:
+    """As a release payload has it: two versions, hundreds of fields, rules and columns of its own, and none of ours."""
+    made = crd.infrastructure(EDGES)
+    made["metadata"].update(
+        annotations={
+            "api-approved.openshift.io": "https://example.com/470",
+            "include.release.openshift.io/ibm": "true",
+        },
+        resourceVersion="123",
+    )
+    version = made["spec"]["versions"][0]
+    version["additionalPrinterColumns"] = [
+        {"name": "PHASE", "type": "string", "jsonPath": ".status.platform", "priority": 1},
+        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    ]
+    schema = version["schema"]["openAPIV3Schema"]
+    schema["required"] = ["spec"]
+    schema[crd.RULES] = [
+        {"rule": "!has(self.spec) || true", "message": "not ours"},
+        {"rule": "true", "fieldPath": ".spec.platformSpec", "message": "not ours either"},
+    ]
+    spec, status = schema["properties"]["spec"], schema["properties"]["status"]
+    for part in (spec, status):
+        del part[crd.OPEN]
+        for number in range(150):
+            part["properties"][f"field/{number}~x"] = {
+                "type": "object",
+                "properties": {f"inner{index}": {"type": "string", "maxLength": index + 1} for index in range(8)},
+            }
+    del spec["properties"][crd.DESIRED]
+    del status["properties"][crd.RECORD]
+    spec["properties"]["platformSpec"][crd.RULES] = [{"rule": "true", "message": "deeper"}]
+    other = copy.deepcopy(version)
+    other.update(name="v1alpha1", storage=False, deprecated=True)
+    made["spec"]["versions"] = [other, version]
+    made["spec"]["conversion"] = {"strategy": "None"}
+    made["status"] = {"storedVersions": ["v1"], "conditions": []}
+    return made
 
 
 def version(definition: Any, name: str = "v1") -> Any:
@@ -37,97 +83,71 @@ def without_ours(definition: Any) -> str:
     return json.dumps(rest)
 
 
-def test_everything_else_survives_byte_for_byte(payload, edges):
+def test_everything_else_survives_byte_for_byte_and_the_way_back_is_exact(payload):
     before = json.dumps(payload)
-    patched = crd_patch.apply(payload, crd_patch.add(payload, edges))
+    patched = crd_patch.apply(payload, crd_patch.add(payload, EDGES))
     assert json.dumps(payload) == before, "the served definition itself was changed"
     assert without_ours(patched) == before
-
-
-def test_what_is_added_is_what_the_whole_definition_has(payload, edges):
-    patched = crd_patch.apply(payload, crd_patch.add(payload, edges))
-    whole = crd.infrastructure(edges)
-    for part, name in (("spec", "desiredTopology"), ("status", "topologyTransition")):
-        there = root(patched)["properties"][part]["properties"][name]
-        assert there == root(whole)["properties"][part]["properties"][name], name
-    assert root(patched)[crd.RULES][2:] == root(whole)[crd.RULES]
-    names = [one["name"] for one in version(patched)["additionalPrinterColumns"]]
-    assert names == [
-        "PHASE",
-        "Age",
-        "DESIRED",
-        "CONTROL-PLANE",
-        "INFRASTRUCTURE",
-        "PHASE",
-        "PROBLEM",
-        "PROGRESS",
-        "MESSAGE",
-    ]
-
-
-def test_an_older_level_of_ours_gets_only_what_differs(payload, edges):
-    patched = crd_patch.apply(payload, crd_patch.add(payload, edges))
-    further = crd.Edge(
-        "dual", "DualReplica", ("HighlyAvailable",), TopologyPair(control_plane="HighlyAvailable", infrastructure="x")
-    )
-    operations = crd_patch.add(patched, (*edges, further))
-    changed = [one["path"] for one in operations if one["op"] != "test"]
-    rules = "/spec/versions/1/schema/openAPIV3Schema/x-kubernetes-validations"
-    assert changed == [f"{rules}/3"], "only the rule that lists the legal requests differs"
-    assert root(crd_patch.apply(patched, operations))[crd.RULES][2:] == crd.rules((*edges, further))
-
-
-def test_the_way_back_is_exact(payload, edges):
-    before = json.dumps(payload)
-    patched = crd_patch.apply(payload, crd_patch.add(payload, edges))
     back = crd_patch.apply(patched, crd_patch.remove(patched))
     assert json.dumps(back) == before
     assert crd_patch.remove(back) == []
 
 
-def rename(payload: Any) -> None:
-    payload["metadata"]["name"] = "widgets.example.com"
+def test_what_is_added_is_what_the_whole_definition_has(payload):
+    patched = crd_patch.apply(payload, crd_patch.add(payload, EDGES))
+    whole = crd.infrastructure(EDGES)
+    for part, name in (("spec", "desiredTopology"), ("status", "topologyTransition")):
+        there = root(patched)["properties"][part]["properties"][name]
+        assert there == root(whole)["properties"][part]["properties"][name], name
+    assert root(patched)[crd.RULES][2:] == root(whole)[crd.RULES]
+    names = [one["name"] for one in version(patched)["additionalPrinterColumns"]]
+    assert names == ["PHASE", "Age", *(one["name"] for one in crd.columns() if one["name"] != "AGE")]
 
 
-def no_v1(payload: Any) -> None:
-    payload["spec"]["versions"].pop(1)
+def test_an_older_level_of_ours_gets_only_what_differs(payload):
+    patched = crd_patch.apply(payload, crd_patch.add(payload, EDGES))
+    further = crd.Edge(
+        "dual", "DualReplica", ("HighlyAvailable",), TopologyPair(control_plane="HighlyAvailable", infrastructure="x")
+    )
+    operations = crd_patch.add(patched, (*EDGES, further))
+    changed = [one["path"] for one in operations if one["op"] != "test"]
+    rules = "/spec/versions/1/schema/openAPIV3Schema/x-kubernetes-validations"
+    assert changed == [f"{rules}/3"], "only the rule that lists the legal requests differs"
+    assert root(crd_patch.apply(patched, operations))[crd.RULES][2:] == crd.rules((*EDGES, further))
 
 
-def no_status(payload: Any) -> None:
-    del root(payload)["properties"]["status"]
-
-
-def no_topology(payload: Any) -> None:
-    del root(payload)["properties"]["status"]["properties"]["infrastructureTopology"]
-
-
-def no_subresource(payload: Any) -> None:
-    version(payload)["subresources"] = {}
+V1 = "spec versions 1"
+SCHEMA = f"{V1} schema openAPIV3Schema properties"
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("path", "value", "message"),
     [
-        (rename, "found CustomResourceDefinition widgets.example.com"),
-        (no_v1, "has no version v1; it has v1alpha1"),
-        (no_status, "has no schema for status"),
-        (no_topology, "has no status.infrastructureTopology"),
-        (no_subresource, "has no status subresource"),
-        (dict.clear, "found no kind without a name"),
+        ("metadata name", "widgets.example.com", "found CustomResourceDefinition widgets.example.com"),
+        (f"{V1} name", "v2", "has no version v1; it has v1alpha1, v2"),
+        (f"{SCHEMA} status", None, "has no schema for status"),
+        (f"{SCHEMA} status properties infrastructureTopology", None, "has no status.infrastructureTopology"),
+        (f"{V1} subresources", {}, "has no status subresource"),
+        ("kind", None, "found no kind"),
     ],
 )
-def test_what_cannot_be_patched_is_named(payload, edges, spoil, message):
-    spoil(payload)
+def test_what_cannot_be_patched_is_named(payload, path, value, message):
+    *way, last = (int(part) if part.isdecimal() else part for part in path.split())
+    place = functools.reduce(operator.getitem, way, payload)
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
     with pytest.raises(crd_patch.NotPatchableError, match=message):
-        crd_patch.add(payload, edges)
+        crd_patch.add(payload, EDGES)
     assert not served_fields.serves_our_fields(payload)
 
 
-def test_whether_our_fields_are_served(payload, edges):
+def test_whether_our_fields_are_served(payload):
     bare = served_fields.serves_our_fields(payload)
     assert not bare
     assert bare.reason.endswith("v1 has no spec.desiredTopology, status.topologyTransition")
-    patched = crd_patch.apply(payload, crd_patch.add(payload, edges))
+    patched = crd_patch.apply(payload, crd_patch.add(payload, EDGES))
     assert served_fields.serves_our_fields(patched)
     del root(patched)["properties"]["status"]["properties"]["topologyTransition"]["properties"]["baseline"]
     older = served_fields.serves_our_fields(patched)
@@ -136,7 +156,7 @@ def test_whether_our_fields_are_served(payload, edges):
     assert "does not serve version v1" in served_fields.serves_our_fields(patched).reason
 
 
-def test_the_fields_that_are_asked_for_are_those_of_the_schema(edges):
+def test_the_fields_that_are_asked_for_are_those_of_the_schema():
     """Two walks, one through the types and one through the schema made of them, see the same fields."""
     schema = crd.record_schema()
     assert {f"status.{crd.RECORD}.{path}" for path in served_fields.paths(schema)} == {

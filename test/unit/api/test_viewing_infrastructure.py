@@ -61,10 +61,8 @@ def test_both_topologies_and_the_phase_are_read():
 @pytest.mark.parametrize(
     ("obj", "message"),
     [
-        ({"kind": "Status", "code": 410}, "found Status without a name"),
         ({"kind": "Infrastructure", "metadata": {"name": "other"}}, "found Infrastructure other"),
         ({"kind": "Node", "metadata": {"name": "cluster"}}, "found Node cluster"),
-        (None, "found no kind without a name"),
         ([], "found no kind without a name"),
     ],
 )

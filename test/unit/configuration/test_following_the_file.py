@@ -91,13 +91,6 @@ async def test_a_file_that_is_being_written_is_not_believed_half_way(volume):
         assert (settles(made), made.trouble, seen.changes) == ({30}, "", 1)
 
 
-@pytest.mark.looptime
-async def test_without_a_file_nothing_is_followed():
-    made = current.Current(None, TRANSITIONS)
-    await made.run()
-    assert (made.transitions, made.trouble) == (TRANSITIONS, "")
-
-
 # -- a file that is no good
 
 
@@ -155,7 +148,7 @@ def test_what_is_no_file_is_trouble_and_neither_a_hang_nor_a_crash(tmp_path, kin
     assert "is no regular file" in made.trouble or "cannot be read" in made.trouble
 
 
-@pytest.mark.parametrize("missing", ["config.yaml", "nowhere/config.yaml"])
+@pytest.mark.parametrize("missing", ["config.yaml", "nowhere/config.yaml", ""])
 def test_a_file_that_is_not_there_is_the_defaults(tmp_path, missing):
-    made = current.Current(tmp_path / missing, TRANSITIONS)
+    made = current.Current(tmp_path / missing if missing else None, TRANSITIONS)
     assert (made.transitions, made.trouble, made.unknown) == (TRANSITIONS, "", False)

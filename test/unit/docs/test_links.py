@@ -1,7 +1,11 @@
-"""Every link of every page leads to a file, or a heading, that is there; and to no host but those of documentation."""
+"""Every link of every page leads to a file or heading that is there; every test that a page names exists.
+
+docs/security.md claims no defence without such a test, and says so where there is none.
+"""
 
 from __future__ import annotations
 
+import re
 import urllib.parse
 from typing import TYPE_CHECKING
 
@@ -11,11 +15,13 @@ from test.unit.docs import pages
 if TYPE_CHECKING:
     import pathlib
 
+TESTS = re.compile(r"`(test/[a-z_/]+\.py)::(test_\w+)`")
+SECURITY = (pages.ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 HOSTS = {"docs.openshift.com", "docs.redhat.com", "kubernetes.io", "prometheus.io", "github.com"}
 
 
 @pytest.mark.parametrize("page", pages.every(), ids=lambda page: str(page.relative_to(pages.ROOT)))
-def test_every_link_leads_somewhere(page):
+def test_every_link_and_every_named_test_is_there(page):
     wrong = []
     for link in pages.links(page):
         parts = urllib.parse.urlsplit(link)
@@ -28,6 +34,9 @@ def test_every_link_leads_somewhere(page):
             wrong.append(f"{link}: no such file")
         elif parts.fragment and target.suffix == ".md" and parts.fragment not in pages.anchors(target):
             wrong.append(f"{link}: no such heading; there are {sorted(pages.anchors(target))}")
+    for file, name in TESTS.findall(page.read_text(encoding="utf-8")):
+        if not (pages.ROOT / file).is_file() or not pages.defines(pages.ROOT / file, name):
+            wrong.append(f"{file}::{name}: no such test")
     assert not wrong, "\n".join(wrong)
 
 
@@ -45,3 +54,23 @@ def test_every_page_of_docs_is_reached_from_its_index():
         todo += [(page.parent / link.partition("#")[0]).resolve() for link in pages.links(page) if "://" not in link]
     lost = [str(page.relative_to(docs)) for page in docs.rglob("*.md") if page not in reached]
     assert not lost, f"no link leads there from {index.relative_to(pages.ROOT)}: {lost}"
+
+
+def test_every_threat_names_a_test_or_says_that_it_is_not_defended():
+    threats = SECURITY.partition("\n## What an attacker could do\n")[2].partition("\n## ")[0]
+    rows = [row for row in threats.splitlines() if row.startswith("| ") and not row.endswith("| shown by |")]
+    assert len(rows) >= 30
+    for row in rows:
+        shown = row.strip().strip("|").split("|")[-1].strip()
+        assert "::test_" in shown or shown in {"see below", "not defended"}, row
+
+
+def test_the_standing_of_every_attacker_comes_first():
+    """One row each; all but the cluster administrator name what shows it."""
+    first, _, rest = SECURITY.partition("\n## ")[2].partition("\n")
+    rows = [line for line in rest.partition("\n## ")[0].splitlines() if line.startswith("| ")][1:]
+    assert first == "Who can reach what"
+    for who in ("requester", "status", "monitoring namespace", "worker", "control-plane", "network", "etcd", "token"):
+        assert any(who in row.split("|")[1] and "::test_" in row for row in rows), who
+    assert "cluster administrator" in rows[-1]
+    assert all("::test_" in row for row in rows[:-1])

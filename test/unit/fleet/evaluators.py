@@ -10,14 +10,27 @@ from lupa import lua51
 
 Raw = dict[str, Any]
 _BASIC = {"type", "ipairs", "pairs", "tostring", "tonumber", "next", "select", "_G"}
+_FIELDS = ("metadata", "spec", "status")
+_EXTENSIONS = [ext_strings.ExtStrings(), ext_optional.ExtOptional()]
 # open-cluster-management.io/sdk-go pkg/cel/common, BaseEnvOpts: optional types, strings, lists.
-_CEL = cel.NewEnv(variables={"object": cel.Type.DYN}, extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional()])
+_CEL = cel.NewEnv(variables={"object": cel.Type.DYN}, extensions=_EXTENSIONS)
+# Flux declares nothing: each field at the top is a variable, and a missing one is known when it is asked for.
+_FLUX = cel.NewEnv(variables=dict.fromkeys(_FIELDS, cel.Type.DYN), extensions=_EXTENSIONS)
 
 
 def in_cel(expression: str, infrastructure: Raw) -> object:
     """The value of an expression of the work agent; `error` where it has none."""
+    return _value(_CEL, expression, {"object": infrastructure})
+
+
+def in_flux(expression: str, infrastructure: Raw) -> object:
+    """The same for an expression of Flux."""
+    return _value(_FLUX, expression, {name: infrastructure[name] for name in _FIELDS if name in infrastructure})
+
+
+def _value(environment: Any, expression: str, data: Raw) -> object:
     try:
-        answer = _CEL.compile(expression).eval(data={"object": infrastructure})
+        answer = environment.compile(expression).eval(data=data)
     except RuntimeError:
         return "error"
     return "error" if answer.type() == cel.Type.ERROR else answer.value()

@@ -1,4 +1,4 @@
-"""The table of recorded Infrastructure objects, with what each means to a roll-out of HighlyAvailable."""
+"""The table of recorded Infrastructure objects, with what each means to a roll-out of HighlyAvailable and to GitOps."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from topology_controller.fleet.meaning import State
 from topology_simulator.apiserver import patch
 
 VERDICTS = pathlib.Path(__file__).with_name("verdicts.yaml")
+IN_FLUX = {"Healthy": "Current", "Progressing": "InProgress", "Suspended": "InProgress", "Degraded": "Failed"}
 TARGET = TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable")
 
 
@@ -26,6 +27,8 @@ class Row:
     state: State
     legal: bool
     """The schema lets it be stored. Where it does not, an expression may end with an error."""
+    argo: str
+    flux: str
 
 
 def rows() -> list[Row]:
@@ -37,5 +40,7 @@ def rows() -> list[Row]:
         name = f"{row['of']}: {row['why']}" if "why" in row else row["of"]
         legal = row["fleet"] != "error"
         state = State(row["fleet"]) if legal else State.UNDER_WAY
-        table.append(Row(name, patch.merge(raw, row.get("patch", {})), state, legal))
+        argo = row["verdict"]
+        flux = row.get("flux", IN_FLUX[argo])
+        table.append(Row(name, patch.merge(raw, row.get("patch", {})), state, legal, argo, flux))
     return table

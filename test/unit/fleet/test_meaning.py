@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,47 +45,40 @@ def test_one_transition_is_asked_for_by_its_name() -> None:
         assert evaluators.in_cel(languages.cel_holds(rules, {state}), idle) is True, name
 
 
-_VALUE = st.sampled_from(["SingleReplica", "HighlyAvailable", "External", "", None])
+def _fields(**optional: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Make an object of which any of these may be missing."""
+    return st.fixed_dictionaries({}, optional=optional)
+
+
+_PAIR = {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"}
+_RECORD = _fields(
+    phase=st.sampled_from(["Idle", "Unsupported", "Pending", "Completed", "Novel"]),
+    observedGeneration=st.integers(0, 3),
+    problem=st.sampled_from([{}, {"reason": "Stuck"}, {"reason": "Paused"}]),
+    available=st.lists(
+        st.fixed_dictionaries(
+            {"name": st.just("sno-to-ha-compact")},
+            optional={"available": st.booleans(), "target": st.sampled_from([{}, _PAIR])},
+        ),
+        max_size=2,
+    ),
+)
 _INFRASTRUCTURES = st.fixed_dictionaries(
     {
         "metadata": st.fixed_dictionaries(
             {"generation": st.integers(0, 3)},
-            optional={
-                "labels": st.just({}) | st.just({"topology.openshift.io/image-based-install": "true"}),
-            },
+            optional={"labels": st.sampled_from([{}, {"topology.openshift.io/image-based-install": "true"}])},
         )
     },
     optional={
-        "spec": st.just({}) | _VALUE.map(lambda value: {} if value is None else {"desiredTopology": value}),
-        "status": st.fixed_dictionaries(
-            {},
-            optional={
-                "controlPlaneTopology": st.sampled_from(["SingleReplica", "HighlyAvailable", "External"]),
-                "infrastructureTopology": st.sampled_from(["SingleReplica", "HighlyAvailable"]),
-                "topologyTransition": st.fixed_dictionaries(
-                    {},
-                    optional={
-                        "phase": st.sampled_from(["Idle", "Unsupported", "Pending", "Completed", "Novel"]),
-                        "observedGeneration": st.integers(0, 3),
-                        "problem": st.just({}) | st.just({"reason": "Stuck"}) | st.just({"reason": "Paused"}),
-                        "available": st.lists(
-                            st.fixed_dictionaries(
-                                {"name": st.just("sno-to-ha-compact")},
-                                optional={
-                                    "available": st.booleans(),
-                                    "target": st.just({}) | st.just({
-                                        "controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable",
-                                    }),
-                                },
-                            ),
-                            max_size=2,
-                        ),
-                    },
-                ),
-            },
+        "spec": _fields(desiredTopology=st.sampled_from(["SingleReplica", "HighlyAvailable", "External", ""])),
+        "status": _fields(
+            controlPlaneTopology=st.sampled_from(["SingleReplica", "HighlyAvailable", "External"]),
+            infrastructureTopology=st.sampled_from(["SingleReplica", "HighlyAvailable"]),
+            topologyTransition=_RECORD,
         ),
     },
-)  # fmt: skip
+)
 
 
 @given(_INFRASTRUCTURES)

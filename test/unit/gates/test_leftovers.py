@@ -26,9 +26,6 @@ def shared():
 def test_it_leaves_a_socket():
     KEPT.append(opened())
 
-def test_it_leaves_a_pipe():
-    KEPT.append(os.pipe())
-
 def test_it_leaves_a_thread():
     threading.Thread(target=time.sleep, args=(60,), name="sleeper", daemon=True).start()
 
@@ -40,9 +37,6 @@ def test_it_leaves_a_process_of_a_process_that_has_ended():
 
 def test_it_leaves_a_file():
     os.close(tempfile.mkstemp(prefix="left-")[0])
-
-def test_it_leaves_a_folder():
-    tempfile.mkdtemp(prefix="left-")
 
 def test_it_leaves_a_cycle():
     cycle = [opened()]
@@ -59,10 +53,6 @@ def test_innocent_of_what_others_left():
     import gc
     gc.collect()
 
-def test_innocent_and_closes():
-    with opened():
-        pass
-
 async def test_innocent_while_its_loop_still_closes():
     server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
     _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
@@ -72,9 +62,6 @@ async def test_innocent_while_its_loop_still_closes():
 
 def test_innocent_while_a_thread_ends():
     threading.Thread(target=time.sleep, args=(0.1,)).start()
-
-async def test_innocent_of_the_threads_of_its_loop():
-    await asyncio.to_thread(time.sleep, 0.01)
 
 def test_innocent_and_shares():
     with leftovers.kept():
@@ -103,12 +90,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
     ("test", "what"),
     [
         ("a_socket", r"descriptor \d+: socket AF_INET \('127\.0\.0\.1', \d+\)"),
-        ("a_pipe", r"descriptor \d+: pipe:"),
         ("a_thread", r"thread sleeper"),
         ("a_process", r"process \d+: sleep 21"),
         ("a_process_of_a_process_that_has_ended", r"process \d+: sleep 22"),
         ("a_file", r"file \S+/left-\w+"),
-        ("a_folder", r"file \S+/left-\w+"),
         ("a_cycle", r"dropped: .*ResourceWarning.*unclosed.*socket"),
         ("a_task", r"task <Task pending name='forgotten'"),
     ],
@@ -124,11 +109,11 @@ def test_no_test_fails_for_another_nor_for_what_is_closed_or_shared(run: tuple[i
     assert code == 1
     wrong = re.findall(r"^(?:FAILED|ERROR) \S+::test_(\w+)", output, re.MULTILINE)
     assert {test for test in wrong if not test.startswith("it_leaves")} == set(), output
-    assert len({test for test in wrong if test.startswith("it_leaves")}) == 10
-    assert len(re.findall(r"^PASSED \S+::test_innocent", output, re.MULTILINE)) == 7
+    assert len({test for test in wrong if test.startswith("it_leaves")}) == 8
+    assert len(re.findall(r"^PASSED \S+::test_innocent", output, re.MULTILINE)) == 5
 
 
 def test_nothing_is_deleted(run: tuple[int, str]) -> None:
     left = re.findall(r"file (\S+/left-\w+)", run[1])
-    assert len(left) == 2
+    assert len(left) == 1
     assert all(pathlib.Path(path).exists() for path in left)

@@ -1,17 +1,21 @@
-"""The list of planted faults fits the sources and the tests, and its command tells a survivor from a catch."""
+"""The list of planted faults fits the sources and the tests, and its command tells a survivor from a catch.
+
+Of the generator of mutants what is ours: which operators it has besides those that it takes from elsewhere.
+"""
 
 from __future__ import annotations
 
+import ast
 import collections
 import shutil
-import subprocess
-import sys
 
 import pytest
+from test.mutants import making
 from test.planted import __main__ as command
 from test.planted import planting
 
 FAULTS = planting.faults()
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 GUARD = "def allowed(left):\n    return left >= 10\n"
 TESTS = """
 from topology_api import guard
@@ -40,22 +44,16 @@ def test_every_old_text_is_found_once_in_what_is_shipped():
         assert fault.planted(text) != text, fault.name
 
 
-def test_every_fault_has_a_name_of_its_own_a_promise_and_a_test():
+def test_every_fault_has_a_name_a_promise_and_a_test_that_make_test_runs():
     assert [name for name, times in collections.Counter(fault.name for fault in FAULTS).items() if times > 1] == []
     assert [fault.name for fault in FAULTS if not fault.breaks or not fault.caught_by] == []
-
-
-def test_every_named_test_is_one_that_make_test_runs():
-    """Collected as there: what is left out of it, or has another name now, is not among them."""
-    named = planting.tests_of(FAULTS)
-    done = subprocess.run(  # noqa: S603 - pytest, on tests of ours
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", *named],
-        cwd=planting.ROOT, capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
-    assert "ERROR" not in done.stdout, done.stdout[-2000:]
-    lines = {line for line in done.stdout.splitlines() if "::" in line}
-    collected = lines | {line.partition("[")[0] for line in lines}
-    assert [test for test in named if test not in collected] == []
+    for test in planting.tests_of(FAULTS):
+        file, _, name = test.partition("[")[0].partition("::")
+        text = (planting.ROOT / file).read_text(encoding="utf-8")
+        functions = {node.name: node for node in ast.parse(text).body if isinstance(node, FUNCTION)}
+        assert not name or name in functions, f"{file} has no {name}"
+        marks = {ast.unparse(mark) for mark in functions[name].decorator_list} if name else set()
+        assert not marks & {"pytest.mark.nightly", "pytest.mark.slow"}, test
 
 
 @pytest.fixture
@@ -79,22 +77,17 @@ def planted(tree, capsys, **faults):
     return code, said.out + said.err
 
 
-def test_a_fault_that_a_test_notices_is_caught_and_the_checkout_stays_as_it_is(tree, capsys):
-    code, said = planted(tree, capsys, early=(">= 10", "> 10"), late=(">= 10", ">= 9"))
-    assert code == 0, said
-    rows = {line.split()[0]: line.split()[-1] for line in said.splitlines() if "test_guard.py::" in line}
-    assert rows == {"early": "test/unit/test_guard.py::test_enough", "late": "test/unit/test_guard.py::test_too_little"}
-    assert "2 of 2 planted faults were caught" in said
-    assert (tree / "api/topology_api/guard.py").read_text() == GUARD
-
-
-def test_a_fault_that_no_test_notices_and_a_text_that_is_gone_are_failures_and_the_others_are_tried(tree, capsys):
-    code, said = planted(tree, capsys, gone=("<= 10", "< 10"), far=(">= 10", "> 9"))
+def test_the_command_tells_a_catch_from_a_survivor(tree, capsys):
+    faults = {"early": (">= 10", "> 10"), "late": (">= 10", ">= 9"), "gone": ("<= 10", "< 10"), "far": (">= 10", "> 9")}
+    code, said = planted(tree, capsys, **faults)
     assert code == 1
-    gone, far = (line for line in said.splitlines() if line.startswith(("gone", "far")))
-    assert gone.endswith("NO VERDICT: its old text is found 0 times in api/topology_api/guard.py, not once")
-    assert far.endswith("SURVIVED")
-    assert "0 of 2 planted faults were caught" in said
+    rows = {line.split()[0]: line for line in said.splitlines() if line.startswith(tuple(faults))}
+    assert rows["early"].endswith(" test/unit/test_guard.py::test_enough")
+    assert rows["late"].endswith(" test/unit/test_guard.py::test_too_little")
+    assert rows["gone"].endswith("NO VERDICT: its old text is found 0 times in api/topology_api/guard.py, not once")
+    assert rows["far"].endswith("SURVIVED")
+    assert "2 of 4 planted faults were caught" in said
+    assert (tree / "api/topology_api/guard.py").read_text() == GUARD
 
 
 def test_a_test_that_fails_by_itself_catches_nothing(tree, capsys):
@@ -102,3 +95,18 @@ def test_a_test_that_fails_by_itself_catches_nothing(tree, capsys):
     code, said = planted(tree, capsys, early=(">= 11", "> 11"))
     assert code == 1
     assert "without any fault, pytest ends with 1: test/unit/test_guard.py::test_enough" in said
+
+
+def test_operators_of_ours_swap_names_of_calls_and_membership():
+    text = "def f(a, b):\n    return min(a, b) in a or any(c for c in b if c not in a)\n"
+    ours = [
+        mutant.text(text).split("return ")[1].strip()
+        for mutant in making.mutants("f.py", text)
+        if mutant.operator == "Opposite"
+    ]
+    assert ours == [
+        "max(a, b) in a or any(c for c in b if c not in a)",
+        "min(a, b) not in a or any(c for c in b if c not in a)",
+        "min(a, b) in a or all(c for c in b if c not in a)",
+        "min(a, b) in a or any(c for c in b if c in a)",
+    ]

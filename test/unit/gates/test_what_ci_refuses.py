@@ -65,14 +65,6 @@ def test_a_run_repeats_another_one_by_its_seed_also_in_ci_and_a_new_one_tries_so
     assert drawn(again) == drawn(first)
 
 
-def test_a_finding_is_printed_with_the_command_that_finds_it_again(tmp_path):
-    code, output = run(tmp_path, FINDS, CI="true", FUZZ_SEED="7")
-    assert code == 1
-    assert "test_finds(\n    number=1000,\n)" in output.replace("E   ", "").replace("E       ", "")
-    assert "FUZZ_SEED=7 python -m pytest test_it.py::test_finds" in output
-    assert "@example(...)" in output
-
-
 SKIPS = {
     "test_in_a_test": "import pytest\ndef test_a():\n    pytest.skip('no kubectl')\n",
     "test_by_a_mark": "import pytest\n@pytest.mark.skipif(True, reason='no openssl')\ndef test_a():\n    pass\n",
@@ -80,34 +72,31 @@ SKIPS = {
         "import pytest\n@pytest.fixture\ndef there():\n    pytest.skip('no etcd')\ndef test_a(there):\n    pass\n"
     ),
     "test_of_a_module": "import pytest\npytest.skip('no promtool', allow_module_level=True)\n",
+    "test_elsewhere": (
+        "import pytest\nfrom test import skips\ndef test_a():\n    pytest.skip(f'{skips.ELSEWHERE}no memfd')\n"
+    ),
 }
 REASONS = {"no kubectl", "no openssl", "no etcd", "no promtool"}
 
 
-def skipping(folder):
+@pytest.mark.parametrize(
+    ("environment", "further"),
+    [({"FUZZ_SEED": "7"}, ("-n", "1")), ({"FUZZ_SEED": "7", "CI": "true"}, ())],
+    ids=["xdist", "alone in CI"],
+)
+def test_a_skip_fails_with_its_reason_a_finding_with_its_command(tmp_path, environment, further):
+    """What only another system can run may be skipped, but not in CI."""
     for name, text in SKIPS.items():
-        (folder / f"{name}.py").write_text(text)
-    return folder
-
-
-def refused(output):
-    return set(re.findall(r"skipped, which is a failure: (no[\w :]+)", output))
-
-
-@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
-def test_a_skip_is_a_failure_that_names_its_reason(tmp_path, workers):
-    text = "def test_passes():\n    pass\n"
-    code, output = run(skipping(tmp_path), text, "--continue-on-collection-errors", tmp_path, *workers)
+        (tmp_path / f"{name}.py").write_text(text)
+    code, output = run(tmp_path, FINDS, "--continue-on-collection-errors", tmp_path, *further, **environment)
     assert code == 1
-    assert refused(output) == REASONS
-
-
-@pytest.mark.parametrize(("environment", "code"), [({}, 0), ({"CI": "true"}, 1)], ids=["elsewhere", "in CI"])
-def test_what_only_another_system_can_run_may_be_skipped_but_in_ci(tmp_path, environment, code):
-    text = "import pytest\nfrom test import skips\ndef test_a():\n    pytest.skip(f'{skips.ELSEWHERE}no memfd')\n"
-    ended, output = run(tmp_path, text, **environment)
-    assert ended == code, output
-    assert refused(output) == ({"not on this system: no memfd"} if code else set())
+    refused = set(re.findall(r"skipped, which is a failure: (no[\w :]+)", output))
+    assert refused == REASONS | ({"not on this system: no memfd"} if "CI" in environment else set())
+    if further:
+        return
+    assert "test_finds(\n    number=1000,\n)" in output.replace("E   ", "").replace("E       ", "")
+    assert "FUZZ_SEED=7 python -m pytest test_it.py::test_finds" in output
+    assert "@example(...)" in output
 
 
 def test_a_machine_that_moves_nothing_proves_too_little():

@@ -17,12 +17,18 @@ DIGESTS = {"one": "1" * 64, "two-more": "2" * 64}
 LOCKED = {name: locks.Locked(name, "1.0", "", frozenset({digest, "f" * 64})) for name, digest in DIGESTS.items()}
 
 
-@pytest.fixture(scope="module")
-def listed(tmp_path_factory):
+FOUND = {
+    "metadata": {"component": {"name": "cluster-topology-operator", "version": "0"}},
+    "components": [{"name": name, "version": "1.0", "bom-ref": f"{name}==1.0"} for name in ("one", "two_more")],
+}
+"""What is found in an environment of two packages, as far as it is looked at."""
+
+
+@pytest.fixture
+def listed(tmp_path):
     """Make an environment of two packages, one of which needs the other; return what is found in it, twice."""
-    home = tmp_path_factory.mktemp("environment")
-    venv.create(home, symlinks=True)
-    packages = home / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    venv.create(tmp_path, symlinks=True)
+    packages = tmp_path / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     for name, more in (
         ("one", "Requires-Dist: two_more\nLicense-Expression: MIT\n"),
         ("two_more", "License: Apache-2.0\n"),
@@ -32,7 +38,7 @@ def listed(tmp_path_factory):
         (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0\n{more}")
         (folder / "RECORD").write_text("")
         (folder / "INSTALLER").write_text("pip\n")
-    found = [bom.environment(home / "bin" / "python", ROOT / "pyproject.toml", EPOCH) for _ in range(2)]
+    found = [bom.environment(tmp_path / "bin" / "python", ROOT / "pyproject.toml", EPOCH) for _ in range(2)]
     assert found[0] == found[1]
     return found[0]
 
@@ -71,6 +77,7 @@ def test_it_has_versions_hashes_licences_and_who_needs_whom(listed):
         ({"installed": DIGESTS | {"three": "4" * 64}}, r"installed, and not in the list: \['three'\]"),
     ],
 )
-def test_a_list_that_would_not_be_true_is_refused(listed, differently, complaint):
+def test_a_list_that_would_not_be_true_is_refused(differently, complaint):
+    assert len(completed(FOUND)["components"]) == len(DIGESTS)
     with pytest.raises(bom.BomError, match=complaint):
-        completed(listed, **differently)
+        completed(FOUND, **differently)

@@ -94,15 +94,6 @@ def test_a_full_pipe_does_not_block_and_loses_nothing_that_fits(pipe: tuple[int,
     assert os.read(pipe[0], 100) == b"as ever\n"
 
 
-def test_its_thread_ends_with_it(pipe: tuple[int, int]) -> None:
-    before = threading.active_count()
-    made = handler(pipe[1])
-    say(made, "hello")
-    made.close()
-    assert threading.active_count() == before
-    assert os.read(pipe[0], 100) == b"hello\n"
-
-
 def test_what_does_not_fit_is_counted(pipe: tuple[int, int]) -> None:
     made = handler(pipe[1])
     made.setFormatter(logs.Text())

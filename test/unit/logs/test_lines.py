@@ -7,13 +7,15 @@ import json
 import logging
 import os
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
 from aiohttp import http_exceptions
 
 from topology_controller import logs
-from topology_controller.kube import errors, redact, resource, transport
+from topology_controller.kube import errors, redact, resource
+
+if TYPE_CHECKING:
+    import pytest
 
 INFRASTRUCTURES = resource.Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure")
 CONFLICT = errors.Conflict("patch", INFRASTRUCTURES, None, "cluster", 409, "Conflict", "the object has been modified")
@@ -44,19 +46,10 @@ def test_a_text_line_has_the_header_of_klog_in_utc() -> None:
 
 
 def test_both_formats_say_the_same_facts_and_none_twice() -> None:
-    given = {
-        "check": "EtcdHealthy",
-        "status": "Unmet",
-        "message": "1 of 3",
-        "generation": 7,
-        "attempt": None,
-        "ok": True,
-    }
-    text, fields = both("check %(check)s is %(status)s: %(message)s", given)
+    given = {"check": "EtcdHealthy", "status": "Unmet", "message": "1 of 3", "generation": 7, "ok": True}
+    text, fields = both("check %(check)s is %(status)s: %(message)s", {**given, "attempt": None})
     assert text.endswith("] check EtcdHealthy is Unmet: 1 of 3 generation=7 ok=true")
-    assert {name: fields[name] for name in given if name != "attempt"} == {
-        "check": "EtcdHealthy", "status": "Unmet", "message": "1 of 3", "generation": 7, "ok": True,
-    }  # fmt: skip
+    assert {name: fields[name] for name in given} == given
     assert "attempt" not in fields
     assert fields["msg"] == "check EtcdHealthy is Unmet: 1 of 3"
     assert fields["logger"] == "topology_controller.reconcile"
@@ -107,31 +100,6 @@ def test_a_bug_is_one_record_with_its_trace(caplog: pytest.LogCaptureFixture) ->
     assert fields["kind"] == "KeyError"
 
 
-# -- levels
-
-
-@pytest.mark.parametrize(
-    ("named", "number", "found"),
-    [
-        (None, None, logging.INFO),
-        ("debug", None, logging.DEBUG),
-        (None, 0, logging.WARNING),
-        (None, 1, logging.WARNING),
-        (None, 2, logging.INFO),
-        (None, 3, logging.INFO),
-        (None, 4, logging.DEBUG),
-        (None, 5, logging.DEBUG),
-        (None, 6, redact.REQUESTS),
-        (None, 10, redact.REQUESTS),
-        ("info", 2, logging.INFO),
-        ("warning", 0, logging.WARNING),
-        ("debug", 5, logging.DEBUG),
-    ],
-)
-def test_verbosity_and_level_are_the_same_scale(named: str | None, number: int | None, found: int) -> None:
-    assert logs.level(named, number) == found
-
-
 def test_others_are_heard_from_warnings_on_whatever_is_asked(
     untouched: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,17 +124,6 @@ def test_what_is_no_http_is_no_line(untouched: None, capfd: pytest.CaptureFixtur
     lines = capfd.readouterr().err.splitlines()
     assert [line.partition("] ")[2] for line in lines] == ["Error handling request from 192.0.2.1", ""]
     assert lines[1] == "KeyError: 'ours'"
-
-
-def test_the_default_is_quiet_about_requests_and_conflicts(untouched: None, capfd: pytest.CaptureFixture[str]) -> None:
-    logs.set_up(logs.level(None, None), "json")
-    ours = logging.getLogger("topology_controller.reconcile")
-    ours.debug("%(error)s", {"error": CONFLICT})
-    logging.getLogger(transport.__name__).log(redact.REQUESTS, "a request")
-    ours.info("phase %(phase)s", {"phase": "Idle"})
-    logs.flush()
-    (line,) = capfd.readouterr().err.splitlines()
-    assert json.loads(line)["phase"] == "Idle"
 
 
 def test_a_line_that_cannot_be_formatted_ends_nothing(untouched: None, capfd: pytest.CaptureFixture[str]) -> None:

@@ -27,10 +27,8 @@ OPAQUE = "s3cr3tS3cr3tValue0987"
         f'{{"Authorization": "Negotiate {OPAQUE}"}}',
         f'"{{\\"Authorization\\": \\"Bearer {OPAQUE}\\"}}"',
         f"map[Authorization:[Token {OPAQUE}] Accept:[*/*]]",
-        f"{{'authorization': 'Bearer {OPAQUE}'}}",
         f"Cookie: topology_session={OPAQUE}; other={OPAQUE}",
         f"Set-Cookie: topology_session={OPAQUE}; HttpOnly",
-        f"topology_session={OPAQUE}",
         f"bearer {OPAQUE}",
         f"Basic {base64.b64encode(OPAQUE.encode()).decode()}",
         f"token {JWT} has expired",
@@ -64,9 +62,7 @@ def test_what_looks_like_a_credential_is_removed(text: str, form: str) -> None:
         "phase Pending: 2 of 8 preflight checks not met: ControlPlaneNodes (2 of 3), EtcdHealthy",
         "cannot get secrets/x in namespace y: 403 Forbidden",
         'oc patch infrastructure cluster --type merge -p \'{"spec":{"desiredTopology":null}}\'',
-        "https://192.0.2.1:2379 answers",
         "leading as operator-a_7f1c2d3e-1111-2222-3333-444455556666",
-        "the token is empty",
         "the certificates in /etc/etcd-client were replaced",
         "GET /apis/config.openshift.io/v1/infrastructures: 200 after 3.2 ms",
         "watching leases.coordination.k8s.io/openshift-cluster-etcd-operator-lock@openshift-etcd-operator",
@@ -76,23 +72,16 @@ def test_what_is_none_is_left(text: str) -> None:
     assert redact.redacted(text) == text
 
 
-@pytest.fixture
-def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redact, "_known", {})
-
-
 @given(value=st.text(st.characters(codec="ascii", categories=("L", "N"), include_characters="-._~+/"), min_size=16))
 def test_what_we_send_ourselves_is_removed_wherever_it_appears(value: str) -> None:
-    known = dict(redact._known)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redact, "_known", {})
         redact.remember(f"Bearer {value}")
         assert value not in redact.redacted(f"x{value}y and {value}")
-    finally:
-        redact._known.clear()
-        redact._known.update(known)
 
 
-def test_only_the_newest_are_remembered_and_no_words(forgetful: None) -> None:
+def test_only_the_newest_are_remembered_and_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redact, "_known", {})
     redact.remember("Bearer operator-a")
     assert redact.redacted("leading as operator-a") == "leading as operator-a"
     for number in range(100):

@@ -14,6 +14,7 @@ from topology_api import vocabulary
 from topology_controller import manifests
 
 OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)))
+OURS = vocabulary.DEFAULT_NAMESPACE
 MARKER_GROUP = "topology.openshift.io"
 _ASKED = re.compile(
     r"authorizer\.group\('([^']+)'\)\.resource\('([^']+)'\)\.subresource\('([^']+)'\)"
@@ -77,6 +78,8 @@ def test_who_changes_the_topology_and_the_copy_is_the_account_of_the_deployment(
     for part in ("status", "report"):
         text = str(POLICIES[f"{vocabulary.OPERATOR_NAME}-{part}"]["spec"]["variables"])
         assert set(re.findall(r"system:serviceaccount:[a-z:-]+", text)) == {ours}, part
+    elsewhere = manifests.render(manifests.Kind.OPERATOR, namespace="elsewhere", monitoring=False)
+    assert set(re.findall(r"system:serviceaccount:[a-z:-]+", elsewhere)) == {ours.replace(OURS, "elsewhere")}
 
 
 def test_the_roles_grant_the_markers_that_are_asked_for_but_the_one_for_status():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 
 import operand_rights as rights
@@ -19,12 +20,8 @@ DEPLOYMENT = {
     "replicas": {"HighlyAvailable": 2},
 }
 CONSOLE = {"check": "ConsoleReplicas", "operator": "console", "follows": "controlPlane", "operands": [DEPLOYMENT]}
-ETCD = {
-    "check": "EtcdRevision",
-    "operator": "etcd",
-    "follows": "controlPlane",
-    "operands": [{"kind": "StaticPods", "resource": "Etcd", "name": "cluster"}],
-}
+STATIC_PODS = {"kind": "StaticPods", "resource": "Etcd", "name": "cluster"}
+ETCD = {"check": "EtcdRevision", "operator": "etcd", "follows": "controlPlane", "operands": [STATIC_PODS]}
 READER = {"operator": "etcd", "namespace": "openshift-etcd-operator", "selector": "app=etcd-operator", "matters": "all"}
 
 
@@ -53,25 +50,31 @@ def rules(given: matrices.Matrix, *others: dict[str, Any], of: str = rights.NAME
     }
 
 
+def rule(group: str, resource: str, name: str, *verbs: str) -> dict[str, Any]:
+    return {"apiGroups": [group], "resources": [resource], "resourceNames": [name], "verbs": [*verbs]}
+
+
 ONE = ("openshift-console", "apps", "deployments", "console", "list watch")
 
 
-def test_an_operand_is_granted_by_its_name_in_its_namespace():
-    assert rules(matrix(CONSOLE)) == {ONE}
-
-
-def test_an_operand_more_is_a_name_more_and_nothing_else():
-    assert rules(matrix(console({**DEPLOYMENT, "name": "downloads"}))) == {ONE, (*ONE[:3], "downloads", ONE[4])}
-
-
-def test_an_operand_in_another_namespace_is_a_role_and_a_binding_more():
-    before, after = matrix(CONSOLE), matrix(console({**DEPLOYMENT, "namespace": "elsewhere"}))
-    assert rules(after) - rules(before) == {("elsewhere", *ONE[1:])}
-    added = [one for one in made(after) if one not in made(before)]
-    assert [(one["kind"], one["metadata"]["namespace"]) for one in added] == [
-        ("Role", "elsewhere"),
-        ("RoleBinding", "elsewhere"),
-    ]
+@pytest.mark.parametrize(
+    ("given", "granted"),
+    [
+        (matrix(), set()),
+        (matrix(CONSOLE), {ONE}),
+        (matrix(console({**DEPLOYMENT, "name": "downloads"})), {ONE, (*ONE[:3], "downloads", ONE[4])}),
+        (matrix(console({**DEPLOYMENT, "namespace": "elsewhere"})), {ONE, ("elsewhere", *ONE[1:])}),
+        # Without the capability there is no namespace and no role in it; a refused list would look like trouble.
+        (matrix(console(capability="Console")), {("", *ONE[1:])}),
+        # Pods have no names that are known before.
+        (matrix(readers=(READER,)), {("openshift-etcd-operator", "", "pods", "", "list watch")}),
+    ],
+    ids=["nothing", "an operand", "a second one", "elsewhere", "of a capability", "pods"],
+)
+def test_a_line_of_the_matrix_is_a_right_to_list_and_watch_it(given, granted):
+    assert rules(given) == granted
+    spaces = [one["metadata"].get("namespace") for one in made(given) if one["kind"] == "Role"]
+    assert [one["metadata"]["namespace"] for one in made(given) if one["kind"] == "RoleBinding"] == spaces
 
 
 def test_every_kind_of_operand_has_its_resource():
@@ -94,21 +97,10 @@ def test_every_kind_of_operand_has_its_resource():
     }
 
 
-def test_pods_are_listed_by_no_name_and_never_read_one_by_one():
-    assert rules(matrix(readers=(READER,))) == {("openshift-etcd-operator", "", "pods", "", "list watch")}
-
-
 def test_what_is_granted_by_hand_is_not_granted_again():
     by_hand: dict[str, Any] = {
         "metadata": {"name": "by-hand"},
-        "rules": [
-            {
-                "apiGroups": ["operator.openshift.io"],
-                "resources": ["etcds"],
-                "resourceNames": ["cluster"],
-                "verbs": ["get", "list", "watch"],
-            }
-        ],
+        "rules": [rule("operator.openshift.io", "etcds", "cluster", "get", "list", "watch")],
     }
     assert rules(matrix(ETCD, CONSOLE), by_hand) == {ONE}
     by_hand["rules"][0]["verbs"] = ["get"]
@@ -123,26 +115,10 @@ def test_what_cluster_reader_lacks_is_added_to_it_by_its_name_whoever_grants_it_
     }
     by_hand: dict[str, Any] = {
         "metadata": {"name": "by-hand", "namespace": "somewhere"},
-        "rules": [
-            {
-                "apiGroups": ["lca.openshift.io"],
-                "resources": ["imagebasedupgrades"],
-                "resourceNames": ["upgrade"],
-                "verbs": ["list", "watch"],
-            }
-        ],
+        "rules": [rule("lca.openshift.io", "imagebasedupgrades", "upgrade", "list", "watch")],
     }
     (found,) = rules(matrix(CONSOLE), by_hand, of=cluster.ADDED_TO_READER)
     assert found == ("", "lca.openshift.io", "imagebasedupgrades", "upgrade", "get list watch")
-
-
-def test_an_operand_of_a_capability_is_granted_where_its_namespace_may_not_be():
-    """Without the capability there is no namespace and no role in it; a refused list would look like trouble."""
-    assert rules(matrix(console(capability="Console"))) == {("", *ONE[1:])}
-
-
-def test_an_empty_matrix_takes_no_rights():
-    assert made(matrix()) == []
 
 
 def test_the_committed_roles_are_current():

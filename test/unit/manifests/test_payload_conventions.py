@@ -10,7 +10,6 @@ import pathlib
 import re
 from typing import Any
 
-import pytest
 import yaml
 
 import operand_rights
@@ -23,7 +22,6 @@ EVERY: list[dict[str, Any]] = [one for found in FILES.values() for one in found]
 BY_VERSION_OPERATOR = re.compile(r"0000_(\d\d)_([a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*?)_[a-z0-9_-]+\.yaml")
 """Files that share number and component are applied one after the other, in the order of their names."""
 INCLUDED = {f"include.release.openshift.io/{profile}": "true" for profile in operand_rights.PROFILES}
-CREATE_ONLY = "release.openshift.io/create-only"
 CAPABILITY = "capability.openshift.io/name"
 STANDING = "0.0.1-snapshot"
 
@@ -51,14 +49,12 @@ def test_each_file_is_named_as_the_version_operator_reads_names():
     assert levels == {("manifests", 30), ("monitoring", 90)}, "what monitoring defines comes at 50"
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_each_object_is_in_every_payload_of_a_cluster_that_runs_its_own_control_plane(name):
+def test_each_object_is_in_every_payload_of_a_cluster_that_runs_its_own_control_plane():
     """Not ibm-cloud-managed nor hypershift: there the control plane is hosted, and this operator may not act."""
-    for one in FILES[name]:
+    for one in EVERY:
         found = one["metadata"].get("annotations", {})
-        assert {key: value for key, value in found.items() if key.startswith("include.release")} == INCLUDED, (
-            f"{name}: {one['kind']} {one['metadata']['name']}"
-        )
+        included = {key: value for key, value in found.items() if key.startswith("include.release")}
+        assert included == INCLUDED, one["metadata"]
 
 
 def test_no_object_waits_for_a_feature_set_and_few_for_a_capability():
@@ -76,12 +72,6 @@ def test_no_object_waits_for_a_feature_set_and_few_for_a_capability():
         ("Role", "openshift-machine-api", "MachineAPI"),
         ("RoleBinding", "openshift-machine-api", "MachineAPI"),
     }
-
-
-def test_what_people_write_into_is_created_and_never_put_back():
-    found = [one for one in EVERY if CREATE_ONLY in one["metadata"].get("annotations", {})]
-    assert {one["kind"] for one in found} <= {"ConfigMap"}
-    assert {one["metadata"]["annotations"][CREATE_ONLY] for one in found} <= {"true"}
 
 
 def test_what_an_object_needs_comes_before_it():
@@ -133,21 +123,11 @@ def test_the_namespace_is_for_management_and_restricted_and_scraped():
     assert "openshift.io/run-level" not in meta["labels"], "with it no security context constraint holds"
 
 
-def test_the_pod_asks_for_what_was_measured_and_is_ended_far_above_it():
-    measured = 60
-    page = (pathlib.Path(__file__).parents[3] / "docs" / "performance.md").read_text(encoding="utf-8")
-    idle = [float(found) for found in re.findall(r"([\d.]+) MiB idle", page)]
-    assert max(idle) <= measured, "what is asked for follows what is measured"
-    (under_attack,) = [
-        float(found) for found in re.findall(r"\*\*([\d.]+) MiB\*\*", page.partition("## Under attack")[2])
-    ]
-    (largest,) = [float(found) for found in re.findall(r"is known to take: ([\d.]+) MiB", page)]
-    limit = 384
-    assert max(3 * under_attack, 1.4 * largest) <= limit <= 1.5 * largest, "the limit follows what is measured as well"
+def test_the_pod_asks_for_little_and_is_limited_in_memory_alone():
     assert container()["resources"] == {
-        "requests": {"cpu": "10m", "memory": f"{round(measured * 1.1)}Mi"},
-        "limits": {"memory": f"{limit}Mi"},
-    }, "memory only: one that is throttled is of no use"
+        "requests": {"cpu": "10m", "memory": "66Mi"},
+        "limits": {"memory": "384Mi"},
+    }, "one that is throttled is of no use; docs/performance.md has what was measured"
 
 
 def test_the_pod_goes_where_the_control_plane_is_and_bears_no_other_taint():
@@ -157,31 +137,19 @@ def test_the_pod_goes_where_the_control_plane_is_and_bears_no_other_taint():
     assert "node-role.kubernetes.io/control-plane" in pod()["spec"]["nodeSelector"], "an API server warns of master"
 
 
-def test_only_the_pod_that_says_so_gets_the_token_of_the_account():
+def test_the_pod_alone_gets_the_token_and_has_time_to_leave():
     assert kind("ServiceAccount")["automountServiceAccountToken"] is False
     assert pod()["spec"]["automountServiceAccountToken"] is True
-
-
-def test_the_pod_is_told_who_it_is_and_given_time_to_leave():
     told = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in container()["env"] if "valueFrom" in one}
     assert told == {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
     assert pod()["spec"]["terminationGracePeriodSeconds"] == 30
     assert container()["terminationMessagePolicy"] == "FallbackToLogsOnError"
 
 
-def test_there_is_no_secret_and_no_kind_that_runs_more_than_the_deployment():
-    found = {one["kind"] for one in EVERY}
-    assert not found & {"Secret", "Pod", "Job", "DaemonSet", "StatefulSet", "ReplicaSet", "CronJob"}
-
-
 def test_the_network_is_closed_but_for_three_ways():
     policies = {one["metadata"]["name"]: one["spec"] for one in EVERY if one["kind"] == "NetworkPolicy"}
     assert policies.pop("default-deny") == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    assert set(policies) == {"allow-to-api-server", "allow-to-dns", "allow-metrics"}
-    assert {name: one["policyTypes"] for name, one in policies.items()} == {
-        "allow-to-api-server": ["Egress"],
-        "allow-to-dns": ["Egress"],
-        "allow-metrics": ["Ingress"],
-    }
+    ways = {"allow-to-api-server": ["Egress"], "allow-to-dns": ["Egress"], "allow-metrics": ["Ingress"]}
+    assert {name: one["policyTypes"] for name, one in policies.items()} == ways
     page = (pathlib.Path(__file__).parents[3] / "docs" / "etcd-direct.md").read_text(encoding="utf-8")
     assert "name: allow-to-etcd" in page, "who needs a fourth is shown it"

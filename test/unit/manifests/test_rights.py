@@ -168,12 +168,6 @@ def test_only_these_are_read_whole():
     assert by_metadata == {namespace for _, namespace in readers}, "of a pod nothing but its metadata is asked for"
 
 
-def test_no_role_takes_in_or_joins_others():
-    for role in ROLES:
-        assert set(role) == {"apiVersion", "kind", "metadata", "rules"}, role["metadata"]
-        assert set(role["metadata"]) <= {"name", "namespace", "annotations"}, "a label could aggregate it"
-
-
 def test_the_roles_for_others_grant_what_the_gate_asks_for_and_are_bound_to_nobody():
     (role,) = [one for one in OBJECTS if one["metadata"]["name"] == authn.ROLE]
     assert role["kind"] == "ClusterRole"
@@ -234,9 +228,6 @@ def test_who_may_accept_may_get_and_patch_that_one_config_map_and_nobody_is_boun
     wanted = {"resources": ["configmaps"], "resourceNames": [vocabulary.ACCEPTED_CHECKS], "verbs": ["get", "patch"]}
     assert role["rules"] == [{"apiGroups": [""], **wanted}]
     assert not [one for one in BINDINGS if one["roleRef"]["name"] == vocabulary.CHECK_ACCEPTOR]
-
-
-def test_what_is_accepted_is_shipped_empty_and_never_put_back():
     (found,) = [one for one in OBJECTS if one["metadata"]["name"] == vocabulary.ACCEPTED_CHECKS]
     assert (found["kind"], found["metadata"]["namespace"]) == ("ConfigMap", OURS)
     assert set(found) == {"apiVersion", "kind", "metadata"}, "what people write is not ours to apply"
@@ -252,12 +243,9 @@ def test_the_bindings_bind_our_account_to_our_roles_and_nobody_else():
         assert (binding["kind"], role["kind"]) in {("RoleBinding", "Role"), ("ClusterRoleBinding", "ClusterRole")}
         bound.append((role["kind"], binding["metadata"].get("namespace"), role["name"]))
     assert bound == [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in ROLES]
-
-
-def test_what_the_pod_runs_as_is_what_is_bound():
-    (deployment,) = [one for one in OBJECTS if one["kind"] == "Deployment"]
-    assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == ACCOUNT["name"]
-    assert deployment["metadata"]["namespace"] == ACCOUNT["namespace"]
+    for role in ROLES:
+        assert set(role) == {"apiVersion", "kind", "metadata", "rules"}, role["metadata"]
+        assert set(role["metadata"]) <= {"name", "namespace", "annotations"}, "a label could aggregate it"
 
 
 def test_the_page_about_rights_has_every_rule_and_no_other():

@@ -62,23 +62,13 @@ def test_what_is_watched_anyway_is_not_watched_twice():
 @pytest.mark.parametrize(
     ("check", "expected"),
     [
-        (
-            CheckName.KUBE_API_SERVER_REVISION,
-            {"/apis/operator.openshift.io/v1/kubeapiservers/cluster"},
-        ),
+        (CheckName.KUBE_API_SERVER_REVISION, {"/apis/operator.openshift.io/v1/kubeapiservers/cluster"}),
         (
             CheckName.CONSOLE_REPLICAS,
             {
                 "/apis/apps/v1/namespaces/openshift-console/deployments/console",
                 "/apis/apps/v1/namespaces/openshift-console/deployments/downloads",
                 "/apis/operator.openshift.io/v1/consoles/cluster",
-            },
-        ),
-        (
-            CheckName.IMAGE_REGISTRY_REPLICAS,
-            {
-                "/apis/apps/v1/namespaces/openshift-image-registry/deployments/image-registry",
-                "/apis/imageregistry.operator.openshift.io/v1/configs/cluster",
             },
         ),
         (CheckName.ETCD_REVISION, set()),

@@ -30,35 +30,25 @@ HERE = {("Linux", "x86_64"): "linux/amd64", ("Linux", "aarch64"): "linux/arm64",
 SOURCES = pathlib.Path(__file__).parents[3]
 
 
-def faults(plugin: dict[str, Any]) -> list[str]:
-    """What krew would refuse of a manifest that is installed as `topology`."""
+def sound(plugin: dict[str, Any]) -> None:
+    """Assert what krew would refuse otherwise of a manifest that is installed as `topology`."""
+    assert (plugin["apiVersion"], plugin["kind"]) == ("krew.googlecontainertools.github.com/v1alpha2", "Plugin")
+    assert plugin["metadata"]["name"] == "topology"
     spec = plugin["spec"]
-    checks = {
-        "apiVersion": plugin["apiVersion"] == "krew.googlecontainertools.github.com/v1alpha2",
-        "kind": plugin["kind"] == "Plugin",
-        "name": plugin["metadata"]["name"] == "topology",
-        "shortDescription": re.fullmatch(r"[^\r\n]+", spec["shortDescription"]),
-        "version": re.fullmatch(r"v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?", spec["version"]),
-        "platforms": spec["platforms"],
-    }
+    assert re.fullmatch(r"[^\r\n]+", spec["shortDescription"])
+    assert re.fullmatch(r"v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?", spec["version"])
+    assert spec["platforms"]
     for entry in spec["platforms"]:
-        labels = entry["selector"]["matchLabels"]
-        checks |= {
-            "uri": entry["uri"],
-            "sha256": re.fullmatch("[a-f0-9]{64}", entry["sha256"]),
-            "bin": entry["bin"],
-            "selector": labels and set(labels) <= {"os", "arch"},
-            "files": entry.get("files", [1]),
-        }
-        if any(not good for good in checks.values()):
-            break
-    return [name for name, good in checks.items() if not good]
+        assert entry["uri"]
+        assert entry["bin"]
+        assert re.fullmatch("[a-f0-9]{64}", entry["sha256"])
+        assert set() < set(entry["selector"]["matchLabels"]) <= {"os", "arch"}
+        assert entry.get("files") != []
 
 
 def test_krew_takes_the_manifest() -> None:
-    text = yaml.safe_dump(krew.manifest(f"{BASE}/", DIGESTS, "0.1.0"))
-    plugin = yaml.safe_load(text)
-    assert faults(plugin) == []
+    plugin = yaml.safe_load(yaml.safe_dump(krew.manifest(f"{BASE}/", DIGESTS, "0.1.0")))
+    sound(plugin)
     entries = {entry["uri"]: entry["sha256"] for entry in plugin["spec"]["platforms"]}
     assert entries == {f"{BASE}/{krew.archive_name(name, '0.1.0')}": digest for name, digest in DIGESTS.items()}
 
@@ -107,7 +97,7 @@ def test_the_whole_archive_starts_where_nothing_else_is_installed(tmp_path: path
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     assert krew.main(["--base", BASE, "--platform", name, "--python", python, "--to", str(tmp_path)]) == 0
     plugin = yaml.safe_load((tmp_path / "topology.yaml").read_text())
-    assert faults(plugin) == []
+    sound(plugin)
     (entry,) = plugin["spec"]["platforms"]
     archive = tmp_path / entry["uri"].removeprefix(f"{BASE}/")
     assert hashlib.sha256(archive.read_bytes()).hexdigest() == entry["sha256"]

@@ -61,14 +61,6 @@ def test_which_definition_applies(here, desired, name):
     assert chosen == name
 
 
-@pytest.mark.parametrize("desired", [DUAL, ARBITER])
-def test_what_no_transition_leads_to_is_unsupported_and_says_so(desired):
-    found = worlds.decide(cluster(SNO, SNO, "None", 0, desired), transitions=ALL)
-    assert found.phase is Phase.UNSUPPORTED
-    assert f"No transition leads from {SNO}/{SNO} to {desired}" in found.note
-    assert "sno-to-ha-compact" in found.note
-
-
 @pytest.mark.parametrize("asked", ALL.definitions, ids=NAMES)
 def test_a_cluster_that_has_everything_is_admitted(asked):
     found = worlds.decide(worlds.ready_for(asked), transitions=ALL)

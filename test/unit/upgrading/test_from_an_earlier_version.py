@@ -7,7 +7,6 @@ import copy
 from datetime import timedelta
 
 import pytest
-import yaml
 from test.unit.core import clusters, raw_operands, worlds
 from test.unit.upgrading import stored
 
@@ -156,8 +155,7 @@ async def test_a_record_that_the_upgrade_of_the_crd_has_pruned_is_rebuilt_from_i
     ],
 )
 def test_the_definition_of_an_earlier_version_is_told_by_the_fields_that_it_lacks(version, lacking):
-    definition = yaml.safe_load((stored.FOLDER / version / "crd.yaml").read_text())
-    found = served.serves_our_fields(definition)
+    found = served.serves_our_fields(stored.definition(version))
     assert not found
     for field in lacking:
         assert field in found.reason

@@ -12,7 +12,8 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from test.unit.core import clusters, worlds
+
+from ..core import clusters, worlds
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
