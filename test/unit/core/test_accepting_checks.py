@@ -11,20 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_api.types import Accepted
-from topology_api.vocabulary import (
-    CheckName,
-    CheckStatus,
-    ConditionType,
-    Phase,
-    Reason,
-)
-from topology_controller.decide.decision import Step
+from topology_api.vocabulary import CheckName, ConditionType, Phase, Reason
 from topology_controller.definitions.registry import ACCEPTABLE_CHECKS
 from topology_controller.observe import facts, parse
 from topology_controller.report import conditions, log
 
 from . import operand_worlds, worlds
-from .outcomes import F, T, failing, said
+from .outcomes import T, failing, said
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -71,9 +64,6 @@ def accepted(decision: Decision) -> list[str]:
     return [one.name for one in decision.record.accepted]
 
 
-# When
-
-
 def test_before_the_deadline_nothing_is_taken_up_and_it_is_looked_at_again_when_that_has_passed() -> None:
     at = DEADLINE - timedelta(seconds=10)
     _, known = stuck(at, acceptances=asked())
@@ -83,26 +73,6 @@ def test_before_the_deadline_nothing_is_taken_up_and_it_is_looked_at_again_when_
     (sentence,) = found.ignored
     assert sentence == "RouterReplicas in ConfigMap topology-accepted-checks is ignored: the deadline has not passed"
     assert found.look_again == pytest.approx(10.05)
-
-
-def test_at_the_deadline_it_is_completed_without_it_when_all_else_has_been_quiet_for_long() -> None:
-    record, known = stuck(DEADLINE, acceptances=asked())
-    assert failing(record) == [ROUTER]
-    found = worlds.decide(known, now=DEADLINE)
-    assert (found.phase, found.steps) == (Phase.COMPLETED, (Step.SAVE, Step.REPORT))
-    assert found.record is not None
-    (one,) = found.record.accepted
-    assert (one.name, one.reason, one.accepted_time) == (ROUTER, "one router is enough here", DEADLINE)
-    answer = next(check for check in found.record.checks if check.name == ROUTER)
-    assert answer.status is CheckStatus.UNMET, "the true answer stays"
-    assert one.message == answer.message
-    assert found.record.progress is not None
-    assert found.record.progress.met == found.record.progress.total - 1
-    assert said(found, ConditionType.UPGRADEABLE) == (T, Reason.AS_EXPECTED)
-    assert said(found, ConditionType.DEGRADED) == (F, Reason.AS_EXPECTED)
-
-
-# What
 
 
 @pytest.mark.parametrize(
@@ -185,17 +155,6 @@ def test_what_cannot_be_read_accepts_nothing_and_is_no_trouble(unread: facts.Uno
     found = worlds.decide(known, now=LATER)
     assert (found.phase, accepted(found), found.ignored) == (Phase.CONVERGING, [], ())
     assert said(found, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
-    early = worlds.NOW + timedelta(minutes=20)
-    first = worlds.decide(followed(worlds.converging(), early, acceptances=unread), now=early)
-    quiet = early + timedelta(minutes=2)
-    well = worlds.decide(followed(first.record, quiet, acceptances=unread), now=quiet)
-    assert well.phase is Phase.COMPLETED, "whoever has nothing to accept does not need it"
-
-
-# For ever
-
-
-# How it is read
 
 
 def read(**data: str) -> facts.Acceptances:
@@ -219,9 +178,6 @@ def test_an_entry_says_attempt_and_reason() -> None:
 def test_one_that_makes_no_sense_says_so_and_spoils_no_other(value: str) -> None:
     found = read(ConsoleReplicas=value, RouterReplicas='{"attempt":"mine"}')
     assert [one.wrong for one in found.items] == ['its value is not {"attempt": ..., "reason": ...} as JSON', ""]
-
-
-# How it is told in the log
 
 
 def test_each_is_told_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -99,18 +99,6 @@ def test_what_cannot_be_read_is_named(field: str, named: str):
     assert f"{named}: {sentences.FORBIDDEN}" in refused(known)
 
 
-@pytest.mark.parametrize("key", sorted(operand_worlds.at(worlds.MATRIX, worlds.SNO)))
-def test_each_operand_that_cannot_be_read_is_named(key: str):
-    known = with_operand(worlds.healthy(), key, worlds.BROKEN)
-    if key.startswith("pods/") or key in {ETCD, ROUTER}:
-        # Advisories are no reason to wait; and those two are read as evidence.
-        assert captured(known)
-    elif key.endswith("/cluster") and ("consoles" in key or "imageregistry" in key):
-        assert refused(known) == [str(worlds.BROKEN)]
-    else:
-        assert refused(known) == [f"{key}: {sentences.FORBIDDEN}"]
-
-
 def missing(key: str) -> facts.Unobserved:
     return facts.Unobserved(key, sentences.MISSING, missing=True)
 

@@ -7,24 +7,27 @@ silent ones.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test import sentences
 
+from topology_api.types import MESSAGE_LIMIT
 from topology_api.vocabulary import CheckName, CheckStatus
-from topology_controller.checks import catalog
+from topology_controller.checks import advisories, catalog
 from topology_controller.checks import machines as checks
 from topology_controller.observe import facts, machines
 
 from . import machine_worlds as under
 from . import strategies, worlds
 
+if TYPE_CHECKING:
+    from topology_api.types import Advisory, TopologyPair
+
 MET, UNMET, UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 UNSERVED = facts.Unobserved("machines", "NotFound: it does not exist", missing=True)
-REFUSED = facts.Unobserved("machines.machine.openshift.io in namespace openshift-machine-api", sentences.FORBIDDEN)
 BROKEN = facts.Unobserved("machines.machine.openshift.io/odd in namespace openshift-machine-api", "malformed: odd")
 
 
@@ -103,85 +106,46 @@ def test_a_machine_of_a_control_plane_node_that_leaves_is_named_with_its_node(ch
     assert "machine-1" not in message
 
 
-def test_the_last_machine_that_ran_counts_while_it_leaves() -> None:
-    """Then none is Running: the etcd operator does not care any more, and the machine controller goes on."""
-    status, message = ask(under.known(under.machine(1, phase="Deleting", deleting=True)))
-    assert (status, "Machine machine-1 of node node-1" in message) == (UNMET, True)
-
-
-def test_a_machine_that_is_deleted_and_still_has_the_address_of_a_node_counts_beside_the_new_one() -> None:
-    """Which of the two the etcd operator finds is not known."""
-    listed = (*under.three(), under.machine(2, name="older", deleting=True, node=None))
-    status, message = ask(under.known(*listed))
-    assert (status, "Machine older of node node-2" in message) == (UNMET, True)
-
-
-def test_one_that_is_half_handed_over_is_not_judged() -> None:
-    status, message = ask(under.known(*under.three(authority="Migrating")))
-    assert (status, "machine-2" in message, "Migrating" in message) == (UNKNOWN, True, True)
-    assert ask(under.known(*under.three(authority="ClusterAPI")))[0] is MET
-
-
-@pytest.mark.parametrize("state", ["deprovisioning", "deleting", "powering off before delete"])
-def test_a_host_on_its_way_out_is_named_with_its_state(state: str) -> None:
-    listed = under.on_hosts(*under.three())
-    status, message = ask(under.known(*listed, hosts=(under.host(0), under.host(1, state=state), under.host(2))))
-    assert status is UNMET
-    assert f"BareMetalHost host-1 of Machine machine-1 of node node-1 is {state}" in message
-    assert "get baremetalhosts" in message
-
-
-def test_a_host_that_is_deleted_is_on_its_way_out_whatever_its_state() -> None:
-    listed = under.on_hosts(*under.three())
-    status, message = ask(under.known(*listed, hosts=(under.host(2, deleting=True),)))
-    assert (status, "host-2 of Machine machine-2 of node node-2 is being deleted" in message) == (UNMET, True)
+THREE, ON_HOSTS = under.three(), under.on_hosts(*under.three())
+NO_HOSTS = facts.Unobserved("baremetalhosts.metal3.io in namespace openshift-machine-api", sentences.FORBIDDEN)
+ODD_HOSTS = [facts.Unobserved(machines.describe_host(name), "malformed: odd") for name in ("host-2", "host-9")]
+OUT = "BareMetalHost host-2 of Machine machine-2 of node node-2 is "
 
 
 @pytest.mark.parametrize(
-    "host",
+    ("listed", "hosts", "status", "named"),
     [
-        under.host(2, failed=True, trouble="no power"),
-        under.host(2, powered_on=False),
-        under.host(2, state=""),
-        under.host(2, state="something new"),
-        under.host(7, deleting=True, state="deleting"),
+        # The etcd operator does not care any more then, and the machine controller goes on.
+        ((under.machine(1, phase="Deleting", deleting=True),), (), UNMET, "Machine machine-1 of node node-1"),
+        # Which of the two the etcd operator finds is not known.
+        ((*THREE, under.machine(2, name="older", deleting=True, node=None)), (), UNMET, "older of node node-2"),
+        ((*under.three(deleting=True), BROKEN), (), UNMET, f"cannot tell: {BROKEN}"),
+        (under.three(authority="Migrating"), (), UNKNOWN, "Migrating"),
+        (under.three(authority="ClusterAPI"), (), MET, ""),
+        ((*THREE, BROKEN), (), UNKNOWN, str(BROKEN)),
+        # It may be one that runs.
+        ((BROKEN,), (), UNKNOWN, str(BROKEN)),
+        (ON_HOSTS, (under.host(0), under.host(2, state="deprovisioning")), UNMET, f"{OUT}deprovisioning"),
+        (ON_HOSTS, (under.host(2, state="deleting"),), UNMET, f"{OUT}deleting"),
+        (ON_HOSTS, (under.host(2, state="powering off before delete"),), UNMET, f"{OUT}powering off"),
+        (ON_HOSTS, (under.host(2, deleting=True),), UNMET, f"{OUT}being deleted"),
+        ((*ON_HOSTS[:2], under.machine(2)), (under.host(2, deleting=True),), UNMET, f"{OUT}being deleted"),
+        (ON_HOSTS, (under.host(2, failed=True, trouble="no power"),), MET, ""),
+        (ON_HOSTS, (under.host(2, powered_on=False),), MET, ""),
+        (ON_HOSTS, (under.host(2, state=""),), MET, ""),
+        (ON_HOSTS, (under.host(2, state="something new"),), MET, ""),
+        (ON_HOSTS, (under.host(7, deleting=True, state="deleting"),), MET, ""),
+        # What cannot be read matters where a Machine names a host; absence never blocks.
+        (THREE, NO_HOSTS, MET, ""),
+        (ON_HOSTS, NO_HOSTS, UNKNOWN, str(NO_HOSTS)),
+        (ON_HOSTS, UNSERVED, MET, ""),
+        (ON_HOSTS, ODD_HOSTS[:1], UNKNOWN, str(ODD_HOSTS[0])),
+        (ON_HOSTS, ODD_HOSTS[1:], MET, ""),
     ],
-    ids=["error", "off", "no state", "new state", "another's"],
 )
-def test_other_troubles_of_hosts_block_nothing(host: machines.Host) -> None:
-    assert ask(under.known(*under.on_hosts(*under.three()), hosts=(host,)))[0] is MET
-
-
-def test_a_host_is_that_of_the_machine_it_names_where_the_machine_names_none() -> None:
-    listed = (*under.on_hosts(*under.three()[:2]), under.machine(2))
-    status, message = ask(under.known(*listed, hosts=(under.host(2, deleting=True),)))
-    assert (status, "host-2 of Machine machine-2" in message) == (UNMET, True)
-
-
-def test_what_cannot_be_read_is_unknown_and_named() -> None:
-    status, message = ask(dataclasses.replace(worlds.healthy(), machines=REFUSED))
-    assert (status, message) == (UNKNOWN, f"Cannot tell: {REFUSED}")
-    status, message = ask(under.known(*under.three(), BROKEN))
-    assert (status, str(BROKEN) in message) == (UNKNOWN, True)
-    status, message = ask(under.known(BROKEN))
-    assert (status, str(BROKEN) in message) == (UNKNOWN, True), "it may be one that runs"
-
-
-def test_hosts_that_cannot_be_read_matter_where_a_machine_names_one() -> None:
-    hosts = facts.Unobserved("baremetalhosts.metal3.io in namespace openshift-machine-api", sentences.FORBIDDEN)
-    assert ask(under.known(*under.three(), hosts=hosts))[0] is MET
-    status, message = ask(under.known(*under.on_hosts(*under.three()), hosts=hosts))
-    assert (status, str(hosts) in message) == (UNKNOWN, True)
-    assert ask(under.known(*under.on_hosts(*under.three()), hosts=UNSERVED))[0] is MET, "absence never blocks"
-    odd = facts.Unobserved(machines.describe_host("host-2"), "malformed: odd")
-    other = facts.Unobserved(machines.describe_host("host-9"), "malformed: odd")
-    assert ask(under.known(*under.on_hosts(*under.three()), hosts=(odd,)))[0] is UNKNOWN
-    assert ask(under.known(*under.on_hosts(*under.three()), hosts=(other,)))[0] is MET, "it is no host of theirs"
-
-
-def test_what_leaves_outweighs_what_is_not_known() -> None:
-    status, message = ask(under.known(*under.three(deleting=True), BROKEN))
-    assert (status, "machine-2" in message, str(BROKEN) in message) == (UNMET, True, True)
+def test_what_leaves_outweighs_what_is_not_known(listed: Any, hosts: Any, status: CheckStatus, named: str) -> None:
+    found, message = ask(under.known(*listed, hosts=hosts if isinstance(hosts, facts.Unobserved) else tuple(hosts)))
+    assert (found, named in message) == (status, True), message
 
 
 REASONS = [
@@ -216,20 +180,6 @@ def test_why_the_etcd_operator_adds_no_member_is_said_by_both_checks(listed: Any
 def test_no_reason_is_made_up(listed: Any) -> None:
     assert "node-2 (has no voting etcd member)" in nodes(under.two_voters(*listed))
     assert "is not home" not in ask(under.two_voters(*listed), CheckName.ETCD_VOTING_MEMBERS)[1]
-
-
-def test_a_node_that_has_its_voter_needs_no_machine() -> None:
-    status, message = ask(under.known(*under.three()[:2]), CheckName.CONTROL_PLANE_NODES)
-    assert (status, "Machine" in message) == (MET, False)
-
-
-def test_a_node_with_two_addresses_is_that_of_a_machine_that_has_one_of_them() -> None:
-    both = worlds.node(2, addresses=("192.0.2.12", "2001:db8::c"))
-    cluster = {"control_plane_nodes": (worlds.node(0), worlds.node(1), both)}
-    known = under.two_voters(*under.three(addresses=("2001:db8::c",)), **cluster)
-    assert "node-2 (has no voting etcd member)" in nodes(known)
-    known = under.two_voters(*under.three()[:2], **cluster)
-    assert "no Machine in openshift-machine-api has its address 192.0.2.12 or 2001:db8::c" in nodes(known)
 
 
 def test_machines_without_a_node_are_on_the_way() -> None:
@@ -285,20 +235,6 @@ def test_nothing_that_leaves_is_met_and_nothing_else_is_unmet(listed: Any, hosts
 
 
 @given(st.lists(strategies.MACHINE, max_size=8).map(tuple))
-def test_every_machine_is_listed_and_every_address_counts(listed: Any) -> None:
-    claims = checks.claims(dataclasses.replace(worlds.healthy(), machines=listed))
-    assert {claim.machine for claim in claims} == set(listed)
-    for claim in claims:
-        bound = {claim.node: claim.bound_by}
-        if claim.node is None:
-            assert not set(claim.machine.addresses) & set(worlds.ADDRESSES)
-        elif worlds.ADDRESSES[worlds.NAMES.index(claim.node)] in claim.machine.addresses:
-            assert bound == {claim.node: checks.BoundBy.ADDRESS}
-        else:
-            assert bound == {claim.machine.node: checks.BoundBy.NODE_REF}
-
-
-@given(st.lists(strategies.MACHINE, max_size=8).map(tuple))
 def test_a_node_is_left_out_exactly_where_the_etcd_operator_leaves_it_out(listed: Any) -> None:
     """getEtcdPeerURLToAdd, once more in a few lines; where several have the address, any of them may be found."""
     reasons = checks.left_out(dataclasses.replace(worlds.healthy(), machines=listed))
@@ -309,14 +245,48 @@ def test_a_node_is_left_out_exactly_where_the_etcd_operator_leaves_it_out(listed
         assert (name in reasons) is (functional and not surely_added), (name, reasons)
 
 
-def test_ten_thousand_machines_are_judged_in_no_time_and_named_briefly() -> None:
-    listed = tuple(
-        under.machine(2, name=f"machine-{index}", deleting=True, host=f"host-{index}") for index in range(10_000)
-    )
-    hosts = tuple(under.host(0, name=f"host-{index}", consumer="deleted") for index in range(10_000))
-    known = under.two_voters(*under.three(), *listed, hosts=hosts)
-    status, message = ask(known)
-    assert status is UNMET
-    assert len(message) < 1000
-    assert "and 9992 more" in message
-    assert len(nodes(known)) < 1000
+MISSING, TROUBLE, BEHIND = "ControlPlaneMachineMissing", "ControlPlaneHostTrouble", "EtcdReplicasBehind"
+ALL = {MISSING, TROUBLE, BEHIND}
+
+
+def advised(known: facts.Facts, target: TopologyPair = worlds.HA) -> dict[str, Advisory]:
+    found = [one for one in advisories.advise(known, target, worlds.MATRIX, None, worlds.NOW) if one.name in ALL]
+    names = [one.name for one in found]
+    assert names == [name for name in (MISSING, TROUBLE, BEHIND) if name in names]
+    assert all(len(one.message) <= MESSAGE_LIMIT and one.command.startswith("oc ") for one in found)
+    return {one.name: one for one in found}
+
+
+def test_a_missing_machine_is_not_made_up() -> None:
+    broken = facts.Unobserved("machines/odd", "malformed: odd")
+    assert advised(under.known(*under.three()[:2], broken)) == {}, "it may be the one"
+    node = worlds.node(2, master=False)
+    assert advised(under.known(*under.three()[:2], control_plane_nodes=(worlds.node(0), worlds.node(1), node))) == {}
+
+
+@pytest.mark.parametrize(
+    ("third", "host", "words", "command"),
+    [
+        (
+            {"phase": "Failed", "trouble": "no such host"}, under.host(2),
+            "Machine machine-2 of node node-2 is Failed: no such host",
+            "oc -n openshift-machine-api describe machines.machine.openshift.io machine-2",
+        ),
+        (
+            {}, under.host(2, failed=True, trouble="management controller is gone"),
+            "BareMetalHost host-2 of Machine machine-2, node node-2, is in error: management controller is gone",
+            "oc -n openshift-machine-api describe baremetalhost host-2",
+        ),
+        (
+            {}, under.host(2, powered_on=False),
+            "BareMetalHost host-2 of Machine machine-2, node node-2, is powered off, and the node is Ready",
+            "oc -n openshift-machine-api describe baremetalhost host-2",
+        ),
+    ],
+    ids=["failed", "error", "off"],
+)  # fmt: skip
+def test_what_is_not_well_under_a_node_is_named(third: Any, host: Any, words: str, command: str) -> None:
+    known = under.known(*under.on_hosts(*under.three(**third)), hosts=(host,))
+    advisory = advised(known)[TROUBLE]
+    assert words in advisory.message
+    assert advisory.command == command

@@ -9,7 +9,7 @@ import pytest
 
 from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller.checks import catalog, operators
-from topology_controller.observe import facts, parse
+from topology_controller.observe import facts
 
 from . import measured_cluster, operand_worlds, worlds
 
@@ -60,27 +60,10 @@ def progressing(name: str, reason: str, **statuses: str) -> facts.ClusterOperato
     )
 
 
-def test_a_console_that_restarts_because_infrastructure_was_written_is_at_rest() -> None:
-    calm = stable(operator(), operator("console"))
-    assert stable(operator(), progressing("console", RESTARTING)) == calm
-    assert calm[0] is CheckStatus.MET
-
-
-def test_what_the_console_operator_writes_is_read_with_its_reason() -> None:
-    conditions = [
-        {"type": "Available", "status": "True", "reason": "AsExpected"},
-        {"type": "Progressing", "status": "True", "reason": RESTARTING},
-        {"type": "Degraded", "status": "False", "reason": "AsExpected"},
-    ]
-    raw = {"metadata": {"name": "console"}, "status": {"conditions": conditions}}
-    assert stable(operator(), parse.cluster_operator(raw))[0] is CheckStatus.MET
-    raw["metadata"] = {"name": "dns"}
-    assert stable(operator(), parse.cluster_operator(raw))[0] is CheckStatus.UNMET
-
-
 @pytest.mark.parametrize(
     ("found", "why"),
     [
+        (progressing("console", RESTARTING), ""),
         (progressing("console", "DownloadsDeploymentSync_Failed"), "console (Progressing=True)"),
         (progressing("console", f"RouteSync_Waiting::{RESTARTING}"), "console (Progressing=True)"),
         (progressing("console", RESTARTING, Available="False"), "console (Available=False)"),
@@ -88,21 +71,10 @@ def test_what_the_console_operator_writes_is_read_with_its_reason() -> None:
         (progressing("dns", RESTARTING), "dns (Progressing=True)"),
     ],
 )
-def test_whatever_else_it_says_counts(found: facts.ClusterOperator, why: str) -> None:
+def test_a_console_that_our_own_write_restarts_is_at_rest_and_no_other(found: facts.ClusterOperator, why: str) -> None:
     status, message = stable(operator(), found)
-    assert status is CheckStatus.UNMET
-    assert f"Found: {why}." in message
-
-
-def test_our_own_writes_do_not_take_the_check_back_after_the_change() -> None:
-    cluster = measured_cluster.followed()
-    assert isinstance(cluster.known.cluster_operators, tuple)
-    woken = tuple(
-        progressing("console", RESTARTING) if isinstance(one, facts.ClusterOperator) and one.name == "console" else one
-        for one in cluster.known.cluster_operators
-    )
-    assert cluster.but(cluster_operators=woken).ask(STABLE) == cluster.ask(STABLE)
-    assert cluster.ask(STABLE)[0] is CheckStatus.MET
+    assert status is (CheckStatus.UNMET if why else CheckStatus.MET)
+    assert (f"Found: {why}." in message) is bool(why)
 
 
 def test_an_operator_that_never_spoke_proves_nothing() -> None:
@@ -158,13 +130,10 @@ def test_an_upgrade_holds_it_back() -> None:
 )
 def test_the_echo_is_ours_or_none(message: str | None, status: CheckStatus) -> None:
     assert operators.upgrades_blocked(worlds.version(message), worlds.BLOCK).status is status
-
-
-@pytest.mark.parametrize("status", ["True", "Unknown"])
-def test_our_message_without_the_status_is_no_echo(status: str) -> None:
-    said = facts.Condition("Upgradeable", status, "", worlds.BLOCK)
-    found = facts.ClusterVersion("4.20.1", facts.Conditions((said,)))
-    assert operators.upgrades_blocked(found, worlds.BLOCK).status is CheckStatus.UNMET
+    for other in ("True", "Unknown"):
+        said = facts.Condition("Upgradeable", other, "", message or "")
+        without = facts.ClusterVersion("4.20.1", facts.Conditions((said,)))
+        assert operators.upgrades_blocked(without, worlds.BLOCK).status is CheckStatus.UNMET
 
 
 def test_without_cluster_version_the_echo_is_unknown() -> None:
@@ -172,147 +141,67 @@ def test_without_cluster_version_the_echo_is_unknown() -> None:
 
 
 STABLE = CheckName.CLUSTER_OPERATORS_STABLE
+BUSY = measured_cluster.followed()
+QUIET = BUSY.without_reaction()
+"""Nothing is Progressing: nobody has been busy since the change."""
+FEWER = operand_worlds.workload(1)
+BEFORE = operand_worlds.static_pods(operand_worlds.REVISION)
+MULTUS = "deployments.apps/openshift-multus/multus-admission-controller"
+GONE = facts.Unobserved(MULTUS, "NotFound", missing=True)
+OPERATORS = worlds.cluster_operators(operand_worlds.REACTED)
+REST = tuple(one for one in OPERATORS if one.name != "console")
+UPGRADED = dataclasses.replace(worlds.version(), newest="4.20.2")
+MET, UNMET, UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
+CONFIGURATION = "consoles.operator.openshift.io/cluster"
 
 
-def test_after_the_change_quiet_is_not_enough() -> None:
-    """Nothing is Progressing, and one operator has not looked yet."""
-    cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
-    assert cluster.ask(STABLE)[0] is CheckStatus.MET, "it has been busy since: its own check waits for the rest"
-    status, message = cluster.without_reaction().ask(STABLE)
-    assert status is CheckStatus.UNMET
-    assert f"console (has not reacted yet: {measured_cluster.CONSOLE} asks for 1 of 2)" in message
+def registry(count: int) -> measured_cluster.MeasuredCluster:
+    """As its configuration asks for one: no topology makes its operator react."""
+    configured = QUIET.having(measured_cluster.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1))
+    return configured.having(measured_cluster.REGISTRY, operand_worlds.workload(count))
 
 
-def test_an_operator_whose_operand_has_followed_need_not_have_been_busy() -> None:
-    assert measured_cluster.followed().without_reaction().ask(STABLE)[0] is CheckStatus.MET
-
-
-def test_what_may_be_missing_and_was_missing_at_the_change_makes_nobody_react() -> None:
-    """The operand of an operator that has not been busy: gone, and gone before (multi-network is disabled)."""
-    multus = "deployments.apps/openshift-multus/multus-admission-controller"
-    gone = facts.Unobserved(multus, "NotFound", missing=True)
-    cluster = measured_cluster.followed().without_reaction().having(multus, gone)
-    assert "network (" in cluster.ask(CheckName.CLUSTER_OPERATORS_STABLE)[1]
-    was = measured_cluster.baseline(dataclasses.replace(cluster.known)).operands
-    measured = cluster.measured_by(operands=was)
-    assert "network (" not in measured.ask(CheckName.CLUSTER_OPERATORS_STABLE)[1]
-
-
-def test_before_the_change_nobody_has_to_react() -> None:
-    cluster = (
-        measured_cluster.followed().without_reaction().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
-    )
-    assert ask(STABLE, cluster.known)[0] is CheckStatus.MET
-
-
-def test_a_pinned_router_needs_nothing_of_its_operator() -> None:
-    """It does what it was told, so RouterReplicas alone names it."""
-    cluster = (
-        measured_cluster.followed().without_reaction().having(measured_cluster.ROUTER, facts.IngressController(1, 1))
-    )
-    assert cluster.unmet() == {CheckName.ROUTER_REPLICAS}
-    cluster = cluster.having(measured_cluster.ROUTER, facts.IngressController(None, 1))
-    assert cluster.unmet() == {CheckName.ROUTER_REPLICAS, STABLE}
-
-
-def test_no_topology_makes_the_registry_operator_react() -> None:
-    """With the one replica that its configuration asks for nothing is waited for, neither of it nor of its operator."""
-    configured = (
-        measured_cluster.followed()
-        .without_reaction()
-        .having(measured_cluster.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1))
-    )
-    assert configured.having(measured_cluster.REGISTRY, operand_worlds.workload(1)).unmet() == set()
-    assert configured.having(measured_cluster.REGISTRY, operand_worlds.workload(0)).unmet() == {
-        CheckName.IMAGE_REGISTRY_REPLICAS
-    }
-
-
-@pytest.mark.parametrize("state", ["Removed", "Unmanaged"])
-def test_an_operator_that_was_told_to_keep_off_need_not_react(state: str) -> None:
-    cluster = (
-        measured_cluster.followed().without_reaction().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
-    )
-    managed = facts.Managed(state, None)
-    assert STABLE not in cluster.having("consoles.operator.openshift.io/cluster", managed).unmet()
-
-
-def test_static_pods_that_must_get_a_new_revision_show_the_reaction() -> None:
-    before = operand_worlds.static_pods(operand_worlds.REVISION)
-    cluster = measured_cluster.followed().without_reaction().having(measured_cluster.KUBE_API_SERVER, before)
-    assert cluster.unmet() == {CheckName.KUBE_API_SERVER_REVISION, STABLE}
-    assert f"{measured_cluster.KUBE_API_SERVER} is still at revision 7" in cluster.ask(STABLE)[1]
-    cluster = (
-        measured_cluster.followed().without_reaction().having("kubeschedulers.operator.openshift.io/cluster", before)
-    )
-    assert cluster.unmet() == set(), "no topology makes a new revision of these"
-
-
-def test_an_operator_that_has_not_reacted_is_waited_for_and_not_to_be_started_again() -> None:
-    """kube-apiserver's configuration follows live: a restart of its operator brings no revision any sooner."""
-    before = operand_worlds.static_pods(operand_worlds.REVISION)
-    cluster = measured_cluster.followed().without_reaction().having(measured_cluster.KUBE_API_SERVER, before)
-    message = cluster.ask(STABLE)[1]
-    assert "kube-apiserver (has not reacted yet" in message
-    assert "start" not in message
-
-
-def test_without_a_baseline_only_what_shows_itself_counts() -> None:
-    cluster = measured_cluster.followed().unmeasured()
-    status, message = cluster.ask(STABLE)
-    assert status is CheckStatus.UNKNOWN
-    assert "kube-apiserver" in message
-    assert "oc edit infrastructure cluster --subresource=status" in message
-    infra = measured_cluster.followed(measured_cluster.definition("infra-to-ha")).unmeasured()
-    assert infra.unmet() == set(), "no revision and no rendered configuration has to be another there"
-
-
-def test_an_operand_that_cannot_be_read_makes_it_unknown_unless_its_operator_was_busy() -> None:
-    cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, worlds.BROKEN)
-    assert STABLE not in cluster.unmet()
-    status, message = cluster.without_reaction().ask(STABLE)
-    assert status is CheckStatus.UNKNOWN
-    assert str(worlds.BROKEN) in message
-
-
-def test_an_operator_that_somebody_deleted_is_missed() -> None:
-    cluster = measured_cluster.followed()
-    assert isinstance(cluster.known.cluster_operators, tuple)
-    rest = tuple(one for one in cluster.known.cluster_operators if getattr(one, "name", "") != "console")
-    status, message = cluster.but(cluster_operators=rest).ask(STABLE)
-    assert status is CheckStatus.UNMET
-    assert "console (missing, it was there when the topology changed)" in message
-
-
-def test_an_operator_that_an_upgrade_has_removed_is_not_missed() -> None:
-    """A newer payload may have none of it: what waits for it would wait for ever."""
-    cluster = measured_cluster.followed()
-    assert isinstance(cluster.known.cluster_operators, tuple)
-    rest = tuple(one for one in cluster.known.cluster_operators if getattr(one, "name", "") != "console")
-    upgraded = dataclasses.replace(worlds.version(), newest="4.20.2")
-    status, message = cluster.but(cluster_operators=rest, cluster_version=upgraded).ask(STABLE)
-    assert status is CheckStatus.MET, message
-    assert "went from version 4.20.1 to 4.20.2" in message
-
-
-def test_an_upgrade_after_the_change_holds_it_back_and_is_said_when_it_is_over() -> None:
-    cluster = measured_cluster.followed()
-    status, message = cluster.but(cluster_version=worlds.version(progressing="True")).ask(STABLE)
-    assert status is CheckStatus.UNMET
-    assert "an upgrade is under way: Because" in message
-    for unclear in (
-        worlds.version(progressing="Unknown"),
-        worlds.BROKEN,
-        facts.ClusterVersion("1", facts.Conditions()),
-    ):
-        assert cluster.but(cluster_version=unclear).ask(STABLE)[0] is CheckStatus.UNKNOWN
-    over = dataclasses.replace(worlds.version(), newest="4.20.2")
-    status, message = cluster.but(cluster_version=over).ask(STABLE)
-    assert status is CheckStatus.MET
-    assert "went from version 4.20.1 to 4.20.2" in message
-
-
-def test_a_time_that_went_back_is_no_reaction() -> None:
-    earlier = operand_worlds.LONG_AGO - timedelta(hours=1)
-    cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
-    assert STABLE in cluster.but(cluster_operators=worlds.cluster_operators(earlier)).unmet()
+@pytest.mark.parametrize(
+    ("cluster", "status", "words"),
+    [
+        # Its own check waits for the rest.
+        (BUSY.having(measured_cluster.CONSOLE, FEWER), MET, ""),
+        (QUIET.having(measured_cluster.CONSOLE, FEWER), UNMET,
+         f"console (has not reacted yet: {measured_cluster.CONSOLE} asks for 1 of 2)"),
+        (QUIET, MET, ""),
+        (BUSY.having(measured_cluster.CONSOLE, worlds.BROKEN), MET, ""),
+        (QUIET.having(measured_cluster.CONSOLE, worlds.BROKEN), UNKNOWN, str(worlds.BROKEN)),
+        (QUIET.having(MULTUS, GONE), UNMET, "network ("),
+        # Gone before, too.
+        (QUIET.having(MULTUS, GONE).measured_by(
+            operands=measured_cluster.baseline(QUIET.having(MULTUS, GONE).known).operands), UNMET, "kube-apiserver ("),
+        # It does what it was told.
+        (QUIET.having(measured_cluster.ROUTER, facts.IngressController(1, 1)), MET, ""),
+        (QUIET.having(measured_cluster.ROUTER, facts.IngressController(None, 1)), UNMET, "ingress ("),
+        (registry(1), MET, ""),
+        (registry(0), MET, ""),
+        *((QUIET.having(measured_cluster.CONSOLE, FEWER).having(CONFIGURATION, facts.Managed(state, None)), MET, "")
+          for state in ("Removed", "Unmanaged")),
+        (QUIET.having(measured_cluster.KUBE_API_SERVER, BEFORE), UNMET, "is still at revision 7"),
+        # No topology makes a new revision of these.
+        (QUIET.having("kubeschedulers.operator.openshift.io/cluster", BEFORE), MET, ""),
+        (BUSY.unmeasured(), UNKNOWN, "oc edit infrastructure cluster --subresource=status"),
+        # No revision and no rendered configuration has to be another there.
+        (measured_cluster.followed(measured_cluster.definition("infra-to-ha")).unmeasured(), MET, ""),
+        (BUSY.but(cluster_operators=REST), UNMET, "console (missing, it was there when the topology changed)"),
+        # A newer payload may have none of it: what waits for it would wait for ever.
+        (BUSY.but(cluster_operators=REST, cluster_version=UPGRADED), MET, "went from version 4.20.1 to 4.20.2"),
+        (BUSY.but(cluster_version=worlds.version(progressing="True")), UNMET, "an upgrade is under way: Because"),
+        (BUSY.but(cluster_version=worlds.version(progressing="Unknown")), UNKNOWN, ""),
+        (BUSY.but(cluster_version=worlds.BROKEN), UNKNOWN, ""),
+        (BUSY.but(cluster_version=facts.ClusterVersion("1", facts.Conditions())), UNKNOWN, ""),
+        # A time that went back is no reaction.
+        (BUSY.having(measured_cluster.CONSOLE, FEWER).but(cluster_operators=worlds.cluster_operators(
+            operand_worlds.LONG_AGO - timedelta(hours=1))), UNMET, "console (has not reacted yet"),
+    ],
+)  # fmt: skip
+def test_after_the_change_quiet_is_not_enough(
+    cluster: measured_cluster.MeasuredCluster, status: CheckStatus, words: str
+) -> None:
+    found, message = cluster.ask(STABLE)
+    assert (found, words in message) == (status, True), message

@@ -1,4 +1,4 @@
-"""Converging and Completed, a record that was lost, and a topology that somebody set back."""
+"""Converging and Completed, what happens meanwhile, a record that was lost, and a topology that somebody set back."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_api.types import AvailableTransition
 from topology_api.vocabulary import (
-    OPERATOR_NAME,
+    AdvisoryName,
     CheckName,
+    CheckStatus,
     ConditionStatus,
     ConditionType,
     EventReason,
@@ -25,7 +25,7 @@ from topology_controller.observe import facts
 from topology_controller.report import conditions
 
 from . import worlds
-from .outcomes import WELL, F, T, reasons, row, said
+from .outcomes import WELL, F, T, failing, reasons, row, said
 
 if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
@@ -44,30 +44,6 @@ def later(
     return dataclasses.replace(worlds.with_infrastructure(known, **about), **changes)
 
 
-def test_it_names_what_it_waits_for_and_never_writes_topology() -> None:
-    found = worlds.decide(later(worlds.converging()), now=AFTER)
-    assert found.phase is Phase.CONVERGING
-    assert found.watch
-    waiting = [one.name for one in found.results if not one.met]
-    assert {"MachineConfigPoolsRolledOut", "KubeAPIServerRevision", "RouterReplicas"} <= set(waiting)
-    listed = found.note.partition(f"{len(waiting)} of 20 convergence checks not met: ")[2]
-    assert [part.partition(" (")[0] for part in listed.split(", ")] == waiting, "every one of them is named"
-    assert Step.CHANGE not in found.steps
-    assert row(found) == WELL | {
-        "Progressing": (T, Reason.TRANSITION_CONVERGING),
-        "Upgradeable": (F, Reason.TRANSITION_IN_PROGRESS),
-    }
-    assert found.upgrade_block == worlds.BLOCK_AFTER
-    assert found.look_again is not None
-
-
-@pytest.mark.parametrize("desired", ["DualReplica", "SingleReplica", None])
-def test_a_request_that_changes_after_the_change_changes_nothing(desired: str | None) -> None:
-    """The API refuses it; where its rules are missing, the record still leads."""
-    known = worlds.with_infrastructure(later(worlds.converging()), desired=desired, generation=9)
-    assert worlds.decide(known, now=AFTER).phase is Phase.CONVERGING
-
-
 def settle(seconds: float, *, settle_seconds: int | None = None, **changes: Any) -> Decision:
     """All convergence checks became Met at AFTER; decide that many seconds later."""
     first = worlds.decide(later(worlds.converging(), followed=True), now=AFTER)
@@ -80,6 +56,8 @@ def settle(seconds: float, *, settle_seconds: int | None = None, **changes: Any)
 def test_completed_when_all_are_met_and_quiet_for_the_settle_time() -> None:
     assert settle(0).look_again == pytest.approx(61.05)
     assert settle(60).phase is Phase.CONVERGING
+    assert settle(1, settle_seconds=0).phase is Phase.COMPLETED
+    assert settle(61, settle_seconds=600).phase is Phase.CONVERGING
     found = settle(61)
     assert found.phase is Phase.COMPLETED
     assert not found.watch
@@ -87,11 +65,6 @@ def test_completed_when_all_are_met_and_quiet_for_the_settle_time() -> None:
     assert found.record.completed_time == AFTER + timedelta(seconds=61)
     assert row(found) == WELL | {"Progressing": (F, Reason.TRANSITION_COMPLETED)}
     assert reasons(found) == [EventReason.TRANSITION_COMPLETED]
-
-
-def test_the_settle_time_can_be_overridden() -> None:
-    assert settle(1, settle_seconds=0).phase is Phase.COMPLETED
-    assert settle(61, settle_seconds=600).phase is Phase.CONVERGING
 
 
 def test_nothing_is_called_finished_while_a_watch_is_in_trouble() -> None:
@@ -104,16 +77,6 @@ def test_nothing_is_called_finished_while_a_watch_is_in_trouble() -> None:
     assert late.degraded is not None
     assert late.degraded.message.endswith("Waiting for the watch of nodes")
     assert settle(7200).phase is Phase.COMPLETED
-
-
-def test_a_check_that_flaps_begins_the_quiet_time_anew() -> None:
-    steady = settle(30)
-    at = AFTER + timedelta(seconds=31)
-    flapped = worlds.decide(later(steady.record, at), now=at)
-    back = at + timedelta(seconds=5)
-    again = worlds.decide(later(flapped.record, back, followed=True), now=back)
-    assert again.phase is Phase.CONVERGING
-    assert again.look_again == pytest.approx(61.05)
 
 
 def test_past_the_deadline_it_is_stuck_says_why_and_recovers() -> None:
@@ -158,15 +121,6 @@ def test_a_pause_does_not_stop_reporting_what_was_changed() -> None:
     known = later(worlds.converging(), own_operator=worlds.own(paused=True))
     assert worlds.decide(known, now=AFTER).phase is Phase.CONVERGING
     assert settle(61, own_operator=worlds.own(paused=True)).phase is Phase.COMPLETED
-
-
-def test_what_was_discovered_before_the_change_is_not_offered_after_it() -> None:
-    """It leads away from where the cluster no longer is."""
-    old = AvailableTransition(name="sno-to-ha-compact", target=worlds.HA, available=True, evaluated_time=worlds.NOW)
-    known = later(worlds.converging().model_copy(update={"available": (old,)}))
-    found = worlds.decide(known, worlds.term(available=(old,)), AFTER)
-    assert found.record is not None
-    assert found.record.available == ()
 
 
 def test_completed_stays_until_the_request_goes() -> None:
@@ -280,18 +234,6 @@ def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
     assert '"desiredTopology":null' in found.degraded.message
 
 
-def test_we_do_not_accuse_ourselves_when_it_was_set_back_within_the_same_second() -> None:
-    """The times of managed fields have whole seconds, so we may seem to be the last who wrote."""
-    known = later(worlds.converging(), topology_writer=OPERATOR_NAME, infrastructure="SingleReplica")
-    found = worlds.decide(known, now=AFTER)
-    assert row(found) == WELL | {
-        "Degraded": (T, Reason.TOPOLOGY_OVERWRITTEN),
-        "Upgradeable": (F, Reason.TRANSITION_IN_PROGRESS),
-    }
-    assert found.degraded is not None
-    assert "written by an unknown client" in found.degraded.message
-
-
 def test_the_way_out_is_to_remove_the_request_and_make_it_again() -> None:
     overwritten = worlds.recorded(worlds.healthy(), worlds.converging())
     removed = worlds.decide(
@@ -311,3 +253,121 @@ def test_set_back_and_lost_together_does_not_move_it_again_by_itself() -> None:
     found = worlds.decide(known, worlds.term(attempt="mine"), AFTER)
     assert Step.CHANGE not in found.steps
     assert len(conditions.of(found)) == len(ConditionType)
+
+
+def but(record: TopologyTransition | None, now: Any = AFTER, **changes: Any) -> facts.Facts:
+    """Everybody has followed, but for the changes."""
+    return dataclasses.replace(worlds.moved(worlds.converged(worlds.healthy(now)), record), **changes)
+
+
+def progressing(found: Decision) -> str:
+    return next(one.message for one in conditions.of(found) if one.type is ConditionType.PROGRESSING)
+
+
+def operands() -> dict[str, Any]:
+    return dict(worlds.converged(worlds.healthy()).operands)
+
+
+def test_a_leader_that_has_just_begun_has_seen_no_quiet() -> None:
+    """What happened between the last look of its predecessor and its first one, nobody knows."""
+    quiet = worlds.decide(but(worlds.converging()), now=AFTER)
+    at = AFTER + timedelta(minutes=3)
+    young = worlds.term(since=at - timedelta(seconds=59))
+    found = worlds.decide(but(quiet.record, at), young, at)
+    assert found.phase is Phase.CONVERGING
+    assert found.look_again == pytest.approx(1.05)
+    end = at + timedelta(seconds=1)
+    assert worlds.decide(but(quiet.record, end), young, end).phase is Phase.COMPLETED
+
+
+# Advisories
+PINNED = facts.IngressController(1, 1)
+
+
+def names(record: TopologyTransition | None) -> list[str]:
+    return [one.name for one in (record.advisories if record else ())]
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_what_a_person_has_to_do_is_told_before_the_change(live: bool) -> None:  # noqa: FBT001 - a column
+    known = worlds.healthy(ingress_controller=PINNED, dnsmasq=facts.Present(), live=live)
+    blocked = dataclasses.replace(known, scheduler=facts.Scheduler(masters_schedulable=False))
+    for found in (worlds.decide(known), worlds.decide(blocked)):
+        assert names(found.record) == [AdvisoryName.ROUTER_REPLICAS_PINNED, AdvisoryName.DNSMASQ_CONFIGURATION_LEFT]
+    fixed = worlds.decide(worlds.recorded(worlds.healthy(), worlds.decide(blocked).record))
+    assert names(fixed.record) == []
+
+
+def test_the_check_that_waits_for_a_person_is_named_with_its_advisory_and_is_stuck_without() -> None:
+    known = but(worlds.converging(), ingress_controller=PINNED)
+    found = worlds.decide(known, now=AFTER)
+    assert failing(found.record) == [CheckName.ROUTER_REPLICAS]
+    assert AdvisoryName.ROUTER_REPLICAS_PINNED in names(found.record)
+    assert found.record is not None
+    command = next(item.command for item in found.record.advisories if item.name == AdvisoryName.ROUTER_REPLICAS_PINNED)
+    assert progressing(found).endswith(f". 1 action required: {command}")
+    again = worlds.decide(worlds.recorded(known, found.record), now=AFTER)
+    assert again.steps == (Step.REPORT,)
+    late = worlds.DEADLINE
+    stuck = worlds.decide(but(found.record, late, ingress_controller=PINNED), now=late)
+    assert stuck.degraded is not None
+    assert "Blocked by RouterReplicas: " in stuck.degraded.message
+    assert stuck.degraded.message.endswith(f". Action required: {command}")
+    healed = worlds.decide(but(stuck.record, late), now=late)
+    assert AdvisoryName.ROUTER_REPLICAS_PINNED not in names(healed.record)
+    assert said(healed, ConditionType.DEGRADED) == (F, Reason.AS_EXPECTED)
+
+
+# Stuck
+
+
+def unready(key: str) -> dict[str, Any]:
+    found = dict(operands())
+    found[key] = dataclasses.replace(found[key], ready=0, available=0)
+    return found
+
+
+def test_the_check_that_has_been_failing_longest_is_named_and_it_is_one_event_for_the_attempt() -> None:
+    console = next(key for key in operands() if "console/console" in key)
+    multus = next(key for key in operands() if "multus" in key)
+    early = worlds.NOW + timedelta(minutes=10)
+    first = worlds.decide(but(worlds.converging(), early, operands=unready(multus)), now=early)
+    late = worlds.DEADLINE - timedelta(minutes=1)
+    both = {**unready(multus), console: unready(console)[console]}
+    second = worlds.decide(but(first.record, late, operands=both), now=late)
+    # Long before the other in the order of the definition, but not failing for as long.
+    order = [one.check for one in worlds.COMPACT.convergence.checks]
+    assert order.index(CheckName.CONSOLE_REPLICAS) < order.index(CheckName.MULTUS_ADMISSION_REPLICAS)
+    at = worlds.DEADLINE
+    stuck = worlds.decide(but(second.record, at, operands=both), now=at)
+    assert stuck.degraded is not None
+    assert "Blocked by MultusAdmissionReplicas" in stuck.degraded.message
+    assert reasons(stuck) == [EventReason.TRANSITION_STUCK]
+    assert said(stuck, ConditionType.PROGRESSING) == (T, Reason.TRANSITION_CONVERGING)
+    healed = worlds.decide(but(stuck.record, at, operands=unready(console)), now=at)
+    assert healed.degraded is not None
+    assert "Blocked by ConsoleReplicas" in healed.degraded.message
+    well = worlds.decide(but(healed.record, at), now=at)
+    assert (well.degraded, well.happened) == (None, ())
+    back = at + timedelta(seconds=10)
+    again = worlds.decide(but(well.record, back, operands=unready(console)), now=back)
+    assert said(again, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
+
+
+# What it is measured against
+
+
+def test_without_knowing_how_it_was_at_the_change_nothing_is_called_done() -> None:
+    """A record rebuilt from a copy that an older version wrote has no baseline."""
+    old = worlds.converging().model_copy(update={"baseline": None})
+    known = worlds.moved(worlds.converged(worlds.healthy(AFTER)), None)
+    known = dataclasses.replace(known, own_operator=worlds.copy_of(old))
+    found = worlds.decide(known, now=AFTER)
+    assert found.phase is Phase.CONVERGING
+    assert {CheckName.KUBE_API_SERVER_REVISION, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT} <= set(failing(found.record))
+    at = AFTER + timedelta(hours=2)
+    stuck = worlds.decide(but(found.record, at), now=at)
+    assert said(stuck, ConditionType.DEGRADED)[1] in {Reason.TRANSITION_STUCK, Reason.EVIDENCE_UNREADABLE}
+    unknown = [one.message for one in stuck.results if one.status is CheckStatus.UNKNOWN]
+    assert unknown
+    assert all("status.topologyTransition.baseline" in message for message in unknown), "each says what can be done"

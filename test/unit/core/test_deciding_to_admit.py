@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from topology_controller.decide.decision import Decision
 
 
-@pytest.mark.parametrize("message", [None, "somebody else's reason"])
-def test_without_our_echo_it_waits(message: str | None) -> None:
-    known = worlds.healthy(cluster_version=worlds.version(message))
-    found = worlds.decide(known)
-    assert found.phase is Phase.ADMITTING
-    assert found.steps == (Step.SAVE, Step.REPORT)
-    again = worlds.decide(
-        dataclasses.replace(worlds.recorded(known, found.record), live=True), worlds.term(attempt="next")
-    )
-    assert again.steps == (Step.REPORT,)
-    assert again.look_again is not None
-
-
 def test_an_echo_that_does_not_come_in_eight_minutes_ends_the_admission_and_is_named() -> None:
     before = worlds.admitting()
     silent = worlds.version(None)
@@ -160,17 +147,6 @@ def test_what_the_last_reads_showed_is_believed_for_a_minute(settle: int | None,
     assert again.hold_until == later + timedelta(seconds=seconds)
 
 
-def test_the_native_controller_is_awaited_from_when_its_gate_was_first_seen_on() -> None:
-    """A leader of a day's standing sees the gate go on: its controller needs the time to start all the same."""
-    end = worlds.NOW + timedelta(seconds=330)
-    gate = worlds.healthy(end, feature_gates=facts.FeatureGates((("4.20.1", True),)))
-    old = worlds.term(since=worlds.NOW - timedelta(days=1), gate_since=worlds.NOW - timedelta(seconds=30))
-    found = worlds.decide(gate, old, end - timedelta(seconds=1))
-    assert found.phase is Phase.PENDING
-    assert found.look_again == pytest.approx(1.05)
-    assert worlds.decide(gate, old, end).phase is Phase.ADMITTING
-
-
 def test_what_live_evidence_said_stands_while_the_watches_may_be_behind() -> None:
     """The live read saw a node fail; the watch has not heard of it yet, and must not take the news back."""
     lagging = worlds.healthy()
@@ -191,7 +167,6 @@ def test_what_live_evidence_said_stands_while_the_watches_may_be_behind() -> Non
 
 
 # There and back: a revision that is in the making belongs to what was observed before
-
 KUBE_API_SERVER = "kubeapiservers.operator.openshift.io/cluster"
 
 

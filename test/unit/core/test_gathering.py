@@ -1,19 +1,25 @@
-"""Reading the evidence live: over few connections while the server is quick, everything at once when it is slow."""
+"""Reading the evidence: live, over few connections while the server is quick; and as the watches keep it."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from topology_controller.definitions import model
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors
-from topology_controller.observe import catalog, facts, live
+from topology_controller.observe import catalog, facts, live, watches
 
 from . import worlds
+from .clusters import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
 
 pytestmark = pytest.mark.looptime
 
@@ -106,12 +112,94 @@ async def test_an_object_that_nobody_could_make_sense_of_is_a_fact(metadata: Any
     [
         ([worlds.worker(f"w{n}") for n in range(model.MOST_ASKED_FOR)], True),
         ([worlds.worker(f"w{n}") for n in range(model.MOST_ASKED_FOR - 1)], False),
-        ([worlds.worker(f"w{n}", cordoned=True) for n in range(40)], False),
         ([worlds.worker(f"w{n}", taints=(facts.Taint("infra", "", "NoSchedule"),)) for n in range(40)], False),
         ([worlds.BROKEN] * 40, False),
     ],
-    ids=["flawless", "one-less", "cordoned", "tainted", "unreadable"],
+    ids=["flawless", "one-less", "tainted", "unreadable"],
 )
 async def test_workers_are_read_until_so_many_are_flawless(nodes: list[Any], enough: bool) -> None:  # noqa: FBT001 - a column
     assert catalog.WORKERS.enough is not None
     assert catalog.WORKERS.enough(nodes) is enough
+
+
+CONSOLE = "deployments.apps/openshift-console/console"
+CONSOLES = "consoles.operator.openshift.io/cluster"
+POD = ("pods", "openshift-authentication-operator", "authentication-1")
+READER = "pods/openshift-authentication-operator/app=authentication-operator"
+KEY, CONFIGURED = ("deployments", "openshift-console", "console"), ("consoles", None, "cluster")
+
+
+@contextlib.asynccontextmanager
+async def watching(cluster: Cluster) -> AsyncIterator[tuple[watches.Watches, list[float]]]:
+    woken: list[float] = []
+    client: Any = cluster
+    loop = asyncio.get_running_loop()
+    sources = catalog.watched(worlds.TRANSITIONS)
+    async with watches.Watches(client, lambda: woken.append(loop.time()), sources=sources) as watched:
+        watched.open()
+        await asyncio.sleep(1)
+        yield watched, woken
+
+
+async def test_they_are_watched_while_a_request_is_open_and_found_by_their_key():
+    cluster = Cluster()
+    cluster.delete(("deployments", "openshift-console", "downloads"))
+    cluster.change(KEY, {"spec": {"replicas": 2}})
+    async with watching(cluster) as (watched, _):
+        known = watched.known()
+        assert known.operand(CONSOLE) == facts.Workload(1, observed=True, wanted=2, updated=1, ready=1, available=1)
+        (pod,) = known.operand(READER)
+        assert (pod.name, pod.deleting) == ("authentication-1", False)
+        missing = known.operand("deployments.apps/openshift-console/downloads")
+        assert isinstance(missing, facts.Unobserved)
+        assert missing.missing
+        assert known.disturbed == ()
+        await watched.close()
+        assert watched.known().operands == {}
+        assert not watched.is_open
+
+
+async def test_a_kind_that_the_cluster_does_not_serve_is_missing_and_no_trouble(caplog):
+    """One that every cluster serves is trouble: nobody asks whether it is served."""
+    cluster = Cluster()
+    cluster.unserved = {"consoles", "imagebasedupgrades", "kubeapiservers"}
+    async with watching(cluster) as (watched, woken):
+        known = watched.known()
+        for found in (known.operand(CONSOLES), known.lifecycle_agent):
+            assert isinstance(found, facts.Unobserved)
+            assert found.missing
+            assert not found.awaited
+        assert known.disturbed == ("kubeapiservers.operator.openshift.io/cluster",)
+        woken.clear()
+        await asyncio.sleep(3600)
+        assert woken == []
+        assert ("discover", "kubeapiservers") not in cluster.asked
+        asked = [plural for verb, plural in cluster.asked if verb == "list" and plural in cluster.unserved]
+        assert 2 * 10 <= len([plural for plural in asked if plural != "kubeapiservers"]) <= 2 * 16
+
+
+async def test_what_changes_all_the_time_wakes_nobody():
+    cluster = Cluster()
+    async with watching(cluster) as (watched, woken):
+        woken.clear()
+        before = watched.known()
+        for beat in range(100):
+            condition = {"type": "Available", "message": f"{beat} seconds ago", "lastUpdateTime": str(beat)}
+            cluster.change(KEY, {"status": {"conditions": [condition]}})
+            cluster.change(POD, {"metadata": {"annotations": {"beat": str(beat)}}})
+            await asyncio.sleep(1)
+        assert woken == []
+        assert watched.known() == before
+        cluster.change(KEY, {"spec": {"replicas": 2}})
+        await asyncio.sleep(1)
+        assert len(woken) == 1
+
+
+async def test_one_that_is_not_what_its_api_promises_is_named():
+    cluster = Cluster()
+    cluster.change(KEY, {"status": {"readyReplicas": "two"}})
+    async with watching(cluster) as (watched, _):
+        found = watched.known().operand(CONSOLE)
+        assert isinstance(found, facts.Unobserved)
+        assert found.malformed
+        assert "status.readyReplicas should be an integer" in found.why

@@ -11,15 +11,15 @@ import pytest
 from topology_controller.kube import errors
 
 from . import raw_operands, worlds
-from .clusters import BACKENDS, INFRASTRUCTURE, OPERATOR, ROUTER, VERSION, Cluster, accept, running, virtual_now
+from .clusters import BACKENDS, INFRASTRUCTURE, OPERATOR, VERSION, Cluster, accept, running, virtual_now
 
 if TYPE_CHECKING:
     from .clusters import Key, Raw, Running
 
-pytestmark = pytest.mark.looptime
 DNSMASQ: Key = ("machineconfigs", None, "50-master-dnsmasq-configuration")
 GATES: Key = ("featuregates", None, "cluster")
 NATIVE: Key = ("configs", None, "cluster")
+pytestmark = pytest.mark.looptime
 
 
 def advised(cluster: Cluster) -> list[str]:
@@ -67,20 +67,6 @@ async def test_what_is_left_to_do_is_looked_at_hourly_until_it_is_done() -> None
         assert ("list", "pods") not in cluster.asked[asked:], "what is done is not looked at again"
 
 
-async def test_it_stays_within_what_an_idle_operator_may_ask_and_writes_nothing_without_news() -> None:
-    cluster = Cluster()
-    cluster.put(DNSMASQ, {})
-    async with running(cluster):
-        await completed(cluster)
-        await asyncio.sleep(60)
-        asked, writes = len(cluster.asked), len(cluster.writes)
-        await asyncio.sleep(10 * 3600)
-        # Ten watches that are opened again twice an hour each would come on top: 5 watches, 5 an hour.
-        assert (len(cluster.asked) - asked) / 10 <= 40 - 5
-        assert len(cluster.writes) == writes
-        assert len(advised(cluster)) == 3
-
-
 async def test_a_look_without_infrastructure_is_repeated_soon() -> None:
     cluster = Cluster()
 
@@ -97,60 +83,6 @@ async def test_a_look_without_infrastructure_is_repeated_soon() -> None:
         cluster.before_get = accept
         await asyncio.sleep(30)
         assert [item["available"] for item in cluster.record["available"]] == [True]
-
-
-async def test_what_cannot_be_read_is_not_done_for_that() -> None:
-    cluster = Cluster()
-    cluster.put(DNSMASQ, {})
-    async with running(cluster):
-        await completed(cluster)
-        left = advised(cluster)
-
-        def refuse(where: str) -> None:
-            if where.startswith("machineconfigs/"):
-                raise cluster.error(errors.Forbidden, 403, "get")
-
-        cluster.before_get = refuse
-        restart_the_readers(cluster)
-        await asyncio.sleep(3700)
-        assert advised(cluster) == left
-        cluster.before_get = accept
-        await asyncio.sleep(3600)
-        assert "TopologyReadAtStart" not in advised(cluster)
-        assert "DnsmasqConfigurationLeft" in advised(cluster)
-
-
-async def test_what_was_left_to_do_is_found_again_after_the_record_was_dropped() -> None:
-    cluster = Cluster()
-    cluster.put(DNSMASQ, {})
-    async with running(cluster):
-        await completed(cluster)
-        left = advised(cluster)
-        cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
-        await asyncio.sleep(3700)
-        assert cluster.phase == "Completed"
-        assert advised(cluster) == left
-
-
-async def test_a_pinned_router_is_told_at_once_and_completes_when_its_command_was_run() -> None:
-    cluster = Cluster()
-    cluster.change(ROUTER, {"spec": {"replicas": 1}})
-    async with running(cluster):
-        await asyncio.sleep(1)
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(2)
-        assert "RouterReplicasPinned" in advised(cluster)
-        cluster.follow()
-        cluster.change(ROUTER, {"spec": {"replicas": 1}, "status": {"availableReplicas": 1}})
-        await asyncio.sleep(300)
-        assert cluster.phase == "Converging"
-        waiting = [item["name"] for item in cluster.record["checks"] if item["status"] != "Met"]
-        assert waiting == ["RouterReplicas"]
-        cluster.change(ROUTER, {"spec": {"replicas": 2}, "status": {"availableReplicas": 2}})
-        await asyncio.sleep(0.1)
-        assert "RouterReplicasPinned" not in advised(cluster)
-        await asyncio.sleep(62)
-        assert cluster.phase == "Completed"
 
 
 # Whose gate counts
@@ -172,26 +104,6 @@ def native(reason: str, status: str) -> Raw:
 
 def disabled(cluster: Cluster) -> tuple[str, str]:
     return cluster.condition("Disabled")
-
-
-async def test_an_upgrade_hands_over_and_a_downgrade_takes_it_back_by_itself() -> None:
-    """Both versions stay in FeatureGate, and the conditions outlive their author: only ClusterVersion tells."""
-    cluster = Cluster()
-    async with running(cluster):
-        await asyncio.sleep(1)
-        cluster.change(VERSION, {"status": {"desired": {"version": "4.21.0"}}})
-        cluster.change(GATES, gates(v4_21_0=True, v4_20_1=False))
-        cluster.change(NATIVE, native("AsExpected", "True"))
-        await asyncio.sleep(1)
-        assert disabled(cluster) == ("True", "NativeControllerActive")
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(10)
-        assert cluster.changes == 0
-        cluster.change(VERSION, {"status": {"desired": {"version": "4.20.1"}}})
-        cluster.change(GATES, gates(v4_20_1=False, v4_21_0=True))
-        await asyncio.sleep(2)
-        assert disabled(cluster) == ("False", "AsExpected")
-        assert (cluster.phase, cluster.changes) == ("Converging", 1), "the request was still there"
 
 
 async def test_which_version_runs_is_asked_once_and_hourly_and_not_at_all_without_need() -> None:
@@ -306,42 +218,6 @@ async def test_evidence_is_read_again_when_somebody_looks_once_a_minute_at_most(
         assert len(cluster.writes) == writes
 
 
-async def test_one_look_costs_one_read_for_each_kind_and_writes_only_another_verdict() -> None:
-    cluster = Cluster()
-    async with running(cluster) as operator:
-        await asyncio.sleep(61)
-        asked, writes = len(cluster.asked), len(cluster.writes)
-        operator.latest.wanted()
-        await asyncio.sleep(1)
-        look = cluster.asked[asked:]
-        assert len(look) == 11, look
-        assert len(cluster.writes) == writes
-        snapshot = operator.latest.snapshot
-        assert snapshot is not None
-        assert snapshot.decision.record is not None
-        assert (virtual_now() - snapshot.decision.record.available[0].evaluated_time).total_seconds() < 3
-        stored = cluster.record["available"][0]["evaluatedTime"]
-        assert stored == f"{worlds.NOW:%Y-%m-%dT%H:%M:%SZ}", "the same verdict is not written"
-        unready(cluster)
-        await asyncio.sleep(60)
-        operator.latest.wanted()
-        await asyncio.sleep(1)
-        assert [item["name"] for item in cluster.record["available"][0]["blockers"]] == ["ControlPlaneNodes"]
-        assert cluster.record["available"][0]["blockers"][0]["status"] == "Unmet"
-
-
-async def test_a_verdict_that_comes_and_goes_while_somebody_looks_is_written_ever_more_seldom() -> None:
-    cluster = Cluster()
-    async with running(cluster) as operator:
-        await asyncio.sleep(61)
-        writes = len(cluster.writes)
-        for number in range(60):
-            unready(cluster, ready=bool(number % 2))
-            operator.latest.wanted()
-            await asyncio.sleep(60)
-        assert len(cluster.writes) - writes <= 8
-
-
 async def test_nothing_is_read_for_a_look_while_a_request_is_watched_or_nothing_can_be_read() -> None:
     cluster = Cluster()
     cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
@@ -438,31 +314,3 @@ async def test_a_load_balancer_that_was_forgotten_is_told_until_it_is_confirmed_
         confirm(cluster)
         await asyncio.sleep(5)
         assert "LoadBalancerBackendsUnconfirmed" in advised(cluster)
-
-
-async def test_a_node_that_joins_when_all_is_done_is_told_of_within_the_hour_and_costs_no_read_more() -> None:
-    cluster = Cluster()
-    async with running(cluster):
-        await completed(cluster)
-        restart_the_readers(cluster)
-        said = f"{virtual_now() - timedelta(seconds=5):%Y-%m-%dT%H:%M:%SZ}"
-        cluster.change(OPERATOR, {"metadata": {"annotations": {"topology.openshift.io/etcd-backup-taken": said}}})
-        await asyncio.sleep(2 * 3600)
-        assert advised(cluster) == []
-        before = len(cluster.asked)
-        await asyncio.sleep(3600)
-        usual = sorted(cluster.asked[before:])
-        first = ("nodes", None, worlds.NAMES[0])
-        fourth = cluster.objects[first]
-        address = {"type": "InternalIP", "address": "192.0.2.13"}
-        cluster.put(("nodes", None, "node-3"), {**fourth, "metadata": {"labels": fourth["metadata"]["labels"]}})
-        cluster.change(("nodes", None, "node-3"), {"status": {"addresses": [address]}})
-        before = len(cluster.asked)
-        await asyncio.sleep(3600)
-        assert advised(cluster) == ["LoadBalancerBackendsUnconfirmed"]
-        assert "Not confirmed: 192.0.2.13 (node-3). Confirmed: " in cluster.record["advisories"][0]["message"]
-        writes = [("write", "infrastructures/cluster"), ("write", "clusteroperators/topology")]
-        assert [one for one in sorted(cluster.asked[before:]) if one not in writes] == usual
-        confirm(cluster, *worlds.ADDRESSES, "192.0.2.13")
-        await asyncio.sleep(130)
-        assert advised(cluster) == []

@@ -14,12 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topology_api.vocabulary import Phase
-from topology_controller.decide import decision, leader, records
-from topology_controller.kube import errors
+from topology_controller.decide import leader, records
 
 from . import strategies, worlds
-from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, accept, running
+from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running
 
 if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from .clusters import Raw
 
 JUMPS = (timedelta(minutes=5), timedelta(minutes=-5), timedelta(days=400), timedelta(days=-400))
-AFTER = worlds.NOW + timedelta(seconds=30)
 
 
 @given(strategies.records())
@@ -40,17 +37,6 @@ def test_no_time_that_something_is_reckoned_from_lies_in_the_future(record: Topo
     assert found.model_dump(exclude=same) == record.model_dump(exclude=same)
     if record.admitted_time is not None and record.admitted_time <= worlds.NOW:
         assert found.admitted_time == record.admitted_time
-
-
-def test_only_the_answers_of_the_future_are_set_to_now() -> None:
-    earlier, later = worlds.NOW - timedelta(minutes=1), worlds.NOW + timedelta(minutes=1)
-    first, second, *_ = worlds.converging().checks
-    checks = (
-        first.model_copy(update={"last_transition_time": earlier}),
-        second.model_copy(update={"last_transition_time": later}),
-    )
-    found = records.believed(worlds.converging().model_copy(update={"checks": checks}), worlds.NOW)
-    assert [one.last_transition_time for one in found.checks] == [earlier, worlds.NOW]
 
 
 def test_the_waits_of_a_leader_go_with_the_clock() -> None:
@@ -68,18 +54,6 @@ def test_a_clock_that_is_corrected_slowly_was_not_moved(passed: float, off: floa
     assert leader.jump(before, worlds.NOW + timedelta(seconds=passed + 2 * off), passed) == timedelta(seconds=2 * off)
 
 
-def test_times_of_the_future_are_written_back_once() -> None:
-    """The clock was put back by five minutes after the change: admitted, entered and answered are yet to come."""
-    before = worlds.NOW - timedelta(minutes=5)
-    known = worlds.moved(worlds.healthy(before), worlds.converging())
-    found = worlds.decide(known, now=before)
-    assert decision.Step.SAVE in found.steps
-    assert found.record is not None
-    assert found.record.admitted_time == before
-    again = worlds.decide(worlds.recorded(known, found.record), now=before + timedelta(seconds=1))
-    assert again.steps == (decision.Step.REPORT,)
-
-
 @pytest.mark.parametrize("by", [timedelta(minutes=-5), timedelta(days=-400)])
 def test_a_clock_put_back_does_not_put_off_the_deadline_for_ever(by: timedelta) -> None:
     now = worlds.NOW + by
@@ -87,18 +61,6 @@ def test_a_clock_put_back_does_not_put_off_the_deadline_for_ever(by: timedelta) 
     late = now + (worlds.DEADLINE - worlds.NOW)
     known = worlds.moved(worlds.healthy(late), first.record)
     assert worlds.decide(known, worlds.term(since=now), late).degraded is not None
-
-
-@pytest.mark.parametrize("by", [timedelta(minutes=-5), timedelta(days=-400)])
-def test_a_clock_put_back_does_not_put_off_the_end_of_the_wait_for_the_echo(by: timedelta) -> None:
-    now = worlds.NOW + by
-    silent = worlds.version(None)
-    known = worlds.recorded(worlds.healthy(now, cluster_version=silent), worlds.admitting())
-    first = worlds.decide(known, worlds.term(attempt="mine"), now)
-    assert first.phase is Phase.ADMITTING
-    late = now + timedelta(minutes=8)
-    known = worlds.recorded(worlds.healthy(late, cluster_version=silent), first.record)
-    assert worlds.decide(known, worlds.term(attempt="mine"), late).phase is Phase.PENDING
 
 
 # The loop
@@ -173,56 +135,6 @@ async def test_a_jump_while_it_waits_for_the_echo_costs_no_more_than_another_try
         cluster.echo = True
         cluster._echo()
         await asyncio.sleep(62)
-        assert (cluster.phase, cluster.changes) == ("Converging", 1)
-
-
-@pytest.mark.looptime
-@pytest.mark.parametrize("by", JUMPS)
-@pytest.mark.parametrize("phase", ["Idle", "Pending", "Completed"])
-async def test_a_jump_in_a_phase_that_waits_for_nothing_changes_nothing(phase: str, by: timedelta) -> None:
-    cluster = Cluster()
-    if phase == "Pending":
-        cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
-        cluster.ask_for("HighlyAvailable")
-    async with running(cluster):
-        if phase == "Completed":
-            await converging(cluster)
-            cluster.follow()
-            await asyncio.sleep(63)
-        await asyncio.sleep(1)
-        assert cluster.phase == phase
-        cluster.skew += by
-        _renew(cluster, by)
-        cluster.change(INFRASTRUCTURE, {"metadata": {"annotations": {"news": "1"}}})
-        await asyncio.sleep(1)
-        writes = len(cluster.writes)
-        await asyncio.sleep(30)
-        assert (cluster.phase, len(cluster.writes)) == (phase, writes)
-
-
-@pytest.mark.looptime
-@pytest.mark.parametrize("by", JUMPS)
-async def test_a_jump_while_it_holds_back_does_not_hold_it_for_longer(by: timedelta) -> None:
-    """Live evidence differed once: it waits a minute, by its own clock."""
-    cluster = Cluster()
-    once = True
-
-    def behind(where: str) -> None:
-        nonlocal once
-        if where == "schedulers/cluster" and once:
-            once = False
-            cluster.skew += by
-            _renew(cluster, by)
-            raise cluster.error(errors.Forbidden, 403, "get")
-
-    cluster.before_get = behind
-    async with running(cluster):
-        await asyncio.sleep(1)
-        cluster.before_get = accept
-        once = True
-        cluster.before_get = behind
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(65)
         assert (cluster.phase, cluster.changes) == ("Converging", 1)
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+import tracemalloc
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from topology_api import quantities
 from topology_api.vocabulary import Phase
-from topology_controller.observe import catalog, facts, fields
+from topology_controller.observe import catalog, facts, fields, parse
 
 from . import worlds
 
@@ -312,39 +315,6 @@ def test_who_wrote_either_topology_last_is_known(field: str) -> None:
 TEN = datetime(2026, 3, 1, 10, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("field", "fact"),
-    [
-        (
-            "deployments.apps/openshift-console/console",
-            facts.Workload(generation=4, observed=True, wanted=2, updated=2, ready=2, available=2),
-        ),
-        (
-            "statefulsets.apps/openshift-monitoring/prometheus-k8s",
-            facts.Workload(generation=4, observed=False, wanted=2, updated=1, ready=1, available=1),
-        ),
-        ("poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb", facts.DisruptionBudget(2)),
-        (
-            "kubeapiservers.operator.openshift.io/cluster",
-            facts.StaticPods(9, (facts.NodeRevision("node-0", 9, 0, 0), facts.NodeRevision("node-1", 8, 9, 3))),
-        ),
-        ("configs.imageregistry.operator.openshift.io/cluster", facts.Managed("Removed", 1)),
-        (
-            "pods/openshift-kube-apiserver-operator/app=kube-apiserver-operator",
-            facts.Pod("kube-apiserver-operator-1", TEN, deleting=False),
-        ),
-        (
-            "controller_config",
-            facts.ControllerConfig("SingleReplica", failing="False"),
-        ),
-        ("dnsmasq", facts.Present()),
-        ("lifecycle_agent", facts.Present()),
-    ],
-)
-def test_what_other_operators_run(field: str, fact: Any) -> None:
-    assert parse_as(field, OBJECTS[field]) == fact
-
-
 @pytest.mark.parametrize("said", ["yesterday", "2026-03-01T12:00:00", "", 7, None])
 def test_a_backup_time_that_is_none_is_no_trouble(said: object) -> None:
     raw = put(OBJECTS["own_operator"], ("metadata", "annotations", "topology.openshift.io/etcd-backup-taken"), said)
@@ -419,15 +389,10 @@ def test_which_topology_the_kube_apiserver_operator_has_observed(config: object,
     ("field", "noise"),
     [
         ("deployments.apps/openshift-console/console", {"conditions": [{"type": "Progressing", "message": "new"}]}),
-        ("statefulsets.apps/openshift-monitoring/prometheus-k8s", {"collisionCount": 4, "currentRevision": "x"}),
         ("kubeapiservers.operator.openshift.io/cluster", {"conditions": [{"type": "NodeInstaller", "message": "new"}]}),
-        ("poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb", {"disruptionsAllowed": 1}),
-        ("configs.imageregistry.operator.openshift.io/cluster", {"readyReplicas": 4}),
         ("controller_config", {"controllerCertificates": [{"subject": "CN=x"}]}),
         ("cluster_operators", {"relatedObjects": [{"name": "x"}], "versions": [{"name": "operator"}]}),
         ("cluster_version", {"availableUpdates": [{"version": "4.20.2"}]}),
-        ("dnsmasq", {"x": 1}),
-        ("etcd", {"generations": [{"lastGeneration": 4}]}),
         ("machine_config_pools", {"certExpirys": [{"bundle": "x"}]}),
     ],
 )
@@ -476,3 +441,132 @@ def test_a_record_that_is_not_what_the_schema_promises_is_unobserved(spoil: Call
         assert (own.copy.phase, own.copy.target) == (Phase.CONVERGING, worlds.converging().target)
     else:
         assert own.copy is None
+
+
+ROLE = "node-role.kubernetes.io/"
+INFRA = {"key": ROLE + "infra", "value": "reserved", "effect": "NoSchedule"}
+
+
+def raw_node(labels: dict[str, str] | None = None, taints: Any = None, **conditions: str) -> dict[str, Any]:
+    said = [{"type": type_, "status": status, "reason": "R"} for type_, status in conditions.items()]
+    return {
+        "metadata": {"name": "n", "labels": {ROLE + "worker": "", **(labels or {})}},
+        "spec": {"taints": taints},
+        "status": {"conditions": [*said, {"type": "Ready", "status": "True"}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("labels", "master", "has_value"),
+    [
+        ({}, False, False),
+        ({ROLE + "master": ""}, True, False),
+        ({ROLE + "master": "true"}, False, True),
+    ],
+)
+def test_a_master_is_labelled_with_an_empty_value(labels: dict[str, str], *, master: bool, has_value: bool) -> None:
+    node, other = parse.node(raw_node(labels)), parse.other_node(raw_node(labels))
+    assert (node.master, node.master_has_value) == (master, has_value)
+    assert (other.master, other.master_has_value) == (master, has_value)
+    assert other.dedicated_worker is not (master or has_value), "a candidate whose label is wrong is no worker"
+
+
+@pytest.mark.parametrize("reduce", [parse.node, parse.worker])
+def test_of_conditions_of_lack_only_those_that_are_true_are_kept(reduce: Any) -> None:
+    well = reduce(raw_node())
+    assert well.pressure == ()
+    for status in ("False", "Unknown"):
+        assert reduce(raw_node(MemoryPressure=status, DiskPressure=status)) == well, "a heartbeat is no news"
+    assert reduce(raw_node(OutOfDisk="True", ConfigOK="True")) == well, "what is nothing of ours is no news"
+    pressed = reduce(raw_node(PIDPressure="True", DiskPressure="True", MemoryPressure="False"))
+    assert pressed.pressure == ("DiskPressure", "PIDPressure")
+    assert reduce(raw_node(NetworkUnavailable="True")).pressure == ("NetworkUnavailable",)
+
+
+@pytest.mark.parametrize("reduce", [parse.node, parse.worker])
+def test_taints_that_keep_pods_away_are_kept_whole(reduce: Any) -> None:
+    soft = {"key": "soft", "effect": "PreferNoSchedule"}
+    node = reduce(raw_node(taints=[INFRA, soft, {"key": "a", "effect": "NoExecute"}]))
+    assert node.taints == (
+        facts.Taint("a", "", "NoExecute"),
+        facts.Taint(ROLE + "infra", "reserved", "NoSchedule"),
+    )
+    assert reduce(raw_node({"disk": "fast"})) == reduce(raw_node({"disk": "slow"})), "nobody asks without a taint"
+    assert reduce(raw_node({"disk": "fast"}, [INFRA])).labels == ("disk=fast", ROLE + "worker=")
+
+
+def placed(**placement: Any) -> facts.IngressController:
+    return parse.ingress_controller({"spec": {"nodePlacement": placement}})
+
+
+def test_a_toleration_that_ends_does_not_count() -> None:
+    lasting = {"key": "k", "operator": "Exists"}
+    found = placed(tolerations=[lasting, {**lasting, "effect": "NoExecute", "tolerationSeconds": 0}])
+    assert found.tolerations == (facts.Toleration("k", "Exists", "", ""),)
+    assert placed(tolerations=[{"key": "k", "value": "v"}]).tolerations == (facts.Toleration("k", "Equal", "v", ""),)
+    assert placed() == placed(tolerations=[], nodeSelector={}) == facts.IngressController(None, 0)
+
+
+@pytest.mark.parametrize(
+    ("expression", "label"),
+    [
+        ({"key": "a", "operator": "In", "values": ["b"]}, "a=b"),
+        ({"key": "a", "operator": "In", "values": ["b", "c"]}, "a In (b, c)"),
+        ({"key": "a", "operator": "Exists"}, "a Exists ()"),
+        ({"key": "a", "operator": "NotIn", "values": ["b"]}, "a NotIn (b)"),
+    ],
+)
+def test_a_selector_is_read_as_the_ingress_operator_reads_it(expression: dict[str, Any], label: str) -> None:
+    found = placed(nodeSelector={"matchLabels": {"x": "y"}, "matchExpressions": [expression]})
+    assert found.node_labels == {"x=y", label}
+
+
+WORDS = st.sampled_from(("", "a", "b"))
+EFFECTS = st.sampled_from(("NoSchedule", "NoExecute"))
+TAINTS = st.builds(facts.Taint, st.sampled_from(("a", "b")), WORDS, EFFECTS)
+
+
+@given(TAINTS, st.sampled_from(("Exists", "Equal", "Lt", "Gt", "exists")), WORDS, WORDS, st.just("") | EFFECTS)
+def test_a_toleration_never_covers_more_than_it_says(
+    taint: facts.Taint, operator: str, key: str, value: str, effect: str
+) -> None:
+    tolerates = facts.Toleration(key, operator, value, effect).tolerates(taint)
+    if effect and effect != taint.effect:
+        assert not tolerates
+    elif operator == "Exists":
+        assert tolerates is (not key or key == taint.key)
+    elif operator == "Equal":
+        assert tolerates is (key == taint.key and value == taint.value)
+    else:
+        assert not tolerates
+
+
+@pytest.mark.parametrize("reduce", [parse.node, parse.worker, parse.other_node])
+def test_nothing_of_hostile_nodes_stays_in_memory(reduce: Callable[[dict[str, Any]], Any]) -> None:
+    """A kubelet writes what it likes into its Node: what is kept or cached of it is bounded in length and number."""
+
+    def hostile(number: int) -> dict[str, Any]:
+        long = f"{number:08}" * 25_000
+        return {
+            "metadata": {
+                "name": f"node-{number}",
+                "labels": {f"{long}/label": long, "node-role.kubernetes.io/worker": ""},
+                "annotations": {"machineconfiguration.openshift.io/controlPlaneTopology": long},
+            },
+            "spec": {"taints": [{"key": long, "value": long, "effect": "NoSchedule"}]},
+            "status": {
+                "conditions": [{"type": "Ready", "status": long}, {"type": long, "status": "True"}],
+                "addresses": [{"type": "InternalIP", "address": long}],
+                "nodeInfo": {"kubeletVersion": long},
+                "capacity": {"cpu": "4", "memory": "16Gi"},
+            },
+        }
+
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        nodes = [reduce(hostile(number)) for number in range(100)]
+        kept = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert kept < 512 * 1024, f"{kept} bytes stay of {len(nodes)} nodes of 1.4 MB each"

@@ -1,16 +1,25 @@
-"""The loop on a cluster in memory, in virtual time: what it writes, and in which order."""
+"""The loop on a cluster in memory, in virtual time: its writes and reads, their order, and watches in trouble."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, accept, running
+from topology_controller.kube import errors, reflector
+from topology_controller.observe import catalog, facts, watches
+
+from . import worlds
+from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, Etcd, accept, running
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from topology_controller.kube import resource
+
     from .clusters import Raw
 
 EVIDENCE = {
@@ -117,19 +126,196 @@ async def test_a_record_that_always_conflicts_keeps_no_report_back() -> None:
         assert cluster.phase == "Pending"
 
 
-async def test_no_echo_goes_back_to_pending_after_eight_minutes_and_proceeds_when_it_comes() -> None:
-    cluster = Cluster()
-    cluster.echo = False
-    cluster.ask_for("HighlyAvailable")
-    async with running(cluster):
-        await asyncio.sleep(479)
-        assert cluster.phase == "Admitting"
-        await asyncio.sleep(3)
-        assert cluster.phase == "Pending"
-        assert cluster.condition("Progressing") == ("False", "PreflightUnmet")
-        await asyncio.sleep(3000)
-        assert (cluster.phase, cluster.changes) == ("Pending", 0)
-        assert len(cluster.asked) < 200
-        cluster._echo()
+SILENT = facts.EtcdMembers(
+    worlds.voices()[:2],
+    (facts.EtcdSilence("https://192.0.2.12:2379", (worlds.MEMBERS[2],), "no answer in time", down=True),),
+)
+
+
+def check(cluster: Cluster) -> dict[str, Any]:
+    """What the record says of the check."""
+    found = cluster.objects[INFRASTRUCTURE]["status"]["topologyTransition"]["checks"]
+    return next(one for one in found if one["name"] == "EtcdMembersDirect")
+
+
+async def test_a_member_that_falls_silent_before_the_change_keeps_it_from_happening() -> None:
+    """What was asked again and again was good; the live reading is not."""
+    cluster, etcd = Cluster(), Etcd()
+
+    def fall_silent() -> None:
+        if len(etcd.asked) == 3:
+            etcd.fact = SILENT
+
+    etcd.before = fall_silent
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
         await asyncio.sleep(1)
-        assert (cluster.phase, cluster.changes) == ("Converging", 1)
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(130)
+        assert cluster.changes == 0
+        assert cluster.phase == "Pending"
+        assert check(cluster)["status"] == "Unmet"
+        assert "node-2 (cafe) at https://192.0.2.12:2379: no answer in time" in check(cluster)["message"]
+        writes = len(cluster.writes)
+        await asyncio.sleep(600)
+        assert len(cluster.writes) == writes, "the same trouble is no news"
+        etcd.fact = facts.EtcdMembers(worlds.voices())
+        await asyncio.sleep(7)
+        assert cluster.phase == "Converging"
+
+
+async def test_while_a_request_is_open_they_are_asked_every_few_seconds_and_no_more_when_it_is_cancelled() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    etcd.fact = SILENT
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY) as operator:
+        await asyncio.sleep(100)
+        assert cluster.phase == "Pending"
+        assert 20 <= len(etcd.asked) <= 25
+        decisions = operator.loop.decisions
+        await asyncio.sleep(100)
+        assert operator.loop.decisions == decisions, "only a changed answer wakes the loop"
+        cluster.ask_for(None)
+        await asyncio.sleep(1)
+        assert cluster.phase == "Idle"
+        # What could be asked for is found out anew: the place has changed.
+        asked = len(etcd.asked)
+        await asyncio.sleep(1000)
+        assert len(etcd.asked) == asked
+
+
+async def test_evidence_that_took_more_than_two_seconds_moves_nothing() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    etcd.lasting = 2.1
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(300)
+        assert cluster.changes == 0
+        etcd.lasting = 1.0
+        await asyncio.sleep(120)
+        assert cluster.changes == 1
+
+
+async def test_infrastructure_is_read_after_etcd_has_answered() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(1)
+        cluster.ask_for("HighlyAvailable")
+        etcd.lasting = 0.5
+        read: list[float] = []
+        cluster.before_get = lambda what: (
+            read.append(asyncio.get_running_loop().time()) if what == "infrastructures/cluster" else None
+        )
+        await asyncio.sleep(3)
+        assert cluster.changes == 1
+        assert read[-1] >= etcd.asked[-1] + 0.5
+
+
+async def test_a_bug_in_asking_ends_the_loop_instead_of_passing_for_silence() -> None:
+    cluster, etcd = Cluster(), Etcd()
+
+    def fail() -> None:
+        if len(etcd.asked) > 1:
+            raise RuntimeError("a bug")
+
+    etcd.before = fail
+
+    async def run() -> None:
+        async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+            await asyncio.sleep(1)
+            cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+            cluster.ask_for("HighlyAvailable")
+            await asyncio.sleep(30)
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        await run()
+
+
+class Cut(Cluster):
+    """Lists everything, and while `down` refuses to watch schedulers."""
+
+    down = True
+
+    @contextlib.asynccontextmanager
+    async def open_watch(self, selection: resource.Selection, _version: str, *rest: Any) -> AsyncIterator[Any]:
+        if self.down and selection.resource.plural == "schedulers":
+            raise self.error(errors.Unreachable, verb="watch")
+        async with super().open_watch(selection, _version, *rest) as lines:
+            yield lines
+
+
+async def test_after_a_minute_of_trouble_a_fact_is_unobserved_until_the_watch_works_again() -> None:
+    cluster = Cut()
+    client: Any = cluster
+    async with watches.Watches(client, lambda: None, sources=catalog.watched(worlds.ONLY_COMPACT)) as watched:
+        watched.open()
+        await watched.first_answers()
+        await asyncio.sleep(59)
+        known = watched.known()
+        assert known.scheduler == facts.Scheduler(masters_schedulable=True)
+        assert known.disturbed == ("schedulers.config.openshift.io/cluster",)
+        await asyncio.sleep(2)
+        unread = watched.known().scheduler
+        assert isinstance(unread, facts.Unobserved)
+        assert unread.why == "the API server cannot be reached"
+        cluster.down = False
+        await asyncio.sleep(40)
+        assert watched.known().scheduler == facts.Scheduler(masters_schedulable=True)
+
+
+class Faulty(Cluster):
+    """A client with a bug: what lists one kind raises something that no client may raise."""
+
+    def __init__(self, plural: str) -> None:
+        super().__init__()
+        self._plural = plural
+
+    async def list(self, kind: resource.Resource, **options: Any) -> Any:
+        if kind.plural == self._plural:
+            raise ZeroDivisionError("a bug")
+        return await super().list(kind, **options)
+
+
+@pytest.mark.parametrize("plural", ["infrastructures", "schedulers"])
+async def test_a_watch_that_dies_of_a_bug_wakes_whoever_waits_and_the_bug_comes_out(plural: str) -> None:
+    """Also when it dies before its first answer, which is waited for at the start."""
+    client: Any = Faulty(plural)
+    woken: list[bool] = []
+    sources = catalog.watched(worlds.ONLY_COMPACT)
+    async with watches.Watches(client, lambda: woken.append(True), sources=sources) as watched:
+        watched.open()
+        async with asyncio.timeout(60):
+            await watched.first_answers()
+        assert woken
+        with pytest.raises(ZeroDivisionError, match="a bug"):
+            watched.raise_failed()
+
+
+async def test_a_watch_that_ends_without_an_error_is_a_bug_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def over(self: reflector.Reflector[Any]) -> None:
+        await asyncio.sleep(10)
+
+    client: Any = Cluster()
+    woken: list[bool] = []
+    monkeypatch.setattr(reflector.Reflector, "run", over)
+    async with watches.Watches(client, lambda: woken.append(True), sources=()) as watched:
+        watched.raise_failed()
+        async with asyncio.timeout(60):
+            await watched.first_answers()
+        assert woken
+        with pytest.raises(RuntimeError, match="ended, and nothing had asked for that"):
+            watched.raise_failed()
+
+
+async def test_what_somebody_accepts_is_watched_only_as_long_as_it_is_asked_for() -> None:
+    cluster = Cluster()
+    client: Any = cluster
+    sources = (catalog.acceptances("openshift-topology-operator"),)
+    async with watches.Watches(client, lambda: None, sources=sources) as watched:
+        await watched.first_answers()
+        for wanted in (False, True, True, False, False):
+            await watched.ask_for_acceptances(wanted=wanted)
+            async with asyncio.timeout(60):
+                await watched.first_answers()
+            assert ("configmaps" in cluster.watched) is wanted
+            assert "infrastructure" in watched.last_activity()
+            assert (watched.known().acceptances == facts.NOT_READ) is not wanted

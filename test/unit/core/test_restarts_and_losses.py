@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from .clusters import Raw, Running
 
-pytestmark = pytest.mark.looptime
 PHASES = ["Idle", "Unsupported", "Pending", "Admitting", "Converging", "Completed"]
 DEFINITION = ("customresourcedefinitions", None, crd.NAME)
 SCHEDULER = ("schedulers", None, "cluster")
 FREE: Raw = {"spec": {"mastersSchedulable": True}}
+pytestmark = pytest.mark.looptime
 
 
 async def arrive(cluster: Cluster, phase: str) -> None:
@@ -134,18 +134,6 @@ async def test_a_record_that_a_typed_writer_drops_is_there_again(phase: str) -> 
         await finish(cluster, phase)
 
 
-@pytest.mark.parametrize("phase", ["Converging", "Completed"])
-async def test_record_dropped_while_nobody_leads_is_rebuilt_with_its_baseline(phase: str) -> None:
-    async with at(phase) as (cluster, _):
-        before = cluster.record
-    cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
-    async with running(cluster):
-        await asyncio.sleep(2)
-        assert cluster.record["phase"] == "Converging", "what the copy calls completed is proven again"
-        assert cluster.record["baseline"] == before["baseline"]
-        await finish(cluster, "Converging")
-
-
 @pytest.mark.parametrize("readable", [True, False])
 async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_says_why(
     caplog: pytest.LogCaptureFixture, *, readable: bool
@@ -176,58 +164,6 @@ async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_say
         cluster.fault = accept
         await asyncio.sleep(120)
         assert (cluster.changes, cluster.phase) == (1, "Converging")
-
-
-async def test_killed_between_change_and_report_and_the_record_dropped_it_still_knows_its_baseline() -> None:
-    """The copy says Admitting: the only word about how the cluster was is the one of the admission."""
-
-    class Killed(BaseException):
-        """The process is gone."""
-
-    cluster = Cluster()
-
-    def kill(_where: str, body: Raw) -> None:
-        if "controlPlaneTopology" in body.get("status", {}):
-            raise Killed
-
-    cluster.after = kill
-    cluster.ask_for("HighlyAvailable")
-    with contextlib.suppress(Killed):
-        async with running(cluster):
-            await asyncio.sleep(2)
-    assert cluster.topology == "HighlyAvailable"
-    baseline = cluster.record["baseline"]
-    assert cluster.objects[OPERATOR]["status"]["extension"]["phase"] == "Admitting"
-    cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
-    cluster.after = lambda *_: None
-    async with running(cluster):
-        await asyncio.sleep(2)
-        assert cluster.phase == "Converging"
-        assert cluster.record["baseline"] == baseline
-        cluster.follow()
-        await asyncio.sleep(63)
-        assert (cluster.phase, cluster.changes) == ("Completed", 1)
-
-
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("infrastructure", ["SingleReplica", "HighlyAvailable"])
-async def test_a_topology_that_somebody_else_writes_is_never_written_over(phase: str, infrastructure: str) -> None:
-    """Set back after the change: said and left. Set to what was requested before it: then there is nothing to do."""
-    async with at(phase) as (cluster, operator):
-        moved = phase in {"Converging", "Completed"}
-        theirs = "SingleReplica" if moved else "HighlyAvailable"
-        changes = cluster.changes
-        status = {"controlPlaneTopology": theirs, "infrastructureTopology": infrastructure}
-        cluster.change(INFRASTRUCTURE, {"status": status})
-        await asyncio.sleep(300)
-        assert cluster.changes == changes
-        assert cluster.objects[INFRASTRUCTURE]["status"]["controlPlaneTopology"] == theirs
-        assert cluster.objects[INFRASTRUCTURE]["status"]["infrastructureTopology"] == infrastructure
-        if moved:
-            assert cluster.condition("Degraded") == ("True", "TopologyOverwritten")
-        else:
-            assert cluster.condition("Degraded")[0] == "False"
-            assert "TransitionCancelled" not in operator.told.reasons, "nobody took the request back"
 
 
 @pytest.mark.parametrize("write", range(1, 7))

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
+import prometheus_client
 import pytest
+from hypothesis import event, given
 
 from topology_api.types import AvailableTransition, Blocker
+from topology_controller.checks import catalog
 from topology_controller.decide import context as contexts
 from topology_controller.observe import facts
-from topology_controller.report import latest, view
+from topology_controller.report import latest, metrics, view
 
 from . import page_state, worlds
+from .strategies import terms, worlds_of_any_kind
+
+if TYPE_CHECKING:
+    from topology_controller.decide import leader
 
 IDLE = dataclasses.replace(
     worlds.healthy(),
@@ -72,31 +80,6 @@ def test_pending_names_each_node_with_its_first_reason_and_how_to_take_the_reque
     assert shown["cancel"].endswith("""-p '{"spec":{"desiredTopology":null}}'""")
     assert shown["headline"] == "1 of 10 preflight checks not met: ControlPlaneNodes (1 of 3)"
     assert shown["operands"]["items"] == [], "nobody has to follow before the topology has moved"
-
-
-def test_a_node_that_lacks_the_label_is_named_too():
-    shown = page_state.led(
-        worlds.healthy(
-            control_plane_nodes=(worlds.node(0), worlds.node(1)),
-            other_nodes=(facts.OtherNode("node-2", master=True, arbiter=False),),
-        )
-    )
-    assert page_state.row(shown, "nodes", "node-2") == {
-        "name": "node-2",
-        "ready": "Unknown",
-        "eligible": False,
-        "why": "lacks label node-role.kubernetes.io/control-plane",
-    }
-
-
-def test_voters_stand_at_their_nodes_and_strangers_nowhere():
-    endpoints = facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[1]), ("beef", "192.0.2.99")))
-    shown = page_state.led(worlds.healthy(etcd_endpoints=endpoints))
-    assert [(one["id"], one["role"], one["address"], one["node"]) for one in shown["etcd"]["items"]] == [
-        ("cafe", "voter", "192.0.2.11", "node-1"),
-        ("beef", "voter", "192.0.2.99", None),
-    ]
-    assert "--etcd-cert-dir" in shown["etcd"]["said"]
 
 
 def test_live_is_only_what_is_watched():
@@ -203,32 +186,6 @@ def test_a_record_without_a_deadline_is_given_that_of_its_definition(started, de
     assert (shown["deadline"] is not None) is deadline
 
 
-def test_a_timeline_ends_with_what_became_of_it():
-    now = worlds.NOW + timedelta(seconds=30)
-    known = worlds.converged(moved())
-    term = worlds.term(settle_seconds=0)
-    begun = worlds.decide(known, term, now)
-    ended = worlds.decide(worlds.recorded(known, begun.record), term, now + timedelta(seconds=60)).record
-    assert ended is not None
-    told = page_state.led(worlds.recorded(known, ended), now + timedelta(hours=1))["timeline"]
-    assert told[-1] == {"time": "2026-03-01T12:01:30Z", "what": "Completed", "detail": ""}
-    assert "Last transition completed" not in {one["what"] for one in told}, "it is this one"
-
-    gone = worlds.with_infrastructure(worlds.recorded(known, ended), desired=None)
-    (last,) = page_state.led(gone, now + timedelta(hours=2))["timeline"]
-    assert (last["time"], last["what"]) == ("2026-03-01T12:01:30Z", "Last transition completed")
-    assert last["detail"] == f"sno-to-ha-compact, from {ended.source} to {ended.target}"
-
-
-def test_advisories_come_with_their_commands():
-    shown = page_state.led(dataclasses.replace(moved(), ingress_controller=facts.IngressController(1, 1)))
-    pinned = page_state.row(shown, "advisories", "RouterReplicasPinned")
-    assert pinned["command"].startswith("oc -n openshift-ingress-operator patch ingresscontroller default")
-    assert "RouterReplicasPinned" in shown["required"], "RouterReplicas waits for it"
-    assert page_state.row(shown, "advisories", "EtcdBackupOutdated")
-    assert "EtcdBackupOutdated" not in shown["required"], "nothing waits for it"
-
-
 def test_a_problem_and_the_last_transition_are_shown_as_they_are_recorded():
     late = worlds.NOW + timedelta(hours=1)
     broken = worlds.healthy(etcd=worlds.BROKEN, scheduler=facts.Scheduler(masters_schedulable=False))
@@ -261,3 +218,37 @@ def test_a_standby_tells_what_the_leader_has_written():
     assert {one["since"] for one in shown["conditions"]} == {"2026-03-01T13:01:00Z"}
     for part in ("nodes", "etcd", "operands"):
         assert shown[part] == {"items": [], "said": "Shown by the operator process that leads"}
+
+
+_STATUSES = {"Met", "Unmet", "Unknown"}
+
+
+@given(known=worlds_of_any_kind(), term=terms())
+def test_whatever_is_decided_can_be_shown(known: facts.Facts, term: leader.LeaderState) -> None:
+    decided = worlds.decide(known, term)
+    shown = page_state.led(known, term=term)
+    event(f"{shown['phase']}{' stuck' if shown['stuck'] else ''}{' disabled' if shown['disabled'] else ''}")
+    assert shown["phase"] == decided.phase.value
+    assert (shown["disabled"] is None) is (decided.disabled is None)
+    assert (shown["degraded"] is None) is (decided.degraded is None)
+    for check in shown["checks"]:
+        assert check["status"] in _STATUSES
+    for one in shown["operands"]["items"]:
+        assert one["status"] in _STATUSES
+        assert (one["have"] is None) is (one["wanted"] is None) is (one["unit"] == ""), one
+        assert one["have"] is None or one["have"] >= 0, one
+    for part in ("nodes", "etcd"):
+        assert shown[part]["items"] or shown[part]["said"], f"an empty list of {part} says why"
+
+
+@pytest.mark.parametrize("known", [worlds.healthy(), worlds.moved(worlds.healthy(), worlds.converging())])
+def test_neither_the_page_nor_a_scrape_asks_a_check(known: facts.Facts, monkeypatch: pytest.MonkeyPatch):
+    decided = worlds.decide(known)
+    assert decided.results
+    measured = metrics.Metrics(worlds.ONLY_COMPACT, lease="l")
+    monkeypatch.setattr(catalog, "CHECKS", {})
+    shown = view.look(latest.Snapshot(decided, known), known, page_state.about())
+    measured.decided(decided, known)
+    scraped = prometheus_client.generate_latest(measured.registry).decode()
+    assert [one["eligible"] for one in shown["nodes"]["items"]] == [True, True, True]
+    assert 'topology_control_plane_nodes{state="eligible"} 3.0' in scraped

@@ -1,7 +1,11 @@
-"""Machines and hosts as facts: what is kept of them, and that whatever else stands there has a name."""
+"""Machines and hosts: what is kept of them as facts, and when they are read.
+
+Not a request more where there are none; live, right before the change, where there is one.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import Any
 
@@ -9,10 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topology_controller.kube import errors
 from topology_controller.observe import facts, fields, machines, parse
+
+from . import worlds
+from .clusters import Cluster, running
 
 HOOK = {"name": "EtcdQuorumOperator", "owner": "clusteroperator/etcd"}
 ROLE = "machine.openshift.io/cluster-api-machine-role"
+pytestmark = pytest.mark.looptime
 
 
 def raw_machine(**status: Any) -> dict[str, Any]:
@@ -98,15 +107,9 @@ def test_a_host_is_a_few_words_of_an_inventory() -> None:
 
 MALFORMED = [
     ("machine", {"status": {"addresses": "x"}}, "status.addresses should be a list"),
-    ("machine", {"status": {"addresses": ["x"]}}, "status.addresses[] should be an object"),
-    ("machine", {"status": "Running"}, "status should be an object"),
     ("machine", {"status": {"phase": 7}}, "status.phase should be a string"),
-    ("machine", {"status": {"nodeRef": []}}, "status.nodeRef should be an object"),
-    ("machine", {"spec": {"lifecycleHooks": {"preDrain": {}}}}, "preDrain should be a list"),
-    ("machine", {"metadata": {"name": "m", "annotations": {"metal3.io/BareMetalHost": 7}}}, "should be a string"),
     ("machine", {"metadata": {"name": "M m"}}, "metadata.name should be a DNS subdomain"),
     ("host", {"status": {"poweredOn": "yes"}}, "status.poweredOn should be a boolean"),
-    ("host", {"status": {"provisioning": {"state": {}}}}, "status.provisioning.state should be a string"),
     ("host", {"spec": {"consumerRef": "m"}}, "spec.consumerRef should be an object"),
 ]
 
@@ -157,3 +160,105 @@ def test_the_number_of_members_that_the_etcd_operator_wants() -> None:
     merged = {"observedConfig": {"controlPlane": {"replicas": 1}}}
     merged["unsupportedConfigOverrides"] = {"controlPlane": {"replicas": 3}}
     assert wanted(merged) == 3, "as ReadDesiredControlPlaneReplicasCount merges them"
+
+
+NAMESPACE = "openshift-machine-api"
+UNDER = {"machines", "baremetalhosts"}
+
+
+def object_of(index: int, **more: Any) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "labels": {"machine.openshift.io/cluster-api-machine-role": "master"},
+            "annotations": {"metal3.io/BareMetalHost": f"{NAMESPACE}/host-{index}"},
+            **more,
+        },
+        "spec": {"lifecycleHooks": {"preDrain": [{"name": "EtcdQuorumOperator", "owner": "clusteroperator/etcd"}]}},
+        "status": {
+            "phase": "Running",
+            "nodeRef": {"name": worlds.NAMES[index]},
+            "addresses": [{"type": "InternalIP", "address": worlds.ADDRESSES[index]}],
+        },
+    }
+
+
+def host_in(state: str) -> dict[str, Any]:
+    return {"status": {"provisioning": {"state": state}}}
+
+
+def with_machines(cluster: Cluster) -> Cluster:
+    for index in range(3):
+        cluster.put(("machines", NAMESPACE, f"machine-{index}"), object_of(index))
+        cluster.put(("baremetalhosts", NAMESPACE, f"host-{index}"), host_in("provisioned"))
+    return cluster
+
+
+def reads_of_the_change(cluster: Cluster) -> list[str]:
+    """What was read between the record of the attempt and the change of the topology."""
+    asked = cluster.asked
+    writes = [place for place, entry in enumerate(asked) if entry == ("write", "infrastructures/cluster")]
+    return [what for verb, what in asked[writes[-2] : writes[-1]] if verb in {"get", "list"}]
+
+
+def check(cluster: Cluster, name: str = "ControlPlaneMachines") -> dict[str, Any]:
+    return next(one for one in cluster.record["checks"] if one["name"] == name)
+
+
+async def test_without_machines_the_change_costs_no_request_more() -> None:
+    cluster = Cluster()
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(1)
+        assert cluster.topology == "HighlyAvailable"
+        assert cluster.watched & UNDER == {"machines"}
+    read = reads_of_the_change(cluster)
+    assert not UNDER.intersection(read)
+    assert len(read) == 13, "the twelve, and Infrastructure"
+
+
+async def test_with_machines_on_hosts_both_are_read_live() -> None:
+    cluster = with_machines(Cluster())
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(1)
+        assert cluster.topology == "HighlyAvailable"
+        assert cluster.watched >= UNDER
+        read = reads_of_the_change(cluster)
+        assert sorted(UNDER.intersection(read)) == sorted(UNDER)
+        assert len(read) == 13 + 2
+        cluster.follow()
+        await asyncio.sleep(70)
+        assert cluster.phase == "Completed"
+        await asyncio.sleep(60)
+        assert not cluster.watched & UNDER, "what follows from a source ends with it"
+
+
+async def test_a_right_that_lacks_holds_and_heals_without_a_restart() -> None:
+    cluster, refusing = Cluster(), [True]
+    listing = cluster.list
+
+    async def refused(kind: Any, **options: Any) -> Any:
+        if kind.plural == "machines" and refusing:
+            raise cluster.error(errors.Forbidden, 403, "list")
+        return await listing(kind, **options)
+
+    cluster.list = refused  # type: ignore[method-assign]  # a fault of this one list
+    async with running(cluster):
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(5)
+        assert (cluster.phase, check(cluster)["status"]) == ("Pending", "Unknown")
+        assert "machines.machine.openshift.io in namespace openshift-machine-api" in check(cluster)["message"]
+        refusing.clear()
+        await asyncio.sleep(120)
+        assert cluster.topology == "HighlyAvailable"
+
+
+async def test_what_is_refused_and_not_even_served_holds_nothing() -> None:
+    cluster = Cluster()
+    cluster.unserved = {"machines"}
+    async with running(cluster):
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(5)
+        assert cluster.topology == "HighlyAvailable"
