@@ -36,10 +36,8 @@ def pools(*found: facts.Fact[facts.MachineConfigPool]) -> measured_cluster.Measu
     ("changes", "status", "reason"),
     [
         ({"control_plane": "SingleReplica"}, CheckStatus.UNMET, "it is made for SingleReplica"),
-        ({"control_plane": None}, CheckStatus.UNMET, "it is made for no topology"),
         ({"failing": "True"}, CheckStatus.UNMET, "TemplateControllerFailing=True"),
         ({"failing": "True", "failing_since": MINUTE_AGO}, CheckStatus.UNMET, "TemplateControllerFailing=True"),
-        ({"failing": "absent"}, CheckStatus.UNKNOWN, "TemplateControllerFailing=absent"),
         ({"failing": "Unknown"}, CheckStatus.UNKNOWN, "TemplateControllerFailing=Unknown"),
     ],
 )
@@ -79,13 +77,6 @@ def test_no_controller_and_no_nodes_prove_nothing() -> None:
         assert cluster.but(control_plane_nodes=nobody).ask(OBSERVED)[0] is CheckStatus.UNKNOWN
 
 
-def test_a_pool_that_is_equal_to_itself_may_not_have_heard_of_the_change() -> None:
-    status, message = pools(worlds.pool()).ask(POOLS)
-    assert status is CheckStatus.UNMET
-    assert "master (still at rendered-master-1, the configuration from before the topology changed)" in message
-    assert pools(worlds.pool(**NEW)).ask(POOLS)[0] is CheckStatus.MET
-
-
 def test_without_a_baseline_nobody_knows_whether_it_is_another_configuration() -> None:
     status, message = measured_cluster.followed().unmeasured().ask(POOLS)
     assert status is CheckStatus.UNKNOWN
@@ -99,9 +90,6 @@ def test_without_a_baseline_nobody_knows_whether_it_is_another_configuration() -
     ("changes", "reason"),
     [
         ({"degraded": 1}, "1 degraded machines"),
-        ({"observed": False}, "has not seen its newest generation"),
-        ({"configuration": ""}, "no rendered configuration"),
-        ({"wanted_configuration": "", "configuration": ""}, "no rendered configuration"),
         (
             {"configuration": "rendered-master-1", "updated": 1},
             "rolling out rendered-master-2, 1 of 3 machines updated",
@@ -113,7 +101,7 @@ def test_without_a_baseline_nobody_knows_whether_it_is_another_configuration() -
 def test_a_pool_that_has_not_rolled_out_says_why(changes: dict[str, Any], reason: str) -> None:
     status, message = pools(worlds.pool(**{**NEW, **changes})).ask(POOLS)
     assert status is CheckStatus.UNMET
-    assert f"master ({reason}" in message or reason in message
+    assert reason in message
 
 
 def recorded(*names: str) -> measured_cluster.MeasuredCluster:
@@ -146,11 +134,7 @@ def ready(*found: facts.Fact[facts.MachineConfigPool]) -> tuple[CheckStatus, str
     ("changes", "reason"),
     [
         ({"paused": True}, "paused; unpause it: oc patch machineconfigpool infra --type merge"),
-        ({"troubles": ("Degraded",)}, "condition Degraded is True"),
         ({"troubles": ("RenderDegraded",)}, "condition RenderDegraded is True"),
-        ({"degraded": 1}, "1 degraded machines"),
-        ({"wanted_configuration": "rendered-infra-2", "updated": 1}, "rolling out rendered-infra-2, 1 of 3"),
-        ({"updated": 2}, "2 of 3 machines updated"),
         ({"ready": 2}, "2 of 3 machines ready"),
         ({"configuration": "", "wanted_configuration": ""}, "no rendered configuration"),
         ({"observed": False}, "the machine config operator has not seen its newest generation"),
@@ -184,23 +168,18 @@ def having(check: CheckName, found: facts.Fact[facts.StaticPods]) -> measured_cl
     return measured_cluster.followed().having(KEYS[check], found)
 
 
-@pytest.mark.parametrize("check", KEYS)
 @pytest.mark.parametrize(
     ("node", "reason"),
     [
         ((7, 8, 0), "node-1 is at revision 7 and on its way to 8"),
         ((7, 8, 8), "node-1 failed to install revision 8"),
-        ((7, 0, 0), "node-1 is at revision 7 of 8"),
         ((7, 0, 7), "node-1 is at revision 7 of 8"),
-        ((7, 8, 5), "node-1 is at revision 7 and on its way to 8"),
         ((8, 9, 0), "node-1 is at revision 8 and on its way to 9"),
-        ((0, 0, 0), "node-1 is at revision 0 of 8"),
     ],
 )
-def test_a_node_that_is_behind_is_named(check: CheckName, node: tuple[int, int, int], reason: str) -> None:
-    status, message = having(check, revisions(8, node_1=node)).ask(check)
+def test_a_node_that_is_behind_is_named(node: tuple[int, int, int], reason: str) -> None:
+    status, message = having(SCHEDULER, revisions(8, node_1=node)).ask(SCHEDULER)
     assert status is CheckStatus.UNMET
-    assert KEYS[check] in message
     assert reason in message
     assert "node-0" not in message
 

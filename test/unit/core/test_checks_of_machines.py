@@ -63,31 +63,6 @@ def test_where_machines_are_not_in_use_it_is_met_and_says_which_of_the_two(liste
 
 
 @pytest.mark.parametrize(
-    "listed",
-    [
-        under.three(),
-        under.three()[:2],
-        under.three(phase="Failed"),
-        under.three(addresses=()),
-        under.three(guarded=False),
-        under.three(phase="SomethingNew"),
-        (*under.three(), under.machine(0, name="arbiter", arbiter=True, addresses=("192.0.2.99",), node="arb")),
-        # Neither has a control-plane node any more: one that was replaced, and the arbiter's.
-        (*under.three(), under.machine(0, name="old", addresses=("192.0.2.77",), node="gone", deleting=True)),
-        (
-            *under.three(),
-            under.machine(0, name="a", arbiter=True, addresses=("192.0.2.9",), node="arbiter-0", deleting=True),
-        ),
-    ],
-    ids=["all", "missing", "failed", "no address", "no hook", "unknown phase", "arbiter", "replaced", "arbiter leaves"],
-)
-def test_what_is_missing_or_failed_or_under_no_control_plane_node_blocks_nothing(listed: Any) -> None:
-    other = facts.OtherNode("arbiter-0", master=False, arbiter=True)
-    status, message = ask(under.known(*listed, other_nodes=(other,)))
-    assert (status, "not in use" in message) == (MET, False), message
-
-
-@pytest.mark.parametrize(
     "changes",
     [
         {"deleting": True},
@@ -126,15 +101,10 @@ OUT = "BareMetalHost host-2 of Machine machine-2 of node node-2 is "
         # It may be one that runs.
         ((BROKEN,), (), UNKNOWN, str(BROKEN)),
         (ON_HOSTS, (under.host(0), under.host(2, state="deprovisioning")), UNMET, f"{OUT}deprovisioning"),
-        (ON_HOSTS, (under.host(2, state="deleting"),), UNMET, f"{OUT}deleting"),
         (ON_HOSTS, (under.host(2, state="powering off before delete"),), UNMET, f"{OUT}powering off"),
         (ON_HOSTS, (under.host(2, deleting=True),), UNMET, f"{OUT}being deleted"),
         ((*ON_HOSTS[:2], under.machine(2)), (under.host(2, deleting=True),), UNMET, f"{OUT}being deleted"),
-        (ON_HOSTS, (under.host(2, failed=True, trouble="no power"),), MET, ""),
-        (ON_HOSTS, (under.host(2, powered_on=False),), MET, ""),
-        (ON_HOSTS, (under.host(2, state=""),), MET, ""),
-        (ON_HOSTS, (under.host(2, state="something new"),), MET, ""),
-        (ON_HOSTS, (under.host(7, deleting=True, state="deleting"),), MET, ""),
+        (ON_HOSTS, (under.host(2, state="something new"), under.host(7, deleting=True)), MET, ""),
         # What cannot be read matters where a Machine names a host; absence never blocks.
         (THREE, NO_HOSTS, MET, ""),
         (ON_HOSTS, NO_HOSTS, UNKNOWN, str(NO_HOSTS)),
@@ -230,8 +200,11 @@ def test_nothing_that_leaves_is_met_and_nothing_else_is_unmet(listed: Any, hosts
     assert (status is UNMET) is bool(leaving)
     # A message lists eight, a Machine once for each of its nodes.
     assert named > 8 or all(f"Machine {name} of node" in message for name in leaving)
-    if status is MET and BROKEN in listed:
-        raise AssertionError("what was not read is not met")
+    named_hosts = any(one.host for one in listed if not isinstance(one, facts.Unobserved))
+    migrating = any(one.authority == "Migrating" for one in listed if not isinstance(one, facts.Unobserved))
+    if not leaving and not (BROKEN in listed or migrating or (hosts is facts.NOT_READ and named_hosts)):
+        assert status is MET, "missing, failed, unguarded, on the way: none of it blocks"
+    assert status is not MET or BROKEN not in listed
 
 
 @given(st.lists(strategies.MACHINE, max_size=8).map(tuple))

@@ -156,6 +156,12 @@ NAMELESS = tuple(
           for state in ("Removed", "Unmanaged") for found in (GONE, operand_worlds.workload(0))),
         (alone("Removed"), CONSOLE, MET, ""),
         (alone("Unmanaged"), CONSOLE, UNMET, "scale it yourself"),
+        *((FOLLOWED.having(measured_cluster.ROUTER, facts.IngressController(asks, 2)), ROUTER, MET, "")
+          for asks in (None, 2, 5)),
+        *((FOLLOWED.having(measured_cluster.ROUTER, facts.IngressController(asks, 1)), ROUTER, UNMET, "has 1 of 2")
+          for asks in (None, 3)),
+        *((FOLLOWED.having(measured_cluster.ROUTER, facts.IngressController(asks, have)), ROUTER, UNMET,
+           AdvisoryName.ROUTER_REPLICAS_PINNED) for asks, have in ((1, 1), (1, 2), (0, 0))),
         # A matrix that says nothing of it lets nothing pass.
         (dataclasses.replace(FOLLOWED, convergence=dataclasses.replace(
             FOLLOWED.convergence, matrix=type(worlds.MATRIX)())), CONSOLE, UNKNOWN, ""),
@@ -191,32 +197,6 @@ def test_what_a_baseline_does_not_mention_is_in_use_where_it_exists(operand: mat
     assert f"{operand.key} does not exist, and the record has no entry of it" in message
     assert younger.having(operand.key, GONE).unmet() == set()
     assert younger.having(operand.key, worlds.BROKEN).ask(group.check)[0] is CheckStatus.UNKNOWN
-
-
-@pytest.mark.parametrize(
-    ("asks", "available", "status", "reason"),
-    [
-        (None, 2, CheckStatus.MET, ""),
-        (2, 2, CheckStatus.MET, ""),
-        (5, 3, CheckStatus.MET, ""),
-        (None, 1, CheckStatus.UNMET, "has 1 of 2 available"),
-        (3, 1, CheckStatus.UNMET, "has 1 of 2 available"),
-        (1, 1, CheckStatus.UNMET, "has spec.replicas set to 1, which no operator changes"),
-        (1, 2, CheckStatus.UNMET, "has spec.replicas set to 1, which no operator changes"),
-        (0, 0, CheckStatus.UNMET, "has spec.replicas set to 0, which no operator changes"),
-    ],
-)
-def test_routers(asks: int | None, available: int, status: CheckStatus, reason: str) -> None:
-    found, message = (
-        measured_cluster.followed()
-        .having(measured_cluster.ROUTER, facts.IngressController(asks, available))
-        .ask(ROUTER)
-    )
-    assert found is status
-    assert reason in message
-    pinned = asks is not None and asks < 2
-    assert (AdvisoryName.ROUTER_REPLICAS_PINNED in message) is pinned
-    assert measured_cluster.ROUTER in message
 
 
 NUMBER = st.integers(0, 4)

@@ -1,10 +1,9 @@
 """Whatever renders again, lags and flaps: once every operand is level and quiet, the transition completes.
 
 Every write of Infrastructure comes back: the machine config operator renders again (a new generation that is observed
-later, Completed False, now and then Failing for a moment), and the console operator starts its pods again. Others
-annotate Infrastructure meanwhile, pools roll out when they like, nodes drain and come back one after the other. None of
-this may keep a level cluster from Completed, and the operator must not feed it: it writes Infrastructure ten times at
-most from the request on.
+later, now and then Failing for a moment), and the console operator starts its pods again. Others annotate
+Infrastructure meanwhile, nodes drain and come back. None of this may keep a level cluster from Completed, and the
+operator must not feed it: it writes Infrastructure ten times at most from the request on.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import looptime
@@ -34,10 +33,9 @@ BOUND = 5.0
 MOST_WRITES = 10
 CONFIG: Key = ("controllerconfigs", None, "machine-config-controller")
 CONSOLE: Key = ("deployments", "openshift-console", "console")
-CONSOLE_OPERATOR: Key = ("clusteroperators", None, "console")
-POOL_OPERATOR: Key = ("clusteroperators", None, "machine-config")
-GATEWAYS: Key = ("machineconfigpools", None, "gateways")
-SPARE: Key = ("machineconfigpools", None, "spare")
+CHANGED = 5.0
+"""When the topology has changed: seconds of the loop. All times of a story count from then."""
+OPERATOR: Key = ("clusteroperators", None, "console")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,36 +49,18 @@ class Rendering:
 
 
 @dataclasses.dataclass(frozen=True)
-class Drain:
-    """One node: seconds for which it is cordoned, not Ready, and Ready but still cordoned."""
-
-    node: int
-    cordoned: float
-    away: float
-    back: float
-
-    @property
-    def lasting(self) -> float:
-        return self.cordoned + self.away + self.back
-
-
-@dataclasses.dataclass(frozen=True)
 class Story:
-    """All that is drawn; every time is in seconds after the change of the topology."""
+    """All that is drawn: renderings in turn, annotations, how long each node is drained, when operands follow."""
 
     renderings: tuple[Rendering, ...]
     annotated: tuple[float, ...]
-    masters_begin: float
-    drains: tuple[Drain, ...]
-    gateways: tuple[float, float]
-    spare: float
+    drains: tuple[float, float, float]
     operators: tuple[float, ...]
 
     @property
     def level(self) -> float:
-        """When everything has followed. Who annotates Infrastructure, or has no machines, is not waited for."""
-        masters = self.masters_begin + sum(drain.lasting for drain in self.drains)
-        return max(masters, sum(self.gateways), *self.operators)
+        """When everything has followed. Who annotates Infrastructure is not waited for."""
+        return max(sum(self.drains), *self.operators)
 
 
 def seconds(low: int, high: int) -> st.SearchStrategy[float]:
@@ -88,21 +68,13 @@ def seconds(low: int, high: int) -> st.SearchStrategy[float]:
     return st.integers(low, high).map(lambda number: number + 0.25)
 
 
-BRIEF = seconds(1, 90)
-DRAINS = st.permutations(range(3)).flatmap(
-    lambda order: st.tuples(*(st.builds(Drain, st.just(node), BRIEF, seconds(5, 480), BRIEF) for node in order))
-)
-FAILING = st.just(0.0) | seconds(1, 10)
+AWAY = seconds(20, 480)
+RENDERINGS = st.builds(Rendering, seconds(0, 30), seconds(1, 50), st.just(0.0) | seconds(1, 10), seconds(5, 70))
 STORIES = st.builds(
     Story,
-    renderings=st.lists(
-        st.builds(Rendering, seconds(0, 30), seconds(1, 50), FAILING, seconds(5, 70)), min_size=1, max_size=6
-    ).map(tuple),
-    annotated=st.lists(seconds(1, 2390), max_size=12).map(tuple),
-    masters_begin=seconds(1, 400),
-    drains=DRAINS,
-    gateways=st.tuples(seconds(1, 1200), seconds(1, 1190)),
-    spare=seconds(1, 2390),
+    renderings=st.lists(RENDERINGS, min_size=1, max_size=6).map(tuple),
+    annotated=st.lists(seconds(1, 1500), max_size=12).map(tuple),
+    drains=st.tuples(AWAY, AWAY, AWAY),
     operators=st.lists(seconds(1, 900), min_size=1, max_size=6).map(tuple),
 )
 
@@ -113,153 +85,88 @@ class Rendered(Cluster):
     def __init__(self, story: Story) -> None:
         self.comes_back: Iterator[Rendering] | None = None
         self.story = story
-        self.under_way = 0
-        self.failing = 0
-        self.restarting = 0
-        self.generation = 1
+        self.rendering = self.failing = self.restarting = 0
         super().__init__()
         self.limit = 20_000
-        self.put(GATEWAYS, pool("rendered-1", 2))
-        self.put(SPARE, pool("rendered-1", 0))
         self.comes_back = itertools.cycle(story.renderings)
 
     def put(self, key: Key, raw: Raw) -> Raw:
         made = super().put(key, raw)
         if key == INFRASTRUCTURE and self.comes_back is not None:
-            rendering = next(self.comes_back)
-            loop = asyncio.get_running_loop()
-            loop.call_later(rendering.after, self.render, rendering)
-            loop.call_later(rendering.after, self.restart, rendering.console)
+            coming = next(self.comes_back)
+            asyncio.get_running_loop().call_later(coming.after, self.begin, coming)
         return made
 
-    # The machine config operator.
-    def render(self, rendering: Rendering) -> None:
-        self.under_way += 1
-        self.failing += rendering.failing > 0
-        self.generation += 1
+    def begin(self, coming: Rendering) -> None:
+        """The machine config operator renders, now and then in vain at first, and the console starts again."""
+        for key in (CONFIG, CONSOLE):
+            self.change(key, {"metadata": {"generation": self.objects[key]["metadata"]["generation"] + 1}})
         self.change(CONFIG, {"spec": {"infra": {"status": {"controlPlaneTopology": self.topology}}}})
-        self.show_rendering()
         loop = asyncio.get_running_loop()
-        loop.call_later(rendering.lasting, self.rendered)
-        if rendering.failing:
-            loop.call_later(rendering.failing, self.mended)
+        for part, lasting in (
+            ("rendering", coming.lasting),
+            ("failing", coming.failing),
+            ("restarting", coming.console),
+        ):
+            if lasting:
+                self.count(part, 1)
+                loop.call_later(lasting, self.count, part, -1)
 
-    def rendered(self) -> None:
-        self.under_way -= 1
-        self.show_rendering()
+    def count(self, part: str, more: int) -> None:
+        setattr(self, part, getattr(self, part) + more)
+        self.show()
 
-    def mended(self) -> None:
-        self.failing -= 1
-        self.show_rendering()
-
-    def show_rendering(self) -> None:
-        status = self.objects[CONFIG]["status"]
-        before = {item["type"]: item for item in status["conditions"]}["TemplateControllerFailing"]
-        failing = {**before, "status": str(self.failing > 0)}
-        if failing != before:
-            failing["lastTransitionTime"] = raw_operands.stamp(virtual_now())
-        completed = raw_operands.conditions(TemplateControllerCompleted=str(not self.under_way))
-        observed = status["observedGeneration"] if self.under_way else self.generation
-        changes: Raw = {
-            "metadata": {"generation": self.generation},
-            "status": {"observedGeneration": observed, "conditions": [*completed, failing]},
-        }
-        self.change(CONFIG, changes)
-
-    # The console operator.
-    def restart(self, lasting: float) -> None:
-        self.restarting += 1
-        generation = self.objects[CONSOLE]["metadata"]["generation"] + 1
-        self.change(CONSOLE, {"metadata": {"generation": generation}})
-        self.show_console()
-        asyncio.get_running_loop().call_later(lasting, self.restarted)
-
-    def restarted(self) -> None:
-        self.restarting -= 1
-        self.show_console()
-
-    def show_console(self) -> None:
-        console = self.objects[CONSOLE]
-        wanted, generation = console["spec"]["replicas"], console["metadata"]["generation"]
-        there = wanted - bool(self.restarting)
+    def show(self) -> None:
+        """What both operators say of it."""
+        config, console = self.objects[CONFIG], self.objects[CONSOLE]
+        completed = raw_operands.conditions(TemplateControllerCompleted=str(not self.rendering))
+        failing = self.since(CONFIG, "TemplateControllerFailing", str(self.failing > 0))
+        observed = config["status"]["observedGeneration"] if self.rendering else config["metadata"]["generation"]
+        self.change(CONFIG, {"status": {"observedGeneration": observed, "conditions": [*completed, failing]}})
+        there, busy = console["spec"]["replicas"] - bool(self.restarting), self.restarting > 0
         counts = dict.fromkeys(("updatedReplicas", "readyReplicas", "availableReplicas"), there)
-        observed = generation - bool(self.restarting)
-        self.change(CONSOLE, {"status": {**counts, "observedGeneration": observed}})
-        self.progress(CONSOLE_OPERATOR, progressing=self.restarting > 0, reason="SyncLoopRefresh_InProgress")
+        self.change(CONSOLE, {"status": {**counts, "observedGeneration": console["metadata"]["generation"] - busy}})
+        rest = raw_operands.conditions(Available="True", Degraded="False")
+        progressing = {**self.since(OPERATOR, "Progressing", str(busy)), "reason": "SyncLoopRefresh_InProgress"}
+        self.change(OPERATOR, {"status": {"conditions": [*rest, progressing]}})
 
-    def progress(self, key: Key, *, progressing: bool, reason: str) -> None:
-        said = raw_operands.conditions(Available="True", Progressing=str(progressing), Degraded="False")
-        before = {item["type"]: item for item in self.objects[key]["status"]["conditions"]}["Progressing"]
-        for item in said:
-            same = item["type"] == "Progressing" and item["status"] == before["status"]
-            item["lastTransitionTime"] = before["lastTransitionTime"] if same else raw_operands.stamp(virtual_now())
-            item["reason"] = reason if item["status"] == "True" and item["type"] == "Progressing" else "AsExpected"
-        self.change(key, {"status": {"conditions": said}})
+    def since(self, key: Key, type_: str, status: str) -> Raw:
+        """A condition that keeps its time while its status stays."""
+        before = next(item for item in self.objects[key]["status"]["conditions"] if item["type"] == type_)
+        moved = before["status"] != status
+        return {
+            **before,
+            "status": status,
+            **({"lastTransitionTime": raw_operands.stamp(virtual_now())} if moved else {}),
+        }
 
-    # Everybody else.
     async def annotate(self) -> None:
         for number, moment in enumerate(sorted(self.story.annotated)):
             await until(moment)
             self.change(INFRASTRUCTURE, {"metadata": {"annotations": {"example.org/seen": str(number)}}})
 
-    async def masters(self) -> None:
-        await until(self.story.masters_begin)
-        self.progress(POOL_OPERATOR, progressing=True, reason="RollOut")
-        self.put(MASTER_POOL, pool("rendered-2", 3, before="rendered-1", updated=0, ready=3))
-        for updated, drain in enumerate(self.story.drains):
-            key: Key = ("nodes", None, worlds.NAMES[drain.node])
-            self.change(key, {"spec": {"unschedulable": True}})
-            self.put(MASTER_POOL, pool("rendered-2", 3, before="rendered-1", updated=updated, ready=2))
-            await asyncio.sleep(drain.cordoned)
-            self.change(key, {"status": {"conditions": raw_operands.conditions(Ready="Unknown")}})
-            await asyncio.sleep(drain.away)
-            self.change(key, {"status": {"conditions": raw_operands.conditions(Ready="True")}})
-            await asyncio.sleep(drain.back)
-            annotations = {cluster_objects.OBSERVED: "HighlyAvailable"}
-            self.change(key, {"metadata": {"annotations": annotations}, "spec": {"unschedulable": None}})
-            self.put(MASTER_POOL, pool("rendered-2", 3, before="rendered-1", updated=updated + 1, ready=updated + 1))
-        self.put(MASTER_POOL, pool("rendered-2", 3))
-        self.progress(POOL_OPERATOR, progressing=False, reason="AsExpected")
-
-    async def others(self) -> None:
-        begin, lasting = self.story.gateways
-        await until(begin)
-        self.put(GATEWAYS, pool("rendered-2", 2, before="rendered-1", updated=1, ready=1))
-        await until(begin + lasting)
-        self.put(GATEWAYS, pool("rendered-2", 2))
-
-    async def spares(self) -> None:
-        await until(self.story.spare)
-        self.put(SPARE, pool("rendered-2", 0))
+    async def drain(self) -> None:
+        """One node after the other is cordoned, away, and back."""
+        for name, lasting in zip(worlds.NAMES, self.story.drains, strict=True):
+            key: Key = ("nodes", None, name)
+            away = raw_operands.conditions(Ready="Unknown")
+            self.change(key, {"spec": {"unschedulable": True}, "status": {"conditions": away}})
+            await asyncio.sleep(lasting)
+            back = {"annotations": {cluster_objects.OBSERVED: "HighlyAvailable"}}
+            there = raw_operands.conditions(Ready="True")
+            self.change(key, {"metadata": back, "spec": {"unschedulable": None}, "status": {"conditions": there}})
+        self.put(MASTER_POOL, cluster_objects.pool("rendered-2"))
 
     async def operators(self) -> None:
         """Each object follows at one of the moments that were drawn."""
-        wanted = raw_operands.objects(worlds.HA, fresh=1)
-        keys = sorted((key for key in wanted if key not in {CONFIG, POOL_OPERATOR}), key=str)
+        keys = sorted((key for key in raw_operands.objects(worlds.HA) if key != CONFIG), key=str)
         moments = dict(zip(keys, itertools.cycle(self.story.operators), strict=False))
         for moment in sorted(set(self.story.operators)):
             await until(moment)
+            wanted = raw_operands.objects(worlds.HA, fresh=1, settled=virtual_now())
             for key in (key for key in keys if moments[key] == moment):
-                raw = wanted[key]
-                if key[0] == "clusteroperators":
-                    raw = raw_operands.objects(worlds.HA, settled=virtual_now())[key]
-                self.put(key, raw)
-            self.show_console()
-
-
-def pool(wanted: str, machines: int, *, before: str | None = None, updated: int = -1, ready: int = -1) -> Raw:
-    """A pool on its way from one configuration to another; at rest where nothing is said of that."""
-    counts = {
-        "machineCount": machines,
-        "updatedMachineCount": machines if updated < 0 else updated,
-        "readyMachineCount": machines if ready < 0 else ready,
-        "observedGeneration": 1,
-    }
-    return {
-        "metadata": {"generation": 1},
-        "spec": {"configuration": {"name": wanted}},
-        "status": {"configuration": {"name": before or wanted}, **counts},
-    }
+                self.put(key, wanted[key])
+            self.show()
 
 
 async def until(moment: float) -> None:
@@ -267,36 +174,20 @@ async def until(moment: float) -> None:
     await asyncio.sleep(max(0.0, CHANGED + moment - asyncio.get_running_loop().time()))
 
 
-CHANGED = 5.0
-"""When the topology has changed: seconds of the loop."""
-
-
 async def told(story: Story) -> tuple[Rendered, int]:
     """Play a story to its bound; return the cluster, and how often Infrastructure was written since the request."""
     cluster = Rendered(story)
     async with running(cluster):
         await asyncio.sleep(1)
-        before = written(cluster)
+        before = len([where for where, _ in cluster.writes if where == "infrastructures/cluster"])
         cluster.ask_for("HighlyAvailable")
         await until(0)
         assert cluster.phase == "Converging", cluster.record
         async with asyncio.TaskGroup() as group:
-            for part in (cluster.annotate, cluster.masters, cluster.others, cluster.spares, cluster.operators):
+            for part in (cluster.annotate, cluster.drain, cluster.operators):
                 group.create_task(part())
         await until(story.level + SETTLE + BOUND)
-        return cluster, written(cluster) - before
-
-
-def written(cluster: Cluster) -> int:
-    return sum(where == "infrastructures/cluster" for where, _ in cluster.writes)
-
-
-def play(story: Story) -> tuple[Rendered, int]:
-    loop = looptime.new_event_loop()
-    try:
-        return loop.run_until_complete(told(story))
-    finally:
-        loop.close()
+        return cluster, len([where for where, _ in cluster.writes if where == "infrastructures/cluster"]) - before
 
 
 @given(STORIES)
@@ -309,7 +200,11 @@ def play(story: Story) -> tuple[Rendered, int]:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_a_level_cluster_completes_whatever_is_rendered_again(story: Story) -> None:
-    cluster, writes = play(story)
+    loop = looptime.new_event_loop()
+    try:
+        cluster, writes = loop.run_until_complete(told(story))
+    finally:
+        loop.close()
     unmet = [check for check in cluster.record["checks"] if check["status"] != "Met"]
     assert cluster.phase == "Completed", (cluster.record["progress"], unmet)
     level = worlds.NOW.timestamp() + CHANGED + story.level
@@ -319,22 +214,6 @@ def test_a_level_cluster_completes_whatever_is_rendered_again(story: Story) -> N
 
 
 KUBE_API_SERVER: Key = ("kubeapiservers", None, "cluster")
-
-
-@pytest.mark.looptime
-@pytest.mark.parametrize("age", [None, timedelta(minutes=3), timedelta(days=30)])
-async def test_on_a_quiet_cluster_nothing_but_the_echo_is_waited_for(age: timedelta | None) -> None:
-    """What was observed when the object was made, or longer ago than its revisions take, delays no change."""
-    cluster = Cluster()
-    made = {"creationTimestamp": worlds.NOW.strftime("%Y-%m-%dT%H:%M:%SZ")}
-    time = (worlds.NOW - (age or timedelta())).strftime("%Y-%m-%dT%H:%M:%SZ")
-    by_operator = {"manager": "m", "time": time, "fieldsV1": {"f:spec": {"f:observedConfig": {}}}}
-    cluster.change(KUBE_API_SERVER, {"metadata": {"managedFields": [by_operator], **({} if age else made)}})
-    async with running(cluster):
-        await asyncio.sleep(1)
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(0.01)
-        assert (cluster.phase, cluster.changes) == ("Converging", 1), "in the same virtual second"
 
 
 @pytest.mark.looptime

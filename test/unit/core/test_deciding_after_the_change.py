@@ -12,7 +12,6 @@ from topology_api.vocabulary import (
     AdvisoryName,
     CheckName,
     CheckStatus,
-    ConditionStatus,
     ConditionType,
     EventReason,
     Phase,
@@ -234,19 +233,6 @@ def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
     assert '"desiredTopology":null' in found.degraded.message
 
 
-def test_the_way_out_is_to_remove_the_request_and_make_it_again() -> None:
-    overwritten = worlds.recorded(worlds.healthy(), worlds.converging())
-    removed = worlds.decide(
-        worlds.with_infrastructure(overwritten, desired=None, generation=3), worlds.term(available=())
-    )
-    assert removed.phase is Phase.IDLE
-    assert removed.steps == (Step.SAVE, Step.REPORT)
-    assert row(removed) == WELL
-    again = worlds.decide(worlds.recorded(worlds.healthy(), removed.record, generation=4))
-    assert again.phase is Phase.ADMITTING
-    assert said(again, ConditionType.DEGRADED)[0] is ConditionStatus.FALSE
-
-
 def test_set_back_and_lost_together_does_not_move_it_again_by_itself() -> None:
     """The copy says that it was admitted, the topology says that it is not there: whoever did it removed both."""
     known = worlds.healthy(AFTER, own_operator=worlds.copy_of(worlds.converging()), live=True)
@@ -258,10 +244,6 @@ def test_set_back_and_lost_together_does_not_move_it_again_by_itself() -> None:
 def but(record: TopologyTransition | None, now: Any = AFTER, **changes: Any) -> facts.Facts:
     """Everybody has followed, but for the changes."""
     return dataclasses.replace(worlds.moved(worlds.converged(worlds.healthy(now)), record), **changes)
-
-
-def progressing(found: Decision) -> str:
-    return next(one.message for one in conditions.of(found) if one.type is ConditionType.PROGRESSING)
 
 
 def operands() -> dict[str, Any]:
@@ -296,26 +278,6 @@ def test_what_a_person_has_to_do_is_told_before_the_change(live: bool) -> None: 
         assert names(found.record) == [AdvisoryName.ROUTER_REPLICAS_PINNED, AdvisoryName.DNSMASQ_CONFIGURATION_LEFT]
     fixed = worlds.decide(worlds.recorded(worlds.healthy(), worlds.decide(blocked).record))
     assert names(fixed.record) == []
-
-
-def test_the_check_that_waits_for_a_person_is_named_with_its_advisory_and_is_stuck_without() -> None:
-    known = but(worlds.converging(), ingress_controller=PINNED)
-    found = worlds.decide(known, now=AFTER)
-    assert failing(found.record) == [CheckName.ROUTER_REPLICAS]
-    assert AdvisoryName.ROUTER_REPLICAS_PINNED in names(found.record)
-    assert found.record is not None
-    command = next(item.command for item in found.record.advisories if item.name == AdvisoryName.ROUTER_REPLICAS_PINNED)
-    assert progressing(found).endswith(f". 1 action required: {command}")
-    again = worlds.decide(worlds.recorded(known, found.record), now=AFTER)
-    assert again.steps == (Step.REPORT,)
-    late = worlds.DEADLINE
-    stuck = worlds.decide(but(found.record, late, ingress_controller=PINNED), now=late)
-    assert stuck.degraded is not None
-    assert "Blocked by RouterReplicas: " in stuck.degraded.message
-    assert stuck.degraded.message.endswith(f". Action required: {command}")
-    healed = worlds.decide(but(stuck.record, late), now=late)
-    assert AdvisoryName.ROUTER_REPLICAS_PINNED not in names(healed.record)
-    assert said(healed, ConditionType.DEGRADED) == (F, Reason.AS_EXPECTED)
 
 
 # Stuck

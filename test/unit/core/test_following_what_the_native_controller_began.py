@@ -19,7 +19,7 @@ from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller.decide import baseline
 from topology_controller.decide.decision import Step
 from topology_controller.kube import errors
-from topology_controller.observe import facts, parse
+from topology_controller.observe import facts
 
 from . import operand_worlds, outcomes, worlds
 from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running, virtual_now
@@ -159,24 +159,6 @@ def test_its_record_is_like_any_other_and_says_who_began() -> None:
     assert Step.CHANGE not in again.steps
 
 
-def test_its_time_is_that_of_progressing_alone() -> None:
-    """Upgradeable was False for the same request before (reference: real-native)."""
-    raw = {
-        "status": {
-            "conditions": [
-                {"type": f"TopologyTransitionController{name}", "status": status, "reason": MOVING, **time}
-                for name, status, time in (
-                    ("Upgradeable", "False", {"lastTransitionTime": "2026-03-01T10:00:00Z"}),
-                    ("Progressing", "True", {"lastTransitionTime": "2026-03-01T11:58:00Z"}),
-                )
-            ]
-        }
-    }
-    assert parse.native_controller(raw).moving_since == BEGUN
-    raw["status"]["conditions"][1] |= {"lastTransitionTime": "yesterday"}
-    assert parse.native_controller(raw).moving_since is None
-
-
 def test_nothing_is_decided_before_the_evidence_is_read() -> None:
     found = worlds.decide(changed(machine_config_pools=facts.NOT_READ))
     assert (found.phase, found.watch, found.steps, found.record) == (Phase.CONVERGING, True, (), None)
@@ -203,15 +185,6 @@ def test_a_revision_counts_where_the_change_has_not_been_observed(observed: Any,
     recorded = {one.name: one.revision for one in measured(known).operands}
     assert recorded[KUBE_API_SERVER] == revision
     assert not [name for name, number in recorded.items() if number is not None and name != KUBE_API_SERVER]
-
-
-@pytest.mark.parametrize(("made_for", "known"), [("SingleReplica", True), ("HighlyAvailable", False), ("", False)])
-def test_a_configuration_counts_where_its_controller_works_with_the_source(made_for: str, *, known: bool) -> None:
-    config = facts.ControllerConfig(made_for or None, failing="False")
-    found = measured(changed(controller_config=config))
-    assert bool(found.machine_config_pools) is known
-    assert found.control_plane_observed == (made_for if known else None)
-    assert (found.version, found.control_plane_nodes) == ("4.20.1", worlds.NAMES)
 
 
 def test_what_cannot_be_read_is_left_out() -> None:
@@ -394,28 +367,6 @@ async def test_dropped_in_the_middle_it_comes_back_and_past_its_deadline_it_is_s
         assert cluster.condition("Degraded") == ("True", "TransitionStuck")
         assert cluster.record["problem"]["reason"] == "Stuck"
     assert topology_writes(cluster) == []
-
-
-async def test_conditions_without_the_change_are_followed_by_ours() -> None:
-    """It was stopped between its two writes. We change, and end; what it left then is old."""
-    cluster = Cluster()
-    cluster.limit = 6000
-    is_moving(cluster)
-    async with running(cluster):
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(5)
-        assert cluster.phase == "Converging"
-        assert not cluster.record["attempt"].startswith("native-")
-        cluster.follow()
-        await asyncio.sleep(100)
-        cluster.ask_for(None)
-        await asyncio.sleep(300)
-        assert cluster.phase == "Idle"
-        assert cluster.record["lastTransition"]["target"] == {
-            "controlPlane": "HighlyAvailable",
-            "infrastructure": "HighlyAvailable",
-        }
-    assert cluster.changes == 1
 
 
 LEASE: Key = ("leases", "openshift-config-operator", "config-operator-lock")

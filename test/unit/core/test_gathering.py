@@ -148,7 +148,10 @@ async def test_they_are_watched_while_a_request_is_open_and_found_by_their_key()
     async with watching(cluster) as (watched, _):
         known = watched.known()
         assert known.operand(CONSOLE) == facts.Workload(1, observed=True, wanted=2, updated=1, ready=1, available=1)
-        (pod,) = known.operand(READER)
+        pods = known.operand(READER)
+        assert isinstance(pods, tuple)
+        (pod,) = pods
+        assert isinstance(pod, facts.Pod)
         assert (pod.name, pod.deleting) == ("authentication-1", False)
         missing = known.operand("deployments.apps/openshift-console/downloads")
         assert isinstance(missing, facts.Unobserved)

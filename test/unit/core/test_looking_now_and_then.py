@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -130,51 +130,6 @@ async def test_which_version_runs_is_asked_once_and_hourly_and_not_at_all_withou
         assert disabled(cluster) == ("True", "NativeControllerActive")
 
 
-# What the native controller does meanwhile
-
-
-async def test_the_transition_of_the_native_controller_is_shown_and_counted() -> None:
-    cluster = Cluster()
-    cluster.change(GATES, gates(v4_20_1=True))
-    cluster.change(NATIVE, native("AsExpected", "True"))
-    route = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
-    async with running(cluster) as operator:
-
-        def value(name: str, **labels: Any) -> float | None:
-            return operator.metrics.registry.get_sample_value(name, labels)
-
-        def phase() -> list[str]:
-            known = ("Idle", "Unsupported", "Pending", "Admitting", "Converging", "Completed")
-            return [one for one in known if value("topology_transition_phase", phase=one) == 1]
-
-        await asyncio.sleep(1)
-        writes = [where for where, _ in cluster.writes].count("infrastructures/cluster")
-        assert phase() == ["Idle"]
-        cluster.change(INFRASTRUCTURE, {"spec": {"controlPlaneTopology": "HighlyAvailable"}})
-        await asyncio.sleep(1)
-        assert phase() == ["Pending"]
-        cluster.change(NATIVE, native("TopologyTransitionInProgress", "False"))
-        await asyncio.sleep(1)
-        assert phase() == ["Admitting"]
-        moved = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
-        cluster.change(INFRASTRUCTURE, {"status": moved})
-        await asyncio.sleep(600)
-        assert phase() == ["Converging"]
-        assert value("topology_transition_started_total", **route) == 1
-        started = value("topology_transition_started_timestamp_seconds")
-        assert started is not None
-        assert 595 < virtual_now().timestamp() - started < 605
-        cluster.change(NATIVE, native("TopologyTransitionComplete", "True"))
-        await asyncio.sleep(1)
-        assert phase() == ["Completed"]
-        assert value("topology_transition_completed_total", **route) == 1
-        assert value("topology_transition_phase_duration_seconds_count", phase="Converging") == 1
-        assert 595 < (value("topology_transition_phase_duration_seconds_sum", phase="Converging") or 0) < 605
-        assert value("topology_transition_started_timestamp_seconds") == 0
-        assert disabled(cluster) == ("True", "NativeControllerActive")
-        assert [where for where, _ in cluster.writes].count("infrastructures/cluster") == writes
-
-
 # Somebody looks
 
 
@@ -244,31 +199,6 @@ async def test_nothing_is_read_for_a_look_while_a_request_is_watched_or_nothing_
             operator.latest.wanted()
             await asyncio.sleep(1)
         assert cluster.asked[asked:].count(("get", "infrastructures")) <= 10, "a look that fails is none for free"
-
-
-async def test_where_there_is_nothing_to_see_nothing_is_read_for_a_reader() -> None:
-    """A cluster that has grown may have thousands of nodes to list."""
-    cluster = Cluster()
-    async with running(cluster) as operator:
-        await completed(cluster)
-        restart_the_readers(cluster)
-        said = f"{virtual_now() - timedelta(seconds=5):%Y-%m-%dT%H:%M:%SZ}"
-        cluster.change(OPERATOR, {"metadata": {"annotations": {"topology.openshift.io/etcd-backup-taken": said}}})
-        await asyncio.sleep(61)
-        operator.latest.wanted()
-        await asyncio.sleep(300)
-        assert advised(cluster) == [], "what was left is done, and a reader's look has found that"
-        operator.latest.wanted()
-        await asyncio.sleep(61)
-        asked = len(cluster.asked)
-        for _ in range(600):
-            operator.latest.wanted()
-            await asyncio.sleep(1)
-        assert len(cluster.asked) == asked
-        cluster.put(DNSMASQ, {})
-        cluster.ask_for(None)
-        await asyncio.sleep(2)
-        assert len(cluster.asked) > asked, "a change of the place is looked at, reader or not"
 
 
 async def test_a_process_that_does_not_lead_any_more_reads_nothing_for_a_reader() -> None:

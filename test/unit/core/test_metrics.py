@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import pathlib
-import re
 from datetime import timedelta
 from typing import Any
 
@@ -496,16 +494,6 @@ def test_no_fact_record_request_or_status_becomes_a_label(
     found.request("get", "nodes", code, 0.1)
     found.etcd_request(code)
     only_declared(found)
-
-
-PAGE = (pathlib.Path(__file__).resolve().parents[3] / "docs" / "api.md").read_text()
-SECTION = PAGE.partition("\n## Metrics\n")[2].partition("\n## ")[0]
-
-
-def test_every_metric_is_documented_once():
-    names = re.findall(r"^\| `([a-z_]+)` \|", SECTION, re.MULTILINE)
-    assert sorted(names) == sorted({family.name for family in metrics.FAMILIES})
-    assert "`process_*`" in SECTION
 
 
 def test_the_registry_has_exactly_these() -> None:

@@ -116,24 +116,6 @@ async def test_a_report_and_a_record_that_are_taken_while_it_runs_are_both_made_
         await finish(cluster, "Converging")
 
 
-@pytest.mark.parametrize("phase", PHASES)
-async def test_a_record_that_a_typed_writer_drops_is_there_again(phase: str) -> None:
-    async with at(phase) as (cluster, operator):
-        before = cluster.record
-        told = list(operator.told.reasons)
-        cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
-        await asyncio.sleep(2)
-        after = cluster.record
-        assert after["phase"] == phase
-        assert operator.told.reasons == told, "nothing has happened that would be news"
-        if phase in {"Converging", "Completed"}:
-            for kept in ("attempt", "baseline", "admittedTime", "completedTime", "requestedTime", "name", "source"):
-                assert after.get(kept) == before.get(kept), kept
-        elif phase in {"Pending", "Admitting"}:
-            assert after["requestedTime"] == before["requestedTime"]
-        await finish(cluster, phase)
-
-
 @pytest.mark.parametrize("readable", [True, False])
 async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_says_why(
     caplog: pytest.LogCaptureFixture, *, readable: bool

@@ -279,22 +279,6 @@ async def test_one_that_was_given_up_for_others_waits_again_while_it_still_holds
     await telling.end()
 
 
-async def test_so_many_wait_and_the_oldest_are_given_up(caplog: pytest.LogCaptureFixture) -> None:
-    api = Api()
-    api.fail(errors.Forbidden, 403)
-    telling = Telling(api)
-    for number in range(1000):
-        telling.tell(
-            dataclasses.replace(REQUESTED, note=str(number)), pending(at=worlds.NOW + timedelta(seconds=number))
-        )
-    await asyncio.sleep(600)
-    api.fault = clusters.accept
-    await asyncio.sleep(100)
-    assert sorted(int(body["note"]) for body in api.bodies.values()) == list(range(936, 1000))
-    assert sum("more than 64 events wait" in record.getMessage() for record in caplog.records) == 1
-    await telling.end()
-
-
 # -- the end
 
 

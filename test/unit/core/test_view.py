@@ -66,22 +66,6 @@ def _available() -> AvailableTransition:
     )
 
 
-def test_pending_names_each_node_with_its_first_reason_and_how_to_take_the_request_back():
-    nodes = (worlds.node(0), worlds.node(1, cordoned=True), worlds.node(2, ready="False"))
-    shown = page_state.led(worlds.healthy(control_plane_nodes=nodes))
-    assert (shown["phase"], shown["stage"]) == ("Pending", "Preflight")
-    assert shown["progress"] == {"met": 9, "total": 10}
-    assert page_state.row(shown, "checks", "ControlPlaneNodes")["status"] == "Unmet"
-    assert [(node["name"], node["ready"], node["eligible"], node["why"]) for node in shown["nodes"]["items"]] == [
-        ("node-0", "True", True, ""),
-        ("node-1", "True", False, "is cordoned"),
-        ("node-2", "False", False, "Ready=False"),
-    ]
-    assert shown["cancel"].endswith("""-p '{"spec":{"desiredTopology":null}}'""")
-    assert shown["headline"] == "1 of 10 preflight checks not met: ControlPlaneNodes (1 of 3)"
-    assert shown["operands"]["items"] == [], "nobody has to follow before the topology has moved"
-
-
 def test_live_is_only_what_is_watched():
     assert page_state.led(moved())["live"] is True
     assert page_state.led(worlds.healthy())["live"] is True
