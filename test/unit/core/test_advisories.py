@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from topology_api.types import MESSAGE_LIMIT, LastTransition, TopologyPair, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase
 from topology_controller.checks import advisories
 from topology_controller.observe import facts
 
-from . import machine_worlds, measured_cluster, strategies, worlds
+from . import machine_worlds, measured_cluster, worlds
 
 if TYPE_CHECKING:
     from topology_api.types import Advisory
     from topology_controller.decide.decision import Decision
     from topology_controller.definitions import operands as matrices
 
-    from .clusters import Cluster
 
 INFRASTRUCTURE = TopologyPair(control_plane="HighlyAvailable", infrastructure="SingleReplica")
 MOVED = worlds.NOW - timedelta(minutes=10)
@@ -64,11 +59,6 @@ def started(*created: Any) -> dict[str, facts.Fact[facts.Operand]]:
 
 def operand(key: str, found: facts.Fact[facts.Operand]) -> facts.Facts:
     return cluster(operands={**cluster().operands, key: found})
-
-
-@EVER
-def test_a_cluster_that_leaves_nothing_to_a_person_has_none(record: TopologyTransition | None) -> None:
-    assert told(cluster(), record) == {}
 
 
 def registry(found: facts.Fact[facts.Operand], **changes: Any) -> dict[str, Any]:
@@ -122,6 +112,7 @@ def test_what_a_person_has_to_do_is_told_until_it_is_done(
     found = told(cluster(**left), record)
     assert set(found) == {name}
     assert found[name].command.startswith(command)
+    assert told(cluster(), record) == {}, "a cluster that leaves nothing to a person has none"
     assert [told(cluster(**changes), record) for changes in done] == [{}] * len(done)
     assert told(cluster(**left), record, target=worlds.SNO) == {}
 
@@ -247,24 +238,6 @@ def test_several_come_in_the_order_of_the_vocabulary() -> None:
     assert list(told(known, PENDING)) == [name for name in order if name not in after]
 
 
-@measured_cluster.PATIENT
-@given(strategies.worlds_of_any_kind(), st.none() | strategies.records(), st.integers(0, 10**6))
-def test_whatever_is_known_there_is_an_answer_that_the_record_can_hold(
-    known: facts.Facts, record: TopologyTransition | None, later: int
-) -> None:
-    found = advisories.advise(known, worlds.HA, worlds.MATRIX, record, worlds.NOW)
-    again = advisories.advise(known, worlds.HA, worlds.MATRIX, record, worlds.NOW + timedelta(seconds=later))
-    both = {item.name for item in found} & {item.name for item in again}
-    shown = [[item for item in items if item.name in both] for items in (found, again)]
-    assert shown[0] == shown[1], "no age is in a message"
-    # The only one that time alone brings: past the deadline it does not wait for the machines to restart.
-    appeared = {item.name for item in again} - both
-    assert appeared <= {AdvisoryName.TOPOLOGY_READ_AT_START}
-    assert both == {item.name for item in found}
-    held = TopologyTransition(phase=Phase.PENDING, advisories=found).to_api()
-    assert TopologyTransition.from_api(json.loads(json.dumps(held))).advisories == found
-
-
 # What the native controller leaves behind
 OFF, ON = (facts.FeatureGates((("4.20.1", on),)) for on in (False, True))
 
@@ -294,7 +267,6 @@ def test_conditions_without_an_author_are_to_be_removed_where_they_block(
 
 
 LATER = worlds.NOW + timedelta(minutes=2)
-LEFT = ["DnsmasqConfigurationLeft", "TopologyReadAtStart", "EtcdBackupOutdated"]
 
 
 def last(decision: Decision) -> LastTransition | None:
@@ -386,19 +358,3 @@ def test_the_change_itself_advises_no_restart() -> None:
     rolled = worlds.decide(done(worlds.converging()), now=LATER).record
     assert rolled is not None
     assert AdvisoryName.TOPOLOGY_READ_AT_START in [item.name for item in rolled.advisories]
-
-
-# On a cluster
-
-
-def advised_names(cluster: Cluster) -> list[str]:
-    return [item["name"] for item in cluster.record.get("advisories", [])]
-
-
-async def completed(cluster: Cluster) -> None:
-    await asyncio.sleep(1)
-    cluster.ask_for("HighlyAvailable")
-    await asyncio.sleep(2)
-    cluster.follow()
-    await asyncio.sleep(65)
-    assert (cluster.phase, advised_names(cluster)) == ("Completed", LEFT)

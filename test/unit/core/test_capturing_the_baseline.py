@@ -123,21 +123,6 @@ def test_what_the_cluster_does_not_have_is_recorded_as_missing():
     assert operand(found, registry) == OperandBaseline(name=registry, missing=True)
 
 
-@pytest.mark.parametrize(
-    ("pools", "why"),
-    [
-        ((), "machineconfigpools.machineconfiguration.openshift.io/master: NotFound"),
-        ((worlds.pool("worker"),), "machineconfigpools.machineconfiguration.openshift.io/master: NotFound"),
-        ((worlds.pool(configuration=""),), "no rendered configuration"),
-        ((worlds.pool(), worlds.BROKEN), sentences.FORBIDDEN),
-        ((worlds.pool(configuration="x" * 300),), "at most 253"),
-    ],
-)
-def test_pools_without_a_configuration_of_the_control_plane_are_no_measure(pools: Any, why: str):
-    (found,) = refused(dataclasses.replace(worlds.healthy(), machine_config_pools=pools))
-    assert why in found
-
-
 def test_what_would_be_larger_than_allowed_is_refused_and_says_so(monkeypatch: pytest.MonkeyPatch):
     size = len(json.dumps(captured(worlds.healthy()).to_api()))
     monkeypatch.setattr(baseline, "LARGEST", size)

@@ -86,24 +86,6 @@ def test_without_a_baseline_nobody_knows_whether_it_is_another_configuration() -
     assert status is CheckStatus.UNMET, "that it has not rolled out can be told all the same"
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"degraded": 1}, "1 degraded machines"),
-        (
-            {"configuration": "rendered-master-1", "updated": 1},
-            "rolling out rendered-master-2, 1 of 3 machines updated",
-        ),
-        ({"updated": 2}, "2 of 3 machines updated"),
-        ({"ready": 2}, "2 of 3 machines ready"),
-    ],
-)
-def test_a_pool_that_has_not_rolled_out_says_why(changes: dict[str, Any], reason: str) -> None:
-    status, message = pools(worlds.pool(**{**NEW, **changes})).ask(POOLS)
-    assert status is CheckStatus.UNMET
-    assert reason in message
-
-
 def recorded(*names: str) -> measured_cluster.MeasuredCluster:
     """A cluster with these pools, each at rest at the configuration that the baseline has of it."""
     before = tuple(PoolBaseline(name=name, configuration=worlds.pool(name).configuration) for name in names)
@@ -166,22 +148,6 @@ def revisions(latest: int, **nodes: tuple[int, int, int]) -> facts.StaticPods:
 
 def having(check: CheckName, found: facts.Fact[facts.StaticPods]) -> measured_cluster.MeasuredCluster:
     return measured_cluster.followed().having(KEYS[check], found)
-
-
-@pytest.mark.parametrize(
-    ("node", "reason"),
-    [
-        ((7, 8, 0), "node-1 is at revision 7 and on its way to 8"),
-        ((7, 8, 8), "node-1 failed to install revision 8"),
-        ((7, 0, 7), "node-1 is at revision 7 of 8"),
-        ((8, 9, 0), "node-1 is at revision 8 and on its way to 9"),
-    ],
-)
-def test_a_node_that_is_behind_is_named(node: tuple[int, int, int], reason: str) -> None:
-    status, message = having(SCHEDULER, revisions(8, node_1=node)).ask(SCHEDULER)
-    assert status is CheckStatus.UNMET
-    assert reason in message
-    assert "node-0" not in message
 
 
 def test_where_the_configuration_differs_the_revision_from_before_does_not_do() -> None:

@@ -35,18 +35,6 @@ NAMES = [one.name for one in DEFINITIONS]
 
 
 @pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_where_everything_is_there_before_the_change_preflight_is_met(asked):
-    found = catalog.ask(Stage.PREFLIGHT, asked, worlds.ready_for(asked), worlds.NOW)
-    assert [answer for answer in found if not answer.met] == []
-
-
-@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_where_everybody_has_followed_everything_is_met(asked):
-    cluster = measured_cluster.followed(asked)
-    assert [answer for answer in cluster.answers().values() if not answer.met] == []
-
-
-@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
 def test_what_is_recorded_at_the_change_is_enough_to_measure_by(asked):
     measured = baseline.capture(worlds.ready_for(asked), asked, worlds.MATRIX)
     assert isinstance(measured, Baseline)

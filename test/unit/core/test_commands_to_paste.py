@@ -30,12 +30,6 @@ def test_no_value_is_taken_for_a_flag_or_for_several_words(evil: str) -> None:
     assert shlex.split(shell.command("oc -n {} get x={}", evil, evil)) == ["oc", "-n", evil, "get", f"x={evil}"]
 
 
-@pytest.mark.parametrize("values", [(), ("a", "b")])
-def test_a_command_has_a_value_for_each_place(values: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="zip"):
-        shell.command("oc get node {}", *values)
-
-
 @pytest.mark.parametrize("evil", SCOPES)
 def test_an_address_with_a_scope_is_no_backend_and_no_voter(evil: str) -> None:
     raw = {

@@ -11,7 +11,6 @@ import pytest
 from topology_api.vocabulary import (
     AdvisoryName,
     CheckName,
-    CheckStatus,
     ConditionType,
     EventReason,
     Phase,
@@ -24,7 +23,7 @@ from topology_controller.observe import facts
 from topology_controller.report import conditions
 
 from . import worlds
-from .outcomes import WELL, F, T, failing, reasons, row, said
+from .outcomes import WELL, F, T, reasons, row, said
 
 if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
@@ -314,22 +313,3 @@ def test_the_check_that_has_been_failing_longest_is_named_and_it_is_one_event_fo
     back = at + timedelta(seconds=10)
     again = worlds.decide(but(well.record, back, operands=unready(console)), now=back)
     assert said(again, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
-
-
-# What it is measured against
-
-
-def test_without_knowing_how_it_was_at_the_change_nothing_is_called_done() -> None:
-    """A record rebuilt from a copy that an older version wrote has no baseline."""
-    old = worlds.converging().model_copy(update={"baseline": None})
-    known = worlds.moved(worlds.converged(worlds.healthy(AFTER)), None)
-    known = dataclasses.replace(known, own_operator=worlds.copy_of(old))
-    found = worlds.decide(known, now=AFTER)
-    assert found.phase is Phase.CONVERGING
-    assert {CheckName.KUBE_API_SERVER_REVISION, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT} <= set(failing(found.record))
-    at = AFTER + timedelta(hours=2)
-    stuck = worlds.decide(but(found.record, at), now=at)
-    assert said(stuck, ConditionType.DEGRADED)[1] in {Reason.TRANSITION_STUCK, Reason.EVIDENCE_UNREADABLE}
-    unknown = [one.message for one in stuck.results if one.status is CheckStatus.UNKNOWN]
-    assert unknown
-    assert all("status.topologyTransition.baseline" in message for message in unknown), "each says what can be done"

@@ -25,7 +25,7 @@ from topology_controller.decide import decision, phases, records
 from topology_controller.observe import catalog, facts, fields
 from topology_controller.report import clusteroperator, conditions
 
-from . import strategies, worlds
+from . import worlds
 from .strategies import terms, worlds_of_any_kind
 
 if TYPE_CHECKING:
@@ -222,9 +222,6 @@ def one_thing_from(known: facts.Facts) -> st.SearchStrategy[facts.Facts]:
 
 
 READY = worlds.recorded(worlds.healthy(live=True), worlds.admitting())
-READY_BUT_FOR_ETCD = (strategies.UNREAD | strategies.SAID).map(
-    lambda said: dataclasses.replace(READY, etcd_members=said)
-)
 
 
 @settings(max_examples=250)
@@ -246,18 +243,6 @@ def test_nothing_ever_raises_and_the_record_says_what_is_so(known: facts.Facts, 
         assert TopologyTransition.from_api(found.record.to_api()) == found.record
     assert found.look_again is None or found.look_again > 0
     clusteroperator.status(found, known.own_operator, now=worlds.NOW, version="1", namespace="n")
-
-
-@settings(max_examples=200)
-@given(READY_BUT_FOR_ETCD, terms())
-def test_where_the_members_are_asked_all_of_them_have_to_say_so(known: facts.Facts, term: leader.LeaderState) -> None:
-    found = phases.decide(known, worlds.DIRECTLY, term, worlds.NOW)
-    event(f"{found.phase} {decision.Step.CHANGE in found.steps}")
-    if decision.Step.CHANGE in found.steps:
-        assert isinstance(known.etcd_members, facts.EtcdMembers)
-        assert not known.etcd_members.silences
-        assert {voice.member for voice in known.etcd_members.voices} == set(worlds.MEMBERS)
-        assert all(one.confirmed and one.healthy is True and not one.errors for one in known.etcd_members.voices)
 
 
 @settings(max_examples=120)

@@ -20,7 +20,6 @@ from .clusters import Cluster
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-
 pytestmark = pytest.mark.looptime
 
 

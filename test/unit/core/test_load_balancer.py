@@ -126,22 +126,6 @@ def test_whatever_stands_there_the_rest_is_read_and_only_an_address_makes_it_the
         assert told.command == COMMAND + ",".join(worlds.ADDRESSES)
 
 
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        (f"https://{A}:6443", A),
-        ("https://[2001:DB8:0::1]:6443", "2001:db8::1"),
-        ("api.example.com", None),
-        ("https://\x1b[2J.example.com", None),
-        (f"https://{'a' * 2000}", None),
-        (7, None),
-    ],
-)
-def test_the_host_of_a_url(url: object, host: str | None) -> None:
-    front = infrastructure("None", apiServerURL=url, apiServerInternalURI=url).load_balancer
-    assert front == facts.LoadBalancer(api_host=host, api_internal_host=host)
-
-
 # -- who manages it
 VIPS = {"apiServerInternalIPs": ["192.0.2.5", "2001:0db8::5"]}
 BARE: tuple[object, ...] = (None, {"loadBalancer": {"type": "OpenShiftManagedDefault"}}, {"apiServerInternalIPs": []})

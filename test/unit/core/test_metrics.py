@@ -144,26 +144,7 @@ GAUGES = (
     "leader_election_master_status",
 )
 
-
 # From the facts
-
-
-@pytest.mark.parametrize(
-    ("broken", "states"),
-    [
-        ((), {"present": 3, "ready": 3, "schedulable": 3, "eligible": 3}),
-        ((worlds.node(2, ready="Unknown"),), {"present": 3, "ready": 2, "schedulable": 3, "eligible": 2}),
-        ((worlds.node(2, cordoned=True),), {"present": 3, "ready": 3, "schedulable": 2, "eligible": 2}),
-        ((worlds.BROKEN,), {"present": 3, "ready": 2, "schedulable": 2}),
-    ],
-    ids=["well", "not ready", "cordoned", "malformed"],
-)
-def test_nodes_by_what_they_are_fit_for(broken: tuple[Any, ...], states: dict[str, float]) -> None:
-    nodes = (*(worlds.node(index) for index in range(3 - len(broken))), *broken)
-    found = decided(worlds.healthy(control_plane_nodes=nodes))
-    assert series(found, "topology_control_plane_nodes") == {(state,): count for state, count in states.items()}
-
-
 LEARNER = facts.EtcdMember("d00d", "node-3", learner=True)
 LISTED = worlds.voices()[0].members
 

@@ -456,21 +456,6 @@ def raw_node(labels: dict[str, str] | None = None, taints: Any = None, **conditi
     }
 
 
-@pytest.mark.parametrize(
-    ("labels", "master", "has_value"),
-    [
-        ({}, False, False),
-        ({ROLE + "master": ""}, True, False),
-        ({ROLE + "master": "true"}, False, True),
-    ],
-)
-def test_a_master_is_labelled_with_an_empty_value(labels: dict[str, str], *, master: bool, has_value: bool) -> None:
-    node, other = parse.node(raw_node(labels)), parse.other_node(raw_node(labels))
-    assert (node.master, node.master_has_value) == (master, has_value)
-    assert (other.master, other.master_has_value) == (master, has_value)
-    assert other.dedicated_worker is not (master or has_value), "a candidate whose label is wrong is no worker"
-
-
 @pytest.mark.parametrize("reduce", [parse.node, parse.worker])
 def test_of_conditions_of_lack_only_those_that_are_true_are_kept(reduce: Any) -> None:
     well = reduce(raw_node())

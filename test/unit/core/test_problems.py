@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_api.types import LastTransition, PoolBaseline
-from topology_api.vocabulary import (
-    AdvisoryName,
-    CheckName,
-    CheckStatus,
-    ConditionType,
-    Phase,
-    ProblemReason,
-    Reason,
-)
-from topology_controller.checks.result import CheckResult, Count, Finding
+from topology_api.vocabulary import AdvisoryName, ConditionType, Phase, ProblemReason, Reason
 from topology_controller.decide import assessment, leader
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
@@ -360,29 +351,6 @@ def test_the_command_that_a_check_waits_for_stands_last_and_whole() -> None:
     pinned = next(item for item in found.record.advisories if item.name == AdvisoryName.ROUTER_REPLICAS_PINNED)
     assert "An upgrade from 4.20.1 to 4.20.1 is under way. 1 action required: " in sentence(found)
     assert sentence(found).endswith(f": {pinned.command}")
-
-
-# How far a check is
-
-
-def finding(name: str, have: int, wanted: int, status: CheckStatus = CheckStatus.UNMET) -> Finding:
-    return Finding("Deployment", name, status, "text", count=Count(have, wanted, "replicas"))
-
-
-@pytest.mark.parametrize(
-    ("findings", "expected"),
-    [
-        ((finding("a", 1, 2), finding("b", 5, 2, CheckStatus.MET)), " (3 of 4)"),
-        ((finding("a", 2, 2),), ""),
-        ((finding("a", 1, 2), Finding("PodDisruptionBudget", "b", CheckStatus.UNMET, "text")), ""),
-        ((finding("empty", 0, 0, CheckStatus.MET), finding("a", 0, 3)), " (0 of 3)"),
-        ((), ""),
-    ],
-    ids=["too many make up for nothing", "all there and still not met", "no number", "nothing to count", "no objects"],
-)
-def test_a_check_is_as_far_as_its_objects_are_together(findings: tuple[Finding, ...], expected: str) -> None:
-    answer = CheckResult(CheckName.CONSOLE_REPLICAS, CheckStatus.UNMET, "m", findings)
-    assert assessment.unmet([answer], "convergence") == f"1 of 1 convergence checks not met: ConsoleReplicas{expected}"
 
 
 # How long it usually takes

@@ -47,20 +47,6 @@ def raw_machine(**status: Any) -> dict[str, Any]:
     }
 
 
-def raw_host() -> dict[str, Any]:
-    return {
-        "metadata": {"name": "host-0"},
-        "spec": {"consumerRef": {"kind": "Machine", "name": "site-master-0", "namespace": "openshift-machine-api"}},
-        "status": {
-            "provisioning": {"state": "provisioned", "ID": "i", "image": {"url": "u"}},
-            "operationalStatus": "OK",
-            "errorMessage": "",
-            "poweredOn": True,
-            "hardware": {"nics": [{"ip": "192.0.2.10"}] * 100},
-        },
-    }
-
-
 def test_a_machine_as_the_etcd_operator_looks_at_it() -> None:
     assert machines.machine(raw_machine()) == machines.Machine(
         name="site-master-0",
@@ -93,16 +79,6 @@ def test_only_the_hook_of_that_operator_is_its_hook(hooks: Any) -> None:
     raw["spec"]["lifecycleHooks"]["preDrain"] = hooks
     raw["spec"]["lifecycleHooks"]["preTerminate"] = [HOOK]
     assert machines.machine(raw).guarded is False
-
-
-def test_a_host_is_a_few_words_of_an_inventory() -> None:
-    assert machines.host(raw_host()) == machines.Host(name="host-0", state="provisioned", consumer="site-master-0")
-    assert machines.host({"metadata": {"name": "h"}}) == machines.Host(name="h")
-    raw = raw_host()
-    raw["status"] |= {"operationalStatus": "error", "errorMessage": "no power", "poweredOn": False}
-    raw["spec"]["consumerRef"]["kind"] = "Metal3Machine"
-    found = machines.host(raw)
-    assert (found.failed, found.trouble, found.powered_on, found.consumer) == (True, "no power", False, None)
 
 
 MALFORMED = [

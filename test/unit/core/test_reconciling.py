@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_controller.kube import errors, reflector
+from topology_controller.kube import errors
 from topology_controller.observe import catalog, facts, watches
 
 from . import worlds
@@ -287,22 +287,6 @@ async def test_a_watch_that_dies_of_a_bug_wakes_whoever_waits_and_the_bug_comes_
             await watched.first_answers()
         assert woken
         with pytest.raises(ZeroDivisionError, match="a bug"):
-            watched.raise_failed()
-
-
-async def test_a_watch_that_ends_without_an_error_is_a_bug_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def over(self: reflector.Reflector[Any]) -> None:
-        await asyncio.sleep(10)
-
-    client: Any = Cluster()
-    woken: list[bool] = []
-    monkeypatch.setattr(reflector.Reflector, "run", over)
-    async with watches.Watches(client, lambda: woken.append(True), sources=()) as watched:
-        watched.raise_failed()
-        async with asyncio.timeout(60):
-            await watched.first_answers()
-        assert woken
-        with pytest.raises(RuntimeError, match="ended, and nothing had asked for that"):
             watched.raise_failed()
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from .clusters import Raw
 
-pytestmark = pytest.mark.looptime
 MOVED = {"TransitionRequested", "TransitionAdmitted", "TopologyChanged"}
+pytestmark = pytest.mark.looptime
 
 
 def is_change(body: Raw) -> bool:

@@ -247,21 +247,6 @@ async def test_one_that_is_refused_does_not_hold_up_the_others() -> None:
     await telling.end()
 
 
-async def test_one_that_makes_no_sense_to_the_api_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
-    api = Api()
-    api.fail(errors.Invalid, 422)
-    telling = Telling(api)
-    telling.tell(REQUESTED, pending())
-    await asyncio.sleep(600)
-    assert len(api.asked) == 1
-    assert "given up" in caplog.text
-    api.fault = clusters.accept
-    telling.tell(REQUESTED, pending())
-    await asyncio.sleep(600)
-    assert len(api.asked) == 1, "the same event would make as little sense"
-    await telling.end()
-
-
 async def test_one_that_was_given_up_for_others_waits_again_while_it_still_holds() -> None:
     """A transition that is stuck is decided anew with each look: who reads the events later has to see it."""
     api = Api()
@@ -280,18 +265,6 @@ async def test_one_that_was_given_up_for_others_waits_again_while_it_still_holds
 
 
 # -- the end
-
-
-async def test_what_waits_at_the_end_is_sent_before_it() -> None:
-    api = Api()
-    api.fail(errors.ServerError, 503)
-    telling = Telling(api)
-    telling.tell(REQUESTED, pending())
-    telling.tell(STUCK, worlds.converging())
-    await asyncio.sleep(20)
-    api.fault = clusters.accept
-    assert await telling.end() < 0.1
-    assert api.reasons == ["TransitionRequested", "TransitionStuck"]
 
 
 async def test_after_a_restored_backup_nothing_that_waited_is_sent() -> None:
