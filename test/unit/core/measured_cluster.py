@@ -21,7 +21,6 @@ from . import worlds
 if TYPE_CHECKING:
     from topology_api.vocabulary import CheckName, CheckStatus
     from topology_controller.definitions import model
-    from topology_controller.definitions import operands as matrices
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """For rules with many inputs: that the machine is busy with other things is no finding."""
@@ -134,10 +133,3 @@ def followed(asked: model.Definition = worlds.COMPACT) -> MeasuredCluster:
     return MeasuredCluster(
         asked, worlds.followed(asked, before), result.ConvergenceContext(baseline(before), worlds.MATRIX)
     )
-
-
-def group(check: CheckName) -> matrices.Group:
-    """What the shipped matrix says about a check."""
-    found = worlds.MATRIX.group(check)
-    assert found is not None
-    return found

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from topology_controller.decide.decision import Decision
     from topology_controller.definitions import operands as matrices
 
-
 INFRASTRUCTURE = TopologyPair(control_plane="HighlyAvailable", infrastructure="SingleReplica")
 MOVED = worlds.NOW - timedelta(minutes=10)
 BEFORE, AFTER = MOVED - timedelta(seconds=1), MOVED + timedelta(seconds=1)
@@ -238,7 +237,6 @@ def test_several_come_in_the_order_of_the_vocabulary() -> None:
     assert list(told(known, PENDING)) == [name for name in order if name not in after]
 
 
-# What the native controller leaves behind
 OFF, ON = (facts.FeatureGates((("4.20.1", on),)) for on in (False, True))
 
 
@@ -279,9 +277,6 @@ def done(record: TopologyTransition | None = None) -> facts.Facts:
     return worlds.moved(worlds.converged(worlds.healthy(LATER)), record or worlds.completed())
 
 
-# The last transition
-
-
 def test_it_stays_in_every_phase_until_the_next_one_completes() -> None:
     before = LastTransition(name="other", source=worlds.HA, target=worlds.SNO, completed_time=worlds.NOW)
     idle = worlds.decide(worlds.with_infrastructure(worlds.healthy(), desired=None), worlds.term(available=())).record
@@ -305,9 +300,6 @@ def test_it_stays_in_every_phase_until_the_next_one_completes() -> None:
     assert ended.name == "sno-to-ha-compact"
 
 
-# What is left to do
-
-
 def test_what_was_advised_for_a_request_goes_with_it() -> None:
     known = worlds.healthy(dnsmasq=facts.Present(), scheduler=facts.Scheduler(masters_schedulable=False))
     pending = worlds.decide(known).record
@@ -320,9 +312,6 @@ def test_what_was_advised_for_a_request_goes_with_it() -> None:
         assert found.record is not None
         assert (found.phase, found.record.advisories) == (Phase.IDLE, ())
         assert last(found) == record.last_transition
-
-
-# Nothing that the machines do by themselves
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from topology_api.types import OperandBaseline, PoolBaseline
 from topology_api.vocabulary import CheckName, CheckStatus
-from topology_controller.checks import machine_config
 from topology_controller.observe import facts
 
 from . import measured_cluster, operand_worlds, worlds
@@ -101,32 +100,6 @@ def test_every_pool_with_machines_must_leave_its_baseline(name: str) -> None:
     assert f"{name} (still at rendered-{name}-1" in message
     rolled = (worlds.pool(**NEW), worlds.rolled(worlds.pool(name)))
     assert cluster.but(machine_config_pools=rolled).ask(POOLS)[0] is CheckStatus.MET
-
-
-# Before the change
-
-
-def ready(*found: facts.Fact[facts.MachineConfigPool]) -> tuple[CheckStatus, str]:
-    known = worlds.healthy(machine_config_pools=found)
-    answer = machine_config.pools_ready(worlds.question(known, CheckName.MACHINE_CONFIG_POOLS_READY))
-    return answer.status, answer.message
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"paused": True}, "paused; unpause it: oc patch machineconfigpool infra --type merge"),
-        ({"troubles": ("RenderDegraded",)}, "condition RenderDegraded is True"),
-        ({"ready": 2}, "2 of 3 machines ready"),
-        ({"configuration": "", "wanted_configuration": ""}, "no rendered configuration"),
-        ({"observed": False}, "the machine config operator has not seen its newest generation"),
-    ],
-)
-def test_before_the_change_every_pool_must_be_able_to_follow(changes: dict[str, Any], reason: str) -> None:
-    status, message = ready(worlds.pool(), worlds.pool("infra", **changes))
-    assert status is CheckStatus.UNMET
-    assert f"infra ({reason}" in message
-    assert "master (" not in message
 
 
 KAS, SCHEDULER, ETCD = CheckName.KUBE_API_SERVER_REVISION, CheckName.KUBE_SCHEDULER_REVISION, CheckName.ETCD_REVISION

@@ -172,9 +172,6 @@ def test_machines_without_a_node_are_on_the_way() -> None:
     assert "on the way" not in nodes(under.two_voters(waiting)), "not in use"
 
 
-# -- whatever there is
-
-
 @given(
     st.lists(strategies.MACHINE | st.just(BROKEN), max_size=8).map(tuple),
     st.just(facts.NOT_READ) | st.just(UNSERVED) | st.lists(strategies.HOST, max_size=4).map(tuple),

@@ -45,6 +45,7 @@ def with_third(**changes: Any) -> facts.Facts:
         ({"ready": "False"}, "Ready=False"),
         ({"ready": "absent"}, "Ready=absent"),
         ({"cordoned": True}, "is cordoned"),
+        ({"pressure": ("DiskPressure", "PIDPressure")}, "DiskPressure=True, PIDPressure=True"),
         ({"kubelet_version": None}, "kubelet version is not known"),
         ({"kubelet_version": "v1.\u00b2.3"}, "kubelet version is not known"),
         ({"kubelet_version": "v1.33.9"}, "kubelet 1.33 while others have 1.34"),
@@ -72,28 +73,6 @@ def test_the_first_reason_of_a_node_that_falls_short_is_named(changes: dict[str,
 
 NOT_COMPACT = [one for one in worlds.TRANSITIONS.definitions if one.workers.max != 0]
 RESERVED = facts.Taint("node-role.kubernetes.io/infra", "reserved", "NoExecute")
-
-
-@pytest.mark.parametrize("definition", worlds.TRANSITIONS.definitions, ids=lambda one: one.name)
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"pressure": ("DiskPressure", "PIDPressure")}, "DiskPressure=True, PIDPressure=True"),
-        ({"pressure": ("NetworkUnavailable",)}, "NetworkUnavailable=True"),
-        (
-            {"taints": (RESERVED, facts.Taint("node.kubernetes.io/out-of-service", "nodeshutdown", "NoExecute"))},
-            "has taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
-        ),
-    ],
-)
-def test_a_node_in_a_state_that_keeps_pods_away_is_not_eligible_in_any_definition(
-    definition: model.Definition, changes: dict[str, Any], reason: str
-) -> None:
-    asked = [one for one in definition.preflight if one.check is CheckName.CONTROL_PLANE_NODES]
-    assert asked, "every definition counts control-plane nodes"
-    found = nodes_module.candidates(result.CheckContext(with_third(**changes), asked[0], definition, worlds.NOW))
-    assert isinstance(found, dict)
-    assert found == {"node-0": None, "node-1": None, "node-2": reason}
 
 
 @pytest.mark.parametrize("definition", NOT_COMPACT, ids=lambda one: one.name)
@@ -159,7 +138,6 @@ def test_a_worker_that_cannot_carry_infrastructure_is_named_with_its_first_reaso
     assert "mastersSchedulable=true" in message
 
 
-# -- nodes that are set aside for infrastructure by a taint
 INFRA = "node-role.kubernetes.io/infra="
 EXISTS = facts.Toleration("node-role.kubernetes.io/infra", "Exists", "", "")
 

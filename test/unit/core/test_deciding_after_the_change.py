@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_api.vocabulary import (
-    AdvisoryName,
-    CheckName,
-    ConditionType,
-    EventReason,
-    Phase,
-    ProblemReason,
-    Reason,
-)
+from topology_api.vocabulary import AdvisoryName, CheckName, ConditionType, EventReason, Phase, ProblemReason, Reason
 from topology_controller.decide.decision import Step
 from topology_controller.definitions import load
 from topology_controller.observe import facts
@@ -138,9 +130,6 @@ def test_completed_stays_until_the_request_goes() -> None:
     assert other.phase is Phase.UNSUPPORTED
 
 
-# The record was lost
-
-
 @pytest.mark.parametrize("unreadable", [False, True])
 @pytest.mark.parametrize("make", [worlds.admitting, worlds.converging])
 def test_a_lost_record_is_rebuilt_when_topology_is_the_target_of_the_copy(make: Any, unreadable: bool) -> None:  # noqa: FBT001 - a column of the table
@@ -211,9 +200,6 @@ def test_without_having_read_the_copy_nothing_is_decided() -> None:
         assert found.watch is (record is not None)
 
 
-# Somebody set the topology back
-
-
 @pytest.mark.parametrize("make", [worlds.converging, worlds.completed])
 def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
     known = worlds.recorded(worlds.healthy(AFTER, live=True), make(), topology_writer="cluster-bootstrap")
@@ -261,7 +247,6 @@ def test_a_leader_that_has_just_begun_has_seen_no_quiet() -> None:
     assert worlds.decide(but(quiet.record, end), young, end).phase is Phase.COMPLETED
 
 
-# Advisories
 PINNED = facts.IngressController(1, 1)
 
 
@@ -277,9 +262,6 @@ def test_what_a_person_has_to_do_is_told_before_the_change(live: bool) -> None: 
         assert names(found.record) == [AdvisoryName.ROUTER_REPLICAS_PINNED, AdvisoryName.DNSMASQ_CONFIGURATION_LEFT]
     fixed = worlds.decide(worlds.recorded(worlds.healthy(), worlds.decide(blocked).record))
     assert names(fixed.record) == []
-
-
-# Stuck
 
 
 def unready(key: str) -> dict[str, Any]:

@@ -18,8 +18,6 @@ from topology_controller.report import conditions
 from . import machine_worlds, worlds
 from .outcomes import WELL, F, T, failing, reasons, row, said
 
-# Idle
-
 
 @pytest.mark.parametrize("desired", [None, "SingleReplica"])
 def test_without_an_unfulfilled_request_it_is_idle(desired: str | None) -> None:
@@ -37,9 +35,6 @@ def test_a_native_request_that_nobody_reads_is_named() -> None:
     known = worlds.healthy(infrastructure=worlds.infrastructure(desired=None, native_desired="HighlyAvailable"))
     messages = {condition.type: condition.message for condition in conditions.of(worlds.decide(known))}
     assert "No controller acts on spec.controlPlaneTopology HighlyAvailable" in messages[ConditionType.PROGRESSING]
-
-
-# Unsupported
 
 
 @pytest.mark.parametrize(
@@ -73,7 +68,6 @@ def test_a_request_that_no_definition_leads_to(changes: dict[str, Any], text: st
     assert (other.requested_time, other.phase_transition_time) == (later, worlds.NOW), "another request, one phase"
 
 
-# Pending
 BREAKS: list[tuple[dict[str, Any], CheckName]] = [
     ({"cluster_operators": ()}, CheckName.CLUSTER_OPERATORS_STABLE),
     ({"cluster_version": worlds.version(progressing="True")}, CheckName.NO_UPGRADE_IN_PROGRESS),

@@ -62,9 +62,6 @@ def followed(known: facts.Facts) -> Decision:
     return found
 
 
-# What proves it
-
-
 @pytest.mark.parametrize(
     ("native", "follows"),
     [
@@ -137,9 +134,6 @@ def test_what_was_completed_here_since_is_not_followed_again(ago: int, *, follow
     assert untimed.phase is Phase.IDLE, "since when is not known"
 
 
-# What is recorded, and said
-
-
 def test_its_record_is_like_any_other_and_says_who_began() -> None:
     found = followed(changed())
     record = found.record
@@ -162,9 +156,6 @@ def test_its_record_is_like_any_other_and_says_who_began() -> None:
 def test_nothing_is_decided_before_the_evidence_is_read() -> None:
     found = worlds.decide(changed(machine_config_pools=facts.NOT_READ))
     assert (found.phase, found.watch, found.steps, found.record) == (Phase.CONVERGING, True, (), None)
-
-
-# What it is measured against
 
 
 def pods(revision: int, observed: Any) -> facts.StaticPods:
@@ -206,9 +197,6 @@ def test_it_is_not_completed_while_a_revision_may_be_in_the_making() -> None:
         now = worlds.NOW + timedelta(seconds=seconds)
         later = dataclasses.replace(worlds.recorded(known, record), etcd_lease=worlds.healthy(now).etcd_lease)
         assert worlds.decide(later, now=now).phase is phase
-
-
-# Its gate again
 
 
 def test_where_its_gate_is_on_again_it_follows_itself() -> None:
@@ -428,9 +416,6 @@ async def test_one_that_wakes_up_right_before_the_change_is_seen() -> None:
         cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(30)
         assert (disabled(cluster), cluster.topology) == ("True", "SingleReplica")
-
-
-# A definition that hides a request (reference: real-native 8)
 
 
 def swapped(cluster: Cluster) -> Raw:

@@ -85,9 +85,6 @@ async def test_a_look_without_infrastructure_is_repeated_soon() -> None:
         assert [item["available"] for item in cluster.record["available"]] == [True]
 
 
-# Whose gate counts
-
-
 def gates(**versions: bool) -> Raw:
     name = [{"name": "MutableTopology"}]
     entries = [
@@ -128,9 +125,6 @@ async def test_which_version_runs_is_asked_once_and_hourly_and_not_at_all_withou
         cluster.change(VERSION, {"status": {"desired": {"version": "4.21.0"}}})
         await asyncio.sleep(3700)
         assert disabled(cluster) == ("True", "NativeControllerActive")
-
-
-# Somebody looks
 
 
 def unready(cluster: Cluster, *, ready: bool = False) -> None:
@@ -210,9 +204,6 @@ async def test_a_process_that_does_not_lead_any_more_reads_nothing_for_a_reader(
         operator.latest.wanted()
         await asyncio.sleep(5)
         assert len(cluster.asked) == asked
-
-
-# -- where the load balancer leads
 
 
 def forgotten() -> Cluster:

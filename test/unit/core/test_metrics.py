@@ -51,9 +51,6 @@ def decided(known: facts.Facts, **more: Any) -> metrics.Metrics:
     return found
 
 
-# From the start
-
-
 def test_counters_and_phase_start_at_zero_and_gauges_of_facts_are_absent() -> None:
     """Every request that can be rejected has a counter, too: an alert on the first one must not miss it."""
     samples = [sample for family in registry().registry.collect() for sample in family.samples]
@@ -69,9 +66,6 @@ def test_counters_and_phase_start_at_zero_and_gauges_of_facts_are_absent() -> No
         ("DualReplica/HighlyAvailable", "HighlyAvailable"),
     }
     assert not any(source.partition("/")[0] == target for source, target in rejected), "that is no request"
-
-
-# From a decision
 
 
 def test_a_decision_is_shown_and_replaced_by_the_next() -> None:
@@ -143,8 +137,6 @@ GAUGES = (
     "topology_info",
     "leader_election_master_status",
 )
-
-# From the facts
 LEARNER = facts.EtcdMember("d00d", "node-3", learner=True)
 LISTED = worlds.voices()[0].members
 
@@ -215,9 +207,6 @@ def test_a_master_without_the_newer_label_is_a_node_of_the_control_plane() -> No
 
 def test_an_infrastructure_that_cannot_be_read_has_no_topology() -> None:
     assert series(decided(worlds.healthy(infrastructure=worlds.BROKEN)), "topology_info") == {}
-
-
-# Counted
 
 
 def test_a_transition_is_counted_once_also_when_its_record_was_lost_and_rebuilt() -> None:

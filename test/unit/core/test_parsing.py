@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from topology_api import quantities
 from topology_api.vocabulary import Phase
 from topology_controller.observe import catalog, facts, fields, parse
+from topology_simulator.apiserver import patch as merge_patches
 
-from . import worlds
+from . import clusters, worlds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -29,36 +30,30 @@ def conditions(**statuses: str) -> list[Raw]:
     return [{"type": type_, "status": status, "reason": "R", "message": "m"} for type_, status in statuses.items()]
 
 
-OBJECTS: dict[str, Raw] = {
+SOURCES = {
+    source.field: source
+    for source in (
+        *catalog.IDLE,
+        *catalog.EVIDENCE,
+        *catalog.OPERANDS,
+        catalog.WORKERS,
+        *catalog.operands(worlds.TRANSITIONS),
+    )
+}
+WRITTEN = {"fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}}}
+RICH: dict[str, Raw] = {
     "infrastructure": {
         "metadata": {
             "name": "cluster",
-            "uid": "u",
-            "resourceVersion": "5",
-            "generation": 2,
             "labels": {"a": "b"},
             "managedFields": [
-                {
-                    "manager": "old",
-                    "time": "2026-01-01T00:00:00Z",
-                    "fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}},
-                },
-                {
-                    "manager": "new",
-                    "time": "2026-02-01T00:00:00Z",
-                    "fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}},
-                },
+                {"manager": "old", "time": "2026-01-01T00:00:00Z", **WRITTEN},
+                {"manager": "new", "time": "2026-02-01T00:00:00Z", **WRITTEN},
                 {"manager": "spec", "time": "2026-03-01T00:00:00Z", "fieldsV1": {"f:spec": {}}},
             ],
         },
         "spec": {"desiredTopology": "HighlyAvailable", "controlPlaneTopology": "HighlyAvailable"},
-        "status": {
-            "controlPlaneTopology": "SingleReplica",
-            "infrastructureTopology": "SingleReplica",
-            "platform": "None",
-            "platformStatus": {"type": "None"},
-            "topologyTransition": worlds.converging().to_api(),
-        },
+        "status": {"platform": "None", "topologyTransition": worlds.converging().to_api()},
     },
     "own_operator": {
         "metadata": {
@@ -76,7 +71,6 @@ OBJECTS: dict[str, Raw] = {
         },
     },
     "cluster_operators": {
-        "metadata": {"name": "etcd"},
         "status": {
             "conditions": [
                 *conditions(Available="True"),
@@ -86,51 +80,19 @@ OBJECTS: dict[str, Raw] = {
         },
     },
     "cluster_version": {
-        "metadata": {"name": "version"},
         "status": {
-            "desired": {"version": "4.20.1"},
             "conditions": conditions(Progressing="False", Upgradeable="False"),
             "history": [{"version": "4.20.1", "state": "Partial"}, {"version": "4.20.0", "state": "Completed"}],
             "capabilities": {"knownCapabilities": ["Console", "ImageRegistry"], "enabledCapabilities": ["Console"]},
         },
     },
     "control_plane_nodes": {
-        "metadata": {
-            "name": "n",
-            "labels": {"node-role.kubernetes.io/master": "", "node-role.kubernetes.io/worker": "", "disk": "fast"},
-            "annotations": {"machineconfiguration.openshift.io/controlPlaneTopology": "SingleReplica"},
-            "deletionTimestamp": None,
-        },
+        "metadata": {"labels": {"disk": "fast"}, "deletionTimestamp": "2026-03-01T10:00:00Z"},
         "spec": {"unschedulable": True, "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
-        "status": {
-            "capacity": {"cpu": "7500m", "memory": "15204352Ki"},
-            "addresses": [{"type": "InternalIP", "address": "2001:DB8::1"}, {"type": "Hostname", "address": "n"}],
-            "conditions": conditions(PIDPressure="True", MemoryPressure="False", Ready="True"),
-            "nodeInfo": {"kubeletVersion": "v1.34.2"},
-        },
+        "status": {"conditions": conditions(PIDPressure="True", MemoryPressure="False", Ready="True")},
     },
     "other_nodes": {"metadata": {"name": "w", "labels": {"node-role.kubernetes.io/arbiter": ""}}},
-    "scheduler": {"metadata": {"name": "cluster"}, "spec": {"mastersSchedulable": True}},
-    "etcd_endpoints": {"metadata": {"name": "etcd-endpoints"}, "data": {"cafe": "192.0.2.1", "a.b": "192.0.2.2"}},
-    "etcd": {
-        "metadata": {"name": "cluster"},
-        "status": {
-            "conditions": conditions(EtcdMembersAvailable="True"),
-            "latestAvailableRevision": 7,
-            "nodeStatuses": [{"nodeName": "node-0", "currentRevision": 7, "targetRevision": 0}],
-        },
-    },
-    "etcd_lease": {
-        "metadata": {"name": "l"},
-        "spec": {"holderIdentity": "h", "renewTime": "2026-03-01T11:59:50.123456Z", "leaseDurationSeconds": 137},
-    },
-    "machine_config_pools": {
-        "metadata": {"name": "master", "generation": 3},
-        "spec": {"configuration": {"name": "r"}},
-        "status": {"configuration": {"name": "r"}, "machineCount": 3, "observedGeneration": 3},
-    },
     "ingress_controller": {
-        "metadata": {"name": "default"},
         "spec": {
             "replicas": 2,
             "nodePlacement": {
@@ -141,15 +103,6 @@ OBJECTS: dict[str, Raw] = {
                 "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}],
             },
         },
-        "status": {"availableReplicas": 2},
-    },
-    "controller_config": {
-        "metadata": {"name": "machine-config-controller", "generation": 2},
-        "spec": {"infra": {"status": {"controlPlaneTopology": "SingleReplica"}}},
-        "status": {
-            "observedGeneration": 2,
-            "conditions": conditions(TemplateControllerCompleted="True", TemplateControllerFailing="False"),
-        },
     },
     "dnsmasq": {"metadata": {"name": "50-master-dnsmasq-configuration"}},
     "lifecycle_agent": {"metadata": {"name": "upgrade"}},
@@ -158,61 +111,44 @@ OBJECTS: dict[str, Raw] = {
         "spec": {"taints": [{"key": "k", "effect": "NoExecute"}]},
         "status": {"conditions": conditions(Ready="True")},
     },
-    "deployments.apps/openshift-console/console": {
-        "metadata": {"name": "console", "namespace": "openshift-console", "generation": 4},
-        "spec": {"replicas": 2},
-        "status": {"observedGeneration": 4, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2},
-    },
-    "statefulsets.apps/openshift-monitoring/prometheus-k8s": {
-        "metadata": {"name": "prometheus-k8s", "namespace": "openshift-monitoring", "generation": 4},
-        "spec": {"replicas": 2},
-        "status": {"observedGeneration": 3, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1},
-    },
+    "deployments.apps/openshift-console/console": {},
+    "statefulsets.apps/openshift-monitoring/prometheus-k8s": {},
     "poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb": {
         "metadata": {"name": "etcd-guard-pdb", "namespace": "openshift-etcd"},
         "spec": {"minAvailable": 2},
     },
     "kubeapiservers.operator.openshift.io/cluster": {
-        "metadata": {"name": "cluster"},
         "status": {
-            "latestAvailableRevision": 9,
             "nodeStatuses": [
                 {"nodeName": "node-1", "currentRevision": 8, "targetRevision": 9, "lastFailedRevision": 3},
-                {"nodeName": "node-0", "currentRevision": 9},
             ],
         },
     },
-    "configs.imageregistry.operator.openshift.io/cluster": {
-        "metadata": {"name": "cluster"},
-        "spec": {"managementState": "Removed", "replicas": 1},
-    },
+    "configs.imageregistry.operator.openshift.io/cluster": {"spec": {"managementState": "Removed"}},
     "pods/openshift-kube-apiserver-operator/app=kube-apiserver-operator": {
-        "metadata": {
-            "name": "kube-apiserver-operator-1",
-            "namespace": "openshift-kube-apiserver-operator",
-            "creationTimestamp": "2026-03-01T10:00:00Z",
-            "deletionTimestamp": None,
-        },
+        "metadata": {"deletionTimestamp": "2026-03-01T10:00:00Z"}
     },
     "feature_gates": {
-        "metadata": {"name": "cluster"},
         "status": {"featureGates": [{"version": "4.20.1", "enabled": [{"name": "MutableTopology"}], "disabled": None}]},
     },
-    "native_controller": {
-        "metadata": {"name": "cluster"},
-        "status": {"conditions": conditions(TopologyTransitionControllerDegraded="False")},
-    },
-}
-SOURCES = {
-    source.field: source
-    for source in (
-        *catalog.IDLE,
-        *catalog.EVIDENCE,
-        *catalog.OPERANDS,
-        catalog.WORKERS,
-        *catalog.operands(worlds.TRANSITIONS),
-    )
-}
+    "native_controller": {"status": {"conditions": conditions(TopologyTransitionControllerDegraded="False")}},
+    **{field: {} for field in (
+        "scheduler", "etcd_endpoints", "etcd", "etcd_lease", "machine_config_pools", "controller_config",
+    )},
+}  # fmt: skip
+"""What a real object of each source has besides what one of the cluster in memory has."""
+CLUSTER = clusters.Cluster()
+
+
+def real(field: str) -> Raw:
+    """An object as the API server may have it."""
+    selection = SOURCES[field].selection
+    found = [raw for key, raw in CLUSTER.objects.items() if CLUSTER._selects(selection, key, raw)]
+    rich = RICH[field]
+    return merge_patches.merge(found[0], rich) if found else rich
+
+
+OBJECTS = {field: real(field) for field in RICH}
 
 
 def parse_as(field: str, raw: Any) -> Any:

@@ -87,9 +87,6 @@ def converging(now: datetime = AFTER, record: TopologyTransition | None = None, 
     return dataclasses.replace(known, **changes)
 
 
-# Before the change
-
-
 def test_a_request_that_has_been_pending_for_an_hour_is_blocked() -> None:
     known = worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))
     first = worlds.decide(known)
@@ -103,9 +100,6 @@ def test_a_request_that_has_been_pending_for_an_hour_is_blocked() -> None:
     assert Step.SAVE in late.steps
     later = worlds.decide(worlds.recorded(known, late.record), now=at + TEN)
     assert problem(later) == (ProblemReason.BLOCKED, at), "it keeps its time"
-
-
-# After the change
 
 
 def behind(**changes: Any) -> facts.MachineConfigPool:
@@ -155,9 +149,6 @@ def test_while_something_else_is_waited_for_a_paused_pool_is_none(changes: dict[
     assert problem(worlds.decide(converging(record=with_canary(), **changes), now=AFTER)) is None
 
 
-# Stuck
-
-
 def test_the_same_answers_again_are_no_progress() -> None:
     term = worlds.term(since=worlds.DEADLINE - TEN)
     now = worlds.DEADLINE - timedelta(minutes=5)
@@ -175,9 +166,6 @@ def test_the_same_answers_again_are_no_progress() -> None:
     decision = worlds.decide(converging(at, ingress_controller=facts.IngressController(1, 1)), term, at)
     assert problem(decision) == (ProblemReason.STUCK, at)
     assert said(decision, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
-
-
-# The block on upgrades
 
 
 @pytest.mark.parametrize(
@@ -340,9 +328,6 @@ def sentence(decision: Decision) -> str:
     return decision.record.message
 
 
-# Danger, and what has to be done
-
-
 def test_the_command_that_a_check_waits_for_stands_last_and_whole() -> None:
     """Also where an upgrade has begun: who copies the rest of the line has the command and nothing else."""
     version = worlds.version(progressing="True")
@@ -351,9 +336,6 @@ def test_the_command_that_a_check_waits_for_stands_last_and_whole() -> None:
     pinned = next(item for item in found.record.advisories if item.name == AdvisoryName.ROUTER_REPLICAS_PINNED)
     assert "An upgrade from 4.20.1 to 4.20.1 is under way. 1 action required: " in sentence(found)
     assert sentence(found).endswith(f": {pinned.command}")
-
-
-# How long it usually takes
 
 
 def test_this_cluster_s_own_last_time_wins_over_the_estimate() -> None:

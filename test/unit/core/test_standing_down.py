@@ -114,7 +114,6 @@ def test_a_downgrade_takes_it_back_from_what_the_objects_say(make: Any) -> None:
     assert found.phase is (Phase.ADMITTING if record is None else record.phase)
 
 
-# Where its transition is
 HERE = {"control_plane": "SingleReplica", "native_desired": "HighlyAvailable", "desired": None}
 MOVED = {**HERE, "control_plane": "HighlyAvailable", "infrastructure": "HighlyAvailable"}
 QUIET = {**HERE, "native_desired": None}
@@ -156,7 +155,6 @@ def test_its_phase_is_read_from_its_conditions(
     assert f"Its transition is {phase} (TopologyTransitionController{speaker}, {reason}: words)" in text
 
 
-# Standing down is being well: it waits for every operator, ours too (reference: real-native 1)
 LACKING = facts.Installed("infrastructures has no spec.desiredTopology", native=True)
 
 
@@ -226,9 +224,6 @@ def test_a_record_of_a_newer_version_is_no_trouble_unless_it_may_be_under_way() 
                 ConditionType.DEGRADED) == (T, Reason.EVIDENCE_UNREADABLE)  # fmt: skip
 
 
-# The command, and where it would be useless or refused (2 and 3)
-
-
 def handed_over(known: facts.Facts) -> str:
     return message(worlds.decide(in_charge(known)), ConditionType.DISABLED).partition("Its transition is")[0]
 
@@ -255,9 +250,6 @@ def test_the_command_is_there_only_where_it_does_something(changes: dict[str, An
         assert "oc patch" not in text
     else:
         assert f"""-p '{{"spec":{{"controlPlaneTopology":"{command}"}}}}'""" in text
-
-
-# Its process (5 and 6)
 
 
 def lease(**changes: Any) -> facts.NativeLease:

@@ -146,9 +146,6 @@ async def test_a_crash_repeats_nothing() -> None:
     assert api.reasons == ["TransitionRequested", "TransitionBlocked", "TransitionStuck"]
 
 
-# -- what the API takes
-
-
 async def test_an_event_is_written_as_the_api_wants_it() -> None:
     api = Api()
     telling = Telling(api)
@@ -312,9 +309,6 @@ async def test_the_end_is_not_waited_for_longer_than_two_seconds(
     assert len(api.bodies) == told
     assert f"{3 - told} events were not sent before the end" in caplog.text
     assert "TransitionStuck" in caplog.text
-
-
-# -- what is news
 
 
 async def test_an_admission_that_a_check_takes_back_is_told_at_once() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import dataclasses
 import sys
 from collections import Counter
@@ -23,13 +24,15 @@ from topology_controller.decide.cadence import Writes
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 
-from . import worlds
-from .clusters import OPERATOR, Cluster, running
+from . import raw_operands, worlds
+from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running, virtual_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from topology_controller.decide.decision import Decision
+
+    from .clusters import Key, Raw
 
 pytestmark = pytest.mark.looptime
 Raw = dict[str, Any]
@@ -169,9 +172,6 @@ async def test_when_the_last_check_is_met_both_objects_say_so_at_once(after: int
         await asyncio.sleep(8)
         assert cluster.phase == "Completed"
         assert writes(cluster) == before + 2
-
-
-# The rule itself
 
 
 def pending(**changes: Any) -> Decision:
@@ -318,3 +318,93 @@ async def test_a_request_that_becomes_a_topology() -> None:
             await asyncio.sleep(5)
         assert (cluster.topology, cluster.changes) == ("HighlyAvailable", 1)
     assert calls.total() <= REQUEST, calls.most_common(20)
+
+
+SETTLE = 60.0
+BOUND = 5.0
+"""Seconds: times of the record are whole, and news take a moment."""
+KUBE_API_SERVER: Key = ("kubeapiservers", None, "cluster")
+
+
+async def test_there_and_back_within_half_a_minute_completes() -> None:
+    """Another client set HighlyAvailable back a moment ago, and the revision of the way back is still to be made.
+
+    Were the topology changed before that, no revision above the newest would ever come.
+    """
+    cluster = Cluster()
+    now = virtual_now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    by_operator = {"manager": "m", "time": now, "fieldsV1": {"f:spec": {"f:observedConfig": {}}}}
+    cluster.change(KUBE_API_SERVER, {"metadata": {"managedFields": [by_operator]}})
+    before = cluster.objects[KUBE_API_SERVER]["status"]["latestAvailableRevision"]
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster):
+        await asyncio.sleep(40)
+        assert (cluster.phase, cluster.changes) == ("Admitting", 0)
+        made = before + 1
+        nodes = [{"nodeName": name, "currentRevision": made, "targetRevision": 0} for name in worlds.NAMES]
+        cluster.change(KUBE_API_SERVER, {"status": {"latestAvailableRevision": made, "nodeStatuses": nodes}})
+        await asyncio.sleep(139)
+        assert (cluster.phase, cluster.changes) == ("Admitting", 0)
+        await asyncio.sleep(3)
+        assert (cluster.phase, cluster.changes) == ("Converging", 1)
+        measured = {item["name"]: item.get("revision") for item in cluster.record["baseline"]["operands"]}
+        assert measured["kubeapiservers.operator.openshift.io/cluster"] == made
+        cluster.follow()
+        cluster.follow()
+        await asyncio.sleep(SETTLE + BOUND)
+        assert cluster.phase == "Completed"
+
+
+CONFIG: Key = ("controllerconfigs", None, "machine-config-controller")
+CONSOLE_OPERATOR: Key = ("clusteroperators", None, "console")
+
+
+def come_back(cluster: Cluster, *, after: float, lasting: float) -> None:
+    """Let every write of Infrastructure render again, in vain for a moment, and start the console again."""
+    level = {key: copy.deepcopy(cluster.objects[key]["status"]) for key in (CONFIG, CONSOLE, CONSOLE_OPERATOR)}
+    at_work = 0
+
+    def show(more: int) -> None:
+        nonlocal at_work
+        at_work += more
+        if not at_work:
+            for key, status in level.items():
+                cluster.change(key, {"status": status})
+            return
+        since = {"lastTransitionTime": raw_operands.stamp(virtual_now())}
+        failing = raw_operands.conditions(TemplateControllerCompleted="False", TemplateControllerFailing="True")
+        busy = raw_operands.conditions(Available="True", Progressing="True", Degraded="False")
+        restarting = [{**one, **since, "reason": "SyncLoopRefresh_InProgress"} for one in busy]
+        cluster.change(CONFIG, {"status": {"conditions": [{**one, **since} for one in failing]}})
+        cluster.change(CONSOLE, {"status": dict.fromkeys(("updatedReplicas", "readyReplicas", "availableReplicas"), 1)})
+        cluster.change(CONSOLE_OPERATOR, {"status": {"conditions": restarting}})
+
+    def written(where: str, _: Raw) -> None:
+        if where == "infrastructures/cluster":
+            loop = asyncio.get_running_loop()
+            loop.call_later(after, show, 1)
+            loop.call_later(after + lasting, show, -1)
+
+    cluster.after = written
+
+
+@pytest.mark.parametrize("drained", [0, 3, 40])
+@pytest.mark.parametrize(("after", "lasting"), [(0.25, 10.25), (20.25, 50.25), (27.25, 1.25), (30.25, 45.25)])
+async def test_a_level_cluster_completes_whatever_is_rendered_again(after: float, lasting: float, drained: int) -> None:
+    """None of it may keep a level cluster from Completed, and the operator must not feed it."""
+    cluster = Cluster()
+    cluster.limit = 50_000
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(1)
+        cluster.follow()
+        come_back(cluster, after=after, lasting=lasting)
+        for second in range(drained):
+            flap(cluster, cordoned=second % 2 == 0)
+            cluster.change(INFRASTRUCTURE, {"metadata": {"annotations": {"example.org/seen": str(second)}}})
+            await asyncio.sleep(15)
+        flap(cluster, cordoned=False)
+        await asyncio.sleep(SETTLE + BOUND)
+        assert cluster.phase == "Completed", cluster.record["message"]
+        assert writes(cluster) <= 10
