@@ -7,18 +7,28 @@ definition against a cluster, `answers` all of them. What cannot follow has its 
 from __future__ import annotations
 
 import dataclasses
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, settings
 
-from topology_api.types import Baseline, OperandBaseline, OperatorBaseline, PoolBaseline
-from topology_api.vocabulary import Stage
+from topology_api.types import (
+    Baseline,
+    OperandBaseline,
+    OperatorBaseline,
+    PoolBaseline,
+    TopologyPair,
+    TopologyTransition,
+)
+from topology_api.vocabulary import Phase, Stage
 from topology_controller.checks import catalog, result
 from topology_controller.observe import facts
 
 from . import worlds
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from topology_api.vocabulary import CheckName, CheckStatus
     from topology_controller.definitions import model
 
@@ -103,6 +113,25 @@ class MeasuredCluster:
     def without_reaction(self) -> MeasuredCluster:
         """The same cluster, where no operator has been busy since the change."""
         return self.but(cluster_operators=worlds.cluster_operators())
+
+    def converging(self, admitted: datetime = worlds.NOW - timedelta(minutes=1)) -> facts.Facts:
+        """The facts with the record that its change wrote."""
+        asked, before = self.asked, worlds.ready_for(self.asked).infrastructure
+        assert isinstance(before, facts.Infrastructure)
+        record = TopologyTransition(
+            phase=Phase.CONVERGING,
+            name=asked.name,
+            source=TopologyPair(control_plane=before.control_plane or "", infrastructure=before.infrastructure or ""),
+            target=asked.target.pair,
+            attempt="mine",
+            requested_time=admitted,
+            phase_transition_time=admitted,
+            admitted_time=admitted,
+            baseline=self.convergence.baseline,
+            deadline_time=worlds.DEADLINE,
+        )
+        pair = asked.target.pair
+        return worlds.recorded(self.known, record, control_plane=pair.control_plane, infrastructure=pair.infrastructure)
 
     def answers(self) -> dict[CheckName, result.CheckResult]:
         """Every convergence check of the definition."""

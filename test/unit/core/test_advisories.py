@@ -142,18 +142,6 @@ def with_everything() -> facts.Facts:
     )
 
 
-def test_operators_that_read_the_topology_only_at_start() -> None:
-    old = cluster(operands={**cluster().operands, **started(BEFORE)})
-    assert told(old) == told(old, PENDING) == {}, "nothing has moved: there is nothing to read yet"
-    for record in (CONVERGING, COMPLETED):
-        found = told(old, record)
-        assert set(found) == {AdvisoryName.TOPOLOGY_READ_AT_START}
-        advisory = found[AdvisoryName.TOPOLOGY_READ_AT_START]
-        assert advisory.command == " && ".join(reader.command for reader in worlds.MATRIX.startup_readers)
-    only_infrastructure = CONVERGING.model_copy(update={"source": INFRASTRUCTURE})
-    assert told(old, only_infrastructure) == {}, "they read the topology of the control plane"
-
-
 @pytest.mark.parametrize(
     ("pods", "stale"),
     [
@@ -167,11 +155,14 @@ def test_operators_that_read_the_topology_only_at_start() -> None:
         ((worlds.BROKEN,), False),
     ],
 )
-def test_an_operator_is_started_again_once_none_of_its_pods_is_from_before(pods: Any, stale: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_an_operator_is_started_again_once_none_of_its_pods_is_from_before(*, pods: Any, stale: bool) -> None:
     found = told(operand(READER.key, pods), CONVERGING)
     assert set(found) == ({AdvisoryName.TOPOLOGY_READ_AT_START} if stale else set())
     if stale:
         assert found[AdvisoryName.TOPOLOGY_READ_AT_START].command == READER.command, "only the one that is stale"
+    assert told(operand(READER.key, pods), PENDING) == {}, "nothing has moved: there is nothing to read yet"
+    only_infrastructure = CONVERGING.model_copy(update={"source": INFRASTRUCTURE})
+    assert told(operand(READER.key, pods), only_infrastructure) == {}, "they read that of the control plane"
 
 
 def etcd(backup: Any) -> tuple[facts.ClusterOperator, ...]:
@@ -195,7 +186,7 @@ def etcd(backup: Any) -> tuple[facts.ClusterOperator, ...]:
         (worlds.NOW + timedelta(days=400), None, True),
     ],
 )
-def test_a_backup_from_before_the_change(ours: Any, theirs: Any, outdated: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_a_backup_from_before_the_change(*, ours: Any, theirs: Any, outdated: bool) -> None:
     known = cluster(own_operator=worlds.own(backup_time=ours), cluster_operators=etcd(theirs))
     assert told(known, PENDING) == told(known) == {}, "nothing has moved yet"
     for record in (CONVERGING, COMPLETED):
@@ -253,9 +244,7 @@ OFF, ON = (facts.FeatureGates((("4.20.1", on),)) for on in (False, True))
     ],
 )
 def test_conditions_without_an_author_are_to_be_removed_where_they_block(
-    record: TopologyTransition | None,
-    left: facts.Fact[facts.NativeController],
-    shown: bool,  # noqa: FBT001 - a column of the table
+    *, record: TopologyTransition | None, left: facts.Fact[facts.NativeController], shown: bool
 ) -> None:
     known = cluster(native_controller=left, feature_gates=OFF)
     assert (AdvisoryName.NATIVE_CONDITIONS_LEFT in told(known, record)) is shown
@@ -326,9 +315,7 @@ def test_what_was_advised_for_a_request_goes_with_it() -> None:
     ids=["rolling out", "not known", "rolled out", "nothing rolls out", "past the deadline"],
 )
 def test_a_restart_is_advised_once_the_machines_have_restarted(
-    status: CheckStatus | None,
-    late: bool,  # noqa: FBT001 - a column of the table
-    shown: bool,  # noqa: FBT001 - a column of the table
+    *, status: CheckStatus | None, late: bool, shown: bool
 ) -> None:
     record = worlds.converging()
     pools = next(check for check in record.checks if check.name == CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_api.types import OperandBaseline
-from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase, Stage
+from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Stage
 from topology_controller.checks import catalog as checks
 from topology_controller.definitions import model
 from topology_controller.observe import facts
@@ -281,23 +281,3 @@ def test_a_single_router_does_not_survive_the_drains_after_the_change(
     accepted = survives(accepting(known))
     assert accepted.status is CheckStatus.MET, "whatever the router is"
     assert ACCEPTED in accepted.message
-
-
-@pytest.mark.parametrize("schedulable", [True, False], ids=["Admitting", "Pending"])
-@pytest.mark.parametrize(("routers", "said"), [(1, True), (2, False), (None, False)])
-def test_that_one_router_is_drained_is_said_before_the_change_with_the_command(
-    routers: int | None,
-    said: bool,  # noqa: FBT001 - a column of the table
-    schedulable: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    known = worlds.healthy(
-        ingress_controller=facts.IngressController(routers, 1),
-        scheduler=facts.Scheduler(masters_schedulable=schedulable),
-    )
-    found = worlds.decide(known)
-    assert found.phase is (Phase.ADMITTING if schedulable else Phase.PENDING)
-    assert found.note.endswith(TWO_ROUTERS) is said
-    assert ("evict the only router" in found.note) is said
-    assert found.record is not None
-    assert found.record.message == found.note
-    assert "evict" not in worlds.decide(accepting(known)).note, "who has accepted it is not told again"

@@ -7,7 +7,6 @@ MachineConfigControllerObserved, and ClusterOperatorsStable for an operator whos
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,11 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_api import types
-from topology_api.types import Baseline, TopologyPair, TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 from topology_controller.checks import catalog, result
-from topology_controller.decide import baseline
-from topology_controller.definitions import model, registry, settings
 from topology_controller.observe import facts
 from topology_controller.report import metrics
 
@@ -28,19 +24,11 @@ from . import measured_cluster, operand_worlds, strategies, worlds
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from topology_controller.definitions import model
     from topology_controller.definitions import operands as matrices
 
 DEFINITIONS = worlds.TRANSITIONS.definitions
 NAMES = [one.name for one in DEFINITIONS]
-
-
-@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_what_is_recorded_at_the_change_is_enough_to_measure_by(asked):
-    measured = baseline.capture(worlds.ready_for(asked), asked, worlds.MATRIX)
-    assert isinstance(measured, Baseline)
-    cluster = measured_cluster.followed(asked)
-    recorded = dataclasses.replace(cluster, convergence=result.ConvergenceContext(measured, worlds.MATRIX))
-    assert recorded.unmet() == set()
 
 
 @pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
@@ -174,7 +162,7 @@ ONE_OF_EACH = {(asked.name, check): (asked, check, named, change) for asked, che
 )
 def test_each_check_alone_keeps_it_from_being_completed(asked, check, named, change):
     """Whatever it is that has not followed, the record, Progressing, Degraded and the metric name it."""
-    known = converging(change(measured_cluster.followed(asked)))
+    known = change(measured_cluster.followed(asked)).converging()
     found = worlds.decide(known, transitions=worlds.TRANSITIONS)
     assert found.phase is Phase.CONVERGING
     assert f"convergence checks not met: {check}" in found.note
@@ -199,58 +187,7 @@ def test_each_check_alone_keeps_it_from_being_completed(asked, check, named, cha
     assert f"Blocked by {check}: " in stuck.degraded.message
 
 
-def converging(cluster: measured_cluster.MeasuredCluster) -> facts.Facts:
-    """The cluster with the record that its change wrote."""
-    asked, admitted = cluster.asked, worlds.NOW - timedelta(minutes=1)
-    before = worlds.ready_for(asked).infrastructure
-    assert isinstance(before, facts.Infrastructure)
-    record = TopologyTransition(
-        phase=Phase.CONVERGING,
-        name=asked.name,
-        source=TopologyPair(control_plane=before.control_plane or "", infrastructure=before.infrastructure or ""),
-        target=asked.target.pair,
-        attempt="mine",
-        requested_time=admitted,
-        phase_transition_time=admitted,
-        admitted_time=admitted,
-        baseline=cluster.convergence.baseline,
-        deadline_time=worlds.DEADLINE,
-    )
-    target = asked.target.pair
-    return worlds.recorded(
-        cluster.known, record, control_plane=target.control_plane, infrastructure=target.infrastructure
-    )
-
-
-STRICT = settings.applied(
-    worlds.TRANSITIONS,
-    settings.DEFAULTS.model_copy(
-        update={"require_load_balancer_backends": True, "require_router_survives_drains": True}
-    ),
-)
-"""Asking all that a configuration can ask besides."""
 MEASURED = result.ConvergenceContext(measured_cluster.baseline(worlds.healthy()), worlds.MATRIX)
-
-
-@pytest.mark.parametrize("check", CheckName)
-def test_a_check_is_entered_wherever_it_has_to_be(check: CheckName) -> None:
-    """What a new check still needs is said by name."""
-    assert check in registry.TRAITS, f"{check} has no row in definitions/registry.py"
-    traits = registry.TRAITS[check]
-    if not traits.stages:
-        assert check not in catalog.CHECKS, f"{check} cannot be asked, and checks/catalog.py answers it"
-        return
-    assert check in catalog.CHECKS, f"{check} has no function in checks/catalog.py"
-    definitions = DEFINITIONS + worlds.DIRECTLY.definitions + STRICT.definitions
-    asked = {spec.check for one in definitions for stage in Stage for spec in one.stages[stage]}
-    assert check in asked, f"{check} is asked by no definition in bindata/transitions, and by no configuration"
-    assert traits.parameters <= {field.alias for field in model.CheckSpec.model_fields.values()}, (
-        f"{check} takes parameters that definitions/model.py does not know"
-    )
-    assert (worlds.MATRIX.group(check) is not None) is traits.operands, f"{check}: see bindata/operands"
-    assert not traits.acceptable or traits.stages == {Stage.CONVERGENCE}, f"{check} is awaited before the change"
-
-
 OPERANDS = st.fixed_dictionaries(
     {},
     optional={

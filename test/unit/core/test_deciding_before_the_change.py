@@ -76,6 +76,10 @@ BREAKS: list[tuple[dict[str, Any], CheckName]] = [
         CheckName.CONTROL_PLANE_NODES,
     ),
     ({"machines": machine_worlds.three(deleting=True)}, CheckName.CONTROL_PLANE_MACHINES),
+    (
+        {"machine_config_pools": (worlds.pool(), worlds.pool("infra", paused=True))},
+        CheckName.MACHINE_CONFIG_POOLS_READY,
+    ),
     ({"other_nodes": (facts.OtherNode("w", master=False, arbiter=False),)}, CheckName.DEDICATED_WORKERS),
     ({"scheduler": facts.Scheduler(masters_schedulable=False)}, CheckName.MASTERS_SCHEDULABLE),
     ({"etcd_endpoints": facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[0]),))}, CheckName.ETCD_VOTING_MEMBERS),

@@ -142,11 +142,9 @@ def test_a_world_that_is_well_is_admitted_changed_followed_and_completed(definit
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.data(), st.sampled_from(DEFINITIONS), st.booleans())
+@given(data=st.data(), definition=st.sampled_from(DEFINITIONS), echoes=st.booleans())
 def test_topology_moves_only_where_the_objects_lack_nothing(
-    data: st.DataObject,
-    definition: model.Definition,
-    echoes: bool,  # noqa: FBT001 - drawn
+    *, data: st.DataObject, definition: model.Definition, echoes: bool
 ) -> None:
     stage = Stage(definition)
     stage.record(stage.decide())

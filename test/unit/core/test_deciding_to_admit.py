@@ -48,7 +48,7 @@ def test_an_echo_that_does_not_come_in_eight_minutes_ends_the_admission_and_is_n
     ("after", "echo", "phase"),
     [(1, True, Phase.PENDING), (59, True, Phase.PENDING), (60, True, Phase.ADMITTING), (3600, False, Phase.PENDING)],
 )
-def test_after_a_timeout_it_backs_off_and_then_waits_for_the_echo(after: float, echo: bool, phase: Phase) -> None:  # noqa: FBT001 - a column of the table
+def test_after_a_timeout_it_backs_off_and_then_waits_for_the_echo(*, after: float, echo: bool, phase: Phase) -> None:
     now = worlds.NOW + timedelta(minutes=8)
     silent = dataclasses.replace(worlds.healthy(now), cluster_version=worlds.version(None))
     pending = worlds.decide(worlds.recorded(silent, worlds.admitting()), worlds.term(attempt="mine"), now).record

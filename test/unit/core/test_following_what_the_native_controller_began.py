@@ -431,7 +431,7 @@ def swapped(cluster: Cluster) -> Raw:
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_a_request_that_is_hidden_with_its_record_is_not_taken_for_a_cancelled_one(restarted: bool) -> None:  # noqa: FBT001 - a column
+async def test_a_request_that_is_hidden_with_its_record_is_not_taken_for_a_cancelled_one(*, restarted: bool) -> None:
     cluster = Cluster()
     cluster.change(("nodes", None, "node-2"), {"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
     async with running(cluster):

@@ -119,7 +119,7 @@ async def test_an_object_that_nobody_could_make_sense_of_is_a_fact(metadata: Any
     ],
     ids=["flawless", "one-less", "tainted", "unreadable"],
 )
-async def test_workers_are_read_until_so_many_are_flawless(nodes: list[Any], enough: bool) -> None:  # noqa: FBT001 - a column
+async def test_workers_are_read_until_so_many_are_flawless(*, nodes: list[Any], enough: bool) -> None:
     assert catalog.WORKERS.enough is not None
     assert catalog.WORKERS.enough(nodes) is enough
 
@@ -333,19 +333,11 @@ UNDER = {"machines", "baremetalhosts"}
 
 
 def object_of(index: int, **more: Any) -> dict[str, Any]:
-    return {
-        "metadata": {
-            "labels": {"machine.openshift.io/cluster-api-machine-role": "master"},
-            "annotations": {"metal3.io/BareMetalHost": f"{NAMESPACE}/host-{index}"},
-            **more,
-        },
-        "spec": {"lifecycleHooks": {"preDrain": [{"name": "EtcdQuorumOperator", "owner": "clusteroperator/etcd"}]}},
-        "status": {
-            "phase": "Running",
-            "nodeRef": {"name": worlds.NAMES[index]},
-            "addresses": [{"type": "InternalIP", "address": worlds.ADDRESSES[index]}],
-        },
-    }
+    """The Machine of a node of the cluster in memory, on a host."""
+    addresses = [{"type": "InternalIP", "address": worlds.ADDRESSES[index]}]
+    raw = raw_machine(nodeRef={"name": worlds.NAMES[index]}, addresses=addresses)
+    on_host = {"metal3.io/BareMetalHost": f"{NAMESPACE}/host-{index}"}
+    return {**raw, "metadata": {"labels": raw["metadata"]["labels"], "annotations": on_host, **more}}
 
 
 def host_in(state: str) -> dict[str, Any]:

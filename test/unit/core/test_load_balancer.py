@@ -197,17 +197,6 @@ def test_it_names_every_node_until_each_is_confirmed(record: TopologyTransition 
     assert "Not confirmed: 192.0.2.13 (node-3). " in message
 
 
-def test_its_command_confirms_what_it_asks_for() -> None:
-    """Of two families one address is enough, and what was confirmed stays confirmed."""
-    both = nodes((A, "2001:db8::1"), ("2001:db8::2",), (C, "2001:db8::3"))
-    known = cluster(facts.Backends(("2001:db8::3", "192.0.2.99")), control_plane_nodes=both)
-    message, command = told(known) or ("", "")
-    assert command == f"{COMMAND}{A},2001:db8::2,2001:db8::3"
-    assert "No control-plane node has 192.0.2.99" in message
-    done = annotated(shlex.split(command)[-1].partition("=")[2])
-    assert told(dataclasses.replace(known, own_operator=worlds.own(backends=done))) is None
-
-
 def test_an_entry_that_is_no_address_is_quoted_and_nothing_is_confirmed_by_such_an_annotation() -> None:
     message, _ = told(cluster(annotated(f"{A},{B},{C},master-1"))) or ("", "")
     assert f'entry 4 ("master-1") is no address: write {A},{B},{C}' in message

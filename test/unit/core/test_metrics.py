@@ -164,39 +164,6 @@ def test_members_of_etcd_as_far_as_they_are_known(said: Any, published: Any, rol
     assert series(found, "topology_etcd_members") == {(role,): count for role, count in roles.items()}
 
 
-IDLE = {"control_plane_nodes": facts.NOT_READ, "other_nodes": facts.NOT_READ, "scheduler": facts.NOT_READ}
-
-
-@pytest.mark.parametrize(
-    ("infrastructure", "others", "info"),
-    [
-        ({"desired": None}, IDLE, ("", "SingleReplica", "SingleReplica", "single-node")),
-        ({}, {}, ("HighlyAvailable", "SingleReplica", "SingleReplica", "unclassified")),
-        (
-            {"control_plane": "HighlyAvailable", "infrastructure": "HighlyAvailable", "record": worlds.converging()},
-            {},
-            ("HighlyAvailable", "HighlyAvailable", "HighlyAvailable", "compact"),
-        ),
-        (
-            {"desired": None, "control_plane": "HighlyAvailable", "infrastructure": "HighlyAvailable"},
-            IDLE,
-            ("", "HighlyAvailable", "HighlyAvailable", ""),
-        ),
-        (
-            {"desired": "Mine", "control_plane": "Odd", "infrastructure": "DualReplica"},
-            IDLE,
-            ("other", "other", "other", "unclassified"),
-        ),
-        ({"control_plane": None, "infrastructure": None}, IDLE, ("HighlyAvailable", "", "", "")),
-    ],
-)
-def test_the_topology_is_told_in_labels(
-    infrastructure: dict[str, Any], others: dict[str, Any], info: tuple[str, ...]
-) -> None:
-    found = decided(worlds.with_infrastructure(worlds.healthy(**others), **infrastructure))
-    assert series(found, "topology_info") == {info: 1}
-
-
 def test_a_master_without_the_newer_label_is_a_node_of_the_control_plane() -> None:
     other = facts.OtherNode("node-9", master=True, arbiter=False)
     pair = {"control_plane": "HighlyAvailable", "infrastructure": "HighlyAvailable"}
@@ -272,14 +239,6 @@ def test_requests_have_the_labels_of_client_go(verb: str, code: str, labels: dic
     assert sum(series(found, "rest_client_requests_total").values()) == 1
 
 
-def test_openings_of_watches_are_told_apart() -> None:
-    found = registry()
-    for code in ("200", "200", "410", "403", "error"):
-        found.request("watch", "nodes", code, 0.1)
-    found.request("list", "nodes", "410", 0.1)
-    assert series(found, "topology_watch_requests_total") == {("success",): 2, ("error",): 3}
-
-
 def test_the_end_of_a_token_is_shown_as_it_is_now_and_only_where_it_is_known() -> None:
     name = "topology_credential_expiry_timestamp_seconds"
     shown, ends = registry(), {"target": 1_700_000_000.0, "lease": None}
@@ -289,16 +248,6 @@ def test_the_end_of_a_token_is_shown_as_it_is_now_and_only_where_it_is_known() -
     assert series(shown, name) == {("target",): 1_700_000_000.0}
     ends |= {"target": 1_707_776_000.0, "lease": 1_700_000_001.0}
     assert series(shown, name) == {("target",): 1_707_776_000.0, ("lease",): 1_700_000_001.0}
-
-
-def test_requests_to_etcd_are_counted_from_zero_where_etcd_is_asked() -> None:
-    name = "topology_etcd_requests_total"
-    assert series(registry(), name) == {}
-    found = metrics.Metrics(worlds.DIRECTLY, lease="lease")
-    assert series(found, name) == {("200",): 0, ("<error>",): 0}
-    for code in ("200", "503", "error", "418"):
-        found.etcd_request(code)
-    assert series(found, name) == {("200",): 1, ("<error>",): 1, ("503",): 1, ("other",): 1}
 
 
 def machines_shown(*listed: Any, **changes: Any) -> dict[tuple[str, ...], float]:
@@ -358,28 +307,8 @@ def only_declared(found: metrics.Metrics) -> None:
 def worst(definition: Any) -> metrics.Metrics:
     """A cluster that converges, with every watch open."""
     found = shipped()
-    at = worlds.NOW + timedelta(minutes=1)
-    before = worlds.ready_for(definition, at)
-    assert isinstance(before.infrastructure, facts.Infrastructure)
-    record = TopologyTransition(
-        phase=Phase.CONVERGING,
-        name=definition.name,
-        source=TopologyPair(
-            control_plane=before.infrastructure.control_plane, infrastructure=before.infrastructure.infrastructure
-        ),
-        target=definition.target.pair,
-        admitted_time=worlds.NOW,
-        phase_transition_time=worlds.NOW,
-        baseline=measured_cluster.baseline(before),
-    )
-    target = definition.target.pair
-    known = worlds.recorded(
-        worlds.followed(definition, before),
-        record,
-        control_plane=target.control_plane,
-        infrastructure=target.infrastructure,
-    )
-    decision = worlds.decide(known, now=at, transitions=SHIPPED)
+    known = measured_cluster.followed(definition).converging()
+    decision = worlds.decide(known, transitions=SHIPPED)
     assert decision.phase is Phase.CONVERGING
     assert len(decision.results) == len(definition.convergence.checks)
     found.decided(decision, known)

@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from topology_api import quantities
 from topology_api.vocabulary import Phase
@@ -440,26 +438,6 @@ def test_a_toleration_that_ends_does_not_count() -> None:
 def test_a_selector_is_read_as_the_ingress_operator_reads_it(expression: dict[str, Any], label: str) -> None:
     found = placed(nodeSelector={"matchLabels": {"x": "y"}, "matchExpressions": [expression]})
     assert found.node_labels == {"x=y", label}
-
-
-WORDS = st.sampled_from(("", "a", "b"))
-EFFECTS = st.sampled_from(("NoSchedule", "NoExecute"))
-TAINTS = st.builds(facts.Taint, st.sampled_from(("a", "b")), WORDS, EFFECTS)
-
-
-@given(TAINTS, st.sampled_from(("Exists", "Equal", "Lt", "Gt", "exists")), WORDS, WORDS, st.just("") | EFFECTS)
-def test_a_toleration_never_covers_more_than_it_says(
-    taint: facts.Taint, operator: str, key: str, value: str, effect: str
-) -> None:
-    tolerates = facts.Toleration(key, operator, value, effect).tolerates(taint)
-    if effect and effect != taint.effect:
-        assert not tolerates
-    elif operator == "Exists":
-        assert tolerates is (not key or key == taint.key)
-    elif operator == "Equal":
-        assert tolerates is (key == taint.key and value == taint.value)
-    else:
-        assert not tolerates
 
 
 @pytest.mark.parametrize("reduce", [parse.node, parse.worker, parse.other_node])

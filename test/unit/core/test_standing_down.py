@@ -69,7 +69,7 @@ def test_gate_on_and_nobody_there_we_wait_for_its_lease_a_retry_and_its_start_an
 
 @pytest.mark.parametrize("make", [worlds.admitting, lambda: worlds.decide(worlds.healthy(etcd=worlds.BROKEN)).record])
 @pytest.mark.parametrize("live", [False, True])
-def test_it_comes_before_the_change_our_record_goes_and_the_request_stays(make: Any, live: bool) -> None:  # noqa: FBT001 - a column
+def test_it_comes_before_the_change_our_record_goes_and_the_request_stays(*, make: Any, live: bool) -> None:
     known = in_charge(worlds.recorded(worlds.healthy(live=live), make()))
     found = worlds.decide(known, worlds.term(attempt="mine"))
     assert found.steps == (Step.SAVE, Step.REPORT)
@@ -100,18 +100,6 @@ def test_it_comes_after_the_change_we_report_to_the_end_and_then_stand_down() ->
     late = worlds.NOW + timedelta(hours=2)
     stuck = worlds.decide(in_charge(worlds.moved(worlds.healthy(late), record)), now=late)
     assert said(stuck, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
-
-
-@pytest.mark.parametrize("make", [None, worlds.converging, worlds.completed])
-def test_a_downgrade_takes_it_back_from_what_the_objects_say(make: Any) -> None:
-    """Gate off for the version that runs now; its conditions linger, and so does the entry of the newer version."""
-    gates = facts.FeatureGates((("4.20.1", False), ("4.21.0", True)))
-    record = make() if make else None
-    known = worlds.healthy(AFTER) if record is None else worlds.moved(worlds.healthy(AFTER), record)
-    known = dataclasses.replace(known, feature_gates=gates, native_controller=native())
-    found = worlds.decide(known, now=AFTER)
-    assert found.disabled is None
-    assert found.phase is (Phase.ADMITTING if record is None else record.phase)
 
 
 HERE = {"control_plane": "SingleReplica", "native_desired": "HighlyAvailable", "desired": None}
@@ -164,7 +152,7 @@ def settled(found: Decision) -> None:
 
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("make", [lambda: None, worlds.admitting, worlds.completed])
-def test_a_definition_without_our_fields_is_no_trouble_where_it_is_in_charge(make: Any, live: bool) -> None:  # noqa: FBT001 - a column
+def test_a_definition_without_our_fields_is_no_trouble_where_it_is_in_charge(*, make: Any, live: bool) -> None:
     """Nor is anything written then: it would take out for good what is only not shown."""
     record = make()
     known = in_charge(worlds.healthy(installed=LACKING, live=live))
@@ -329,9 +317,7 @@ def test_a_cluster_of_another_kind_is_left_alone(changes: dict[str, Any], reason
     ],
 )
 def test_both_the_gate_of_this_version_and_its_conditions_are_needed(
-    gates: tuple[tuple[str, bool], ...],
-    present: bool,  # noqa: FBT001 - a column of the table
-    disabled: bool,  # noqa: FBT001 - a column of the table
+    *, gates: tuple[tuple[str, bool], ...], present: bool, disabled: bool
 ) -> None:
     known = worlds.healthy(feature_gates=facts.FeatureGates(gates), native_controller=facts.NativeController(present))
     assert (worlds.decide(known).disabled is not None) is disabled

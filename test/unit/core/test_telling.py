@@ -407,9 +407,10 @@ async def test_what_lasts_is_one_event_however_often_it_is_decided() -> None:
     """A transition that is stuck is decided again with every look."""
     api = Api()
     telling = Telling(api)
+    record = worlds.converging()
     # Nothing in the way waits for time: what is queued is sent in these turns of the loop, and decided again after it.
     for turn in range(500):
-        telling.tell(STUCK, worlds.converging())
+        telling.tell(STUCK, record)
         await asyncio.sleep(0)
         assert len(api.bodies) <= 1, turn
     await telling.end()

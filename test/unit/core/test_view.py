@@ -134,30 +134,6 @@ def test_a_problem_has_its_time_and_the_runbook_where_an_address_is_configured()
     assert view.look(well, known, page_state.about(runbooks="https://docs.example/"))["runbook"] is None
 
 
-def test_a_timeline_says_what_happened_when():
-    later = worlds.NOW + timedelta(minutes=7)
-    record = worlds.converging()
-    begun = worlds.decide(moved(), now=worlds.NOW).record
-    assert begun is not None
-    known = worlds.recorded(worlds.converged(moved()), begun)
-    told = page_state.led(known, later)["timeline"]
-    assert [one["time"] for one in told] == sorted(one["time"] for one in told)
-    assert told[0] == {
-        "time": "2026-03-01T12:00:00Z",
-        "what": "HighlyAvailable requested",
-        "detail": "sno-to-ha-compact",
-    }
-    assert (told[1]["what"], told[1]["detail"]) == (
-        "Preflight checks passed, topology changed",
-        f"{record.source} to {record.target}",
-    )
-    at_once, afterwards = told[2:]
-    assert at_once["time"] == "2026-03-01T12:00:00Z"
-    assert "EtcdHealthy" in at_once["detail"]
-    assert afterwards["time"] == "2026-03-01T12:07:00Z"
-    assert "ConsoleReplicas" in afterwards["detail"]
-
-
 @pytest.mark.parametrize(
     ("started", "deadline"),
     [("2026-03-01T12:00:00Z", True), ("9999-12-31T23:59:59Z", False)],
