@@ -1,7 +1,7 @@
 """Convergence as the checks see it: a cluster that has followed, measured against how it was at the change.
 
 `baseline(known)` is made here by hand from the facts, apart from the operator's own code; `ask` answers one check of a
-definition against a cluster, `answers` all of them. What cannot follow has its own word: `asking_for`, `at_revision`.
+definition against a cluster, `answers` all of them.
 """
 
 from __future__ import annotations
@@ -69,13 +69,6 @@ def operand_baseline(key: str, found: facts.Fact[facts.Operand]) -> OperandBasel
     if isinstance(found, facts.Workload):
         return OperandBaseline(name=key, generation=found.generation, replicas=found.wanted, ready=found.ready)
     return OperandBaseline(name=key, missing=isinstance(found, facts.Unobserved) and found.missing)
-
-
-def definition(name: str) -> model.Definition:
-    """A shipped definition."""
-    found = worlds.TRANSITIONS.named(name)
-    assert found is not None
-    return found
 
 
 @dataclasses.dataclass(frozen=True)

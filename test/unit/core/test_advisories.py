@@ -201,16 +201,6 @@ def test_a_backup_is_not_asked_for_where_evidence_of_one_may_be_unread() -> None
     assert told(dataclasses.replace(known, control_plane_nodes=()), CONVERGING) == {}, "there is nowhere to take it"
 
 
-def test_the_lifecycle_agent_is_told_before_the_change_only() -> None:
-    agent = cluster(lifecycle_agent=facts.Present())
-    for record in (None, PENDING):
-        found = told(agent, record)
-        assert set(found) == {AdvisoryName.LIFECYCLE_AGENT_PRESENT}
-        assert told(worlds.with_infrastructure(agent, image_based_install=True), record) == {}
-        assert told(cluster(lifecycle_agent=worlds.MISSING), record) == {}
-    assert told(agent, CONVERGING) == told(agent, COMPLETED) == {}, "the label would stop us half way"
-
-
 @EVER
 def test_what_cannot_be_read_gives_no_advisory(record: TopologyTransition | None) -> None:
     assert told(facts.Facts(), record) == {}
@@ -236,7 +226,6 @@ OFF, ON = (facts.FeatureGates((("4.20.1", on),)) for on in (False, True))
     ("left", "shown"),
     [
         (native_left("PreflightCheckFailed", Upgradeable="False", Progressing="False"), True),
-        (native_left("TopologyTransitionInProgress", Upgradeable="False", Progressing="True"), True),
         (native_left("TopologyTransitionInProgress", Progressing="True"), True),
         (native_left("AsExpected", Upgradeable="True", Progressing="False"), False),
         (facts.NativeController(present=False), False),

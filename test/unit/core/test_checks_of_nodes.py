@@ -52,7 +52,6 @@ def with_third(**changes: Any) -> facts.Facts:
         ({"master": False}, "lacks label node-role.kubernetes.io/master"),
         ({"deleting": True}, "is being deleted"),
         ({"ready": "False"}, "Ready=False"),
-        ({"ready": "absent"}, "Ready=absent"),
         ({"cordoned": True}, "is cordoned"),
         ({"pressure": ("DiskPressure", "PIDPressure")}, "DiskPressure=True, PIDPressure=True"),
         ({"kubelet_version": None}, "kubelet version is not known"),
@@ -249,10 +248,6 @@ def reasons(known: facts.Facts) -> str:
     [
         (UNSERVED, "the API server does not serve machines.machine.openshift.io"),
         ((), "there is none"),
-        (
-            tuple(under.machine(index, phase="Provisioning", node=None, addresses=()) for index in (1, 2)),
-            "none of 2 is",
-        ),
         ((under.machine(0, phase="Failed"),), "none of 1 is Running"),
         ((under.machine(0, authority="Migrating", phase="Provisioned"),), "none of 1 is Running"),
     ],

@@ -36,7 +36,6 @@ def operator(name: str = "dns", **statuses: str) -> facts.ClusterOperator:
 @pytest.mark.parametrize(
     ("type_", "status"),
     [
-        ("Available", "False"),
         ("Progressing", "True"),
         ("Degraded", "True"),
         ("Degraded", "Unknown"),
@@ -186,7 +185,7 @@ def registry(count: int) -> measured_cluster.MeasuredCluster:
         (QUIET.having("kubeschedulers.operator.openshift.io/cluster", BEFORE), MET, ""),
         (BUSY.unmeasured(), UNKNOWN, "oc edit infrastructure cluster --subresource=status"),
         # No revision and no rendered configuration has to be another there.
-        (measured_cluster.followed(measured_cluster.definition("infra-to-ha")).unmeasured(), MET, ""),
+        (measured_cluster.followed(worlds.named("infra-to-ha")).unmeasured(), MET, ""),
         (BUSY.but(cluster_operators=REST), UNMET, "console (missing, it was there when the topology changed)"),
         # A newer payload may have none of it: what waits for it would wait for ever.
         (BUSY.but(cluster_operators=REST, cluster_version=UPGRADED), MET, "went from version 4.20.1 to 4.20.2"),
@@ -304,14 +303,6 @@ KEYS = {
 }
 
 
-def revisions(latest: int, **nodes: tuple[int, int, int]) -> facts.StaticPods:
-    """Current, target and last failed revision by node; the others are at the newest."""
-    entries = {name.replace("-", "_"): (latest, 0, 0) for name in worlds.NAMES} | nodes
-    return facts.StaticPods(
-        latest, tuple(facts.NodeRevision(name.replace("_", "-"), *found) for name, found in entries.items())
-    )
-
-
 def having(check: CheckName, found: facts.Fact[facts.StaticPods]) -> measured_cluster.MeasuredCluster:
     return measured_cluster.followed().having(KEYS[check], found)
 
@@ -321,23 +312,6 @@ def test_where_the_configuration_differs_the_revision_from_before_does_not_do() 
     assert status is CheckStatus.UNMET
     assert f"Wanted: {measured_cluster.KUBE_API_SERVER} at a revision above 7" in message
     assert "still at revision 7, from before the topology changed" in message
-
-
-@pytest.mark.parametrize(
-    "recorded",
-    [(), (OperandBaseline(name=measured_cluster.KUBE_API_SERVER, missing=True),)],
-    ids=["younger than the record", "absent at the change"],
-)
-def test_what_a_baseline_has_no_revision_of_is_asked_for_its_present_state(
-    recorded: tuple[OperandBaseline, ...],
-) -> None:
-    cluster = measured_cluster.followed().without_reaction().measured_by(operands=recorded, cluster_operators=())
-    assert cluster.unmet() == set(), "neither it nor its operator has anything to be compared with"
-    behind = cluster.having(measured_cluster.KUBE_API_SERVER, revisions(8, node_1=(7, 8, 0)))
-    assert behind.ask(KUBE_API_SERVER)[0] is CheckStatus.UNMET
-    assert (
-        cluster.having(measured_cluster.KUBE_API_SERVER, worlds.BROKEN).ask(KUBE_API_SERVER)[0] is CheckStatus.UNKNOWN
-    )
 
 
 @pytest.mark.parametrize("check", KEYS)

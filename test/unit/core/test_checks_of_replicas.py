@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from topology_api.types import OperandBaseline
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Stage
@@ -15,7 +14,7 @@ from topology_controller.checks import catalog as checks
 from topology_controller.definitions import model
 from topology_controller.observe import facts
 
-from . import measured_cluster, operand_worlds, worlds
+from . import measured_cluster, operand_worlds, strategies, worlds
 
 if TYPE_CHECKING:
     from topology_controller.checks.result import CheckResult
@@ -199,14 +198,8 @@ def test_what_a_baseline_does_not_mention_is_in_use_where_it_exists(operand: mat
     assert younger.having(operand.key, worlds.BROKEN).ask(group.check)[0] is CheckStatus.UNKNOWN
 
 
-NUMBER = st.integers(0, 4)
-WORKLOAD = st.builds(
-    facts.Workload, NUMBER, observed=st.booleans(), wanted=NUMBER, updated=NUMBER, ready=NUMBER, available=NUMBER
-)
-
-
 @measured_cluster.PATIENT
-@given(WORKLOAD)
+@given(strategies.WORKLOAD)
 def test_met_means_asked_for_updated_ready_and_available(found: facts.Workload) -> None:
     status, _ = measured_cluster.followed().having(DOWNLOADS, found).ask(CONSOLE)
     enough = min(found.wanted, found.updated, found.ready, found.available) >= 2

@@ -188,18 +188,13 @@ def test_each_check_alone_keeps_it_from_being_completed(asked, check, named, cha
 
 
 MEASURED = result.ConvergenceContext(measured_cluster.baseline(worlds.healthy()), worlds.MATRIX)
+ANY = (
+    strategies.OPERAND
+    | st.builds(facts.IngressController, st.none() | st.integers(0, 3), st.integers(0, 3))
+    | st.builds(facts.Managed, st.sampled_from(("Managed", "Removed", "odd")), st.none() | st.integers(0, 3))
+)
 OPERANDS = st.fixed_dictionaries(
-    {},
-    optional={
-        operand.key: strategies.UNREAD
-        | st.builds(facts.Workload, st.just(1), st.booleans(), *(st.integers(0, 3) for _ in range(4)))
-        | st.builds(facts.IngressController, st.none() | st.integers(0, 3), st.integers(0, 3))
-        | st.builds(facts.DisruptionBudget, st.none() | st.integers(0, 3))
-        | st.builds(facts.Managed, st.sampled_from(("Managed", "Removed", "odd")), st.none() | st.integers(0, 3))
-        | st.builds(operand_worlds.static_pods, st.integers(0, 9))
-        for group in worlds.MATRIX.groups
-        for operand in group.operands
-    },
+    {}, optional={one.key: ANY for group in worlds.MATRIX.groups for one in group.operands}
 )
 FACTS = {
     "Deployment": facts.Workload,

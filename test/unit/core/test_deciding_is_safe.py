@@ -39,9 +39,6 @@ SOURCES = (*catalog.IDLE, *catalog.watched(worlds.TRANSITIONS))
 MINE = worlds.term(attempt="mine", next_attempt="mine")
 
 
-# From objects
-
-
 def read(server: servers.Server, *, live: bool = False) -> facts.Facts:
     """The facts that the operator makes of these objects."""
     known: dict[str, Any] = {"installed": facts.Installed(), "live": live}
@@ -176,9 +173,6 @@ def test_completed_is_only_what_has_followed_by_the_objects(data: st.DataObject,
     event(f"{found.phase} lacking {len(lacking)}")
     if found.phase is Phase.COMPLETED:
         assert oracle.lacking(case, definition.convergence.checks) == []
-
-
-# From facts of any kind
 
 
 def assert_safe(

@@ -145,17 +145,11 @@ def test_its_record_is_like_any_other_and_says_who_began() -> None:
     assert [one.reason.value for one in found.happened] == ["TopologyChanged"]
     assert "by the native controller" in found.happened[0].note
     assert outcomes.said(found, ConditionType.UPGRADEABLE) == (outcomes.F, Reason.TRANSITION_IN_PROGRESS)
-    assert outcomes.said(found, ConditionType.PROGRESSING) == (outcomes.T, Reason.TRANSITION_CONVERGING)
     assert "NativeConditionsLeft" in [one.name for one in record.advisories]
     # The record alone goes on, whatever becomes of the conditions.
     clean = changed(native_controller=facts.NativeController(present=False))
     again = followed(worlds.moved(clean, record))
     assert Step.CHANGE not in again.steps
-
-
-def test_nothing_is_decided_before_the_evidence_is_read() -> None:
-    found = worlds.decide(changed(machine_config_pools=facts.NOT_READ))
-    assert (found.phase, found.watch, found.steps, found.record) == (Phase.CONVERGING, True, (), None)
 
 
 def pods(revision: int, observed: Any) -> facts.StaticPods:
@@ -214,7 +208,6 @@ def test_where_its_gate_is_on_again_it_follows_itself() -> None:
     assert worlds.decide(worlds.moved(known, found.record)).steps == (Step.REPORT,)
 
 
-# In virtual time
 GATES: Key = ("featuregates", None, "cluster")
 NATIVE: Key = ("configs", None, "cluster")
 MOVED = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}

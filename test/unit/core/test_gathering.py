@@ -18,7 +18,7 @@ from topology_controller.kube import errors
 from topology_controller.observe import catalog, facts, fields, live, machines, parse, watches
 
 from . import worlds
-from .clusters import Cluster, running
+from .clusters import Cluster, accept, running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -58,23 +58,21 @@ async def _gather(server: SlowApi) -> live.Evidence:
     return await live.gather(server, facts.Facts(), catalog.EVIDENCE)  # type: ignore[arg-type]  # what it uses of one
 
 
-async def test_a_quick_server_is_asked_two_things_at_a_time(looptime) -> None:
-    server = SlowApi(0.002)
-    await _gather(server)
-    assert server.most == 2
-    # Nine sources in two lanes, and Infrastructure when all are there.
-    assert looptime == 6 * 0.002
-    assert server.asked[-1] == "infrastructures"
-    assert len(server.asked) == len(catalog.EVIDENCE) + 1
-
-
-async def test_a_slow_server_is_asked_for_the_rest_at_once(looptime) -> None:
-    server = SlowApi(0.5)
+@pytest.mark.parametrize(
+    ("seconds", "most", "lasts"),
+    # Nine sources in two lanes, and Infrastructure when all are there; after a tenth of a second the rest at once.
+    [(0.002, 2, 6 * 0.002), (0.5, len(catalog.EVIDENCE), 0.1 + 0.5 + 0.5)],
+    ids=["quick", "slow"],
+)
+async def test_a_quick_server_is_asked_two_things_at_a_time(
+    seconds: float, most: int, lasts: float, looptime: Any
+) -> None:
+    server = SlowApi(seconds)
     evidence = await _gather(server)
-    assert server.most == len(catalog.EVIDENCE)
-    assert looptime == 0.1 + 0.5 + 0.5
-    # The first read began with the first request, not with the last.
-    assert evidence.age() == pytest.approx(1.1)
+    assert (server.most, server.asked[-1]) == (most, "infrastructures")
+    assert looptime == lasts
+    assert len(server.asked) == len(catalog.EVIDENCE) + 1
+    assert evidence.age() == pytest.approx(lasts), "the first read began with the first request, not with the last"
 
 
 class OddApi:
@@ -362,30 +360,20 @@ def check(cluster: Cluster, name: str = "ControlPlaneMachines") -> dict[str, Any
     return next(one for one in cluster.record["checks"] if one["name"] == name)
 
 
-async def test_without_machines_the_change_costs_no_request_more() -> None:
+@pytest.mark.parametrize(("make", "under"), [(accept, set()), (lambda cluster: accept(with_machines(cluster)), UNDER)])
+async def test_with_machines_on_hosts_both_are_read_live(make: Any, under: set[str]) -> None:
+    """Without them the change costs no request more."""
     cluster = Cluster()
+    make(cluster)
     async with running(cluster):
         await asyncio.sleep(1)
         cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(1)
         assert cluster.topology == "HighlyAvailable"
-        assert cluster.watched & UNDER == {"machines"}
-    read = reads_of_the_change(cluster)
-    assert not UNDER.intersection(read)
-    assert len(read) == 13, "the twelve, and Infrastructure"
-
-
-async def test_with_machines_on_hosts_both_are_read_live() -> None:
-    cluster = with_machines(Cluster())
-    async with running(cluster):
-        await asyncio.sleep(1)
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(1)
-        assert cluster.topology == "HighlyAvailable"
-        assert cluster.watched >= UNDER
+        assert cluster.watched & UNDER == under | {"machines"}
         read = reads_of_the_change(cluster)
-        assert sorted(UNDER.intersection(read)) == sorted(UNDER)
-        assert len(read) == 13 + 2
+        assert UNDER.intersection(read) == under
+        assert len(read) == 13 + len(under), "the twelve, and Infrastructure"
         cluster.follow()
         await asyncio.sleep(70)
         assert cluster.phase == "Completed"

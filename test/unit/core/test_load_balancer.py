@@ -58,7 +58,6 @@ def annotated(value: object) -> facts.Backends | None:
         ("10.0.0.0/24", facts.Backends(wrong=((1, "10.0.0.0/24"),))),
         (f"{A}:6443,{B}", facts.Backends((B,), wrong=((1, f"{A}:6443"),))),
         ("192.0.2.010", facts.Backends(wrong=((1, "192.0.2.010"),))),
-        (f"{A};{B}", facts.Backends(wrong=((1, f"{A};{B}"),))),
     ],
 )
 def test_an_annotation_is_addresses_between_commas_and_blanks(value: str, read: facts.Backends) -> None:
@@ -124,7 +123,6 @@ def test_whatever_stands_there_the_rest_is_read_and_only_an_address_makes_it_the
         assert told.command == COMMAND + ",".join(worlds.ADDRESSES)
 
 
-# -- who manages it
 VIPS = {"apiServerInternalIPs": ["192.0.2.5", "2001:0db8::5"]}
 BARE: tuple[object, ...] = (None, {"loadBalancer": {"type": "OpenShiftManagedDefault"}}, {"apiServerInternalIPs": []})
 USER = {"loadBalancer": {"type": "UserManaged"}}
@@ -160,9 +158,6 @@ def test_who_manages_the_load_balancer(platform: str | None, front: object, by: 
     managed = load_balancer.manager(infrastructure(platform, front))
     assert managed.by is by
     assert why in managed.why
-
-
-# -- the advisory
 
 
 def cluster(backends: facts.Backends | None, **changes: Any) -> facts.Facts:
@@ -234,9 +229,6 @@ def test_a_message_and_a_command_fit_whatever_there_is() -> None:
         message, told_command = told(cluster(None, control_plane_nodes=listed)) or ("", "")
         assert max(len(message), len(told_command)) <= MESSAGE_LIMIT
         assert told_command.startswith(command), "half a command is worse than none"
-
-
-# -- the check
 
 
 def asked(known: facts.Facts, definition: model.Definition | None = None) -> list[Any]:

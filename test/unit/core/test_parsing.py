@@ -16,16 +16,12 @@ from topology_api.vocabulary import Phase
 from topology_controller.observe import catalog, facts, fields, parse
 from topology_simulator.apiserver import patch as merge_patches
 
-from . import clusters, worlds
+from . import clusters, raw_operands, worlds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
 Raw = dict[str, Any]
-
-
-def conditions(**statuses: str) -> list[Raw]:
-    return [{"type": type_, "status": status, "reason": "R", "message": "m"} for type_, status in statuses.items()]
 
 
 SOURCES = {
@@ -38,7 +34,7 @@ SOURCES = {
         *catalog.operands(worlds.TRANSITIONS),
     )
 }
-WRITTEN = {"fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}}}
+WRITTEN: Raw = {"fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}}}
 RICH: dict[str, Raw] = {
     "infrastructure": {
         "metadata": {
@@ -64,14 +60,14 @@ RICH: dict[str, Raw] = {
             },
         },
         "status": {
-            "conditions": conditions(Available="True"),
+            "conditions": raw_operands.conditions(Available="True"),
             "extension": worlds.copy_of(worlds.converging()).status["extension"],
         },
     },
     "cluster_operators": {
         "status": {
             "conditions": [
-                *conditions(Available="True"),
+                *raw_operands.conditions(Available="True"),
                 {"type": "Progressing", "status": "False", "lastTransitionTime": "2026-03-01T11:00:00Z"},
                 {"type": "RecentBackup", "status": "True", "lastTransitionTime": "2026-03-01T10:00:00Z"},
             ]
@@ -79,7 +75,7 @@ RICH: dict[str, Raw] = {
     },
     "cluster_version": {
         "status": {
-            "conditions": conditions(Progressing="False", Upgradeable="False"),
+            "conditions": raw_operands.conditions(Progressing="False", Upgradeable="False"),
             "history": [{"version": "4.20.1", "state": "Partial"}, {"version": "4.20.0", "state": "Completed"}],
             "capabilities": {"knownCapabilities": ["Console", "ImageRegistry"], "enabledCapabilities": ["Console"]},
         },
@@ -87,7 +83,7 @@ RICH: dict[str, Raw] = {
     "control_plane_nodes": {
         "metadata": {"labels": {"disk": "fast"}, "deletionTimestamp": "2026-03-01T10:00:00Z"},
         "spec": {"unschedulable": True, "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
-        "status": {"conditions": conditions(PIDPressure="True", MemoryPressure="False", Ready="True")},
+        "status": {"conditions": raw_operands.conditions(PIDPressure="True", MemoryPressure="False", Ready="True")},
     },
     "other_nodes": {"metadata": {"name": "w", "labels": {"node-role.kubernetes.io/arbiter": ""}}},
     "ingress_controller": {
@@ -107,7 +103,7 @@ RICH: dict[str, Raw] = {
     "workers": {
         "metadata": {"name": "worker-0", "labels": {"node-role.kubernetes.io/worker": ""}},
         "spec": {"taints": [{"key": "k", "effect": "NoExecute"}]},
-        "status": {"conditions": conditions(Ready="True")},
+        "status": {"conditions": raw_operands.conditions(Ready="True")},
     },
     "deployments.apps/openshift-console/console": {},
     "statefulsets.apps/openshift-monitoring/prometheus-k8s": {},
@@ -129,7 +125,7 @@ RICH: dict[str, Raw] = {
     "feature_gates": {
         "status": {"featureGates": [{"version": "4.20.1", "enabled": [{"name": "MutableTopology"}], "disabled": None}]},
     },
-    "native_controller": {"status": {"conditions": conditions(TopologyTransitionControllerDegraded="False")}},
+    "native_controller": {"status": {"conditions": raw_operands.conditions(TopologyTransitionControllerDegraded="False")}},
     **{field: {} for field in (
         "scheduler", "etcd_endpoints", "etcd", "etcd_lease", "machine_config_pools", "controller_config",
     )},
@@ -247,16 +243,6 @@ def test_who_wrote_either_topology_last_is_known(field: str) -> None:
 
 
 TEN = datetime(2026, 3, 1, 10, tzinfo=UTC)
-
-
-@pytest.mark.parametrize("said", ["yesterday", "2026-03-01T12:00:00", "", 7, None])
-def test_a_backup_time_that_is_none_is_no_trouble(said: object) -> None:
-    raw = put(OBJECTS["own_operator"], ("metadata", "annotations", "topology.openshift.io/etcd-backup-taken"), said)
-    assert parse_as("own_operator", raw).backup_time is None
-    raw = put(OBJECTS["cluster_operators"], ("status", "conditions", 2, "lastTransitionTime"), said)
-    assert parse_as("cluster_operators", raw).backup_time is None
-    raw = put(OBJECTS["cluster_operators"], ("status", "conditions", 2, "status"), "False")
-    assert parse_as("cluster_operators", raw).backup_time is None
 
 
 @pytest.mark.parametrize("name", [None, "", "x" * 254, "Node", "a b", "a;b", "$(a)", "-a", "a/b", "a\n"])

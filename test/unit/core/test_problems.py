@@ -67,10 +67,8 @@ class Looking:
     def look(self, after: timedelta = SECOND, **changes: Any) -> Decision:
         """What it decides of that, so long after the beginning."""
         now = worlds.NOW + after
-        known = dataclasses.replace(worlds.healthy(now), **({} if self.moved else changes))
-        known = (
-            worlds.moved(worlds.converged(known), self.record) if self.moved else worlds.recorded(known, self.record)
-        )
+        well = worlds.healthy(now)
+        known = worlds.moved(worlds.converged(well), self.record) if self.moved else worlds.recorded(well, self.record)
         known = dataclasses.replace(known, **changes)
         self.leader = leader.looked(self.leader, known, (now, after.total_seconds()), watching=True, missed=False)
         decision = worlds.decide(known, self.leader, now)

@@ -227,9 +227,6 @@ def test_a_clock_put_back_does_not_put_off_the_deadline_for_ever(by: timedelta) 
     assert worlds.decide(known, worlds.term(since=now), late).degraded is not None
 
 
-# The loop
-
-
 async def changed(cluster: Cluster) -> None:
     cluster.ask_for("HighlyAvailable")
     await asyncio.sleep(1)

@@ -51,9 +51,6 @@ def message(found: Decision, type_: ConditionType) -> str:
     return next(one.message for one in conditions.of(found) if one.type is type_)
 
 
-# The table
-
-
 def test_gate_on_and_nobody_there_we_wait_for_its_lease_a_retry_and_its_start_and_then_act() -> None:
     """On a single node it was away for 328.7 s (reference: real-native 6)."""
     term = worlds.term(gate_since=worlds.NOW)
@@ -222,10 +219,8 @@ def handed_over(known: facts.Facts) -> str:
         ({"desired": "HighlyAvailable"}, "HighlyAvailable"),
         ({"desired": "HighlyAvailable", "native_desired": "SingleReplica"}, "HighlyAvailable"),
         ({"desired": "HighlyAvailable", "native_desired": "HighlyAvailable"}, None),
-        ({"desired": None}, None),
         ({"desired": "SingleReplica"}, None),
         ({**MOVED, "desired": "HighlyAvailable", "native_desired": None}, None),
-        ({**MOVED, "desired": "SingleReplica", "native_desired": None}, None),
         ({"desired": "DualReplica", "native_desired": None}, None),
         # It refuses what was left over, and blocks upgrades until that is taken back.
         ({**MOVED, "desired": "HighlyAvailable", "native_desired": "SingleReplica"}, "HighlyAvailable"),
@@ -240,10 +235,6 @@ def test_the_command_is_there_only_where_it_does_something(changes: dict[str, An
         assert f"""-p '{{"spec":{{"controlPlaneTopology":"{command}"}}}}'""" in text
 
 
-def lease(**changes: Any) -> facts.NativeLease:
-    return dataclasses.replace(facts.NativeLease("it", worlds.NOW, 270), **changes)
-
-
 @pytest.mark.parametrize(
     ("control_plane", "duration", "seconds"),
     [
@@ -256,7 +247,7 @@ def lease(**changes: Any) -> facts.NativeLease:
 def test_the_grace_is_that_of_its_lease(control_plane: str, duration: int | None, seconds: float) -> None:
     """270 s, a retry of 60 s with its jitter and a start; a process from before the change keeps these figures."""
     known = worlds.with_infrastructure(worlds.healthy(), control_plane=control_plane)
-    known = dataclasses.replace(known, native_lease=lease(duration_seconds=duration))
+    known = dataclasses.replace(known, native_lease=facts.NativeLease("it", worlds.NOW, duration))
     assert applicability.native_grace(known).total_seconds() == pytest.approx(seconds)
 
 

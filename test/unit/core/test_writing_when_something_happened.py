@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from .clusters import Key, Raw
 
 pytestmark = pytest.mark.looptime
-Raw = dict[str, Any]
 CONSOLE = ("deployments", "openshift-console", "console")
 NODE = ("nodes", None, worlds.NAMES[1])
 SCHEDULER = ("schedulers", None, "cluster")

@@ -186,13 +186,10 @@ def controller_config(topology: str) -> facts.ControllerConfig:
     return facts.ControllerConfig(topology, failing="False")
 
 
-def ready_for(definition: model.Definition, now: datetime = NOW, *, from_: str | None = None) -> facts.Facts:
-    """A cluster that stands where the definition starts and has everything that it needs, with the request made.
-
-    `from_` chooses the infrastructure topology where the definition allows several.
-    """
+def ready_for(definition: model.Definition, now: datetime = NOW) -> facts.Facts:
+    """A cluster that stands where the definition starts and has everything that it needs, with the request made."""
     source = TopologyPair(
-        control_plane=definition.source.control_plane, infrastructure=from_ or definition.source.infrastructure[0]
+        control_plane=definition.source.control_plane, infrastructure=definition.source.infrastructure[0]
     )
     compact = definition.workers.max == 0
     count = 0 if compact else max(2, definition.workers.min)
