@@ -153,5 +153,5 @@ def followed(asked: model.Definition = worlds.COMPACT) -> MeasuredCluster:
     """A cluster in which everybody has followed."""
     before = worlds.ready_for(asked)
     return MeasuredCluster(
-        asked, worlds.followed(asked, before), result.ConvergenceContext(baseline(before), worlds.MATRIX)
+        asked, worlds.converged(before, asked.target.pair), result.ConvergenceContext(baseline(before), worlds.MATRIX)
     )

@@ -25,7 +25,7 @@ LEAVES = st.booleans() | st.integers() | st.text(max_size=4)
 JSON = st.recursive(
     LEAVES,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
-    max_leaves=12,
+    max_leaves=8,
 )
 OBJECT = st.dictionaries(st.sampled_from("abcd"), JSON, max_size=4)
 

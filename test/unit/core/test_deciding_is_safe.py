@@ -216,7 +216,7 @@ def one_thing_from(known: facts.Facts) -> st.SearchStrategy[facts.Facts]:
 READY = worlds.recorded(worlds.healthy(live=True), worlds.admitting())
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(worlds_of_any_kind() | one_thing_from(READY), terms())
 def test_nothing_ever_raises_and_the_record_says_what_is_so(known: facts.Facts, term: leader.LeaderState) -> None:
     found = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
@@ -237,7 +237,7 @@ def test_nothing_ever_raises_and_the_record_says_what_is_so(known: facts.Facts, 
     clusteroperator.status(found, known.own_operator, now=worlds.NOW, version="1", namespace="n")
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(worlds_of_any_kind(), terms(), st.floats(0, 0.9))
 def test_what_was_written_is_not_written_again(known: facts.Facts, term: leader.LeaderState, passed: float) -> None:
     """Decide, let the server keep the record, decide again: nothing to save, the same conditions, no event."""

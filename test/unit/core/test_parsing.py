@@ -125,7 +125,9 @@ RICH: dict[str, Raw] = {
     "feature_gates": {
         "status": {"featureGates": [{"version": "4.20.1", "enabled": [{"name": "MutableTopology"}], "disabled": None}]},
     },
-    "native_controller": {"status": {"conditions": raw_operands.conditions(TopologyTransitionControllerDegraded="False")}},
+    "native_controller": {
+        "status": {"conditions": raw_operands.conditions(TopologyTransitionControllerDegraded="False")},
+    },
     **{field: {} for field in (
         "scheduler", "etcd_endpoints", "etcd", "etcd_lease", "machine_config_pools", "controller_config",
     )},
