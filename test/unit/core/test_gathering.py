@@ -62,7 +62,6 @@ async def _gather(server: SlowApi) -> live.Evidence:
     ("seconds", "most", "lasts"),
     # Nine sources in two lanes, and Infrastructure when all are there; after a tenth of a second the rest at once.
     [(0.002, 2, 6 * 0.002), (0.5, len(catalog.EVIDENCE), 0.1 + 0.5 + 0.5)],
-    ids=["quick", "slow"],
 )
 async def test_a_quick_server_is_asked_two_things_at_a_time(
     seconds: float, most: int, lasts: float, looptime: Any

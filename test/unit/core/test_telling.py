@@ -397,7 +397,7 @@ async def test_what_lasts_is_one_event_however_often_it_is_decided() -> None:
     for turn in range(500):
         telling.tell(STUCK, record)
         await asyncio.sleep(0)
-        assert len(api.bodies) <= 1, turn
+        assert len(api.asked) <= 1, turn
     await telling.end()
     assert api.reasons == ["TransitionStuck"]
 
