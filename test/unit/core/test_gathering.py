@@ -270,7 +270,7 @@ def test_only_the_hook_of_that_operator_is_its_hook(hooks: Any) -> None:
 
 MALFORMED = [
     ("machine", {"status": {"addresses": "x"}}, "status.addresses should be a list"),
-    ("machine", {"status": {"phase": 7}}, "status.phase should be a string"),
+    ("machine", {"metadata": {"name": "m", "annotations": {"metal3.io/BareMetalHost": 7}}}, "should be a string"),
     ("machine", {"metadata": {"name": "M m"}}, "metadata.name should be a DNS subdomain"),
     ("host", {"status": {"poweredOn": "yes"}}, "status.poweredOn should be a boolean"),
     ("host", {"spec": {"consumerRef": "m"}}, "spec.consumerRef should be an object"),
