@@ -176,8 +176,6 @@ def etcd(backup: Any) -> tuple[facts.ClusterOperator, ...]:
     ("ours", "theirs", "outdated"),
     [
         (None, None, True),
-        (BEFORE, None, True),
-        (None, BEFORE, True),
         (MOVED, MOVED, True),
         (AFTER, None, False),
         (None, AFTER, False),

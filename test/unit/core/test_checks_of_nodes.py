@@ -108,11 +108,17 @@ def test_a_candidate_whose_master_label_has_a_value_is_named_and_is_no_worker() 
     known = dataclasses.replace(
         worlds.healthy(),
         control_plane_nodes=(worlds.node(0), worlds.node(1)),
-        other_nodes=(facts.OtherNode("node-2", master=False, arbiter=False, master_has_value=True),),
+        other_nodes=(
+            facts.OtherNode("node-2", master=False, arbiter=False, master_has_value=True),
+            facts.OtherNode("node-3", master=True, arbiter=False),
+            facts.OtherNode("arbiter-0", master=False, arbiter=True),
+        ),
     )
     status, message = nodes(known)
     assert status is CheckStatus.UNMET
     assert "node-2 (label node-role.kubernetes.io/master has a value, operators select it without one)" in message
+    assert "node-3 (lacks label node-role.kubernetes.io/control-plane)" in message
+    assert "arbiter-0" not in message
     assert ask(CheckName.DEDICATED_WORKERS, known)[0] is CheckStatus.MET
 
 

@@ -57,7 +57,6 @@ def annotated(value: object) -> facts.Backends | None:
         (f"{A},foo", facts.Backends((A,), wrong=((2, "foo"),))),
         ("10.0.0.0/24", facts.Backends(wrong=((1, "10.0.0.0/24"),))),
         (f"{A}:6443,{B}", facts.Backends((B,), wrong=((1, f"{A}:6443"),))),
-        ("192.0.2.010", facts.Backends(wrong=((1, "192.0.2.010"),))),
     ],
 )
 def test_an_annotation_is_addresses_between_commas_and_blanks(value: str, read: facts.Backends) -> None:

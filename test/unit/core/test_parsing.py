@@ -227,7 +227,7 @@ def use(field: str, fact: Any) -> None:
         ("2E", 2e18), ("0.5", 0.5), (".5Gi", 2**29), ("1k", 1000), ("100u", 1e-4), ("5M", 5e6),
         ("", None), ("Gi", None), ("32GiB", None), ("32 Gi", None), ("-1", None), ("1K", None), ("1gi", None),
         ("1e", None), ("NaN", None), ("inf", None), (None, None), (True, None), ([], None), ("1e999", None),
-        (math.inf, None), (math.nan, None), (10**400, None), ("\u0663", None), ("1\n", None),
+        (10**400, None), ("\u0663", None), ("1\n", None),
     ],
 )  # fmt: skip
 def test_quantities(written: object, number: float | None) -> None:

@@ -246,7 +246,6 @@ def nodes(*last: facts.Node) -> dict[str, Any]:
     [
         pytest.param(nodes(), "node-2 (is not a control-plane node any more)", id="a node is gone"),
         pytest.param(nodes(worlds.node(2, ready="False")), "node-2 (Ready=False)", id="a node fails"),
-        pytest.param(nodes(worlds.node(2, ready="Unknown")), "node-2 (Ready=Unknown)", id="a node is silent"),
         pytest.param(nodes(worlds.node(2, deleting=True)), "node-2 (is being deleted)", id="a node is deleted"),
         pytest.param({"etcd_endpoints": voters(2)}, "node-2 (has no voting etcd member)", id="two voters"),
         pytest.param({"etcd_endpoints": voters(1)}, "node-1 (has no voting etcd member), node-2", id="one voter"),

@@ -279,7 +279,6 @@ def test_progress_of_one_that_is_switched_off_keeps_nothing_waiting(
     ("changes", "reason", "text"),
     [
         ({"control_plane": "External"}, Reason.HOSTED_CONTROL_PLANE, "controllerAvailabilityPolicy"),
-        ({"control_plane": "Mystery"}, Reason.UNKNOWN_TOPOLOGY, "controlPlaneTopology Mystery"),
         ({"control_plane": "x" * 65, "record": None}, Reason.UNKNOWN_TOPOLOGY, "controlPlaneTopology xxx"),
         ({"control_plane": None}, Reason.UNKNOWN_TOPOLOGY, "no status.controlPlaneTopology"),
         ({"infrastructure": None}, Reason.UNKNOWN_TOPOLOGY, "infrastructureTopology no value"),

@@ -234,7 +234,6 @@ def test_a_request_that_somebody_else_fulfilled_was_not_cancelled() -> None:
     [
         ("get", "200", {"code": "200", "method": "GET"}),
         ("create", "201", {"code": "201", "method": "POST"}),
-        ("patch", "422", {"code": "422", "method": "PATCH"}),
         ("patch", "error", {"code": "<error>", "method": "PATCH"}),
         ("get", "599", {"code": "other", "method": "GET"}),
     ],
