@@ -16,10 +16,7 @@ QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands t
   test/component/test_cancelling.py::test_a_request_that_is_cancelled_while_admitting_is_never_changed \
   test/component/test_guards_of_the_change.py::test_a_change_without_an_answer_is_followed_by_a_look \
   test/component/test_two_leaders.py::test_a_leader_that_is_told_to_stop_hands_over_at_once
-NOT_QUICK := $(addprefix --deselect test/unit/core/test_, \
-  accepting_in_any_order.py \
-  reporting.py::test_what_lasts_is_one_event_however_often_it_is_decided \
-  telling.py::test_nodes_that_flap_for_an_hour_are_one_event)
+NOT_QUICK := --deselect test/unit/core/test_telling.py::test_what_lasts_is_one_event_however_often_it_is_decided
 OLDEST_KUBERNETES := 1.33
 ON_OLDEST := $(addprefix test/etcd/test_,growing_is_not_met.py losing_members.py what_etcd_answers.py) $(addprefix test/component/,test_request_to_topology.py test_openshift_definitions.py test_guards_of_the_change.py test_real_server.py \
   admission/test_expressions_have_types.py)

@@ -2,7 +2,7 @@
 
 It acts here, played or real (`native_neighbour`). What it writes about itself, and what we make of each of its
 conditions, is in `test_native_controller`; that a dead one is not waited for without end takes its Lease and minutes,
-so it is told in virtual time (test/unit/core/test_native_process.py).
+so it is told in virtual time (test/unit/core/test_following_what_the_native_controller_began.py).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from topology_controller.observe import catalog, facts, members, watches
 from topology_controller.report import events, latest, metrics
 from topology_simulator.apiserver import patch as merge_patches
 
-from . import cluster_objects, raw_operands, worlds
+from . import raw_operands, worlds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]
 Key = tuple[str, str | None, str]
-INFRASTRUCTURE: Key = cluster_objects.INFRASTRUCTURE
+INFRASTRUCTURE: Key = raw_operands.INFRASTRUCTURE
 OPERATOR: Key = ("clusteroperators", None, "topology")
-VERSION: Key = cluster_objects.VERSION
-MASTER_POOL: Key = cluster_objects.MASTER_POOL
+VERSION: Key = raw_operands.VERSION
+MASTER_POOL: Key = raw_operands.MASTER_POOL
 BACKENDS = "topology.openshift.io/load-balancer-backends"
 ROUTER: Key = ("ingresscontrollers", "openshift-ingress-operator", "default")
 
@@ -71,7 +71,7 @@ class Cluster:
         """While it is not set, what happens waits on its way to the watches."""
         self.flowing.set()
         self._watching: dict[int, tuple[resource.Selection, asyncio.Queue[tuple[str, Raw]]]] = {}
-        for key, raw in cluster_objects.objects().items():
+        for key, raw in raw_operands.cluster().items():
             self.put(key, raw)
 
     # What happens in the cluster.
@@ -111,10 +111,10 @@ class Cluster:
 
     def follow(self, configuration: str = "rendered-2") -> None:
         """Let the other operators follow the topology."""
-        self.put(MASTER_POOL, cluster_objects.pool(configuration))
+        self.put(MASTER_POOL, raw_operands.pool(configuration))
         for name in worlds.NAMES:
             self.change(
-                ("nodes", None, name), {"metadata": {"annotations": {cluster_objects.OBSERVED: "HighlyAvailable"}}}
+                ("nodes", None, name), {"metadata": {"annotations": {raw_operands.OBSERVED: "HighlyAvailable"}}}
             )
         self._followed += 1
         for key, raw in raw_operands.objects(worlds.HA, fresh=self._followed, settled=virtual_now()).items():
@@ -333,13 +333,11 @@ class Etcd:
         self.fact: facts.Fact[facts.EtcdMembers] = facts.EtcdMembers(worlds.voices())
         self.lasting = 0.01
         self.asked: list[float] = []
-        self.published: list[Any] = []
         self.before: Callable[[], None] = accept
 
-    async def read(self, published: Any) -> Any:
+    async def read(self, _published: Any) -> Any:
         """Answer, as `members.Members` does."""
         self.asked.append(asyncio.get_running_loop().time())
-        self.published.append(published)
         self.before()
         await asyncio.sleep(self.lasting)
         return self.fact

@@ -1,27 +1,36 @@
 """Convergence as the checks see it: a cluster that has followed, measured against how it was at the change.
 
 `baseline(known)` is made here by hand from the facts, apart from the operator's own code; `ask` answers one check of a
-definition against a cluster, `answers` all of them. What cannot follow has its own word: `asking_for`, `at_revision`.
+definition against a cluster, `answers` all of them.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, settings
 
-from topology_api.types import Baseline, OperandBaseline, OperatorBaseline, PoolBaseline
-from topology_api.vocabulary import Stage
+from topology_api.types import (
+    Baseline,
+    OperandBaseline,
+    OperatorBaseline,
+    PoolBaseline,
+    TopologyPair,
+    TopologyTransition,
+)
+from topology_api.vocabulary import Phase, Stage
 from topology_controller.checks import catalog, result
 from topology_controller.observe import facts
 
 from . import worlds
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from topology_api.vocabulary import CheckName, CheckStatus
     from topology_controller.definitions import model
-    from topology_controller.definitions import operands as matrices
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """For rules with many inputs: that the machine is busy with other things is no finding."""
@@ -62,13 +71,6 @@ def operand_baseline(key: str, found: facts.Fact[facts.Operand]) -> OperandBasel
     return OperandBaseline(name=key, missing=isinstance(found, facts.Unobserved) and found.missing)
 
 
-def definition(name: str) -> model.Definition:
-    """A shipped definition."""
-    found = worlds.TRANSITIONS.named(name)
-    assert found is not None
-    return found
-
-
 @dataclasses.dataclass(frozen=True)
 class MeasuredCluster:
     """A cluster after the change, and what it is measured by."""
@@ -105,6 +107,25 @@ class MeasuredCluster:
         """The same cluster, where no operator has been busy since the change."""
         return self.but(cluster_operators=worlds.cluster_operators())
 
+    def converging(self, admitted: datetime = worlds.NOW - timedelta(minutes=1)) -> facts.Facts:
+        """The facts with the record that its change wrote."""
+        asked, before = self.asked, worlds.ready_for(self.asked).infrastructure
+        assert isinstance(before, facts.Infrastructure)
+        record = TopologyTransition(
+            phase=Phase.CONVERGING,
+            name=asked.name,
+            source=TopologyPair(control_plane=before.control_plane or "", infrastructure=before.infrastructure or ""),
+            target=asked.target.pair,
+            attempt="mine",
+            requested_time=admitted,
+            phase_transition_time=admitted,
+            admitted_time=admitted,
+            baseline=self.convergence.baseline,
+            deadline_time=worlds.DEADLINE,
+        )
+        pair = asked.target.pair
+        return worlds.recorded(self.known, record, control_plane=pair.control_plane, infrastructure=pair.infrastructure)
+
     def answers(self) -> dict[CheckName, result.CheckResult]:
         """Every convergence check of the definition."""
         found = catalog.ask(Stage.CONVERGENCE, self.asked, self.known, worlds.NOW, self.convergence)
@@ -132,12 +153,5 @@ def followed(asked: model.Definition = worlds.COMPACT) -> MeasuredCluster:
     """A cluster in which everybody has followed."""
     before = worlds.ready_for(asked)
     return MeasuredCluster(
-        asked, worlds.followed(asked, before), result.ConvergenceContext(baseline(before), worlds.MATRIX)
+        asked, worlds.converged(before, asked.target.pair), result.ConvergenceContext(baseline(before), worlds.MATRIX)
     )
-
-
-def group(check: CheckName) -> matrices.Group:
-    """What the shipped matrix says about a check."""
-    found = worlds.MATRIX.group(check)
-    assert found is not None
-    return found

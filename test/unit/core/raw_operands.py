@@ -1,12 +1,14 @@
-"""What the other operators run, as objects of the API: the facts of `operand_worlds`, written back.
+"""Objects of the API: what the other operators run, and a single-node cluster that is ready to move.
 
-`clusters` puts them into a cluster in memory, and `follow` replaces them there with those of another topology.
+The facts of `operand_worlds`, written back. `clusters` puts them into a cluster in memory, and `follow` replaces them
+there with those of another topology.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from topology_api import crd
 from topology_controller.observe import facts
 
 from . import operand_worlds, worlds
@@ -101,3 +103,60 @@ def _raw(found: Any) -> Raw | None:
 def _revisions(found: facts.StaticPods) -> Raw:
     entries = [{"nodeName": one.node, "currentRevision": one.current} for one in found.nodes]
     return {"latestAvailableRevision": found.latest, "nodeStatuses": entries}
+
+
+INFRASTRUCTURE: Key = ("infrastructures", None, "cluster")
+VERSION: Key = ("clusterversions", None, "version")
+MASTER_POOL: Key = ("machineconfigpools", None, "master")
+OBSERVED = "machineconfiguration.openshift.io/controlPlaneTopology"
+
+
+def cluster() -> dict[Key, Raw]:
+    """A single-node cluster that is ready to move; nothing is requested yet."""
+    found: dict[Key, Raw] = {
+        INFRASTRUCTURE: {
+            "spec": {},
+            "status": {
+                "controlPlaneTopology": "SingleReplica",
+                "infrastructureTopology": "SingleReplica",
+                "platformStatus": {"type": "None"},
+            },
+        },
+        VERSION: {"status": {"desired": {"version": "4.20.1"}, "conditions": conditions(Progressing="False")}},
+        ("featuregates", None, "cluster"): {"status": {"featureGates": [{"version": "4.20.1", "enabled": []}]}},
+        ("configs", None, "cluster"): {"status": {}},
+        ("schedulers", None, "cluster"): {"spec": {"mastersSchedulable": True}},
+        ("configmaps", "openshift-etcd", "etcd-endpoints"): {
+            "data": dict(zip(worlds.MEMBERS, worlds.ADDRESSES, strict=True))
+        },
+        ("leases", "openshift-etcd-operator", "openshift-cluster-etcd-operator-lock"): {
+            "spec": {"holderIdentity": "h", "renewTime": "2026-03-01T11:59:59.000000Z", "leaseDurationSeconds": 360000}
+        },
+        MASTER_POOL: pool("rendered-1"),
+        **objects(worlds.SNO),
+        ("customresourcedefinitions", None, "infrastructures.config.openshift.io"): crd.infrastructure(()),
+    }
+    for name, address in zip(worlds.NAMES, worlds.ADDRESSES, strict=True):
+        found["nodes", None, name] = {
+            "metadata": {
+                "labels": {f"node-role.kubernetes.io/{role}": "" for role in ("control-plane", "master", "worker")},
+                "annotations": {OBSERVED: "SingleReplica"},
+            },
+            "status": {
+                "capacity": {"cpu": "8", "memory": "32Gi"},
+                "conditions": conditions(Ready="True"),
+                "addresses": [{"type": "InternalIP", "address": address}],
+                "nodeInfo": {"kubeletVersion": "v1.34.2"},
+            },
+        }
+    return found
+
+
+def pool(configuration: str) -> Raw:
+    """A master pool that is rolled out."""
+    counts = {"machineCount": 3, "updatedMachineCount": 3, "readyMachineCount": 3, "observedGeneration": 1}
+    return {
+        "metadata": {"generation": 1},
+        "spec": {"configuration": {"name": configuration}},
+        "status": {"configuration": {"name": configuration}, **counts},
+    }

@@ -25,7 +25,7 @@ LEAVES = st.booleans() | st.integers() | st.text(max_size=4)
 JSON = st.recursive(
     LEAVES,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
-    max_leaves=12,
+    max_leaves=8,
 )
 OBJECT = st.dictionaries(st.sampled_from("abcd"), JSON, max_size=4)
 
@@ -36,17 +36,6 @@ def test_the_patch_leads_from_one_object_to_the_other(before: Any, after: Any) -
     patch = act.merge_patch(before, after)
     assert merge_patches.merge(before, patch) == after
     assert (before, after) == untouched
-
-
-@given(OBJECT)
-def test_there_is_nothing_to_patch_between_equals(before: Any) -> None:
-    assert act.merge_patch(before, copy.deepcopy(before)) == {}
-
-
-def test_a_patch_of_one_check_leaves_the_rest_out() -> None:
-    before = worlds.converging().to_api()
-    after = {**before, "name": "other"}
-    assert act.merge_patch(before, after) == {"name": "other"}
 
 
 class PatchRecorder:
@@ -111,29 +100,22 @@ async def test_a_saved_record_leaves_topology_alone() -> None:
 
 
 @pytest.mark.looptime
-@pytest.mark.parametrize(("age", "sent"), [(0.0, 1), (2.0, 1), (2.01, 0), (60.0, 0)])
-async def test_evidence_older_than_two_seconds_voids_the_change(age: float, sent: int) -> None:
-    server = PatchRecorder()
-    found = await evidence()
-    await asyncio.sleep(age)
-    if sent:
-        await hands(server).change(found, worlds.infrastructure(), worlds.converging())
-    else:
-        with pytest.raises(act.Voided, match="older than 2 s"):
-            await hands(server).change(found, worlds.infrastructure(), worlds.converging())
-    assert len(server.sent) == sent
-
-
-@pytest.mark.looptime
-@pytest.mark.parametrize("age", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize("age", [0.0, 0.3, 2.0, 2.01, 60.0])
 async def test_the_change_has_to_be_executed_before_its_evidence_is_four_seconds_old(age: float) -> None:
+    """It is not sent at all when the evidence is older than two."""
     server = PatchRecorder()
     known = await evidence()
     await asyncio.sleep(age)
-    await hands(server).change(known, worlds.infrastructure(), worlds.converging())
-    ((_, _, options),) = server.sent
-    # The server counts from when the request arrives, which takes a moment.
-    assert options["executed_within"] == pytest.approx(3.5 - age)
+    change = hands(server).change(known, worlds.infrastructure(), worlds.converging())
+    if age > 2:
+        with pytest.raises(act.Voided, match="older than 2 s"):
+            await change
+        assert server.sent == []
+    else:
+        await change
+        ((_, _, options),) = server.sent
+        # The server counts from when the request arrives, which takes a moment.
+        assert options["executed_within"] == pytest.approx(3.5 - age)
 
 
 @pytest.mark.looptime

@@ -1,26 +1,24 @@
-"""Advisories: what a person must do, told as early as it is known, and gone once it is done."""
+"""Advisories: what a person must do, told early, gone once it is done; and what outlives a request."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from topology_api.types import MESSAGE_LIMIT, TopologyPair, TopologyTransition
-from topology_api.vocabulary import AdvisoryName, Phase
+from topology_api.types import MESSAGE_LIMIT, LastTransition, TopologyPair, TopologyTransition
+from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase
 from topology_controller.checks import advisories
-from topology_controller.definitions import operands as matrices
 from topology_controller.observe import facts
 
-from . import machine_worlds, measured_cluster, strategies, worlds
+from . import machine_worlds, measured_cluster, worlds
 
 if TYPE_CHECKING:
     from topology_api.types import Advisory
+    from topology_controller.decide.decision import Decision
+    from topology_controller.definitions import operands as matrices
 
 INFRASTRUCTURE = TopologyPair(control_plane="HighlyAvailable", infrastructure="SingleReplica")
 MOVED = worlds.NOW - timedelta(minutes=10)
@@ -62,56 +60,60 @@ def operand(key: str, found: facts.Fact[facts.Operand]) -> facts.Facts:
     return cluster(operands={**cluster().operands, key: found})
 
 
-@EVER
-def test_a_cluster_that_leaves_nothing_to_a_person_has_none(record: TopologyTransition | None) -> None:
-    assert told(cluster(), record) == {}
+def registry(found: facts.Fact[facts.Operand], **changes: Any) -> dict[str, Any]:
+    """The configuration of the registry is this."""
+    operands = {**cluster().operands, measured_cluster.REGISTRY_CONFIGURATION: found}
+    return {"operands": operands, **changes}
+
+
+NO_REGISTRY = dataclasses.replace(worlds.version(), known_capabilities=frozenset({"ImageRegistry"}))
+ONE = facts.Managed("Managed", 1)
 
 
 @EVER
-def test_a_pinned_router(record: TopologyTransition | None) -> None:
-    pinned = cluster(ingress_controller=facts.IngressController(1, 1))
-    found = told(pinned, record)
-    assert set(found) == {AdvisoryName.ROUTER_REPLICAS_PINNED}
-    advisory = found[AdvisoryName.ROUTER_REPLICAS_PINNED]
-    assert measured_cluster.ROUTER in advisory.message
-    assert "RouterReplicas waits" in advisory.message
-    assert advisory.command == (
-        """oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p '{"spec":{"replicas":2}}'"""
-    )
-    for fixed in (facts.IngressController(2, 1), facts.IngressController(3, 0), facts.IngressController(None, 1)):
-        assert told(cluster(ingress_controller=fixed), record) == {}
-    assert told(pinned, record, target=INFRASTRUCTURE) == {}, "one is what that topology implies"
-
-
-@EVER
-def test_what_the_assisted_installer_left(record: TopologyTransition | None) -> None:
-    found = told(cluster(dnsmasq=facts.Present()), record)
-    assert set(found) == {AdvisoryName.DNSMASQ_CONFIGURATION_LEFT}
-    advisory = found[AdvisoryName.DNSMASQ_CONFIGURATION_LEFT]
-    assert "each new master resolve the names of the API" in advisory.message
-    assert advisory.command == "oc delete machineconfig 50-master-dnsmasq-configuration"
-    assert told(cluster(dnsmasq=worlds.MISSING), record) == {}
-    assert told(cluster(dnsmasq=facts.Present()), record, target=worlds.SNO) == {}
-
-
-@EVER
-def test_one_registry_is_no_redundancy(record: TopologyTransition | None) -> None:
-    one = operand(measured_cluster.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1))
-    found = told(one, record)
-    assert set(found) == {AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED}
-    advisory = found[AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED]
-    assert "storage that several nodes can mount at once" in advisory.message
-    assert "with ReadWriteOnce or emptyDir leave it as it is" in advisory.message
-    assert "nothing waits for it" in advisory.message
-    assert advisory.command == (
-        f"""oc patch {measured_cluster.REGISTRY_CONFIGURATION} --type merge -p '{{"spec":{{"replicas":2}}}}'"""
-    )
-    for well in (facts.Managed("Managed", 2), facts.Managed("Managed", None), facts.Managed("Removed", 1)):
-        assert told(operand(measured_cluster.REGISTRY_CONFIGURATION, well), record) == {}
-    assert told(operand(measured_cluster.REGISTRY_CONFIGURATION, facts.Managed("Unmanaged", 1)), record) == {}
-    assert told(one, record, target=INFRASTRUCTURE) == {}
-    lacking = dataclasses.replace(worlds.version(), known_capabilities=frozenset({"ImageRegistry"}))
-    assert told(dataclasses.replace(one, cluster_version=lacking), record) == {}
+@pytest.mark.parametrize(
+    ("name", "left", "command", "done"),
+    [
+        (
+            AdvisoryName.ROUTER_REPLICAS_PINNED,
+            {"ingress_controller": facts.IngressController(1, 1)},
+            "oc -n openshift-ingress-operator patch ingresscontroller default ",
+            [{"ingress_controller": facts.IngressController(*one)} for one in ((2, 1), (3, 0), (None, 1))],
+        ),
+        (
+            AdvisoryName.DNSMASQ_CONFIGURATION_LEFT,
+            {"dnsmasq": facts.Present()},
+            "oc delete machineconfig 50-master-dnsmasq-configuration",
+            [{"dnsmasq": worlds.MISSING}],
+        ),
+        (
+            AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
+            registry(ONE),
+            f"oc patch {measured_cluster.REGISTRY_CONFIGURATION} ",
+            [
+                registry(ONE, cluster_version=NO_REGISTRY),
+                *(
+                    registry(facts.Managed(state, count))
+                    for state, count in (("Managed", 2), ("Managed", None), ("Removed", 1), ("Unmanaged", 1))
+                ),
+            ],
+        ),
+    ],
+    ids=["pinned", "dnsmasq", "registry"],
+)
+def test_what_a_person_has_to_do_is_told_until_it_is_done(
+    record: TopologyTransition | None,
+    name: AdvisoryName,
+    left: dict[str, Any],
+    command: str,
+    done: list[dict[str, Any]],
+) -> None:
+    found = told(cluster(**left), record)
+    assert set(found) == {name}
+    assert found[name].command.startswith(command)
+    assert told(cluster(), record) == {}, "a cluster that leaves nothing to a person has none"
+    assert [told(cluster(**changes), record) for changes in done] == [{}] * len(done)
+    assert told(cluster(**left), record, target=worlds.SNO) == {}
 
 
 def native_left(reason: str, **statuses: str) -> facts.NativeController:
@@ -140,28 +142,6 @@ def with_everything() -> facts.Facts:
     )
 
 
-@EVER
-def test_what_a_check_waits_for_comes_first(record: TopologyTransition | None) -> None:
-    """Everything at once: the pinned router is the one without which the transition does not complete."""
-    known = with_everything()
-    names = list(told(known, record))
-    assert names[0] == AdvisoryName.ROUTER_REPLICAS_PINNED
-    assert len(names) >= 4
-
-
-def test_operators_that_read_the_topology_only_at_start() -> None:
-    old = cluster(operands={**cluster().operands, **started(BEFORE)})
-    assert told(old) == told(old, PENDING) == {}, "nothing has moved: there is nothing to read yet"
-    for record in (CONVERGING, COMPLETED):
-        found = told(old, record)
-        assert set(found) == {AdvisoryName.TOPOLOGY_READ_AT_START}
-        advisory = found[AdvisoryName.TOPOLOGY_READ_AT_START]
-        readers = worlds.MATRIX.startup_readers
-        assert all(f"{reader.operator}: {reader.matters}" in advisory.message for reader in readers)
-        assert advisory.command == " && ".join(reader.command for reader in readers)
-    assert READER.command == f"oc -n {READER.namespace} delete pod -l {READER.selector}"
-
-
 @pytest.mark.parametrize(
     ("pods", "stale"),
     [
@@ -175,29 +155,14 @@ def test_operators_that_read_the_topology_only_at_start() -> None:
         ((worlds.BROKEN,), False),
     ],
 )
-def test_an_operator_is_started_again_once_none_of_its_pods_is_from_before(pods: Any, stale: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_an_operator_is_started_again_once_none_of_its_pods_is_from_before(*, pods: Any, stale: bool) -> None:
     found = told(operand(READER.key, pods), CONVERGING)
     assert set(found) == ({AdvisoryName.TOPOLOGY_READ_AT_START} if stale else set())
     if stale:
         assert found[AdvisoryName.TOPOLOGY_READ_AT_START].command == READER.command, "only the one that is stale"
-
-
-def test_where_only_infrastructure_moved_nobody_has_to_be_started() -> None:
-    """They read the topology of the control plane."""
-    moved = CONVERGING.model_copy(update={"source": INFRASTRUCTURE})
-    assert told(cluster(operands={**cluster().operands, **started(BEFORE)}), moved) == {}
-
-
-def test_of_very_many_commands_only_whole_ones_are_told() -> None:
-    reader = READER.model_dump(by_alias=True)
-    many = [{**reader, "namespace": f"{'n' * 60}-{index}"} for index in range(60)]
-    matrix = matrices.Matrix.model_validate({"groups": [], "startupReaders": many})
-    pods = (facts.Pod("old", BEFORE, deleting=False),)
-    known = cluster(operands={one.key: pods for one in matrix.startup_readers})
-    command = told(known, CONVERGING, matrix=matrix)[AdvisoryName.TOPOLOGY_READ_AT_START].command
-    assert len(command) <= MESSAGE_LIMIT
-    assert set(command.split(" && ")) <= {one.command for one in matrix.startup_readers}
-    assert command.count(" && ") > 20
+    assert told(operand(READER.key, pods), PENDING) == {}, "nothing has moved: there is nothing to read yet"
+    only_infrastructure = CONVERGING.model_copy(update={"source": INFRASTRUCTURE})
+    assert told(operand(READER.key, pods), only_infrastructure) == {}, "they read that of the control plane"
 
 
 def etcd(backup: Any) -> tuple[facts.ClusterOperator, ...]:
@@ -211,8 +176,6 @@ def etcd(backup: Any) -> tuple[facts.ClusterOperator, ...]:
     ("ours", "theirs", "outdated"),
     [
         (None, None, True),
-        (BEFORE, None, True),
-        (None, BEFORE, True),
         (MOVED, MOVED, True),
         (AFTER, None, False),
         (None, AFTER, False),
@@ -221,25 +184,11 @@ def etcd(backup: Any) -> tuple[facts.ClusterOperator, ...]:
         (worlds.NOW + timedelta(days=400), None, True),
     ],
 )
-def test_a_backup_from_before_the_change(ours: Any, theirs: Any, outdated: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_a_backup_from_before_the_change(*, ours: Any, theirs: Any, outdated: bool) -> None:
     known = cluster(own_operator=worlds.own(backup_time=ours), cluster_operators=etcd(theirs))
     assert told(known, PENDING) == told(known) == {}, "nothing has moved yet"
     for record in (CONVERGING, COMPLETED):
         assert set(told(known, record)) == ({AdvisoryName.ETCD_BACKUP_OUTDATED} if outdated else set())
-
-
-def test_the_command_takes_a_backup_on_a_node_by_name_and_records_it() -> None:
-    nodes = (worlds.node(2), worlds.node(0, ready="False"), worlds.node(1))
-    known = cluster(own_operator=worlds.own(), control_plane_nodes=nodes)
-    advisory = told(known, CONVERGING)[AdvisoryName.ETCD_BACKUP_OUTDATED]
-    assert advisory.command == (
-        "oc debug node/node-1 -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup && "
-        "oc annotate clusteroperator topology --overwrite "
-        'topology.openshift.io/etcd-backup-taken="$(date -u +%Y-%m-%dT%H:%M:%SZ)"'
-    )
-    assert "No etcd backup is known" in advisory.message
-    known = dataclasses.replace(known, own_operator=worlds.own(backup_time=BEFORE))
-    assert "is older than the change" in told(known, CONVERGING)[AdvisoryName.ETCD_BACKUP_OUTDATED].message
 
 
 def test_a_backup_is_not_asked_for_where_evidence_of_one_may_be_unread() -> None:
@@ -248,19 +197,6 @@ def test_a_backup_is_not_asked_for_where_evidence_of_one_may_be_unread() -> None
         assert told(worlds.unread(known, field), CONVERGING) == {}
     assert told(dataclasses.replace(known, cluster_operators=(worlds.BROKEN,)), CONVERGING) == {}
     assert told(dataclasses.replace(known, control_plane_nodes=()), CONVERGING) == {}, "there is nowhere to take it"
-
-
-def test_the_lifecycle_agent_is_told_before_the_change_only() -> None:
-    agent = cluster(lifecycle_agent=facts.Present())
-    for record in (None, PENDING):
-        found = told(agent, record)
-        assert set(found) == {AdvisoryName.LIFECYCLE_AGENT_PRESENT}
-        advisory = found[AdvisoryName.LIFECYCLE_AGENT_PRESENT]
-        assert advisory.command == "oc label infrastructure cluster topology.openshift.io/image-based-install=true"
-        assert "installed from an image" in advisory.message
-        assert told(worlds.with_infrastructure(agent, image_based_install=True), record) == {}
-        assert told(cluster(lifecycle_agent=worlds.MISSING), record) == {}
-    assert told(agent, CONVERGING) == told(agent, COMPLETED) == {}, "the label would stop us half way"
 
 
 @EVER
@@ -280,26 +216,6 @@ def test_several_come_in_the_order_of_the_vocabulary() -> None:
     assert list(told(known, PENDING)) == [name for name in order if name not in after]
 
 
-@measured_cluster.PATIENT
-@given(strategies.worlds_of_any_kind(), st.none() | strategies.records(), st.integers(0, 10**6))
-def test_whatever_is_known_there_is_an_answer_that_the_record_can_hold(
-    known: facts.Facts, record: TopologyTransition | None, later: int
-) -> None:
-    found = advisories.advise(known, worlds.HA, worlds.MATRIX, record, worlds.NOW)
-    again = advisories.advise(known, worlds.HA, worlds.MATRIX, record, worlds.NOW + timedelta(seconds=later))
-    both = {item.name for item in found} & {item.name for item in again}
-    shown = [[item for item in items if item.name in both] for items in (found, again)]
-    assert shown[0] == shown[1], "no age is in a message"
-    # The only one that time alone brings: past the deadline it does not wait for the machines to restart.
-    appeared = {item.name for item in again} - both
-    assert appeared <= {AdvisoryName.TOPOLOGY_READ_AT_START}
-    assert both == {item.name for item in found}
-    held = TopologyTransition(phase=Phase.PENDING, advisories=found).to_api()
-    assert TopologyTransition.from_api(json.loads(json.dumps(held))).advisories == found
-
-
-# What the native controller leaves behind
-
 OFF, ON = (facts.FeatureGates((("4.20.1", on),)) for on in (False, True))
 
 
@@ -308,7 +224,6 @@ OFF, ON = (facts.FeatureGates((("4.20.1", on),)) for on in (False, True))
     ("left", "shown"),
     [
         (native_left("PreflightCheckFailed", Upgradeable="False", Progressing="False"), True),
-        (native_left("TopologyTransitionInProgress", Upgradeable="False", Progressing="True"), True),
         (native_left("TopologyTransitionInProgress", Progressing="True"), True),
         (native_left("AsExpected", Upgradeable="True", Progressing="False"), False),
         (facts.NativeController(present=False), False),
@@ -316,9 +231,7 @@ OFF, ON = (facts.FeatureGates((("4.20.1", on),)) for on in (False, True))
     ],
 )
 def test_conditions_without_an_author_are_to_be_removed_where_they_block(
-    record: TopologyTransition | None,
-    left: facts.Fact[facts.NativeController],
-    shown: bool,  # noqa: FBT001 - a column of the table
+    *, record: TopologyTransition | None, left: facts.Fact[facts.NativeController], shown: bool
 ) -> None:
     known = cluster(native_controller=left, feature_gates=OFF)
     assert (AdvisoryName.NATIVE_CONDITIONS_LEFT in told(known, record)) is shown
@@ -327,12 +240,84 @@ def test_conditions_without_an_author_are_to_be_removed_where_they_block(
         assert AdvisoryName.NATIVE_CONDITIONS_LEFT not in told(on, record), "its author may live"
 
 
-def test_the_command_that_removes_them_removes_no_other() -> None:
-    """As documented, through the jq that is named in it where there is one; the words are what matters here."""
-    known = cluster(native_controller=native_left("TopologyTransitionInProgress", Progressing="True"))
-    advisory = told(known)[AdvisoryName.NATIVE_CONDITIONS_LEFT]
-    assert advisory.command == (
-        "oc get config.operator.openshift.io cluster -o json | jq '.status.conditions |= map(select(.type | "
-        """startswith("TopologyTransition") | not))' | oc replace --subresource=status -f -"""
+LATER = worlds.NOW + timedelta(minutes=2)
+
+
+def last(decision: Decision) -> LastTransition | None:
+    assert decision.record is not None
+    return decision.record.last_transition
+
+
+def done(record: TopologyTransition | None = None) -> facts.Facts:
+    """A cluster whose transition has completed a while ago."""
+    return worlds.moved(worlds.converged(worlds.healthy(LATER)), record or worlds.completed())
+
+
+def test_it_stays_in_every_phase_until_the_next_one_completes() -> None:
+    before = LastTransition(name="other", source=worlds.HA, target=worlds.SNO, completed_time=worlds.NOW)
+    idle = worlds.decide(worlds.with_infrastructure(worlds.healthy(), desired=None), worlds.term(available=())).record
+    assert idle is not None
+    known = worlds.recorded(worlds.healthy(), idle.model_copy(update={"last_transition": before}))
+    pending = worlds.decide(dataclasses.replace(known, scheduler=facts.Scheduler(masters_schedulable=False)))
+    unsupported = worlds.decide(worlds.with_infrastructure(known, desired="DualReplica"))
+    admitting = worlds.decide(known, worlds.term(next_attempt="mine"))
+    live = dataclasses.replace(worlds.recorded(known, admitting.record), live=True)
+    converging = worlds.decide(live, worlds.term(attempt="mine"))
+    back = worlds.decide(
+        worlds.with_infrastructure(worlds.recorded(known, pending.record), desired=None), worlds.term(available=())
     )
-    assert "No controller follows what it had begun" in advisory.message
+    steps = (pending, unsupported, admitting, converging, back)
+    phases = [Phase.PENDING, Phase.UNSUPPORTED, Phase.ADMITTING, Phase.CONVERGING, Phase.IDLE]
+    assert [found.phase for found in steps] == phases
+    assert [last(found) for found in steps] == [before] * 5
+    first = worlds.decide(done(converging.record), now=LATER)
+    ended = last(worlds.decide(done(first.record), now=LATER + timedelta(seconds=62)))
+    assert ended is not None
+    assert ended.name == "sno-to-ha-compact"
+
+
+def test_what_was_advised_for_a_request_goes_with_it() -> None:
+    known = worlds.healthy(dnsmasq=facts.Present(), scheduler=facts.Scheduler(masters_schedulable=False))
+    pending = worlds.decide(known).record
+    assert pending is not None
+    assert [item.name for item in pending.advisories] == ["DnsmasqConfigurationLeft"]
+    before = LastTransition(name="other", source=worlds.HA, target=worlds.SNO)
+    for record in (pending, pending.model_copy(update={"last_transition": before})):
+        cancelled = worlds.with_infrastructure(worlds.recorded(known, record), desired=None, generation=3)
+        found = worlds.decide(cancelled, worlds.term(available=()))
+        assert found.record is not None
+        assert (found.phase, found.record.advisories) == (Phase.IDLE, ())
+        assert last(found) == record.last_transition
+
+
+@pytest.mark.parametrize(
+    ("status", "late", "shown"),
+    [
+        (CheckStatus.UNMET, False, False),
+        (CheckStatus.UNKNOWN, False, False),
+        (CheckStatus.MET, False, True),
+        (None, False, True),
+        (CheckStatus.UNMET, True, True),
+    ],
+    ids=["rolling out", "not known", "rolled out", "nothing rolls out", "past the deadline"],
+)
+def test_a_restart_is_advised_once_the_machines_have_restarted(
+    *, status: CheckStatus | None, late: bool, shown: bool
+) -> None:
+    record = worlds.converging()
+    pools = next(check for check in record.checks if check.name == CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
+    others = tuple(check for check in record.checks if check is not pools)
+    kept = others if status is None else (*others, pools.model_copy(update={"status": status}))
+    record = record.model_copy(update={"checks": kept})
+    assert record.deadline_time is not None
+    now = record.deadline_time if late else record.deadline_time - timedelta(seconds=1)
+    advised = advisories.advise(worlds.moved(worlds.healthy(), record), worlds.HA, worlds.MATRIX, record, now)
+    assert (AdvisoryName.TOPOLOGY_READ_AT_START in [item.name for item in advised]) is shown
+
+
+def test_the_change_itself_advises_no_restart() -> None:
+    """The machines restart in the next minutes, and the operators with them."""
+    assert AdvisoryName.TOPOLOGY_READ_AT_START not in [item.name for item in worlds.converging().advisories]
+    rolled = worlds.decide(done(worlds.converging()), now=LATER).record
+    assert rolled is not None
+    assert AdvisoryName.TOPOLOGY_READ_AT_START in [item.name for item in rolled.advisories]

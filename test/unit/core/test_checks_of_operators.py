@@ -1,15 +1,19 @@
-"""The other operators: are they at rest, and, after the change, have they been seen to react?"""
+"""The other operators: at rest, seen to react after the change, rendered and installed anew where it differs."""
 
 from __future__ import annotations
 
 import dataclasses
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from topology_api.types import OperandBaseline, PoolBaseline
 from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller.checks import catalog, operators
-from topology_controller.observe import facts, parse
+from topology_controller.observe import facts
 
 from . import measured_cluster, operand_worlds, worlds
 
@@ -32,8 +36,6 @@ def operator(name: str = "dns", **statuses: str) -> facts.ClusterOperator:
 @pytest.mark.parametrize(
     ("type_", "status"),
     [
-        ("Available", "False"),
-        ("Available", "Unknown"),
         ("Progressing", "True"),
         ("Degraded", "True"),
         ("Degraded", "Unknown"),
@@ -60,27 +62,10 @@ def progressing(name: str, reason: str, **statuses: str) -> facts.ClusterOperato
     )
 
 
-def test_a_console_that_restarts_because_infrastructure_was_written_is_at_rest() -> None:
-    calm = stable(operator(), operator("console"))
-    assert stable(operator(), progressing("console", RESTARTING)) == calm
-    assert calm[0] is CheckStatus.MET
-
-
-def test_what_the_console_operator_writes_is_read_with_its_reason() -> None:
-    conditions = [
-        {"type": "Available", "status": "True", "reason": "AsExpected"},
-        {"type": "Progressing", "status": "True", "reason": RESTARTING},
-        {"type": "Degraded", "status": "False", "reason": "AsExpected"},
-    ]
-    raw = {"metadata": {"name": "console"}, "status": {"conditions": conditions}}
-    assert stable(operator(), parse.cluster_operator(raw))[0] is CheckStatus.MET
-    raw["metadata"] = {"name": "dns"}
-    assert stable(operator(), parse.cluster_operator(raw))[0] is CheckStatus.UNMET
-
-
 @pytest.mark.parametrize(
     ("found", "why"),
     [
+        (progressing("console", RESTARTING), ""),
         (progressing("console", "DownloadsDeploymentSync_Failed"), "console (Progressing=True)"),
         (progressing("console", f"RouteSync_Waiting::{RESTARTING}"), "console (Progressing=True)"),
         (progressing("console", RESTARTING, Available="False"), "console (Available=False)"),
@@ -88,21 +73,10 @@ def test_what_the_console_operator_writes_is_read_with_its_reason() -> None:
         (progressing("dns", RESTARTING), "dns (Progressing=True)"),
     ],
 )
-def test_whatever_else_it_says_counts(found: facts.ClusterOperator, why: str) -> None:
+def test_a_console_that_our_own_write_restarts_is_at_rest_and_no_other(found: facts.ClusterOperator, why: str) -> None:
     status, message = stable(operator(), found)
-    assert status is CheckStatus.UNMET
-    assert f"Found: {why}." in message
-
-
-def test_our_own_writes_do_not_take_the_check_back_after_the_change() -> None:
-    cluster = measured_cluster.followed()
-    assert isinstance(cluster.known.cluster_operators, tuple)
-    woken = tuple(
-        progressing("console", RESTARTING) if isinstance(one, facts.ClusterOperator) and one.name == "console" else one
-        for one in cluster.known.cluster_operators
-    )
-    assert cluster.but(cluster_operators=woken).ask(STABLE) == cluster.ask(STABLE)
-    assert cluster.ask(STABLE)[0] is CheckStatus.MET
+    assert status is (CheckStatus.UNMET if why else CheckStatus.MET)
+    assert (f"Found: {why}." in message) is bool(why)
 
 
 def test_an_operator_that_never_spoke_proves_nothing() -> None:
@@ -116,14 +90,10 @@ def test_an_operator_that_never_spoke_proves_nothing() -> None:
     assert "mute (" in message
 
 
-def test_our_own_operator_does_not_count() -> None:
-    assert stable(operator(), operator("topology", Progressing="True"))[0] is CheckStatus.MET
-    assert stable(operator("topology"))[0] is CheckStatus.UNKNOWN
-
-
 def test_no_operators_or_unreadable_ones_prove_nothing() -> None:
     assert stable()[0] is CheckStatus.UNKNOWN
     assert stable(operator(), worlds.BROKEN)[0] is CheckStatus.UNKNOWN
+    assert stable(operator("topology"))[0] is CheckStatus.UNKNOWN, "our own does not count"
     known = worlds.healthy(cluster_operators=worlds.BROKEN)
     assert ask(CheckName.CLUSTER_OPERATORS_STABLE, known)[0] is CheckStatus.UNKNOWN
 
@@ -158,13 +128,10 @@ def test_an_upgrade_holds_it_back() -> None:
 )
 def test_the_echo_is_ours_or_none(message: str | None, status: CheckStatus) -> None:
     assert operators.upgrades_blocked(worlds.version(message), worlds.BLOCK).status is status
-
-
-@pytest.mark.parametrize("status", ["True", "Unknown"])
-def test_our_message_without_the_status_is_no_echo(status: str) -> None:
-    said = facts.Condition("Upgradeable", status, "", worlds.BLOCK)
-    found = facts.ClusterVersion("4.20.1", facts.Conditions((said,)))
-    assert operators.upgrades_blocked(found, worlds.BLOCK).status is CheckStatus.UNMET
+    for other in ("True", "Unknown"):
+        said = facts.Condition("Upgradeable", other, "", message or "")
+        without = facts.ClusterVersion("4.20.1", facts.Conditions((said,)))
+        assert operators.upgrades_blocked(without, worlds.BLOCK).status is CheckStatus.UNMET
 
 
 def test_without_cluster_version_the_echo_is_unknown() -> None:
@@ -172,147 +139,208 @@ def test_without_cluster_version_the_echo_is_unknown() -> None:
 
 
 STABLE = CheckName.CLUSTER_OPERATORS_STABLE
+BUSY = measured_cluster.followed()
+QUIET = BUSY.without_reaction()
+"""Nothing is Progressing: nobody has been busy since the change."""
+FEWER = operand_worlds.workload(1)
+BEFORE = operand_worlds.static_pods(operand_worlds.REVISION)
+MULTUS = "deployments.apps/openshift-multus/multus-admission-controller"
+GONE = facts.Unobserved(MULTUS, "NotFound", missing=True)
+OPERATORS = worlds.cluster_operators(operand_worlds.REACTED)
+REST = tuple(one for one in OPERATORS if one.name != "console")
+UPGRADED = dataclasses.replace(worlds.version(), newest="4.20.2")
+MET, UNMET, UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
+CONFIGURATION = "consoles.operator.openshift.io/cluster"
 
 
-def test_after_the_change_quiet_is_not_enough() -> None:
-    """Nothing is Progressing, and one operator has not looked yet."""
-    cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
-    assert cluster.ask(STABLE)[0] is CheckStatus.MET, "it has been busy since: its own check waits for the rest"
-    status, message = cluster.without_reaction().ask(STABLE)
+def registry(count: int) -> measured_cluster.MeasuredCluster:
+    """As its configuration asks for one: no topology makes its operator react."""
+    configured = QUIET.having(measured_cluster.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1))
+    return configured.having(measured_cluster.REGISTRY, operand_worlds.workload(count))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "status", "words"),
+    [
+        # Its own check waits for the rest.
+        (BUSY.having(measured_cluster.CONSOLE, FEWER), MET, ""),
+        (QUIET.having(measured_cluster.CONSOLE, FEWER), UNMET,
+         f"console (has not reacted yet: {measured_cluster.CONSOLE} asks for 1 of 2)"),
+        (QUIET, MET, ""),
+        (BUSY.having(measured_cluster.CONSOLE, worlds.BROKEN), MET, ""),
+        (QUIET.having(measured_cluster.CONSOLE, worlds.BROKEN), UNKNOWN, str(worlds.BROKEN)),
+        (QUIET.having(MULTUS, GONE), UNMET, "network ("),
+        # Gone before, too.
+        (QUIET.having(MULTUS, GONE).measured_by(
+            operands=measured_cluster.baseline(QUIET.having(MULTUS, GONE).known).operands), UNMET, "kube-apiserver ("),
+        # It does what it was told.
+        (QUIET.having(measured_cluster.ROUTER, facts.IngressController(1, 1)), MET, ""),
+        (QUIET.having(measured_cluster.ROUTER, facts.IngressController(None, 1)), UNMET, "ingress ("),
+        (registry(1), MET, ""),
+        (registry(0), MET, ""),
+        *((QUIET.having(measured_cluster.CONSOLE, FEWER).having(CONFIGURATION, facts.Managed(state, None)), MET, "")
+          for state in ("Removed", "Unmanaged")),
+        (QUIET.having(measured_cluster.KUBE_API_SERVER, BEFORE), UNMET, "is still at revision 7"),
+        # No topology makes a new revision of these.
+        (QUIET.having("kubeschedulers.operator.openshift.io/cluster", BEFORE), MET, ""),
+        (BUSY.unmeasured(), UNKNOWN, "oc edit infrastructure cluster --subresource=status"),
+        # No revision and no rendered configuration has to be another there.
+        (measured_cluster.followed(worlds.named("infra-to-ha")).unmeasured(), MET, ""),
+        (BUSY.but(cluster_operators=REST), UNMET, "console (missing, it was there when the topology changed)"),
+        # A newer payload may have none of it: what waits for it would wait for ever.
+        (BUSY.but(cluster_operators=REST, cluster_version=UPGRADED), MET, "went from version 4.20.1 to 4.20.2"),
+        (BUSY.but(cluster_version=worlds.version(progressing="True")), UNMET, "an upgrade is under way: Because"),
+        (BUSY.but(cluster_version=worlds.version(progressing="Unknown")), UNKNOWN, ""),
+        (BUSY.but(cluster_version=worlds.BROKEN), UNKNOWN, ""),
+        (BUSY.but(cluster_version=facts.ClusterVersion("1", facts.Conditions())), UNKNOWN, ""),
+        # A time that went back is no reaction.
+        (BUSY.having(measured_cluster.CONSOLE, FEWER).but(cluster_operators=worlds.cluster_operators(
+            operand_worlds.LONG_AGO - timedelta(hours=1))), UNMET, "console (has not reacted yet"),
+    ],
+)  # fmt: skip
+def test_after_the_change_quiet_is_not_enough(
+    cluster: measured_cluster.MeasuredCluster, status: CheckStatus, words: str
+) -> None:
+    found, message = cluster.ask(STABLE)
+    assert (found, words in message) == (status, True), message
+
+
+OBSERVED, POOLS = CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT
+NEW = {"wanted_configuration": "rendered-master-2", "configuration": "rendered-master-2"}
+MINUTE_AGO = worlds.NOW - timedelta(minutes=1)
+
+
+def controller(**changes: Any) -> measured_cluster.MeasuredCluster:
+    cluster = measured_cluster.followed()
+    assert isinstance(cluster.known.controller_config, facts.ControllerConfig)
+    return cluster.but(controller_config=dataclasses.replace(cluster.known.controller_config, **changes))
+
+
+def having_pools(*found: facts.Fact[facts.MachineConfigPool]) -> measured_cluster.MeasuredCluster:
+    return measured_cluster.followed().but(machine_config_pools=found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "reason"),
+    [
+        ({"control_plane": "SingleReplica"}, CheckStatus.UNMET, "it is made for SingleReplica"),
+        ({"failing": "True"}, CheckStatus.UNMET, "TemplateControllerFailing=True"),
+        ({"failing": "True", "failing_since": MINUTE_AGO}, CheckStatus.UNMET, "TemplateControllerFailing=True"),
+        ({"failing": "Unknown"}, CheckStatus.UNKNOWN, "TemplateControllerFailing=Unknown"),
+    ],
+)
+def test_the_controller_must_work_with_the_new_topology(
+    changes: dict[str, Any], status: CheckStatus, reason: str
+) -> None:
+    found, message = controller(**changes).ask(OBSERVED)
+    assert found is status
+    assert reason in message
+    assert "controllerconfigs.machineconfiguration.openshift.io/machine-config-controller" in message
+
+
+def test_templates_that_fail_for_a_moment_take_nothing_back() -> None:
+    """An API error that passes sets the condition too."""
+    late = worlds.NOW - timedelta(seconds=59)
+    assert controller(failing="True", failing_since=late).ask(OBSERVED)[0] is CheckStatus.MET
+
+
+def test_no_control_plane_node_may_still_go_by_the_single_node() -> None:
+    """The daemon drains a node unless its annotation says SingleReplica; that is all it asks."""
+    nodes = (
+        worlds.node(0, observed_topology="HighlyAvailable"),
+        worlds.node(1, observed_topology="SingleReplica"),
+        worlds.node(2, observed_topology=None),
+    )
+    status, message = measured_cluster.followed().but(control_plane_nodes=nodes).ask(OBSERVED)
     assert status is CheckStatus.UNMET
-    assert f"console (has not reacted yet: {measured_cluster.CONSOLE} asks for 1 of 2)" in message
+    assert "Found: node-1. " in message
+    assert measured_cluster.followed().but(control_plane_nodes=nodes[::2]).ask(OBSERVED)[0] is CheckStatus.MET
 
 
-def test_an_operator_whose_operand_has_followed_need_not_have_been_busy() -> None:
-    assert measured_cluster.followed().without_reaction().ask(STABLE)[0] is CheckStatus.MET
+def test_no_controller_and_no_nodes_prove_nothing() -> None:
+    cluster = measured_cluster.followed()
+    for nothing in (worlds.BROKEN, worlds.MISSING):
+        assert cluster.but(controller_config=nothing).ask(OBSERVED)[0] is CheckStatus.UNKNOWN
+    for nobody in (worlds.BROKEN, (), (worlds.node(0, observed_topology="HighlyAvailable"), worlds.BROKEN)):
+        assert cluster.but(control_plane_nodes=nobody).ask(OBSERVED)[0] is CheckStatus.UNKNOWN
 
 
-def test_what_may_be_missing_and_was_missing_at_the_change_makes_nobody_react() -> None:
-    """The operand of an operator that has not been busy: gone, and gone before (multi-network is disabled)."""
-    multus = "deployments.apps/openshift-multus/multus-admission-controller"
-    gone = facts.Unobserved(multus, "NotFound", missing=True)
-    cluster = measured_cluster.followed().without_reaction().having(multus, gone)
-    assert "network (" in cluster.ask(CheckName.CLUSTER_OPERATORS_STABLE)[1]
-    was = measured_cluster.baseline(dataclasses.replace(cluster.known)).operands
-    measured = cluster.measured_by(operands=was)
-    assert "network (" not in measured.ask(CheckName.CLUSTER_OPERATORS_STABLE)[1]
-
-
-def test_before_the_change_nobody_has_to_react() -> None:
-    cluster = (
-        measured_cluster.followed().without_reaction().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
-    )
-    assert ask(STABLE, cluster.known)[0] is CheckStatus.MET
-
-
-def test_a_pinned_router_needs_nothing_of_its_operator() -> None:
-    """It does what it was told, so RouterReplicas alone names it."""
-    cluster = (
-        measured_cluster.followed().without_reaction().having(measured_cluster.ROUTER, facts.IngressController(1, 1))
-    )
-    assert cluster.unmet() == {CheckName.ROUTER_REPLICAS}
-    cluster = cluster.having(measured_cluster.ROUTER, facts.IngressController(None, 1))
-    assert cluster.unmet() == {CheckName.ROUTER_REPLICAS, STABLE}
-
-
-def test_no_topology_makes_the_registry_operator_react() -> None:
-    """With the one replica that its configuration asks for nothing is waited for, neither of it nor of its operator."""
-    configured = (
-        measured_cluster.followed()
-        .without_reaction()
-        .having(measured_cluster.REGISTRY_CONFIGURATION, facts.Managed("Managed", 1))
-    )
-    assert configured.having(measured_cluster.REGISTRY, operand_worlds.workload(1)).unmet() == set()
-    assert configured.having(measured_cluster.REGISTRY, operand_worlds.workload(0)).unmet() == {
-        CheckName.IMAGE_REGISTRY_REPLICAS
-    }
-
-
-@pytest.mark.parametrize("state", ["Removed", "Unmanaged"])
-def test_an_operator_that_was_told_to_keep_off_need_not_react(state: str) -> None:
-    cluster = (
-        measured_cluster.followed().without_reaction().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
-    )
-    managed = facts.Managed(state, None)
-    assert STABLE not in cluster.having("consoles.operator.openshift.io/cluster", managed).unmet()
-
-
-def test_static_pods_that_must_get_a_new_revision_show_the_reaction() -> None:
-    before = operand_worlds.static_pods(operand_worlds.REVISION)
-    cluster = measured_cluster.followed().without_reaction().having(measured_cluster.KUBE_API_SERVER, before)
-    assert cluster.unmet() == {CheckName.KUBE_API_SERVER_REVISION, STABLE}
-    assert f"{measured_cluster.KUBE_API_SERVER} is still at revision 7" in cluster.ask(STABLE)[1]
-    cluster = (
-        measured_cluster.followed().without_reaction().having("kubeschedulers.operator.openshift.io/cluster", before)
-    )
-    assert cluster.unmet() == set(), "no topology makes a new revision of these"
-
-
-def test_an_operator_that_has_not_reacted_is_waited_for_and_not_to_be_started_again() -> None:
-    """kube-apiserver's configuration follows live: a restart of its operator brings no revision any sooner."""
-    before = operand_worlds.static_pods(operand_worlds.REVISION)
-    cluster = measured_cluster.followed().without_reaction().having(measured_cluster.KUBE_API_SERVER, before)
-    message = cluster.ask(STABLE)[1]
-    assert "kube-apiserver (has not reacted yet" in message
-    assert "start" not in message
-
-
-def test_without_a_baseline_only_what_shows_itself_counts() -> None:
-    cluster = measured_cluster.followed().unmeasured()
-    status, message = cluster.ask(STABLE)
+def test_without_a_baseline_nobody_knows_whether_it_is_another_configuration() -> None:
+    status, message = measured_cluster.followed().unmeasured().ask(POOLS)
     assert status is CheckStatus.UNKNOWN
-    assert "kube-apiserver" in message
-    assert "oc edit infrastructure cluster --subresource=status" in message
-    infra = measured_cluster.followed(measured_cluster.definition("infra-to-ha")).unmeasured()
-    assert infra.unmet() == set(), "no revision and no rendered configuration has to be another there"
+    assert measured_cluster.MASTER in message
+    assert "status.topologyTransition.baseline.machineConfigPools" in message
+    status, message = having_pools(worlds.pool(degraded=1)).unmeasured().ask(POOLS)
+    assert status is CheckStatus.UNMET, "that it has not rolled out can be told all the same"
 
 
-def test_an_operand_that_cannot_be_read_makes_it_unknown_unless_its_operator_was_busy() -> None:
-    cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, worlds.BROKEN)
-    assert STABLE not in cluster.unmet()
-    status, message = cluster.without_reaction().ask(STABLE)
-    assert status is CheckStatus.UNKNOWN
-    assert str(worlds.BROKEN) in message
+def recorded(*names: str) -> measured_cluster.MeasuredCluster:
+    """A cluster with these pools, each at rest at the configuration that the baseline has of it."""
+    before = tuple(PoolBaseline(name=name, configuration=worlds.pool(name).configuration) for name in names)
+    return measured_cluster.followed().measured_by(machine_config_pools=before)
 
 
-def test_an_operator_that_somebody_deleted_is_missed() -> None:
-    cluster = measured_cluster.followed()
-    assert isinstance(cluster.known.cluster_operators, tuple)
-    rest = tuple(one for one in cluster.known.cluster_operators if getattr(one, "name", "") != "console")
-    status, message = cluster.but(cluster_operators=rest).ask(STABLE)
+@pytest.mark.parametrize("name", ["worker", "infra"])
+def test_every_pool_with_machines_must_leave_its_baseline(name: str) -> None:
+    """For 4.6 s after its templates are rendered every pool still looks finished."""
+    cluster = recorded("master", name)
+    status, message = cluster.but(machine_config_pools=(worlds.pool(**NEW), worlds.pool(name))).ask(POOLS)
     assert status is CheckStatus.UNMET
-    assert "console (missing, it was there when the topology changed)" in message
+    assert f"{name} (still at rendered-{name}-1" in message
+    rolled = (worlds.pool(**NEW), worlds.rolled(worlds.pool(name)))
+    assert cluster.but(machine_config_pools=rolled).ask(POOLS)[0] is CheckStatus.MET
 
 
-def test_an_operator_that_an_upgrade_has_removed_is_not_missed() -> None:
-    """A newer payload may have none of it: what waits for it would wait for ever."""
-    cluster = measured_cluster.followed()
-    assert isinstance(cluster.known.cluster_operators, tuple)
-    rest = tuple(one for one in cluster.known.cluster_operators if getattr(one, "name", "") != "console")
-    upgraded = dataclasses.replace(worlds.version(), newest="4.20.2")
-    status, message = cluster.but(cluster_operators=rest, cluster_version=upgraded).ask(STABLE)
-    assert status is CheckStatus.MET, message
-    assert "went from version 4.20.1 to 4.20.2" in message
+KUBE_API_SERVER, SCHEDULER, ETCD = (
+    CheckName.KUBE_API_SERVER_REVISION,
+    CheckName.KUBE_SCHEDULER_REVISION,
+    CheckName.ETCD_REVISION,
+)
+KEYS = {
+    KUBE_API_SERVER: measured_cluster.KUBE_API_SERVER,
+    SCHEDULER: "kubeschedulers.operator.openshift.io/cluster",
+    ETCD: measured_cluster.ETCD,
+}
 
 
-def test_an_upgrade_after_the_change_holds_it_back_and_is_said_when_it_is_over() -> None:
-    cluster = measured_cluster.followed()
-    status, message = cluster.but(cluster_version=worlds.version(progressing="True")).ask(STABLE)
+def having(check: CheckName, found: facts.Fact[facts.StaticPods]) -> measured_cluster.MeasuredCluster:
+    return measured_cluster.followed().having(KEYS[check], found)
+
+
+def test_where_the_configuration_differs_the_revision_from_before_does_not_do() -> None:
+    status, message = having(KUBE_API_SERVER, BEFORE).ask(KUBE_API_SERVER)
     assert status is CheckStatus.UNMET
-    assert "an upgrade is under way: Because" in message
-    for unclear in (
-        worlds.version(progressing="Unknown"),
-        worlds.BROKEN,
-        facts.ClusterVersion("1", facts.Conditions()),
-    ):
-        assert cluster.but(cluster_version=unclear).ask(STABLE)[0] is CheckStatus.UNKNOWN
-    over = dataclasses.replace(worlds.version(), newest="4.20.2")
-    status, message = cluster.but(cluster_version=over).ask(STABLE)
-    assert status is CheckStatus.MET
-    assert "went from version 4.20.1 to 4.20.2" in message
+    assert f"Wanted: {measured_cluster.KUBE_API_SERVER} at a revision above 7" in message
+    assert "still at revision 7, from before the topology changed" in message
 
 
-def test_a_time_that_went_back_is_no_reaction() -> None:
-    earlier = operand_worlds.LONG_AGO - timedelta(hours=1)
-    cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
-    assert STABLE in cluster.but(cluster_operators=worlds.cluster_operators(earlier)).unmet()
+@pytest.mark.parametrize("check", KEYS)
+def test_what_is_missing_or_cannot_be_read_is_never_met(check: CheckName) -> None:
+    assert having(check, worlds.BROKEN).ask(check)[0] is CheckStatus.UNKNOWN
+    missing = facts.Unobserved(KEYS[check], "NotFound", missing=True)
+    status, message = having(check, missing).ask(check)
+    assert status is CheckStatus.UNMET
+    assert f"{KEYS[check]} does not exist" in message
+    for nodes in (worlds.BROKEN, ()):
+        assert measured_cluster.followed().but(control_plane_nodes=nodes).ask(check)[0] is CheckStatus.UNKNOWN
+
+
+REVISION = st.integers(0, 9)
+
+
+@measured_cluster.PATIENT
+@given(
+    REVISION,
+    st.lists(st.tuples(st.sampled_from((*worlds.NAMES, "node-9")), REVISION, REVISION, REVISION), max_size=5),
+    st.none() | REVISION,
+)
+def test_met_means_new_and_everywhere(
+    latest: int, nodes: list[tuple[str, int, int, int]], recorded: int | None
+) -> None:
+    found = facts.StaticPods(latest, tuple(facts.NodeRevision(*node) for node in nodes))
+    then = OperandBaseline(name=measured_cluster.KUBE_API_SERVER, revision=recorded)
+    status, _ = having(KUBE_API_SERVER, found).measured_by(operands=(then,)).ask(KUBE_API_SERVER)
+    everywhere = all((current, target) == (latest, 0) for _, current, target, _ in nodes)
+    whole = {name for name, *_ in nodes} >= set(worlds.NAMES)
+    done = latest > 0 and everywhere and whole and recorded is not None and latest > recorded
+    assert (status is CheckStatus.MET) is done

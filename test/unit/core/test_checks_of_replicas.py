@@ -1,4 +1,4 @@
-"""Workloads: as many replicas as the target implies, and what a cluster does not have need not follow."""
+"""Workloads, guard budgets and routers: what the target implies, and what a cluster does not have need not follow."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from topology_api.types import OperandBaseline
-from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus
+from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Stage
+from topology_controller.checks import catalog as checks
+from topology_controller.definitions import model
 from topology_controller.observe import facts
 
-from . import measured_cluster, operand_worlds, worlds
+from . import measured_cluster, operand_worlds, strategies, worlds
 
 if TYPE_CHECKING:
+    from topology_controller.checks.result import CheckResult
     from topology_controller.definitions import operands as matrices
 
 CONSOLE, ROUTER = CheckName.CONSOLE_REPLICAS, CheckName.ROUTER_REPLICAS
@@ -28,11 +30,6 @@ GONE = facts.Unobserved("it", "NotFound", missing=True)
 def downloads(**changes: Any) -> tuple[CheckStatus, str]:
     found = dataclasses.replace(operand_worlds.workload(2), **changes)
     return measured_cluster.followed().having(DOWNLOADS, found).ask(CONSOLE)
-
-
-def registry(configuration: facts.Fact[facts.Operand], found: facts.Fact[facts.Operand]) -> tuple[CheckStatus, str]:
-    cluster = measured_cluster.followed().having(measured_cluster.REGISTRY_CONFIGURATION, configuration)
-    return cluster.having(measured_cluster.REGISTRY, found).ask(REGISTRY)
 
 
 @pytest.mark.parametrize(
@@ -55,20 +52,6 @@ def test_a_workload_that_falls_short_says_how(changes: dict[str, Any], reason: s
     )
 
 
-def test_more_than_implied_is_fine_and_no_news() -> None:
-    three = {"wanted": 3, "updated": 3, "ready": 3, "available": 3}
-    assert downloads(**three)[0] is CheckStatus.MET
-    assert downloads(**{**three, "ready": 2}) == downloads(**three) == downloads()
-
-
-def test_all_that_fall_short_are_named_together() -> None:
-    short = dataclasses.replace(operand_worlds.workload(2), ready=1)
-    _, message = (
-        measured_cluster.followed().having(DOWNLOADS, short).having(measured_cluster.CONSOLE, GONE).ask(CONSOLE)
-    )
-    assert f"{measured_cluster.CONSOLE} does not exist; {DOWNLOADS} has 1 of 2 ready" in message
-
-
 def test_what_cannot_be_told_is_said_beside_what_is_wrong() -> None:
     short = dataclasses.replace(operand_worlds.workload(2), ready=1)
     cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, worlds.BROKEN)
@@ -78,135 +61,118 @@ def test_what_cannot_be_told_is_said_beside_what_is_wrong() -> None:
     assert f"and cannot tell: {worlds.BROKEN}" in message
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"observed": False},
-        {"observed": False, "updated": 0},
-        {"updated": 0, "ready": 1, "available": 1},
-        {"updated": 1, "ready": 1, "available": 1},
-        {"updated": 2, "ready": 1, "available": 1},
-    ],
-    ids=["written", "not begun", "one old", "half", "last starting"],
-)
-def test_a_console_that_a_write_of_ours_restarts_is_not_taken_back(changes: dict[str, Any]) -> None:
-    """Its pods carry the resourceVersion of Infrastructure: what is Unmet is written, which restarts them again."""
-    resting = measured_cluster.followed().ask(CONSOLE)
-    restarting = dataclasses.replace(operand_worlds.workload(2), **changes)
-    assert measured_cluster.followed().having(measured_cluster.CONSOLE, restarting).ask(CONSOLE) == resting
-    assert resting[0] is CheckStatus.MET
+FOLLOWED = measured_cluster.followed()
+NODES = FOLLOWED.known.control_plane_nodes if isinstance(FOLLOWED.known.control_plane_nodes, tuple) else ()
+FOURTH = worlds.node(2, name="node-3", addresses=("192.0.2.13",), observed_topology="HighlyAvailable")
+OLDER, NEWER = facts.OtherNode("node-3", master=True, arbiter=False), worlds.node(2, name="node-3", master=False)
+CAPABLE = dataclasses.replace(worlds.version(), known_capabilities=frozenset({"Console"}))
+MET, UNMET, UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 
 
-@pytest.mark.parametrize(
-    ("found", "reason"),
-    [
-        (operand_worlds.workload(1), "asks for 1"),
-        (dataclasses.replace(operand_worlds.workload(2), ready=0, available=0), "has 0 of 2 available"),
-    ],
-)
-def test_a_console_that_has_not_followed_or_is_gone_is_unmet(found: facts.Workload, reason: str) -> None:
-    status, message = measured_cluster.followed().having(measured_cluster.CONSOLE, found).ask(CONSOLE)
-    assert status is CheckStatus.UNMET
-    assert f"{measured_cluster.CONSOLE} {reason}" in message
+def console(**changes: Any) -> measured_cluster.MeasuredCluster:
+    """Its Deployment, for which each write of Infrastructure is a restart."""
+    return FOLLOWED.having(measured_cluster.CONSOLE, dataclasses.replace(operand_worlds.workload(2), **changes))
 
 
-def test_a_server_on_every_control_plane_node_as_found() -> None:
-    fourth = worlds.node(2, name="node-3", addresses=("192.0.2.13",), observed_topology="HighlyAvailable")
-    cluster = measured_cluster.followed()
-    assert isinstance(cluster.known.control_plane_nodes, tuple)
-    cluster = cluster.but(control_plane_nodes=(*cluster.known.control_plane_nodes, fourth))
-    status, message = cluster.ask(SERVERS)
-    assert status is CheckStatus.UNMET
-    assert "deployments.apps/openshift-apiserver/apiserver asks for 3" in message
-    assert f"{OAUTH} with 4 ready replicas" in message
-    for nobody in (worlds.BROKEN, (), (worlds.BROKEN,)):
-        assert cluster.but(control_plane_nodes=nobody).ask(SERVERS)[0] is CheckStatus.UNKNOWN
+def gone(key: str) -> measured_cluster.MeasuredCluster:
+    return FOLLOWED.having(key, GONE)
 
 
-def test_operators_count_the_nodes_labelled_master() -> None:
-    """One that has only the newer label never gets a server, so it must not be waited for."""
-    cluster = measured_cluster.followed()
-    assert isinstance(cluster.known.control_plane_nodes, tuple)
-    newer = worlds.node(2, name="node-3", master=False)
-    assert (
-        cluster.but(control_plane_nodes=(*cluster.known.control_plane_nodes, newer)).ask(SERVERS)[0] is CheckStatus.MET
+def absent_before(key: str) -> measured_cluster.MeasuredCluster:
+    """It is gone, and was when the topology changed."""
+    return gone(key).measured_by(operands=(OperandBaseline(name=key, missing=True),))
+
+
+def configured(
+    configuration: facts.Fact[facts.Operand], found: facts.Fact[facts.Operand]
+) -> measured_cluster.MeasuredCluster:
+    """The registry with that configuration."""
+    return FOLLOWED.having(measured_cluster.REGISTRY_CONFIGURATION, configuration).having(
+        measured_cluster.REGISTRY, found
     )
-    older = facts.OtherNode("node-3", master=True, arbiter=False)
-    status, message = cluster.but(other_nodes=(older,)).ask(SERVERS)
-    assert status is CheckStatus.UNMET
-    assert "with 4 ready replicas" in message
-    assert cluster.but(other_nodes=worlds.BROKEN).ask(SERVERS)[0] is CheckStatus.UNKNOWN
-    assert cluster.but(other_nodes=(worlds.BROKEN,)).ask(SERVERS)[0] is CheckStatus.UNKNOWN
 
 
-def test_what_the_cluster_does_not_have_is_met_with_that_reason() -> None:
-    version = dataclasses.replace(worlds.version(), known_capabilities=frozenset({"Console"}))
-    cluster = measured_cluster.followed().having(measured_cluster.CONSOLE, GONE)
-    status, message = cluster.but(cluster_version=version).ask(CONSOLE)
-    assert status is CheckStatus.MET
-    assert "capability Console is not enabled" in message
-    enabled = dataclasses.replace(version, enabled_capabilities=frozenset({"Console"}))
-    assert cluster.but(cluster_version=enabled).ask(CONSOLE)[0] is CheckStatus.UNMET
-    assert cluster.but(cluster_version=worlds.version()).ask(CONSOLE)[0] is CheckStatus.UNMET, "it knows none"
-    assert cluster.but(cluster_version=worlds.BROKEN).ask(CONSOLE)[0] is CheckStatus.UNKNOWN
+def alone(state: str) -> measured_cluster.MeasuredCluster:
+    """A console of one replica whose operator was told to keep off."""
+    configuration = facts.Managed(state, None)
+    one = FOLLOWED.having(measured_cluster.CONSOLE, operand_worlds.workload(1))
+    return one.having("consoles.operator.openshift.io/cluster", configuration)
 
 
-@pytest.mark.parametrize("state", ["Removed", "Unmanaged"])
-def test_a_registry_that_is_not_managed_has_nothing_to_follow(state: str) -> None:
-    for found in (GONE, operand_worlds.workload(0), dataclasses.replace(operand_worlds.workload(1), ready=0)):
-        status, message = registry(facts.Managed(state, 2), found)
-        assert status is CheckStatus.MET
-        assert f"{measured_cluster.REGISTRY_CONFIGURATION} has managementState {state}" in message
+def by_matrix(**changes: Any) -> measured_cluster.MeasuredCluster:
+    """By a matrix in which the check of the console has another entry."""
+    groups = tuple(
+        group.model_copy(update=changes) if group.check is CONSOLE else group for group in worlds.MATRIX.groups
+    )
+    matrix = worlds.MATRIX.model_copy(update={"groups": groups})
+    return dataclasses.replace(FOLLOWED, convergence=dataclasses.replace(FOLLOWED.convergence, matrix=matrix))
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 3])
-def test_a_registry_has_what_its_configuration_asks_for_whatever_the_topology(count: int) -> None:
-    """On the platforms of the definitions its operator writes 1 at its creation, on every topology."""
-    asks = facts.Managed("Managed", count)
-    assert registry(asks, operand_worlds.workload(count))[0] is CheckStatus.MET
-    status, message = registry(facts.Managed("Managed", count + 1), operand_worlds.workload(count))
-    assert status is CheckStatus.UNMET
-    noun = "replica" if count == 0 else "replicas"
-    assert f"Wanted: {measured_cluster.REGISTRY} with {count + 1} ready {noun}. Found: " in message
-    assert f"asks for {count}. Look at" in message
+NAMELESS = tuple(
+    operand.model_copy(update={"replicas": {}})
+    for group in worlds.MATRIX.groups if group.check is CONSOLE for operand in group.operands
+)  # fmt: skip
 
 
-def test_a_registry_without_a_readable_number_is_unknown() -> None:
-    one = operand_worlds.workload(1)
-    for configuration in (worlds.BROKEN, GONE, facts.Managed("Managed", None)):
-        assert registry(configuration, one)[0] is CheckStatus.UNKNOWN
-    assert "does not say spec.replicas" in registry(facts.Managed("Managed", None), one)[1]
-    assert registry(facts.Managed("Managed", 1), GONE)[0] is CheckStatus.UNMET
-
-
-@pytest.mark.parametrize("state", ["Removed", "Unmanaged"])
-def test_a_console_that_is_not_managed_is_met_or_left_to_its_person(state: str) -> None:
-    one = measured_cluster.followed().having(measured_cluster.CONSOLE, operand_worlds.workload(1))
-    status, message = one.having("consoles.operator.openshift.io/cluster", facts.Managed(state, None)).ask(CONSOLE)
-    if state == "Removed":
-        assert status is CheckStatus.MET
-    else:
-        assert status is CheckStatus.UNMET
-        assert "leaves it alone" in message
-        assert "scale it yourself" in message
-
-
-def test_what_may_be_missing_and_was_missing_at_the_change_need_not_follow() -> None:
-    gone = measured_cluster.followed().having(OAUTH, GONE)
-    status, message = gone.ask(SERVERS)
-    assert status is CheckStatus.UNMET
-    assert f"{OAUTH} does not exist any more" in message
-    status, message = gone.measured_by(operands=(OperandBaseline(name=OAUTH, missing=True),)).ask(SERVERS)
-    assert status is CheckStatus.MET
-    assert f"{OAUTH} did not exist when the topology changed either" in message
-
-
-def test_what_may_be_missing_is_unknown_where_the_record_has_lost_how_it_was() -> None:
-    cluster = measured_cluster.followed().unmeasured()
-    assert cluster.ask(SERVERS)[0] is CheckStatus.MET, "it is there: nothing has to be measured"
-    status, message = cluster.having(OAUTH, GONE).ask(SERVERS)
-    assert status is CheckStatus.UNKNOWN
-    assert "oc edit infrastructure cluster --subresource=status" in message
+@pytest.mark.parametrize(
+    ("cluster", "check", "status", "words"),
+    [
+        # What is Unmet is written, which starts the pods of the console again: a restart takes nothing back.
+        (console(observed=False), CONSOLE, MET, ""),
+        (console(updated=0, ready=1, available=1), CONSOLE, MET, ""),
+        (console(wanted=1, updated=1, ready=1, available=1), CONSOLE, UNMET, "asks for 1"),
+        (console(ready=0, available=0), CONSOLE, UNMET, "has 0 of 2 available"),
+        (FOLLOWED.having(DOWNLOADS, operand_worlds.workload(3)), CONSOLE, MET, ""),
+        # As many servers as there are nodes that its operators select: by the older label.
+        (FOLLOWED.but(control_plane_nodes=(*NODES, FOURTH)), SERVERS, UNMET, f"{OAUTH} with 4 ready replicas"),
+        (FOLLOWED.but(control_plane_nodes=(*NODES, NEWER)), SERVERS, MET, ""),
+        (FOLLOWED.but(other_nodes=(OLDER,)), SERVERS, UNMET, "with 4 ready replicas"),
+        *((FOLLOWED.but(control_plane_nodes=nobody), SERVERS, UNKNOWN, "")
+          for nobody in (worlds.BROKEN, (), (worlds.BROKEN,))),
+        *((FOLLOWED.but(other_nodes=unread), SERVERS, UNKNOWN, "") for unread in (worlds.BROKEN, (worlds.BROKEN,))),
+        # What the cluster does not have.
+        (gone(measured_cluster.CONSOLE).but(cluster_version=CAPABLE), CONSOLE, MET, "Console is not enabled"),
+        (gone(measured_cluster.CONSOLE).but(cluster_version=dataclasses.replace(
+            CAPABLE, enabled_capabilities=frozenset({"Console"}))), CONSOLE, UNMET, "does not exist"),
+        (gone(measured_cluster.CONSOLE).but(cluster_version=worlds.BROKEN), CONSOLE, UNKNOWN, ""),
+        (gone(measured_cluster.CONSOLE), CONSOLE, UNMET, f"{measured_cluster.CONSOLE} does not exist"),
+        (absent_before(measured_cluster.CONSOLE), CONSOLE, UNMET, f"{measured_cluster.CONSOLE} does not exist"),
+        (gone(measured_cluster.CONSOLE).unmeasured(), CONSOLE, UNMET, "does not exist"),
+        (gone(OAUTH), SERVERS, UNMET, f"{OAUTH} does not exist any more"),
+        (absent_before(OAUTH), SERVERS, MET, f"{OAUTH} did not exist when the topology changed either"),
+        (FOLLOWED.unmeasured(), SERVERS, MET, ""),
+        (gone(OAUTH).unmeasured(), SERVERS, UNKNOWN, "oc edit infrastructure cluster --subresource=status"),
+        # Whatever the topology, a registry has what its configuration asks for, which is 1 at its creation.
+        *((configured(facts.Managed("Managed", count), operand_worlds.workload(count)), REGISTRY, MET, "")
+          for count in range(4)),
+        (configured(facts.Managed("Managed", 1), operand_worlds.workload(0)), REGISTRY, UNMET, "1 ready replica."),
+        (configured(facts.Managed("Managed", 2), operand_worlds.workload(1)), REGISTRY, UNMET, "asks for 1. Look at"),
+        (configured(facts.Managed("Managed", 1), GONE), REGISTRY, UNMET, ""),
+        (configured(facts.Managed("Managed", None), operand_worlds.workload(1)), REGISTRY, UNKNOWN, "spec.replicas"),
+        *((configured(unread, operand_worlds.workload(1)), REGISTRY, UNKNOWN, "")
+          for unread in (worlds.BROKEN, GONE, facts.StaticPods(1, ()))),
+        *((configured(facts.Managed(state, 2), found), REGISTRY, MET, f"has managementState {state}")
+          for state in ("Removed", "Unmanaged") for found in (GONE, operand_worlds.workload(0))),
+        (alone("Removed"), CONSOLE, MET, ""),
+        (alone("Unmanaged"), CONSOLE, UNMET, "scale it yourself"),
+        *((FOLLOWED.having(measured_cluster.ROUTER, facts.IngressController(asks, 2)), ROUTER, MET, "")
+          for asks in (None, 2, 5)),
+        *((FOLLOWED.having(measured_cluster.ROUTER, facts.IngressController(asks, 1)), ROUTER, UNMET, "has 1 of 2")
+          for asks in (None, 3)),
+        *((FOLLOWED.having(measured_cluster.ROUTER, facts.IngressController(asks, have)), ROUTER, UNMET,
+           AdvisoryName.ROUTER_REPLICAS_PINNED) for asks, have in ((1, 1), (1, 2), (0, 0))),
+        # A matrix that says nothing of it lets nothing pass.
+        (dataclasses.replace(FOLLOWED, convergence=dataclasses.replace(
+            FOLLOWED.convergence, matrix=type(worlds.MATRIX)())), CONSOLE, UNKNOWN, ""),
+        (by_matrix(operands=()), CONSOLE, UNKNOWN, "names no operand for ConsoleReplicas"),
+        (by_matrix(operands=NAMELESS), CONSOLE, UNKNOWN, "what topology HighlyAvailable implies for it"),
+    ],
+)  # fmt: skip
+def test_what_follows_what_need_not_and_what_is_not_known(
+    cluster: measured_cluster.MeasuredCluster, check: CheckName, status: CheckStatus, words: str
+) -> None:
+    found, message = cluster.ask(check)
+    assert (found, words in message) == (status, True), message
 
 
 @pytest.mark.parametrize(
@@ -232,96 +198,79 @@ def test_what_a_baseline_does_not_mention_is_in_use_where_it_exists(operand: mat
     assert younger.having(operand.key, worlds.BROKEN).ask(group.check)[0] is CheckStatus.UNKNOWN
 
 
-def test_what_may_not_be_missing_is_unmet_whatever_was_recorded() -> None:
-    gone = measured_cluster.followed().having(measured_cluster.CONSOLE, GONE)
-    recorded = gone.measured_by(operands=(OperandBaseline(name=measured_cluster.CONSOLE, missing=True),))
-    for cluster in (gone, recorded, gone.unmeasured()):
-        status, message = cluster.ask(CONSOLE)
-        assert status is CheckStatus.UNMET
-        assert f"{measured_cluster.CONSOLE} does not exist" in message
-
-
-@pytest.mark.parametrize(
-    ("asks", "available", "status", "reason"),
-    [
-        (None, 2, CheckStatus.MET, ""),
-        (2, 2, CheckStatus.MET, ""),
-        (5, 3, CheckStatus.MET, ""),
-        (None, 1, CheckStatus.UNMET, "has 1 of 2 available"),
-        (3, 1, CheckStatus.UNMET, "has 1 of 2 available"),
-        (1, 1, CheckStatus.UNMET, "has spec.replicas set to 1, which no operator changes"),
-        (1, 2, CheckStatus.UNMET, "has spec.replicas set to 1, which no operator changes"),
-        (0, 0, CheckStatus.UNMET, "has spec.replicas set to 0, which no operator changes"),
-    ],
-)
-def test_routers(asks: int | None, available: int, status: CheckStatus, reason: str) -> None:
-    found, message = (
-        measured_cluster.followed()
-        .having(measured_cluster.ROUTER, facts.IngressController(asks, available))
-        .ask(ROUTER)
-    )
-    assert found is status
-    assert reason in message
-    pinned = asks is not None and asks < 2
-    assert (AdvisoryName.ROUTER_REPLICAS_PINNED in message) is pinned
-    assert measured_cluster.ROUTER in message
-
-
-def test_no_operand_waits_for_an_operator_to_be_started_again() -> None:
-    """What authentication reads only when it starts decides nothing about its operands."""
-    _, message = measured_cluster.followed().having(OAUTH, operand_worlds.workload(1)).ask(SERVERS)
-    assert "asks for 1" in message
-    assert "start" not in message
-
-
-def test_a_matrix_that_knows_nothing_of_it_lets_nothing_pass() -> None:
-    empty = dataclasses.replace(measured_cluster.followed().convergence, matrix=type(worlds.MATRIX)())
-    cluster = dataclasses.replace(measured_cluster.followed(), convergence=empty)
-    assert CONSOLE in cluster.unmet()
-    assert cluster.ask(CONSOLE)[0] is CheckStatus.UNKNOWN
-
-
-def with_group(check: CheckName, **changes: Any) -> measured_cluster.MeasuredCluster:
-    """A cluster that has followed, by a matrix in which one check has another entry."""
-    cluster = measured_cluster.followed()
-    groups = tuple(
-        group.model_copy(update=changes) if group.check is check else group for group in worlds.MATRIX.groups
-    )
-    matrix = worlds.MATRIX.model_copy(update={"groups": groups})
-    return dataclasses.replace(cluster, convergence=dataclasses.replace(cluster.convergence, matrix=matrix))
-
-
-def test_a_configuration_of_another_kind_lets_nothing_pass() -> None:
-    other = facts.StaticPods(1, ())
-    cluster = measured_cluster.followed().having(measured_cluster.REGISTRY_CONFIGURATION, other)
-    status, message = cluster.ask(CheckName.IMAGE_REGISTRY_REPLICAS)
-    assert status is CheckStatus.UNKNOWN
-    assert f"{measured_cluster.REGISTRY_CONFIGURATION}: is not a configuration with a managementState" in message
-
-
-def test_an_entry_without_operands_lets_nothing_pass() -> None:
-    status, message = with_group(CONSOLE, operands=()).ask(CONSOLE)
-    assert status is CheckStatus.UNKNOWN
-    assert "names no operand for ConsoleReplicas" in message
-
-
-def test_a_topology_that_the_matrix_has_no_number_for_is_unknown() -> None:
-    group = next(one for one in worlds.MATRIX.groups if one.check is CONSOLE)
-    nameless = tuple(operand.model_copy(update={"replicas": {}}) for operand in group.operands)
-    status, message = with_group(CONSOLE, operands=nameless).ask(CONSOLE)
-    assert status is CheckStatus.UNKNOWN
-    assert f"{DOWNLOADS}: the operand matrix does not say what topology HighlyAvailable implies for it" in message
-
-
-NUMBER = st.integers(0, 4)
-WORKLOAD = st.builds(
-    facts.Workload, NUMBER, observed=st.booleans(), wanted=NUMBER, updated=NUMBER, ready=NUMBER, available=NUMBER
-)
-
-
 @measured_cluster.PATIENT
-@given(WORKLOAD)
+@given(strategies.WORKLOAD)
 def test_met_means_asked_for_updated_ready_and_available(found: facts.Workload) -> None:
     status, _ = measured_cluster.followed().having(DOWNLOADS, found).ask(CONSOLE)
     enough = min(found.wanted, found.updated, found.ready, found.available) >= 2
     assert (status is CheckStatus.MET) is (found.observed and enough)
+
+
+GUARDS = CheckName.GUARD_POD_DISRUPTION_BUDGETS
+ETCD_GUARD = "poddisruptionbudgets.policy/openshift-etcd/etcd-guard-pdb"
+
+
+@pytest.mark.parametrize("found", [0, 1, 3, None])
+def test_another_number_than_one_less_than_the_nodes_is_unmet(found: int | None) -> None:
+    status, message = measured_cluster.followed().having(ETCD_GUARD, facts.DisruptionBudget(found)).ask(GUARDS)
+    assert status is CheckStatus.UNMET
+    assert f"Wanted: {ETCD_GUARD} with minAvailable 2. Found: {ETCD_GUARD} " in message
+
+
+def test_nothing_is_nudged_where_all_is_well_or_unreadable() -> None:
+    assert "oc annotate" not in measured_cluster.followed().ask(GUARDS)[1]
+    assert "oc annotate" not in measured_cluster.followed().having(ETCD_GUARD, worlds.BROKEN).ask(GUARDS)[1]
+
+
+def test_a_single_node_needs_none() -> None:
+    single = model.Target.model_validate({"controlPlane": "SingleReplica", "infrastructure": "SingleReplica"})
+    cluster = measured_cluster.followed().having(ETCD_GUARD, facts.Unobserved(ETCD_GUARD, "NotFound", missing=True))
+    assert cluster.ask(GUARDS)[0] is CheckStatus.UNMET
+    asked = cluster.asked.model_copy(update={"target": single})
+    assert dataclasses.replace(cluster, asked=asked).ask(GUARDS)[0] is CheckStatus.MET
+
+
+SURVIVES = CheckName.ROUTER_SURVIVES_DRAINS
+TWO_ROUTERS = (
+    'oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p \'{"spec":{"replicas":2}}\''
+)
+ACCEPTED = "topology.openshift.io/router-drain-accepted"
+ACCEPT = f"oc annotate clusteroperator topology --overwrite {ACCEPTED}=true"
+BY_DEFINITION = worlds.COMPACT.model_copy(
+    update={"preflight": (*worlds.COMPACT.preflight, model.CheckSpec(check=SURVIVES))}
+)
+
+
+def survives(known: facts.Facts) -> CheckResult:
+    """The answer of the check where a definition asks it."""
+    results = checks.ask(Stage.PREFLIGHT, BY_DEFINITION, known, worlds.NOW)
+    return next(result for result in results if result.name is SURVIVES)
+
+
+def accepting(known: facts.Facts) -> facts.Facts:
+    """The same, where an administrator accepts that the only router is drained."""
+    return dataclasses.replace(known, own_operator=worlds.own(router_drain_accepted=True))
+
+
+@pytest.mark.parametrize(
+    ("router", "status", "reason"),
+    [
+        (facts.IngressController(2, 2), CheckStatus.MET, "2 replicas or more available"),
+        (facts.IngressController(3, 2), CheckStatus.MET, "2 replicas or more available"),
+        (facts.IngressController(1, 1), CheckStatus.UNMET, f"asks for 1 and has 1 available. Run: {TWO_ROUTERS}"),
+        (facts.IngressController(None, 1), CheckStatus.UNMET, "asks for no number and has 1 available. Run: oc"),
+        (facts.IngressController(2, 1), CheckStatus.UNMET, "has 1 available. Wait until they are available"),
+        (worlds.BROKEN, CheckStatus.UNKNOWN, str(worlds.BROKEN)),
+    ],
+)  # fmt: skip
+def test_a_single_router_does_not_survive_the_drains_after_the_change(
+    router: facts.Fact[facts.IngressController], status: CheckStatus, reason: str
+) -> None:
+    known = worlds.healthy(ingress_controller=router)
+    answer = survives(known)
+    assert answer.status is status
+    assert reason in answer.message
+    assert answer.message.endswith(ACCEPT) is (status is CheckStatus.UNMET)
+    accepted = survives(accepting(known))
+    assert accepted.status is CheckStatus.MET, "whatever the router is"
+    assert ACCEPTED in accepted.message

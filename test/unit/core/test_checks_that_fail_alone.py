@@ -7,49 +7,28 @@ MachineConfigControllerObserved, and ClusterOperatorsStable for an operator whos
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from topology_api.types import Baseline, TopologyPair, TopologyTransition
+from topology_api import types
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 from topology_controller.checks import catalog, result
-from topology_controller.decide import baseline
 from topology_controller.observe import facts
 from topology_controller.report import metrics
 
-from . import measured_cluster, operand_worlds, worlds
+from . import measured_cluster, operand_worlds, strategies, worlds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from topology_controller.definitions import model
     from topology_controller.definitions import operands as matrices
 
 DEFINITIONS = worlds.TRANSITIONS.definitions
 NAMES = [one.name for one in DEFINITIONS]
-COUNTED = {"Deployment", "StatefulSet", "IngressController"}
-
-
-@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_where_everything_is_there_before_the_change_preflight_is_met(asked):
-    found = catalog.ask(Stage.PREFLIGHT, asked, worlds.ready_for(asked), worlds.NOW)
-    assert [answer for answer in found if not answer.met] == []
-
-
-@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_where_everybody_has_followed_everything_is_met(asked):
-    cluster = measured_cluster.followed(asked)
-    assert [answer for answer in cluster.answers().values() if not answer.met] == []
-
-
-@pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
-def test_what_is_recorded_at_the_change_is_enough_to_measure_by(asked):
-    measured = baseline.capture(worlds.ready_for(asked), asked, worlds.MATRIX)
-    assert isinstance(measured, Baseline)
-    cluster = measured_cluster.followed(asked)
-    recorded = dataclasses.replace(cluster, convergence=result.ConvergenceContext(measured, worlds.MATRIX))
-    assert recorded.unmet() == set()
 
 
 @pytest.mark.parametrize("asked", DEFINITIONS, ids=NAMES)
@@ -181,68 +160,72 @@ ONE_OF_EACH = {(asked.name, check): (asked, check, named, change) for asked, che
     ONE_OF_EACH,
     ids=[f"{asked.name}-{check}" for asked, check, _, _ in ONE_OF_EACH],
 )
-def test_what_people_see_names_that_check(asked, check, named, change):
-    """The record, the message of condition Progressing, and the metric."""
-    cluster = change(measured_cluster.followed(asked))
-    known = converging(cluster)
+def test_each_check_alone_keeps_it_from_being_completed(asked, check, named, change):
+    """Whatever it is that has not followed, the record, Progressing, Degraded and the metric name it."""
+    known = change(measured_cluster.followed(asked)).converging()
     found = worlds.decide(known, transitions=worlds.TRANSITIONS)
     assert found.phase is Phase.CONVERGING
     assert f"convergence checks not met: {check}" in found.note
     assert found.record is not None
-    assert found.record.progress is not None
-    waited_for = {check} | WAIT_FOR.get(check, set())
     entries = {one.name: one for one in found.record.checks if one.stage is Stage.CONVERGENCE}
-    assert {name for name, one in entries.items() if one.status is not CheckStatus.MET} == waited_for
+    assert {name for name, one in entries.items() if one.status is not CheckStatus.MET} == {check} | WAIT_FOR.get(
+        check, set()
+    )
     assert named in entries[check].message
-    total = len(asked.convergence.checks)
-    assert found.record.progress.summary == f"{total - len(waited_for)}/{total}"
     shown = metrics.Metrics(worlds.TRANSITIONS, lease="lease")
     shown.decided(found, known)
-    labels = {"check": check.value, "stage": Stage.CONVERGENCE.value}
-    statuses = {
-        status.value: shown.registry.get_sample_value(
-            "topology_transition_check_status", {**labels, "status": status.value}
-        )
-        for status in CheckStatus
-    }
-    assert statuses == {"Met": 0, "Unmet": 1, "Unknown": 0}
+    labels = {"check": check.value, "stage": Stage.CONVERGENCE.value, "status": CheckStatus.UNMET.value}
+    assert shown.registry.get_sample_value("topology_transition_check_status", labels) == 1
+    end = found.record.deadline_time
+    assert end is not None
+    late = worlds.recorded(known, found.record)
+    if check is not CheckName.ETCD_OPERATOR_ALIVE:
+        late = dataclasses.replace(late, etcd_lease=worlds.healthy(end).etcd_lease)
+    stuck = worlds.decide(late, now=end, transitions=worlds.TRANSITIONS)
+    assert stuck.phase is Phase.CONVERGING
+    assert stuck.degraded is not None
+    assert f"Blocked by {check}: " in stuck.degraded.message
 
 
-def converging(cluster: measured_cluster.MeasuredCluster) -> facts.Facts:
-    """The cluster with the record that its change wrote."""
-    asked, admitted = cluster.asked, worlds.NOW - timedelta(minutes=1)
-    before = worlds.ready_for(asked).infrastructure
-    assert isinstance(before, facts.Infrastructure)
-    record = TopologyTransition(
-        phase=Phase.CONVERGING,
-        name=asked.name,
-        source=TopologyPair(control_plane=before.control_plane or "", infrastructure=before.infrastructure or ""),
-        target=asked.target.pair,
-        attempt="mine",
-        requested_time=admitted,
-        phase_transition_time=admitted,
-        admitted_time=admitted,
-        baseline=cluster.convergence.baseline,
-    )
-    target = asked.target.pair
-    return worlds.recorded(
-        cluster.known, record, control_plane=target.control_plane, infrastructure=target.infrastructure
-    )
+MEASURED = result.ConvergenceContext(measured_cluster.baseline(worlds.healthy()), worlds.MATRIX)
+ANY = (
+    strategies.OPERAND
+    | st.builds(facts.IngressController, st.none() | st.integers(0, 3), st.integers(0, 3))
+    | st.builds(facts.Managed, st.sampled_from(("Managed", "Removed", "odd")), st.none() | st.integers(0, 3))
+)
+OPERANDS = st.fixed_dictionaries(
+    {}, optional={one.key: ANY for group in worlds.MATRIX.groups for one in group.operands}
+)
+FACTS = {
+    "Deployment": facts.Workload,
+    "StatefulSet": facts.Workload,
+    "StaticPods": facts.StaticPods | facts.Etcd,
+    "PodDisruptionBudget": facts.DisruptionBudget,
+    "IngressController": facts.IngressController,
+}
+BASELINES = st.sampled_from((None, MEASURED.baseline, types.Baseline()))
 
 
-COUNTED_OPERANDS = [
-    (group, operand)
-    for group in worlds.MATRIX.groups
-    for operand in group.operands
-    if operand.kind in {"Deployment", "StatefulSet"} and isinstance(operand.replicas, dict)
-]
-
-
-@pytest.mark.parametrize(("group", "operand"), COUNTED_OPERANDS, ids=[operand.name for _, operand in COUNTED_OPERANDS])
-def test_an_operator_that_has_not_looked_yet_is_named_with_its_operand(group, operand):
-    """Everything is quiet, and one workload still asks for one: its operator has not reacted."""
-    cluster = measured_cluster.followed().without_reaction().having(operand.key, operand_worlds.workload(1))
-    assert cluster.unmet() == {group.check, CheckName.CLUSTER_OPERATORS_STABLE}
-    status, message = cluster.ask(CheckName.CLUSTER_OPERATORS_STABLE)
-    assert status is CheckStatus.UNMET
-    assert f"{group.operator_of(operand)} (has not reacted yet: {operand.key} asks for 1 of" in message
+@measured_cluster.PATIENT
+@given(strategies.worlds_of_any_kind(), OPERANDS, BASELINES, st.sampled_from(DEFINITIONS))
+def test_whatever_an_operand_is_there_is_an_answer_that_fits_the_record(
+    known: facts.Facts,
+    operands: dict[str, facts.Fact[facts.Operand]],
+    baseline: types.Baseline | None,
+    asked: model.Definition,
+) -> None:
+    """Even an object that is of another kind than the matrix says."""
+    known = dataclasses.replace(known, operands=operands)
+    for answer in catalog.ask(
+        Stage.CONVERGENCE, asked, known, worlds.NOW, result.ConvergenceContext(baseline, worlds.MATRIX)
+    ):
+        assert 0 < len(answer.message) <= types.MESSAGE_LIMIT, answer
+        group = worlds.MATRIX.group(answer.name)
+        if group is None or not answer.met or answer.message.startswith("Nothing has to follow"):
+            continue
+        for operand in group.operands:
+            found = known.operand(operand.key)
+            absent = isinstance(found, facts.Unobserved) and found.missing
+            younger = baseline is not None and operand.key not in {entry.name for entry in baseline.operands}
+            left_out = absent and (operand.optional or (younger and operand.kind != "PodDisruptionBudget"))
+            assert left_out or isinstance(found, FACTS[operand.kind]), (answer, operand, found)

@@ -1,33 +1,29 @@
-"""Converging and Completed, a record that was lost, and a topology that somebody set back."""
+"""Converging and Completed, a record that was lost, a topology that was set back, and what need not come."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_api.types import AvailableTransition
-from topology_api.vocabulary import (
-    OPERATOR_NAME,
-    CheckName,
-    ConditionStatus,
-    ConditionType,
-    EventReason,
-    Phase,
-    ProblemReason,
-    Reason,
-)
+from topology_api.types import Accepted
+from topology_api.vocabulary import AdvisoryName, CheckName, ConditionType, EventReason, Phase, ProblemReason, Reason
 from topology_controller.decide.decision import Step
 from topology_controller.definitions import load
-from topology_controller.observe import facts
-from topology_controller.report import conditions
+from topology_controller.definitions.registry import ACCEPTABLE_CHECKS
+from topology_controller.observe import facts, parse
+from topology_controller.report import conditions, log
 
-from . import worlds
-from .outcomes import WELL, F, T, reasons, row, said
+from . import operand_worlds, worlds
+from .outcomes import WELL, F, T, failing, reasons, row, said
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from topology_api.types import TopologyTransition
     from topology_controller.decide.decision import Decision
 
@@ -44,30 +40,6 @@ def later(
     return dataclasses.replace(worlds.with_infrastructure(known, **about), **changes)
 
 
-def test_it_names_what_it_waits_for_and_never_writes_topology() -> None:
-    found = worlds.decide(later(worlds.converging()), now=AFTER)
-    assert found.phase is Phase.CONVERGING
-    assert found.watch
-    waiting = [one.name for one in found.results if not one.met]
-    assert {"MachineConfigPoolsRolledOut", "KubeAPIServerRevision", "RouterReplicas"} <= set(waiting)
-    listed = found.note.partition(f"{len(waiting)} of 20 convergence checks not met: ")[2]
-    assert [part.partition(" (")[0] for part in listed.split(", ")] == waiting, "every one of them is named"
-    assert Step.CHANGE not in found.steps
-    assert row(found) == WELL | {
-        "Progressing": (T, Reason.TRANSITION_CONVERGING),
-        "Upgradeable": (F, Reason.TRANSITION_IN_PROGRESS),
-    }
-    assert found.upgrade_block == worlds.BLOCK_AFTER
-    assert found.look_again is not None
-
-
-@pytest.mark.parametrize("desired", ["DualReplica", "SingleReplica", None])
-def test_a_request_that_changes_after_the_change_changes_nothing(desired: str | None) -> None:
-    """The API refuses it; where its rules are missing, the record still leads."""
-    known = worlds.with_infrastructure(later(worlds.converging()), desired=desired, generation=9)
-    assert worlds.decide(known, now=AFTER).phase is Phase.CONVERGING
-
-
 def settle(seconds: float, *, settle_seconds: int | None = None, **changes: Any) -> Decision:
     """All convergence checks became Met at AFTER; decide that many seconds later."""
     first = worlds.decide(later(worlds.converging(), followed=True), now=AFTER)
@@ -80,6 +52,8 @@ def settle(seconds: float, *, settle_seconds: int | None = None, **changes: Any)
 def test_completed_when_all_are_met_and_quiet_for_the_settle_time() -> None:
     assert settle(0).look_again == pytest.approx(61.05)
     assert settle(60).phase is Phase.CONVERGING
+    assert settle(1, settle_seconds=0).phase is Phase.COMPLETED
+    assert settle(61, settle_seconds=600).phase is Phase.CONVERGING
     found = settle(61)
     assert found.phase is Phase.COMPLETED
     assert not found.watch
@@ -87,11 +61,6 @@ def test_completed_when_all_are_met_and_quiet_for_the_settle_time() -> None:
     assert found.record.completed_time == AFTER + timedelta(seconds=61)
     assert row(found) == WELL | {"Progressing": (F, Reason.TRANSITION_COMPLETED)}
     assert reasons(found) == [EventReason.TRANSITION_COMPLETED]
-
-
-def test_the_settle_time_can_be_overridden() -> None:
-    assert settle(1, settle_seconds=0).phase is Phase.COMPLETED
-    assert settle(61, settle_seconds=600).phase is Phase.CONVERGING
 
 
 def test_nothing_is_called_finished_while_a_watch_is_in_trouble() -> None:
@@ -104,16 +73,6 @@ def test_nothing_is_called_finished_while_a_watch_is_in_trouble() -> None:
     assert late.degraded is not None
     assert late.degraded.message.endswith("Waiting for the watch of nodes")
     assert settle(7200).phase is Phase.COMPLETED
-
-
-def test_a_check_that_flaps_begins_the_quiet_time_anew() -> None:
-    steady = settle(30)
-    at = AFTER + timedelta(seconds=31)
-    flapped = worlds.decide(later(steady.record, at), now=at)
-    back = at + timedelta(seconds=5)
-    again = worlds.decide(later(flapped.record, back, followed=True), now=back)
-    assert again.phase is Phase.CONVERGING
-    assert again.look_again == pytest.approx(61.05)
 
 
 def test_past_the_deadline_it_is_stuck_says_why_and_recovers() -> None:
@@ -160,15 +119,6 @@ def test_a_pause_does_not_stop_reporting_what_was_changed() -> None:
     assert settle(61, own_operator=worlds.own(paused=True)).phase is Phase.COMPLETED
 
 
-def test_what_was_discovered_before_the_change_is_not_offered_after_it() -> None:
-    """It leads away from where the cluster no longer is."""
-    old = AvailableTransition(name="sno-to-ha-compact", target=worlds.HA, available=True, evaluated_time=worlds.NOW)
-    known = later(worlds.converging().model_copy(update={"available": (old,)}))
-    found = worlds.decide(known, worlds.term(available=(old,)), AFTER)
-    assert found.record is not None
-    assert found.record.available == ()
-
-
 def test_completed_stays_until_the_request_goes() -> None:
     old = worlds.decide(later(worlds.completed()), now=AFTER)
     assert old.steps == (Step.SAVE, Step.REPORT), "an older version has not said which one was the last"
@@ -186,12 +136,9 @@ def test_completed_stays_until_the_request_goes() -> None:
     assert other.phase is Phase.UNSUPPORTED
 
 
-# The record was lost
-
-
 @pytest.mark.parametrize("unreadable", [False, True])
 @pytest.mark.parametrize("make", [worlds.admitting, worlds.converging])
-def test_a_lost_record_is_rebuilt_when_topology_is_the_target_of_the_copy(make: Any, unreadable: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_a_lost_record_is_rebuilt_when_topology_is_the_target_of_the_copy(*, make: Any, unreadable: bool) -> None:
     """Also from a copy that says Admitting: the crash was between the change and the report."""
     record = make()
     known = later(None, own_operator=worlds.copy_of(record))
@@ -259,9 +206,6 @@ def test_without_having_read_the_copy_nothing_is_decided() -> None:
         assert found.watch is (record is not None)
 
 
-# Somebody set the topology back
-
-
 @pytest.mark.parametrize("make", [worlds.converging, worlds.completed])
 def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
     known = worlds.recorded(worlds.healthy(AFTER, live=True), make(), topology_writer="cluster-bootstrap")
@@ -280,34 +224,268 @@ def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
     assert '"desiredTopology":null' in found.degraded.message
 
 
-def test_we_do_not_accuse_ourselves_when_it_was_set_back_within_the_same_second() -> None:
-    """The times of managed fields have whole seconds, so we may seem to be the last who wrote."""
-    known = later(worlds.converging(), topology_writer=OPERATOR_NAME, infrastructure="SingleReplica")
-    found = worlds.decide(known, now=AFTER)
-    assert row(found) == WELL | {
-        "Degraded": (T, Reason.TOPOLOGY_OVERWRITTEN),
-        "Upgradeable": (F, Reason.TRANSITION_IN_PROGRESS),
-    }
-    assert found.degraded is not None
-    assert "written by an unknown client" in found.degraded.message
-
-
-def test_the_way_out_is_to_remove_the_request_and_make_it_again() -> None:
-    overwritten = worlds.recorded(worlds.healthy(), worlds.converging())
-    removed = worlds.decide(
-        worlds.with_infrastructure(overwritten, desired=None, generation=3), worlds.term(available=())
-    )
-    assert removed.phase is Phase.IDLE
-    assert removed.steps == (Step.SAVE, Step.REPORT)
-    assert row(removed) == WELL
-    again = worlds.decide(worlds.recorded(worlds.healthy(), removed.record, generation=4))
-    assert again.phase is Phase.ADMITTING
-    assert said(again, ConditionType.DEGRADED)[0] is ConditionStatus.FALSE
-
-
 def test_set_back_and_lost_together_does_not_move_it_again_by_itself() -> None:
     """The copy says that it was admitted, the topology says that it is not there: whoever did it removed both."""
     known = worlds.healthy(AFTER, own_operator=worlds.copy_of(worlds.converging()), live=True)
     found = worlds.decide(known, worlds.term(attempt="mine"), AFTER)
     assert Step.CHANGE not in found.steps
     assert len(conditions.of(found)) == len(ConditionType)
+
+
+def but(record: TopologyTransition | None, now: Any = AFTER, **changes: Any) -> facts.Facts:
+    """Everybody has followed, but for the changes."""
+    return dataclasses.replace(worlds.moved(worlds.converged(worlds.healthy(now)), record), **changes)
+
+
+def operands() -> dict[str, Any]:
+    return dict(worlds.converged(worlds.healthy()).operands)
+
+
+def test_a_leader_that_has_just_begun_has_seen_no_quiet() -> None:
+    """What happened between the last look of its predecessor and its first one, nobody knows."""
+    quiet = worlds.decide(but(worlds.converging()), now=AFTER)
+    at = AFTER + timedelta(minutes=3)
+    young = worlds.term(since=at - timedelta(seconds=59))
+    found = worlds.decide(but(quiet.record, at), young, at)
+    assert found.phase is Phase.CONVERGING
+    assert found.look_again == pytest.approx(1.05)
+    end = at + timedelta(seconds=1)
+    assert worlds.decide(but(quiet.record, end), young, end).phase is Phase.COMPLETED
+
+
+PINNED = facts.IngressController(1, 1)
+
+
+def names(record: TopologyTransition | None) -> list[str]:
+    return [one.name for one in (record.advisories if record else ())]
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_what_a_person_has_to_do_is_told_before_the_change(*, live: bool) -> None:
+    known = worlds.healthy(ingress_controller=PINNED, dnsmasq=facts.Present(), live=live)
+    blocked = dataclasses.replace(known, scheduler=facts.Scheduler(masters_schedulable=False))
+    for found in (worlds.decide(known), worlds.decide(blocked)):
+        assert names(found.record) == [AdvisoryName.ROUTER_REPLICAS_PINNED, AdvisoryName.DNSMASQ_CONFIGURATION_LEFT]
+    fixed = worlds.decide(worlds.recorded(worlds.healthy(), worlds.decide(blocked).record))
+    assert names(fixed.record) == []
+
+
+def unready(key: str) -> dict[str, Any]:
+    found = dict(operands())
+    found[key] = dataclasses.replace(found[key], ready=0, available=0)
+    return found
+
+
+def test_the_check_that_has_been_failing_longest_is_named_and_it_is_one_event_for_the_attempt() -> None:
+    console = next(key for key in operands() if "console/console" in key)
+    multus = next(key for key in operands() if "multus" in key)
+    early = worlds.NOW + timedelta(minutes=10)
+    first = worlds.decide(but(worlds.converging(), early, operands=unready(multus)), now=early)
+    late = worlds.DEADLINE - timedelta(minutes=1)
+    both = {**unready(multus), console: unready(console)[console]}
+    second = worlds.decide(but(first.record, late, operands=both), now=late)
+    # The console comes long before the other in the order of the definition, but has not been failing for as long.
+    at = worlds.DEADLINE
+    stuck = worlds.decide(but(second.record, at, operands=both), now=at)
+    assert stuck.degraded is not None
+    assert "Blocked by MultusAdmissionReplicas" in stuck.degraded.message
+    assert reasons(stuck) == [EventReason.TRANSITION_STUCK]
+    assert said(stuck, ConditionType.PROGRESSING) == (T, Reason.TRANSITION_CONVERGING)
+    healed = worlds.decide(but(stuck.record, at, operands=unready(console)), now=at)
+    assert healed.degraded is not None
+    assert "Blocked by ConsoleReplicas" in healed.degraded.message
+    well = worlds.decide(but(healed.record, at), now=at)
+    assert (well.degraded, well.happened) == (None, ())
+
+
+DEADLINE = worlds.DEADLINE
+LATER = DEADLINE + timedelta(minutes=5)
+ROUTER = CheckName.ROUTER_REPLICAS
+
+
+def entry(check: str = ROUTER, attempt: str = "mine", reason: str = "one router is enough here") -> facts.Acceptance:
+    return facts.Acceptance(check, attempt, reason)
+
+
+def acceptances(*items: facts.Acceptance) -> facts.Acceptances:
+    return facts.Acceptances(items or (entry(),))
+
+
+def followed_at(record: TopologyTransition | None, now: datetime, **changes: Any) -> facts.Facts:
+    """Everybody has followed long ago, but for what the changes say."""
+    known = worlds.moved(worlds.converged(worlds.healthy(now)), record)
+    return dataclasses.replace(known, **changes)
+
+
+def stuck(now: datetime = LATER, **changes: Any) -> tuple[TopologyTransition, facts.Facts]:
+    """A router that is pinned, found out a minute after the change: the record, and what is known now."""
+    early = worlds.NOW + timedelta(minutes=1)
+    changes = {"ingress_controller": PINNED, **changes}
+    quiet = {name: value for name, value in changes.items() if name not in {"acceptances", "disturbed"}}
+    record = worlds.decide(followed_at(worlds.converging(), early, **quiet), now=early).record
+    assert record is not None
+    return record, followed_at(record, now, **changes)
+
+
+def message(decision: Decision, type_: ConditionType = ConditionType.PROGRESSING) -> str:
+    return next(one.message for one in conditions.of(decision) if one.type is type_)
+
+
+def accepted_names(decision: Decision) -> list[str]:
+    assert decision.record is not None
+    return [one.name for one in decision.record.accepted]
+
+
+def test_before_the_deadline_nothing_is_taken_up_and_it_is_looked_at_again_when_that_has_passed() -> None:
+    at = DEADLINE - timedelta(seconds=10)
+    _, known = stuck(at, acceptances=acceptances())
+    found = worlds.decide(known, now=at)
+    assert found.phase is Phase.CONVERGING
+    assert accepted_names(found) == []
+    (sentence,) = found.ignored
+    assert sentence == "RouterReplicas in ConfigMap topology-accepted-checks is ignored: the deadline has not passed"
+    assert found.look_again == pytest.approx(10.05)
+
+
+@pytest.mark.parametrize(
+    ("given_", "why"),
+    [
+        (entry(attempt="another"), "it is for attempt another, and mine is under way"),
+        (entry(CheckName.CONSOLE_REPLICAS), "it is Met"),
+        (facts.Acceptance(ROUTER, wrong="it is nonsense"), "it is nonsense"),
+        *(
+            (entry(name), "only APIServerReplicas, RouterReplicas, ")
+            for name in sorted(set(CheckName) - {*ACCEPTABLE_CHECKS})
+        ),
+        (entry("no-check-at-all"), "only APIServerReplicas, RouterReplicas, "),
+    ],
+    ids=lambda one: f"{one.check}-{one.attempt}" if isinstance(one, facts.Acceptance) else "",
+)
+def test_anything_else_is_ignored_and_the_reason_is_told(given_: facts.Acceptance, why: str) -> None:
+    _, known = stuck(acceptances=acceptances(given_))
+    found = worlds.decide(known, now=LATER)
+    assert accepted_names(found) == []
+    assert said(found, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
+    (sentence,) = found.ignored
+    assert f" in ConfigMap topology-accepted-checks is ignored: {why}" in sentence
+
+
+def test_nothing_of_the_control_plane_can_be_accepted() -> None:
+    """Said by hand: a check that is added has to be thought about here."""
+    assert {str(name) for name in ACCEPTABLE_CHECKS} == {
+        "APIServerReplicas", "RouterReplicas", "ConsoleReplicas", "OAuthReplicas", "MonitoringReplicas",
+        "ImageRegistryReplicas", "PackageServerReplicas", "MultusAdmissionReplicas", "GuardPodDisruptionBudgets",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("check", [*ACCEPTABLE_CHECKS], ids=str)
+def test_each_of_the_others_can_be_accepted_also_when_its_operator_has_not_reacted(check: CheckName) -> None:
+    """An operator that does nothing is what ClusterOperatorsStable would wait for instead."""
+    group = worlds.MATRIX.group(check)
+    assert group is not None
+    early = worlds.NOW + timedelta(minutes=1)
+    before = followed_at(worlds.converging(), early)
+    silent = tuple(
+        dataclasses.replace(one, settled_time=operand_worlds.LONG_AGO) if one.name in group.operators else one
+        for one in worlds.cluster_operators(operand_worlds.REACTED)
+    )
+    behind = dict(before.operands)
+    for key in {one.key for one in group.operands} & set(behind):
+        found = behind[key]
+        behind[key] = facts.DisruptionBudget(None)
+        if isinstance(found, facts.Workload):
+            behind[key] = dataclasses.replace(found, wanted=1, updated=1, ready=1, available=1)
+    changes: dict[str, Any] = {"operands": behind, "cluster_operators": silent}
+    if check is ROUTER:
+        changes["ingress_controller"] = facts.IngressController(None, 1)
+    first = worlds.decide(dataclasses.replace(before, **changes), now=early)
+    # No operator reports guard budgets, and no topology makes the registry's react.
+    unwatched = {CheckName.GUARD_POD_DISRUPTION_BUDGETS, CheckName.IMAGE_REGISTRY_REPLICAS}
+    silent_too = [] if check in unwatched else [CheckName.CLUSTER_OPERATORS_STABLE]
+    assert sorted(failing(first.record)) == sorted([check, *silent_too])
+    taken = worlds.decide(followed_at(first.record, LATER, acceptances=acceptances(entry(check)), **changes), now=LATER)
+    assert accepted_names(taken) == [check]
+    # What waited for the operator to react was Unmet as well, and has to stay quiet first.
+    end = LATER + timedelta(seconds=worlds.COMPACT.convergence.settle_seconds + 1)
+    done = worlds.decide(followed_at(taken.record, end, **changes), now=end)
+    assert done.phase is Phase.COMPLETED, message(done)
+    assert failing(done.record) == [check]
+
+
+@pytest.mark.parametrize(
+    "unread",
+    [
+        worlds.MISSING,
+        worlds.BROKEN,
+        facts.NOT_READ,
+        facts.Unobserved("configmaps/one", "malformed: data should be an object, found str", malformed=True),
+    ],
+    ids=lambda one: one.why[:9],
+)
+def test_what_cannot_be_read_accepts_nothing_and_is_no_trouble(unread: facts.Unobserved) -> None:
+    _, known = stuck(acceptances=unread)
+    found = worlds.decide(known, now=LATER)
+    assert (found.phase, accepted_names(found), found.ignored) == (Phase.CONVERGING, [], ())
+    assert said(found, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
+
+
+def read(**data: str) -> facts.Acceptances:
+    return parse.acceptances({"metadata": {"name": "topology-accepted-checks"}, "data": data})
+
+
+def test_an_entry_says_attempt_and_reason() -> None:
+    value = json.dumps({"attempt": "mine", "reason": "one\nrouter  is enough", "more": 1})
+    assert read(RouterReplicas=value).items == (facts.Acceptance("RouterReplicas", "mine", "one router is enough"),)
+    assert read(RouterReplicas='{"attempt":"mine"}').items == (facts.Acceptance("RouterReplicas", "mine"),)
+    assert parse.acceptances({"metadata": {}}).items == ()
+    assert parse.acceptances({"metadata": {}, "data": None}).items == ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "mine", "[]", "null", "{}", '{"attempt":""}', '{"attempt":7}', '{"attempt":"mine","reason":[]}', "{",
+     "[" * 100_000, '{"attempt":' + "9" * 5000 + "}"],
+    ids=lambda value: value[:12],
+)  # fmt: skip
+def test_one_that_makes_no_sense_says_so_and_spoils_no_other(value: str) -> None:
+    found = read(ConsoleReplicas=value, RouterReplicas='{"attempt":"mine"}')
+    assert [one.wrong for one in found.items] == ['its value is not {"attempt": ..., "reason": ...} as JSON', ""]
+
+
+def test_each_is_told_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    spoken = log.DecisionLog()
+
+    def told(decision: Decision) -> list[str]:
+        caplog.clear()
+        spoken.decided(decision)
+        return [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+
+    pools = (worlds.pool(),)
+    wrong = entry(CheckName.ETCD_HEALTHY)
+    _, known = stuck(machine_config_pools=pools, acceptances=acceptances(wrong))
+    before = worlds.decide(known, now=LATER)
+    assert len(told(before)) == 1
+    assert told(before) == []
+    taken = worlds.decide(dataclasses.replace(known, acceptances=acceptances(wrong, entry())), now=LATER)
+    (sentence,) = told(taken)
+    assert sentence.startswith(
+        "check RouterReplicas is accepted and not waited for any more: one router is enough here; it says: Wanted: "
+    )
+    assert told(taken) == []
+    # A successor finds it in the record: no news but what it ignores itself.
+    known = followed_at(
+        taken.record, LATER, ingress_controller=PINNED, machine_config_pools=pools, acceptances=acceptances()
+    )
+    spoken = log.DecisionLog()
+    assert told(worlds.decide(known, now=LATER)) == []
+
+
+def test_a_record_that_somebody_has_tampered_with_goes_without_nothing_of_the_control_plane() -> None:
+    """Whoever may write the record may do worse; but what it says must not be taken for acceptable."""
+    record, _ = stuck()
+    forged = Accepted(name=CheckName.ETCD_HEALTHY, message="", accepted_time=LATER)
+    ill = worlds.etcd(8, EtcdMembersDegraded="True")
+    found = worlds.decide(followed_at(record.model_copy(update={"accepted": (forged,)}), LATER, etcd=ill), now=LATER)
+    assert found.phase is Phase.CONVERGING
+    assert message(found).endswith(". 1 of 20 convergence checks not met: EtcdHealthy")

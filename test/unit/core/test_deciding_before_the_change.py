@@ -1,4 +1,4 @@
-"""Idle, Unsupported and Pending: what follows from a request and the facts."""
+"""Idle, Unsupported and Pending: what follows from a request and the facts, and where Infrastructure makes no sense."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from topology_api.vocabulary import CheckName, ConditionType, EventReason, Phase, Reason
+from topology_controller.decide import decision
 from topology_controller.decide.decision import Step
+from topology_controller.definitions import load, model
 from topology_controller.observe import facts
 from topology_controller.report import conditions
 
 from . import machine_worlds, worlds
 from .outcomes import WELL, F, T, failing, reasons, row, said
-
-# Idle
 
 
 @pytest.mark.parametrize("desired", [None, "SingleReplica"])
@@ -31,21 +31,10 @@ def test_without_an_unfulfilled_request_it_is_idle(desired: str | None) -> None:
     assert found.look_again is None
 
 
-def test_the_first_record_waits_for_discovery_and_then_nothing_is_written() -> None:
-    known = worlds.healthy(infrastructure=worlds.infrastructure(desired=None))
-    assert worlds.decide(known).steps == (Step.REPORT,)
-    found = worlds.decide(known, worlds.term(available=()))
-    assert found.steps == (Step.SAVE, Step.REPORT)
-    assert worlds.decide(worlds.recorded(known, found.record), worlds.term(available=())).steps == (Step.REPORT,)
-
-
 def test_a_native_request_that_nobody_reads_is_named() -> None:
     known = worlds.healthy(infrastructure=worlds.infrastructure(desired=None, native_desired="HighlyAvailable"))
     messages = {condition.type: condition.message for condition in conditions.of(worlds.decide(known))}
     assert "No controller acts on spec.controlPlaneTopology HighlyAvailable" in messages[ConditionType.PROGRESSING]
-
-
-# Unsupported
 
 
 @pytest.mark.parametrize(
@@ -69,45 +58,14 @@ def test_a_request_that_no_definition_leads_to(changes: dict[str, Any], text: st
         "Progressing": (F, Reason.UNSUPPORTED_TRANSITION),
         "Upgradeable": (F, Reason.UNSUPPORTED_TRANSITION),
     }
-    messages = {condition.type: condition.message for condition in conditions.of(found)}
-    assert text in messages[ConditionType.PROGRESSING]
-    assert '"desiredTopology":null' in messages[ConditionType.UPGRADEABLE]
+    assert text in found.note
     assert reasons(found) == [EventReason.TRANSITION_REQUESTED, EventReason.TRANSITION_BLOCKED]
-    again = worlds.decide(worlds.recorded(known, found.record), now=worlds.NOW + timedelta(hours=1))
-    assert again.steps == (Step.REPORT,)
-    assert again.happened == ()
-
-
-def test_what_would_be_legal_is_named() -> None:
-    found = worlds.decide(worlds.with_infrastructure(worlds.healthy(), desired="DualReplica"))
-    assert (
-        "HighlyAvailable (sno-to-ha-compact, on platform None or External, with exactly 0 dedicated workers)"
-        in found.note
-    )
-
-
-def test_another_unsupported_request_has_a_time_of_its_own() -> None:
-    known, later = worlds.with_infrastructure(worlds.healthy(), desired="DualReplica"), worlds.NOW + timedelta(hours=1)
-    first = worlds.decide(known).record
-    assert first is not None
-    same = worlds.decide(worlds.recorded(known, first), now=later).record
-    other = worlds.decide(worlds.recorded(known, first, desired="External", generation=3), now=later).record
-    assert same is not None
+    later = worlds.NOW + timedelta(hours=1)
+    again = worlds.decide(worlds.recorded(known, found.record), now=later)
+    assert (again.steps, again.happened) == ((Step.REPORT,), ())
+    other = worlds.decide(worlds.recorded(known, found.record, desired="External", generation=3), now=later).record
     assert other is not None
-    assert (first.requested_time, same.requested_time, other.requested_time) == (worlds.NOW, worlds.NOW, later)
-    assert other.phase_transition_time == worlds.NOW, "the phase is the same"
-
-
-def test_an_unsupported_request_that_is_cancelled_leaves_no_trace() -> None:
-    known = worlds.with_infrastructure(worlds.healthy(), desired="DualReplica")
-    before = worlds.decide(known).record
-    found = worlds.decide(worlds.recorded(known, before, desired=None, generation=3), worlds.term(available=()))
-    assert found.phase is Phase.IDLE
-    assert row(found) == WELL
-    assert reasons(found) == [EventReason.TRANSITION_CANCELLED]
-
-
-# Pending
+    assert (other.requested_time, other.phase_transition_time) == (later, worlds.NOW), "another request, one phase"
 
 
 BREAKS: list[tuple[dict[str, Any], CheckName]] = [
@@ -118,6 +76,10 @@ BREAKS: list[tuple[dict[str, Any], CheckName]] = [
         CheckName.CONTROL_PLANE_NODES,
     ),
     ({"machines": machine_worlds.three(deleting=True)}, CheckName.CONTROL_PLANE_MACHINES),
+    (
+        {"machine_config_pools": (worlds.pool(), worlds.pool("infra", paused=True))},
+        CheckName.MACHINE_CONFIG_POOLS_READY,
+    ),
     ({"other_nodes": (facts.OtherNode("w", master=False, arbiter=False),)}, CheckName.DEDICATED_WORKERS),
     ({"scheduler": facts.Scheduler(masters_schedulable=False)}, CheckName.MASTERS_SCHEDULABLE),
     ({"etcd_endpoints": facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[0]),))}, CheckName.ETCD_VOTING_MEMBERS),
@@ -135,7 +97,7 @@ def test_any_single_broken_fact_holds_it_and_repairing_it_lets_go(
     found = worlds.decide(dataclasses.replace(known, live=True), worlds.term(attempt="mine"))
     assert found.phase is Phase.PENDING
     assert check in failing(found.record)
-    assert check in found.note
+    assert (check in found.note, found.upgrade_block) == (True, worlds.BLOCK), "one text, whatever fails"
     assert Step.CHANGE not in found.steps
     assert Step.GATHER not in found.steps
     assert found.watch
@@ -149,28 +111,18 @@ def test_any_single_broken_fact_holds_it_and_repairing_it_lets_go(
     assert repaired.phase is Phase.ADMITTING
 
 
-@pytest.mark.parametrize(("changes", "check"), BREAKS)
-def test_the_block_is_the_same_text_whatever_fails(changes: dict[str, Any], check: CheckName) -> None:
-    assert worlds.decide(worlds.healthy(**changes)).upgrade_block == worlds.BLOCK
-
-
-def test_first_requested_and_blocked_then_nothing_twice() -> None:
-    known = worlds.healthy(etcd=facts.Etcd(facts.Conditions()))
-    found = worlds.decide(known)
-    assert reasons(found) == [EventReason.TRANSITION_REQUESTED, EventReason.TRANSITION_BLOCKED]
-    assert worlds.decide(worlds.recorded(known, found.record)).happened == ()
-
-
 def test_facts_that_are_on_their_way_are_no_news() -> None:
     found = worlds.decide(worlds.healthy(etcd=facts.NOT_READ))
     assert found.watch
     assert found.steps == ()
 
 
-@pytest.mark.parametrize("phase", ["pending", "admitting"])
+@pytest.mark.parametrize("phase", ["pending", "admitting", "unsupported"])
 @pytest.mark.parametrize("desired", [None, "SingleReplica"])
 def test_a_cancel_costs_nothing_and_leaves_no_stale_reason(phase: str, desired: str | None) -> None:
-    known = worlds.healthy() if phase == "admitting" else worlds.healthy(etcd=worlds.BROKEN)
+    known = worlds.healthy(etcd=worlds.BROKEN) if phase == "pending" else worlds.healthy()
+    if phase == "unsupported":
+        known = worlds.with_infrastructure(known, desired="DualReplica")
     record = worlds.decide(known).record
     found = worlds.decide(
         worlds.recorded(known, record, desired=desired, generation=3), worlds.term(attempt="next", available=())
@@ -182,30 +134,6 @@ def test_a_cancel_costs_nothing_and_leaves_no_stale_reason(phase: str, desired: 
     assert reasons(found) == [EventReason.TRANSITION_CANCELLED]
     assert found.record is not None
     assert (found.record.name, found.record.attempt, found.record.checks) == (None, None, ())
-
-
-@pytest.mark.parametrize("phase", ["pending", "admitting"])
-def test_another_request_begins_anew(phase: str) -> None:
-    known = worlds.healthy() if phase == "admitting" else worlds.healthy(etcd=worlds.BROKEN)
-    record = worlds.decide(known).record
-    found = worlds.decide(worlds.recorded(known, record, desired="DualReplica", generation=3))
-    assert found.phase is Phase.UNSUPPORTED
-    assert found.record is not None
-    assert found.record.attempt is None
-
-
-def test_times_are_kept_while_the_phase_and_the_answers_stay() -> None:
-    known = worlds.healthy(etcd=facts.Etcd(facts.Conditions()))
-    first = worlds.decide(known).record
-    assert first is not None
-    later = worlds.NOW + timedelta(minutes=3)
-    broken = dataclasses.replace(worlds.healthy(later), etcd=facts.Etcd(facts.Conditions()), scheduler=worlds.BROKEN)
-    second = worlds.decide(worlds.recorded(broken, first), now=later).record
-    assert second is not None
-    assert second.requested_time == second.phase_transition_time == worlds.NOW
-    times = {check.name: check.last_transition_time for check in second.checks}
-    assert times[CheckName.ETCD_HEALTHY] == worlds.NOW
-    assert times[CheckName.MASTERS_SCHEDULABLE] == later
 
 
 def test_a_fact_that_stays_unreadable_for_five_minutes_degrades_and_recovers() -> None:
@@ -236,3 +164,61 @@ def test_unmet_for_long_is_no_trouble_of_ours() -> None:
     at = worlds.NOW + timedelta(days=1)
     known = dataclasses.replace(worlds.healthy(at), scheduler=facts.Scheduler(masters_schedulable=False))
     assert worlds.decide(worlds.recorded(known, first), now=at).degraded is None
+
+
+WHAT = "infrastructures.config.openshift.io/cluster"
+NONSENSE = facts.Unobserved(WHAT, "spec.desiredTopology should be a string, found int", malformed=True)
+
+
+def _decided(own: facts.Fact[facts.OwnOperator]) -> decision.Decision:
+    return worlds.decide(worlds.healthy(infrastructure=NONSENSE, own_operator=own))
+
+
+def test_what_was_under_way_keeps_upgrades_blocked() -> None:
+    found = _decided(worlds.copy_of(worlds.converging()))
+    assert (found.phase, found.watch, found.steps) == (Phase.CONVERGING, True, (decision.Step.REPORT,))
+    assert found.upgrade_block
+    assert found.degraded is not None
+    assert found.degraded.reason is Reason.EVIDENCE_UNREADABLE
+    assert "spec.desiredTopology" in found.degraded.message
+
+
+@pytest.mark.parametrize("own", [worlds.own(), worlds.copy_of(worlds.completed())], ids=["no copy", "completed"])
+def test_where_nothing_is_under_way_it_is_only_told(own: facts.OwnOperator) -> None:
+    found = _decided(own)
+    assert (found.phase, found.watch, found.upgrade_block) == (Phase.IDLE, False, None)
+    assert found.degraded is not None
+    assert found.degraded.reason is Reason.EVIDENCE_UNREADABLE
+
+
+def siblings() -> load.Transitions:
+    """The two shipped ones, with a gap between them."""
+    large = worlds.named("sno-to-ha-with-workers").model_copy(
+        update={"name": "sno-to-ha-large", "workers": model.Workers.model_validate({"min": 3})}
+    )
+    return load.Transitions((worlds.COMPACT, large), worlds.MATRIX)
+
+
+def workers(count: int) -> tuple[facts.OtherNode, ...]:
+    return tuple(facts.OtherNode(f"w-{index}", master=False, arbiter=False) for index in range(count))
+
+
+@pytest.mark.parametrize(("count", "name"), [(0, "sno-to-ha-compact"), (3, "sno-to-ha-large"), (9, "sno-to-ha-large")])
+def test_the_number_of_workers_chooses_between_siblings(count: int, name: str) -> None:
+    found = worlds.decide(worlds.healthy(other_nodes=workers(count)), transitions=siblings())
+    assert found.definition is not None
+    assert found.definition.name == name
+
+
+def test_a_number_of_workers_that_fits_no_sibling_keeps_watching() -> None:
+    """Closing the watches would forget the number, open them again, and so on for ever."""
+    found = worlds.decide(worlds.healthy(other_nodes=workers(1)), transitions=siblings())
+    assert found.phase is Phase.UNSUPPORTED
+    assert found.watch
+
+
+@pytest.mark.parametrize("others", [worlds.BROKEN, (worlds.BROKEN,), (*workers(2), worlds.BROKEN)])
+def test_workers_that_cannot_be_counted_choose_nothing_and_admit_nothing(others: Any) -> None:
+    found = worlds.decide(worlds.healthy(other_nodes=others), transitions=siblings())
+    assert found.phase is Phase.PENDING
+    assert CheckName.DEDICATED_WORKERS in failing(found.record)

@@ -1,16 +1,22 @@
-"""Admitting: the echo, the attempt, what holds it back, and the change."""
+"""Admitting: the echo, the attempt, what holds it back, the change, and what is recorded with it to measure by."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test import sentences
 
-from topology_api.vocabulary import CheckName, CheckStatus, ConditionType, EventReason, Phase, Reason
-from topology_controller.decide import leader
+from topology_api.types import Baseline, OperandBaseline
+from topology_api.vocabulary import CheckName, ConditionType, EventReason, Phase, Reason
+from topology_controller.decide import baseline, leader
 from topology_controller.decide.decision import Step
+from topology_controller.definitions import model, registry
 from topology_controller.observe import facts
 
 from . import operand_worlds, worlds
@@ -18,19 +24,6 @@ from .outcomes import WELL, F, failing, reasons, row, said
 
 if TYPE_CHECKING:
     from topology_controller.decide.decision import Decision
-
-
-@pytest.mark.parametrize("message", [None, "somebody else's reason"])
-def test_without_our_echo_it_waits(message: str | None) -> None:
-    known = worlds.healthy(cluster_version=worlds.version(message))
-    found = worlds.decide(known)
-    assert found.phase is Phase.ADMITTING
-    assert found.steps == (Step.SAVE, Step.REPORT)
-    again = worlds.decide(
-        dataclasses.replace(worlds.recorded(known, found.record), live=True), worlds.term(attempt="next")
-    )
-    assert again.steps == (Step.REPORT,)
-    assert again.look_again is not None
 
 
 def test_an_echo_that_does_not_come_in_eight_minutes_ends_the_admission_and_is_named() -> None:
@@ -55,7 +48,7 @@ def test_an_echo_that_does_not_come_in_eight_minutes_ends_the_admission_and_is_n
     ("after", "echo", "phase"),
     [(1, True, Phase.PENDING), (59, True, Phase.PENDING), (60, True, Phase.ADMITTING), (3600, False, Phase.PENDING)],
 )
-def test_after_a_timeout_it_backs_off_and_then_waits_for_the_echo(after: float, echo: bool, phase: Phase) -> None:  # noqa: FBT001 - a column of the table
+def test_after_a_timeout_it_backs_off_and_then_waits_for_the_echo(*, after: float, echo: bool, phase: Phase) -> None:
     now = worlds.NOW + timedelta(minutes=8)
     silent = dataclasses.replace(worlds.healthy(now), cluster_version=worlds.version(None))
     pending = worlds.decide(worlds.recorded(silent, worlds.admitting()), worlds.term(attempt="mine"), now).record
@@ -160,38 +153,6 @@ def test_what_the_last_reads_showed_is_believed_for_a_minute(settle: int | None,
     assert again.hold_until == later + timedelta(seconds=seconds)
 
 
-def test_the_native_controller_is_awaited_from_when_its_gate_was_first_seen_on() -> None:
-    """A leader of a day's standing sees the gate go on: its controller needs the time to start all the same."""
-    end = worlds.NOW + timedelta(seconds=330)
-    gate = worlds.healthy(end, feature_gates=facts.FeatureGates((("4.20.1", True),)))
-    old = worlds.term(since=worlds.NOW - timedelta(days=1), gate_since=worlds.NOW - timedelta(seconds=30))
-    found = worlds.decide(gate, old, end - timedelta(seconds=1))
-    assert found.phase is Phase.PENDING
-    assert found.look_again == pytest.approx(1.05)
-    assert worlds.decide(gate, old, end).phase is Phase.ADMITTING
-
-
-def test_what_live_evidence_said_stands_while_the_watches_may_be_behind() -> None:
-    """The live read saw a node fail; the watch has not heard of it yet, and must not take the news back."""
-    lagging = worlds.healthy()
-    broken = dataclasses.replace(
-        lagging, live=True, control_plane_nodes=(worlds.node(0), worlds.node(1), worlds.node(2, ready="False"))
-    )
-    said = worlds.decide(worlds.recorded(broken, worlds.admitting()), worlds.term(attempt="mine")).record
-    assert said is not None
-    assert said.phase is Phase.PENDING
-    known = worlds.recorded(lagging, said)
-    held = worlds.decide(known, worlds.term(hold_until=worlds.NOW + timedelta(seconds=1)))
-    assert (held.phase, held.steps, held.record) == (Phase.PENDING, (Step.REPORT,), said), "what we report stays up"
-    assert held.note == said.message == "1 of 10 preflight checks not met: ControlPlaneNodes (2 of 3)"
-    assert {result.name: result.status for result in held.results}[CheckName.CONTROL_PLANE_NODES] is CheckStatus.UNMET
-    assert held.look_again is not None
-    assert held.look_again <= 1.1
-    assert worlds.decide(known).phase is Phase.ADMITTING, "afterwards the watches are believed again"
-
-
-# There and back: a revision that is in the making belongs to what was observed before
-
 KUBE_API_SERVER = "kubeapiservers.operator.openshift.io/cluster"
 
 
@@ -214,12 +175,9 @@ def test_a_configuration_that_has_just_been_observed_is_waited_for_while_admitti
     assert f"the configuration of {KUBE_API_SERVER} has just changed" in found.note
     assert found.look_again is not None
     assert found.look_again <= 180 - seconds + 0.05
-
-
-def test_who_shortens_the_settle_time_waits_no_longer_for_a_revision() -> None:
-    for seconds, waits in ((1, True), (2, False)):
-        found = worlds.decide(observed(seconds), worlds.term(attempt="mine", settle_seconds=2))
-        assert (Step.CHANGE not in found.steps) is waits
+    for since, waits in ((1, True), (2, False)):
+        short = worlds.decide(observed(since), worlds.term(attempt="mine", settle_seconds=2))
+        assert (Step.CHANGE not in short.steps) is waits, "who shortens the settle time waits no longer"
 
 
 def test_an_operator_that_has_not_observed_where_the_change_starts_is_waited_for() -> None:
@@ -240,3 +198,129 @@ def test_an_operator_that_has_not_observed_where_the_change_starts_is_waited_for
     assert f"the operator of {KUBE_API_SERVER} has not observed the current topology yet" in found.note
     assert Step.CHANGE in decided(single=True).steps
     assert Step.CHANGE in decided(single=None).steps, "who says nothing of it is not waited for"
+
+
+FULL = [*sorted(registry.OPERAND_CHECKS), CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED]
+CONSOLE = "deployments.apps/openshift-console/console"
+ROUTER = "ingresscontrollers.operator.openshift.io/openshift-ingress-operator/default"
+ETCD = "etcds.operator.openshift.io/cluster"
+
+
+def asking(*checks: CheckName) -> model.Definition:
+    """The first definition, with these convergence checks."""
+    asked = tuple(model.CheckSpec.model_construct(check=check) for check in checks)
+    convergence = worlds.COMPACT.convergence.model_copy(update={"checks": asked})
+    return worlds.COMPACT.model_copy(update={"convergence": convergence})
+
+
+EVERYTHING = asking(*FULL)
+
+
+def capture(known: facts.Facts, definition: model.Definition = EVERYTHING) -> Baseline | baseline.Unmeasured:
+    return baseline.capture(known, definition, worlds.MATRIX)
+
+
+def captured(known: facts.Facts, definition: model.Definition = EVERYTHING) -> Baseline:
+    found = capture(known, definition)
+    assert isinstance(found, Baseline), str(found)
+    return found
+
+
+def refused(known: facts.Facts, definition: model.Definition = EVERYTHING) -> list[str]:
+    found = capture(known, definition)
+    assert isinstance(found, baseline.Unmeasured), found
+    return [str(one) for one in found.what]
+
+
+def with_operand(known: facts.Facts, key: str, found: Any) -> facts.Facts:
+    return dataclasses.replace(known, operands={**known.operands, key: found})
+
+
+def operand(found: Baseline, key: str) -> OperandBaseline | None:
+    return next((one for one in found.operands if one.name == key), None)
+
+
+def test_a_healthy_cluster_is_captured_whole():
+    found = captured(worlds.healthy())
+    assert found.version == "4.20.1"
+    assert found.control_plane_observed == "SingleReplica"
+    assert [pool.name for pool in found.machine_config_pools] == ["master", "worker"]
+    assert found.machine_config_pools[0].configuration == "rendered-master-1"
+    assert operand(found, CONSOLE) == OperandBaseline(name=CONSOLE, generation=1, replicas=1, ready=1)
+    assert operand(found, ETCD) == OperandBaseline(name=ETCD, revision=operand_worlds.REVISION)
+    assert operand(found, ROUTER) == OperandBaseline(name=ROUTER, ready=1)
+    budgets = [one.name for one in found.operands if one.name.startswith("poddisruption")]
+    assert budgets == [], "what is not there on a single node is nothing to measure against"
+    assert {one.name for one in found.cluster_operators} == {
+        name for group in worlds.MATRIX.groups for name in group.operators
+    }
+    assert all(one.settled_time == operand_worlds.LONG_AGO for one in found.cluster_operators)
+
+
+def test_only_what_the_definition_asks_is_captured_or_needed():
+    known = dataclasses.replace(worlds.healthy(), machine_config_pools=worlds.BROKEN, controller_config=worlds.BROKEN)
+    known = dataclasses.replace(known, operands={}, cluster_operators=worlds.BROKEN)
+    found = captured(known, asking(CheckName.CLUSTER_OPERATORS_STABLE))
+    assert found == Baseline(version="4.20.1")
+
+
+def missing(key: str) -> facts.Unobserved:
+    return facts.Unobserved(key, sentences.MISSING, missing=True)
+
+
+def test_an_operand_that_is_another_kind_is_no_measure():
+    found = with_operand(worlds.healthy(), CONSOLE, facts.Managed("Managed", 1))
+    assert refused(found) == [f"{CONSOLE}: is no Deployment"]
+
+
+def test_what_the_cluster_does_not_have_is_recorded_as_missing():
+    without = dataclasses.replace(
+        worlds.version(), known_capabilities=frozenset({"Console"}), enabled_capabilities=frozenset()
+    )
+    known = dataclasses.replace(worlds.healthy(), cluster_version=without)
+    found = captured(with_operand(known, CONSOLE, missing(CONSOLE)))
+    assert operand(found, CONSOLE) == OperandBaseline(name=CONSOLE, missing=True)
+    registry = "deployments.apps/openshift-image-registry/image-registry"
+    known = with_operand(
+        worlds.healthy(), "configs.imageregistry.operator.openshift.io/cluster", facts.Managed("Removed", None)
+    )
+    found = captured(with_operand(known, registry, missing(registry)))
+    assert operand(found, registry) == OperandBaseline(name=registry, missing=True)
+
+
+def test_what_would_be_larger_than_allowed_is_refused_and_says_so(monkeypatch: pytest.MonkeyPatch):
+    size = len(json.dumps(captured(worlds.healthy()).to_api()))
+    monkeypatch.setattr(baseline, "LARGEST", size)
+    captured(worlds.healthy())
+    monkeypatch.setattr(baseline, "LARGEST", size - 1)
+    assert refused(worlds.healthy()) == [f"the baseline: would be larger than {size - 1} bytes"]
+
+
+NAMES = st.text(max_size=300)
+NUMBERS = st.integers(-(10**3), 10**20)
+ODD = st.one_of(
+    st.builds(facts.Workload, NUMBERS, st.booleans(), NUMBERS, NUMBERS, NUMBERS, NUMBERS),
+    st.builds(facts.StaticPods, NUMBERS, st.just(())),
+)
+
+
+@given(st.lists(NAMES, max_size=30), NAMES, NAMES, NAMES, ODD)
+def test_whatever_the_cluster_looks_like_it_is_small_or_refused(
+    names: list[str], configuration: str, version: str, topology: str, odd: facts.Operand
+) -> None:
+    known = worlds.healthy()
+    operands = {key: odd if isinstance(found, type(odd)) else found for key, found in known.operands.items()}
+    known = dataclasses.replace(
+        known,
+        cluster_version=dataclasses.replace(worlds.version(), newest=version or None),
+        controller_config=dataclasses.replace(worlds.controller_config("x"), control_plane=topology or None),
+        machine_config_pools=tuple(worlds.pool(name, configuration=configuration) for name in ("master", *names)),
+        operands=operands,
+    )
+    found = capture(known)
+    if isinstance(found, Baseline):
+        assert len(json.dumps(found.to_api())) <= baseline.LARGEST
+        assert Baseline.model_validate(found.to_api()) == found
+    else:
+        assert found.what
+        assert str(found)

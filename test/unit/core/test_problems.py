@@ -1,4 +1,4 @@
-"""`status.topologyTransition.problem`: present only while a person should look, and what it says to do."""
+"""`status.topologyTransition.problem`, present only while a person should look, and the first sentence beside it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_api.types import PoolBaseline
-from topology_api.vocabulary import ConditionType, Phase, ProblemReason, Reason
-from topology_controller.decide import leader
+from topology_api.types import LastTransition, PoolBaseline
+from topology_api.vocabulary import AdvisoryName, ConditionType, Phase, ProblemReason, Reason
+from topology_controller.decide import assessment, leader
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
+from topology_controller.report import conditions
 
 from . import worlds
 from .outcomes import F, T, row, said
@@ -34,12 +35,54 @@ def problem(decision: Decision) -> tuple[ProblemReason, datetime] | None:
     return None if found is None else (found.reason, found.since)
 
 
+def reason_of(decision: Decision) -> ProblemReason | None:
+    found = problem(decision)
+    return None if found is None else found[0]
+
+
+SECOND, QUARTER = timedelta(seconds=1), timedelta(minutes=15)
+TWO = facts.EtcdEndpoints(tuple(zip(worlds.MEMBERS[:2], worlds.ADDRESSES[:2], strict=True)))
+
+
+class Looking:
+    """A leader that looks at the cluster; `record` is what it has written."""
+
+    def __init__(self, record: TopologyTransition | None) -> None:
+        self.record = record
+        self.moved = record is not None
+        self.begin()
+
+    @classmethod
+    def waiting(cls, phase: Phase) -> Looking:
+        """After the change by the record of an earlier version, which lacks the nodes whose loss is told at once."""
+        record = worlds.converging()
+        assert record.baseline is not None
+        baseline = record.baseline.model_copy(update={"control_plane_nodes": ()})
+        return cls(record.model_copy(update={"baseline": baseline}) if phase is Phase.CONVERGING else None)
+
+    def begin(self, at: timedelta = timedelta()) -> None:
+        """Another leader, which remembers nothing."""
+        self.leader = worlds.term(since=worlds.NOW + at)
+
+    def look(self, after: timedelta = SECOND, **changes: Any) -> Decision:
+        """What it decides of that, so long after the beginning."""
+        now = worlds.NOW + after
+        well = worlds.healthy(now)
+        known = worlds.moved(worlds.converged(well), self.record) if self.moved else worlds.recorded(well, self.record)
+        known = dataclasses.replace(known, **changes)
+        self.leader = leader.looked(self.leader, known, (now, after.total_seconds()), watching=True, missed=False)
+        decision = worlds.decide(known, self.leader, now)
+        self.leader = leader.decided(self.leader, decision, now)
+        assert decision.record is not None
+        if Step.SAVE in decision.steps:
+            before, self.record = self.record, decision.record
+            self.leader = leader.wrote(self.leader, self.record, before, now, next_attempt="next")
+        return decision
+
+
 def converging(now: datetime = AFTER, record: TopologyTransition | None = None, **changes: Any) -> facts.Facts:
     known = worlds.moved(worlds.converged(worlds.healthy(now)), record or worlds.converging())
     return dataclasses.replace(known, **changes)
-
-
-# Before the change
 
 
 def test_a_request_that_has_been_pending_for_an_hour_is_blocked() -> None:
@@ -55,9 +98,6 @@ def test_a_request_that_has_been_pending_for_an_hour_is_blocked() -> None:
     assert Step.SAVE in late.steps
     later = worlds.decide(worlds.recorded(known, late.record), now=at + TEN)
     assert problem(later) == (ProblemReason.BLOCKED, at), "it keeps its time"
-
-
-# After the change
 
 
 def behind(**changes: Any) -> facts.MachineConfigPool:
@@ -107,9 +147,6 @@ def test_while_something_else_is_waited_for_a_paused_pool_is_none(changes: dict[
     assert problem(worlds.decide(converging(record=with_canary(), **changes), now=AFTER)) is None
 
 
-# Stuck
-
-
 def test_the_same_answers_again_are_no_progress() -> None:
     term = worlds.term(since=worlds.DEADLINE - TEN)
     now = worlds.DEADLINE - timedelta(minutes=5)
@@ -127,9 +164,6 @@ def test_the_same_answers_again_are_no_progress() -> None:
     decision = worlds.decide(converging(at, ingress_controller=facts.IngressController(1, 1)), term, at)
     assert problem(decision) == (ProblemReason.STUCK, at)
     assert said(decision, ConditionType.DEGRADED) == (T, Reason.TRANSITION_STUCK)
-
-
-# The block on upgrades
 
 
 @pytest.mark.parametrize(
@@ -152,7 +186,162 @@ def test_a_lost_definition_does_not_lift_the_block_of_what_is_under_way(
     assert row(found)["Progressing"][0] is F
 
 
-# A slow API server
+THREE = worlds.healthy().etcd_endpoints
+PHASES = [Phase.PENDING, Phase.CONVERGING]
 
 
-# What could be asked for
+@pytest.mark.parametrize("phase", PHASES)
+def test_it_is_a_problem_after_a_quarter_of_an_hour_and_not_before(phase: Phase) -> None:
+    watching = Looking.waiting(phase)
+    first = watching.look(timedelta(), etcd_endpoints=TWO)
+    assert (first.phase, problem(first)) == (phase, None)
+    early = watching.look(QUARTER - SECOND, etcd_endpoints=TWO)
+    assert problem(early) is None
+    assert early.look_again is not None
+    assert early.look_again <= 1.1, "time alone brings it"
+    late = watching.look(QUARTER, etcd_endpoints=TWO)
+    assert problem(late) == (ProblemReason.TWO_VOTERS, worlds.NOW + QUARTER)
+    assert Step.SAVE in late.steps, "it does not wait for the minute"
+    assert late.record is not None
+    assert late.record.problem is not None
+    assert "Do not restart or drain a control-plane node" in late.record.problem.message
+    again = watching.look(2 * QUARTER, etcd_endpoints=TWO)
+    assert problem(again) == (ProblemReason.TWO_VOTERS, worlds.NOW + QUARTER), "it keeps its time"
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("first", [TWO, worlds.BROKEN], ids=["seen again", "not read yet"])
+def test_another_leader_keeps_it(phase: Phase, first: Any) -> None:
+    """One that begins to lead does not wait for another quarter of an hour, whatever it can read at first."""
+    watching = Looking.waiting(phase)
+    watching.look(timedelta(), etcd_endpoints=TWO)
+    since = problem(watching.look(QUARTER, etcd_endpoints=TWO))
+    assert since is not None
+    watching.begin(QUARTER)
+    assert problem(watching.look(QUARTER + SECOND, etcd_endpoints=first)) == since
+    assert problem(watching.look(QUARTER + 2 * SECOND, etcd_endpoints=TWO)) == since
+    watching.begin(QUARTER)
+    assert (
+        problem(
+            watching.look(QUARTER + SECOND, etcd_endpoints=THREE, scheduler=facts.Scheduler(masters_schedulable=False))
+        )
+        is None
+    )
+
+
+NODES = tuple(worlds.node(index) for index in range(3))
+
+
+def voters(count: int) -> facts.EtcdEndpoints:
+    return facts.EtcdEndpoints(tuple(zip(worlds.MEMBERS[:count], worlds.ADDRESSES[:count], strict=True)))
+
+
+def nodes(*last: facts.Node) -> dict[str, Any]:
+    """Two nodes that are well, and these."""
+    return {"control_plane_nodes": (*NODES[:2], *last)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        pytest.param(nodes(), "node-2 (is not a control-plane node any more)", id="a node is gone"),
+        pytest.param(nodes(worlds.node(2, ready="False")), "node-2 (Ready=False)", id="a node fails"),
+        pytest.param(nodes(worlds.node(2, deleting=True)), "node-2 (is being deleted)", id="a node is deleted"),
+        pytest.param({"etcd_endpoints": voters(2)}, "node-2 (has no voting etcd member)", id="two voters"),
+        pytest.param({"etcd_endpoints": voters(1)}, "node-1 (has no voting etcd member), node-2", id="one voter"),
+        pytest.param(
+            {"etcd_endpoints": voters(1), **nodes(worlds.node(2, ready="False"))}, "node-2 (Ready=False)", id="both"
+        ),
+    ],
+)
+def test_what_is_gone_is_a_problem_with_the_first_look(changes: dict[str, Any], named: str) -> None:
+    first = Looking(worlds.converging()).look(**changes)
+    assert first.phase is Phase.CONVERGING
+    assert reason_of(first) is ProblemReason.REDUNDANCY_LOST
+    assert Step.SAVE in first.steps, "it does not wait for the minute"
+    assert first.record is not None
+    assert first.record.problem is not None
+    assert named in first.record.problem.message
+    assert first.record.problem.since == worlds.NOW + SECOND
+    assert said(first, ConditionType.DEGRADED) == (T, Reason.REDUNDANCY_LOST)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param(nodes(worlds.node(2, cordoned=True)), id="cordoned"),
+        pytest.param(nodes(worlds.node(2, ready="False", cordoned=True)), id="it restarts for its machine config"),
+        pytest.param(nodes(worlds.node(2, pressure=("DiskPressure",))), id="not eligible, and there"),
+        pytest.param({"etcd_endpoints": worlds.BROKEN}, id="not known"),
+    ],
+)
+def test_what_a_roll_out_does_and_what_is_not_known_is_none(changes: dict[str, Any]) -> None:
+    first = Looking(worlds.converging()).look(**changes)
+    assert reason_of(first) is None
+    assert said(first, ConditionType.DEGRADED)[0] is F
+
+
+def test_it_ends_a_minute_after_they_are_back_and_does_not_flap() -> None:
+    looking = Looking(worlds.converging())
+    gone = nodes(worlds.node(2, ready="False"))
+    looking.look(SECOND, **gone)
+    saved = 0
+    for second in range(2, 40):
+        found = looking.look(second * SECOND, **(gone if second % 3 else {}))
+        saved += Step.SAVE in found.steps
+        assert reason_of(found) is ProblemReason.REDUNDANCY_LOST
+    assert saved == 1, "that all checks are Met, once: what takes it back is over within ten seconds"
+    # It was last away in second 38.
+    late = looking.look(60 * SECOND)
+    assert reason_of(late) is ProblemReason.REDUNDANCY_LOST
+    assert late.look_again is not None
+    assert late.look_again <= 38.1, "time alone ends it"
+    ended = looking.look(98 * SECOND)
+    assert ended.phase is Phase.COMPLETED or reason_of(ended) is None
+    assert Step.SAVE in ended.steps
+
+
+@pytest.mark.parametrize("changes", [nodes(), {"etcd_endpoints": worlds.BROKEN}], ids=["seen again", "not known"])
+def test_it_lasts_over_a_restart(changes: dict[str, Any]) -> None:
+    looking = Looking(worlds.converging())
+    first = looking.look(**nodes())
+    assert first.record is not None
+    looking.begin(10 * SECOND)
+    again = looking.look(11 * SECOND, **changes)
+    assert again.record is not None
+    assert again.record.problem is not None
+    assert again.record.problem == first.record.problem
+
+
+PINNED = facts.IngressController(1, 1)
+
+
+def sentence(decision: Decision) -> str:
+    """The message of the record, which Progressing says, too."""
+    assert decision.record is not None
+    assert decision.record.message is not None
+    progressing = next(item for item in conditions.of(decision) if item.type is ConditionType.PROGRESSING)
+    assert progressing.message == decision.record.message
+    return decision.record.message
+
+
+def test_the_command_that_a_check_waits_for_stands_last_and_whole() -> None:
+    """Also where an upgrade has begun: who copies the rest of the line has the command and nothing else."""
+    version = worlds.version(progressing="True")
+    found = worlds.decide(converging(ingress_controller=PINNED, cluster_version=version, etcd_endpoints=TWO), now=AFTER)
+    assert found.record is not None
+    pinned = next(item for item in found.record.advisories if item.name == AdvisoryName.ROUTER_REPLICAS_PINNED)
+    assert "An upgrade from 4.20.1 to 4.20.1 is under way. 1 action required: " in sentence(found)
+    assert sentence(found).endswith(f": {pinned.command}")
+
+
+def test_this_cluster_s_own_last_time_wins_over_the_estimate() -> None:
+    compact = worlds.COMPACT
+    last = LastTransition(
+        name=compact.name, admitted_time=worlds.NOW, completed_time=worlds.NOW + timedelta(minutes=41, seconds=20)
+    )
+    assert assessment.typical(compact, last) == "41 min the last time"
+    assert assessment.typical(compact, last.model_copy(update={"name": "other"})) == "typically 25-75 min"
+    unknown = compact.convergence.model_copy(update={"typical_minutes": None})
+    assert assessment.typical(compact.model_copy(update={"convergence": unknown}), None) == ""
+    assert assessment.typical(None, last) == ""

@@ -1,17 +1,27 @@
-"""The loop on a cluster in memory, in virtual time: what it writes, and in which order."""
+"""The loop on a cluster in memory, in virtual time: writes, reads, their order, and what an idle operator looks at."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, accept, running
+from topology_controller.kube import errors
+from topology_controller.observe import catalog, facts, watches
+
+from . import raw_operands, worlds
+from .clusters import BACKENDS, INFRASTRUCTURE, OPERATOR, VERSION, Cluster, Etcd, accept, running, virtual_now
 
 if TYPE_CHECKING:
-    from .clusters import Raw
+    from collections.abc import AsyncIterator
+
+    from topology_controller.kube import resource
+
+    from .clusters import Key, Raw, Running
 
 EVIDENCE = {
     "clusterversions",
@@ -117,19 +127,380 @@ async def test_a_record_that_always_conflicts_keeps_no_report_back() -> None:
         assert cluster.phase == "Pending"
 
 
-async def test_no_echo_goes_back_to_pending_after_eight_minutes_and_proceeds_when_it_comes() -> None:
-    cluster = Cluster()
-    cluster.echo = False
-    cluster.ask_for("HighlyAvailable")
-    async with running(cluster):
-        await asyncio.sleep(479)
-        assert cluster.phase == "Admitting"
-        await asyncio.sleep(3)
-        assert cluster.phase == "Pending"
-        assert cluster.condition("Progressing") == ("False", "PreflightUnmet")
-        await asyncio.sleep(3000)
-        assert (cluster.phase, cluster.changes) == ("Pending", 0)
-        assert len(cluster.asked) < 200
-        cluster._echo()
+SILENT = facts.EtcdMembers(
+    worlds.voices()[:2],
+    (facts.EtcdSilence("https://192.0.2.12:2379", (worlds.MEMBERS[2],), "no answer in time", down=True),),
+)
+
+
+def check(cluster: Cluster) -> dict[str, Any]:
+    """What the record says of the check."""
+    found = cluster.objects[INFRASTRUCTURE]["status"]["topologyTransition"]["checks"]
+    return next(one for one in found if one["name"] == "EtcdMembersDirect")
+
+
+async def test_a_member_that_falls_silent_before_the_change_keeps_it_from_happening() -> None:
+    """What was asked again and again was good; the live reading is not."""
+    cluster, etcd = Cluster(), Etcd()
+
+    def fall_silent() -> None:
+        if len(etcd.asked) == 3:
+            etcd.fact = SILENT
+
+    etcd.before = fall_silent
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
         await asyncio.sleep(1)
-        assert (cluster.phase, cluster.changes) == ("Converging", 1)
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(130)
+        assert cluster.changes == 0
+        assert cluster.phase == "Pending"
+        assert check(cluster)["status"] == "Unmet"
+        assert "node-2 (cafe) at https://192.0.2.12:2379: no answer in time" in check(cluster)["message"]
+        writes = len(cluster.writes)
+        await asyncio.sleep(600)
+        assert len(cluster.writes) == writes, "the same trouble is no news"
+        etcd.fact = facts.EtcdMembers(worlds.voices())
+        await asyncio.sleep(7)
+        assert cluster.phase == "Converging"
+
+
+async def test_evidence_that_took_more_than_two_seconds_moves_nothing() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    etcd.lasting = 2.1
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(300)
+        assert cluster.changes == 0
+        etcd.lasting = 1.0
+        await asyncio.sleep(120)
+        assert cluster.changes == 1
+
+
+async def test_infrastructure_is_read_after_etcd_has_answered() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(1)
+        cluster.ask_for("HighlyAvailable")
+        etcd.lasting = 0.5
+        read: list[float] = []
+        cluster.before_get = lambda what: (
+            read.append(asyncio.get_running_loop().time()) if what == "infrastructures/cluster" else None
+        )
+        await asyncio.sleep(3)
+        assert cluster.changes == 1
+        assert read[-1] >= etcd.asked[-1] + 0.5
+
+
+async def test_a_bug_in_asking_ends_the_loop_instead_of_passing_for_silence() -> None:
+    cluster, etcd = Cluster(), Etcd()
+
+    def fail() -> None:
+        if len(etcd.asked) > 1:
+            raise RuntimeError("a bug")
+
+    etcd.before = fail
+
+    async def run() -> None:
+        async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+            await asyncio.sleep(1)
+            cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+            cluster.ask_for("HighlyAvailable")
+            await asyncio.sleep(30)
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        await run()
+
+
+class Cut(Cluster):
+    """Lists everything, and while `down` refuses to watch schedulers."""
+
+    down = True
+
+    @contextlib.asynccontextmanager
+    async def open_watch(self, selection: resource.Selection, _version: str, *rest: Any) -> AsyncIterator[Any]:
+        if self.down and selection.resource.plural == "schedulers":
+            raise self.error(errors.Unreachable, verb="watch")
+        async with super().open_watch(selection, _version, *rest) as lines:
+            yield lines
+
+
+async def test_after_a_minute_of_trouble_a_fact_is_unobserved_until_the_watch_works_again() -> None:
+    cluster = Cut()
+    client: Any = cluster
+    async with watches.Watches(client, lambda: None, sources=catalog.watched(worlds.ONLY_COMPACT)) as watched:
+        watched.open()
+        await watched.first_answers()
+        await asyncio.sleep(59)
+        known = watched.known()
+        assert known.scheduler == facts.Scheduler(masters_schedulable=True)
+        assert known.disturbed == ("schedulers.config.openshift.io/cluster",)
+        await asyncio.sleep(2)
+        unread = watched.known().scheduler
+        assert isinstance(unread, facts.Unobserved)
+        assert unread.why == "the API server cannot be reached"
+        cluster.down = False
+        await asyncio.sleep(40)
+        assert watched.known().scheduler == facts.Scheduler(masters_schedulable=True)
+
+
+class Faulty(Cluster):
+    """A client with a bug: what lists one kind raises something that no client may raise."""
+
+    def __init__(self, plural: str) -> None:
+        super().__init__()
+        self._plural = plural
+
+    async def list(self, kind: resource.Resource, **options: Any) -> Any:
+        if kind.plural == self._plural:
+            raise ZeroDivisionError("a bug")
+        return await super().list(kind, **options)
+
+
+@pytest.mark.parametrize("plural", ["infrastructures", "schedulers"])
+async def test_a_watch_that_dies_of_a_bug_wakes_whoever_waits_and_the_bug_comes_out(plural: str) -> None:
+    """Also when it dies before its first answer, which is waited for at the start."""
+    client: Any = Faulty(plural)
+    woken: list[bool] = []
+    sources = catalog.watched(worlds.ONLY_COMPACT)
+    async with watches.Watches(client, lambda: woken.append(True), sources=sources) as watched:
+        watched.open()
+        async with asyncio.timeout(60):
+            await watched.first_answers()
+        assert woken
+        with pytest.raises(ZeroDivisionError, match="a bug"):
+            watched.raise_failed()
+
+
+async def test_what_somebody_accepts_is_watched_only_as_long_as_it_is_asked_for() -> None:
+    cluster = Cluster()
+    client: Any = cluster
+    sources = (catalog.acceptances("openshift-topology-operator"),)
+    async with watches.Watches(client, lambda: None, sources=sources) as watched:
+        await watched.first_answers()
+        for wanted in (False, True, True, False, False):
+            await watched.ask_for_acceptances(wanted=wanted)
+            async with asyncio.timeout(60):
+                await watched.first_answers()
+            assert ("configmaps" in cluster.watched) is wanted
+            assert "infrastructure" in watched.last_activity()
+            assert (watched.known().acceptances == facts.NOT_READ) is not wanted
+
+
+DNSMASQ: Key = ("machineconfigs", None, "50-master-dnsmasq-configuration")
+GATES: Key = ("featuregates", None, "cluster")
+NATIVE: Key = ("configs", None, "cluster")
+
+
+def advised(cluster: Cluster) -> list[str]:
+    return [item["name"] for item in cluster.record.get("advisories", [])]
+
+
+async def completed(cluster: Cluster) -> None:
+    await asyncio.sleep(1)
+    cluster.ask_for("HighlyAvailable")
+    await asyncio.sleep(2)
+    cluster.follow()
+    await asyncio.sleep(65)
+    assert cluster.phase == "Completed"
+
+
+def restart_the_readers(cluster: Cluster) -> None:
+    for reader in worlds.MATRIX.startup_readers:
+        cluster.delete(("pods", reader.namespace, f"{reader.operator}-1"))
+        label, _, value = reader.selector.partition("=")
+        metadata = {"labels": {label: value}, "creationTimestamp": raw_operands.stamp(virtual_now())}
+        cluster.put(("pods", reader.namespace, f"{reader.operator}-2"), {"metadata": metadata})
+
+
+async def test_what_is_left_to_do_is_looked_at_hourly_until_it_is_done() -> None:
+    cluster = Cluster()
+    cluster.put(DNSMASQ, {})
+    async with running(cluster):
+        await completed(cluster)
+        left = ["DnsmasqConfigurationLeft", "TopologyReadAtStart", "EtcdBackupOutdated"]
+        assert advised(cluster) == left
+        cluster.delete(DNSMASQ)
+        await asyncio.sleep(3500)
+        assert advised(cluster) == left, "nothing is watched for it"
+        await asyncio.sleep(200)
+        assert advised(cluster) == left[1:]
+        restart_the_readers(cluster)
+        said = f"{virtual_now() - timedelta(seconds=5):%Y-%m-%dT%H:%M:%SZ}"
+        annotations = {"topology.openshift.io/etcd-backup-taken": said}
+        cluster.change(OPERATOR, {"metadata": {"annotations": annotations}})
+        await asyncio.sleep(3700)
+        assert advised(cluster) == []
+        asked, writes = len(cluster.asked), len(cluster.writes)
+        await asyncio.sleep(2 * 3600)
+        assert len(cluster.writes) == writes
+        assert ("list", "pods") not in cluster.asked[asked:], "what is done is not looked at again"
+
+
+async def test_a_look_without_infrastructure_is_repeated_soon() -> None:
+    cluster = Cluster()
+
+    def refuse(where: str) -> None:
+        # Not what a new leader reads first.
+        if where.startswith("infrastructures/") and cluster.asked.count(("get", "infrastructures")) > 1:
+            raise cluster.error(errors.Forbidden, 403, "get")
+
+    cluster.before_get = refuse
+    async with running(cluster):
+        await asyncio.sleep(59)
+        assert cluster.asked.count(("get", "infrastructures")) <= 4, "not more often than every 30 s"
+        assert "available" not in cluster.record
+        cluster.before_get = accept
+        await asyncio.sleep(30)
+        assert [item["available"] for item in cluster.record["available"]] == [True]
+
+
+def gates(**versions: bool) -> Raw:
+    name = [{"name": "MutableTopology"}]
+    entries = [
+        {"version": version.replace("v", "").replace("_", "."), "enabled": name if on else []}
+        for version, on in versions.items()
+    ]
+    return {"status": {"featureGates": entries}}
+
+
+def native(reason: str, status: str) -> Raw:
+    type_ = "TopologyTransitionControllerUpgradeable"
+    return {"status": {"conditions": [{"type": type_, "status": status, "reason": reason, "message": "m"}]}}
+
+
+def disabled(cluster: Cluster) -> tuple[str, str]:
+    return cluster.condition("Disabled")
+
+
+async def test_which_version_runs_is_asked_once_and_hourly_and_not_at_all_without_need() -> None:
+    cluster = Cluster()
+
+    def asked() -> int:
+        return sum(one == ("get", "clusterversions") for one in cluster.asked)
+
+    async with running(cluster):
+        await asyncio.sleep(1)
+        before = asked()
+        cluster.change(GATES, gates(v4_21_0=True, v4_20_1=False))
+        cluster.change(NATIVE, native("AsExpected", "True"))
+        await asyncio.sleep(1)
+        read = asked()
+        assert 1 <= read - before <= 3
+        for number in range(20):
+            cluster.change(INFRASTRUCTURE, {"metadata": {"annotations": {"news": str(number)}}})
+            await asyncio.sleep(10)
+        assert asked() == read
+        # Nobody tells when only ClusterVersion changes; the hourly look does.
+        cluster.change(VERSION, {"status": {"desired": {"version": "4.21.0"}}})
+        await asyncio.sleep(3700)
+        assert disabled(cluster) == ("True", "NativeControllerActive")
+
+
+def unready(cluster: Cluster, *, ready: bool = False) -> None:
+    """A node fails: nothing of that is watched while nothing is requested."""
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    cluster.change(("nodes", None, worlds.NAMES[1]), {"status": {"conditions": conditions}})
+
+
+def blockers(operator: Running) -> list[str]:
+    """What the page shows as blocking, which may be newer than what is written."""
+    snapshot = operator.latest.snapshot
+    assert snapshot is not None
+    assert snapshot.decision.record is not None
+    (item,) = snapshot.decision.record.available
+    return [blocker.name for blocker in item.blockers]
+
+
+async def test_evidence_is_read_again_when_somebody_looks_once_a_minute_at_most() -> None:
+    cluster = Cluster()
+    async with running(cluster) as operator:
+        await asyncio.sleep(1)
+        unready(cluster)
+        asked = len(cluster.asked)
+        for _ in range(58):
+            operator.latest.wanted()
+            await asyncio.sleep(1)
+        assert blockers(operator) == []
+        assert len(cluster.asked) == asked, "the last look is less than a minute old"
+        await asyncio.sleep(2)
+        assert blockers(operator) == ["ControlPlaneNodes"]
+        price = len(cluster.asked) - asked
+        for _ in range(600):
+            operator.latest.wanted()
+            await asyncio.sleep(1)
+        looks = (len(cluster.asked) - asked) / price
+        assert 9 <= looks <= 11, "however often it is asked for"
+        writes = len(cluster.writes)
+        await asyncio.sleep(3000)
+        assert len(cluster.asked) - asked <= 12 * price, "and none any more when nobody looks"
+        assert len(cluster.writes) == writes
+
+
+async def test_nothing_is_read_for_a_look_while_a_request_is_watched_or_nothing_can_be_read() -> None:
+    cluster = Cluster()
+    cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+    async with running(cluster) as operator:
+        await asyncio.sleep(1)
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(70)
+        assert cluster.phase == "Pending"
+        asked = len(cluster.asked)
+        for _ in range(300):
+            operator.latest.wanted()
+            await asyncio.sleep(1)
+        assert len(cluster.asked) == asked
+        cluster.ask_for(None)
+        await asyncio.sleep(70)
+
+        def refuse(where: str) -> None:
+            if where.startswith("infrastructures/"):
+                raise cluster.error(errors.Forbidden, 403, "get")
+
+        cluster.before_get = refuse
+        asked = len(cluster.asked)
+        for _ in range(300):
+            operator.latest.wanted()
+            await asyncio.sleep(1)
+        assert cluster.asked[asked:].count(("get", "infrastructures")) <= 10, "a look that fails is none for free"
+
+
+async def test_a_process_that_does_not_lead_any_more_reads_nothing_for_a_reader() -> None:
+    cluster = Cluster()
+    async with running(cluster) as operator:
+        await asyncio.sleep(61)
+        operator.latest.clear()
+        asked = len(cluster.asked)
+        operator.latest.wanted()
+        await asyncio.sleep(5)
+        assert len(cluster.asked) == asked
+
+
+def forgotten() -> Cluster:
+    """A cluster whose load balancer is not confirmed."""
+    cluster = Cluster()
+    cluster.annotations = {}
+    return cluster
+
+
+def confirm(cluster: Cluster, *addresses: str) -> None:
+    annotation = ",".join(addresses) or None
+    cluster.change(OPERATOR, {"metadata": {"annotations": {BACKENDS: annotation}}})
+
+
+async def test_a_load_balancer_that_was_forgotten_is_told_until_it_is_confirmed_and_again_after_that() -> None:
+    """The annotation is watched always: what it says is seen at once, also long after the request is removed."""
+    cluster = forgotten()
+    async with running(cluster):
+        await completed(cluster)
+        assert "LoadBalancerBackendsUnconfirmed" in advised(cluster)
+        cluster.ask_for(None)
+        await asyncio.sleep(70)
+        assert (cluster.phase, "LoadBalancerBackendsUnconfirmed" in advised(cluster)) == ("Idle", True)
+        confirm(cluster, *worlds.ADDRESSES)
+        await asyncio.sleep(5)
+        assert "LoadBalancerBackendsUnconfirmed" not in advised(cluster)
+        # The record is written once a minute, and less often when nothing but this changes in it.
+        await asyncio.sleep(130)
+        confirm(cluster)
+        await asyncio.sleep(5)
+        assert "LoadBalancerBackendsUnconfirmed" in advised(cluster)

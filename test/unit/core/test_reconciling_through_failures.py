@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from .clusters import Raw
 
-pytestmark = pytest.mark.looptime
 MOVED = {"TransitionRequested", "TransitionAdmitted", "TopologyChanged"}
+pytestmark = pytest.mark.looptime
 
 
 def is_change(body: Raw) -> bool:
@@ -79,9 +79,7 @@ async def test_a_status_writer_that_is_in_the_way_for_a_moment_costs_no_back_off
 @pytest.mark.parametrize("kind", [errors.TimedOut, errors.ServerError, errors.Unreachable, errors.Malformed])
 @pytest.mark.parametrize("which", ["Admitting", "Converging"])
 async def test_a_write_with_an_unknown_outcome_is_read_live_before_anything_is_written(
-    which: str,
-    kind: type[errors.KubeError],
-    happened: bool,  # noqa: FBT001 - a column of the table
+    *, which: str, kind: type[errors.KubeError], happened: bool
 ) -> None:
     """Whether it has happened or not, and whichever of the two writes it was: topology moves, once."""
     cluster = Cluster()

@@ -1,4 +1,4 @@
-"""The loop through what happens to it: restarted, its objects deleted, its record dropped, its work overwritten.
+"""The loop through what happens to it: restarted, its objects deleted, its record dropped, its clock moved.
 
 In every phase of a transition, on a cluster in memory, in virtual time.
 """
@@ -7,26 +7,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from topology_api import crd
+from topology_controller.decide import leader, records
 from topology_controller.kube import errors
 
-from . import worlds
+from . import strategies, worlds
 from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, accept, running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from topology_api.types import TopologyTransition
+
     from .clusters import Raw, Running
 
-pytestmark = pytest.mark.looptime
 PHASES = ["Idle", "Unsupported", "Pending", "Admitting", "Converging", "Completed"]
 DEFINITION = ("customresourcedefinitions", None, crd.NAME)
 SCHEDULER = ("schedulers", None, "cluster")
 FREE: Raw = {"spec": {"mastersSchedulable": True}}
+pytestmark = pytest.mark.looptime
 
 
 async def arrive(cluster: Cluster, phase: str) -> None:
@@ -116,36 +122,6 @@ async def test_a_report_and_a_record_that_are_taken_while_it_runs_are_both_made_
         await finish(cluster, "Converging")
 
 
-@pytest.mark.parametrize("phase", PHASES)
-async def test_a_record_that_a_typed_writer_drops_is_there_again(phase: str) -> None:
-    async with at(phase) as (cluster, operator):
-        before = cluster.record
-        told = list(operator.told.reasons)
-        cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
-        await asyncio.sleep(2)
-        after = cluster.record
-        assert after["phase"] == phase
-        assert operator.told.reasons == told, "nothing has happened that would be news"
-        if phase in {"Converging", "Completed"}:
-            for kept in ("attempt", "baseline", "admittedTime", "completedTime", "requestedTime", "name", "source"):
-                assert after.get(kept) == before.get(kept), kept
-        elif phase in {"Pending", "Admitting"}:
-            assert after["requestedTime"] == before["requestedTime"]
-        await finish(cluster, phase)
-
-
-@pytest.mark.parametrize("phase", ["Converging", "Completed"])
-async def test_record_dropped_while_nobody_leads_is_rebuilt_with_its_baseline(phase: str) -> None:
-    async with at(phase) as (cluster, _):
-        before = cluster.record
-    cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
-    async with running(cluster):
-        await asyncio.sleep(2)
-        assert cluster.record["phase"] == "Converging", "what the copy calls completed is proven again"
-        assert cluster.record["baseline"] == before["baseline"]
-        await finish(cluster, "Converging")
-
-
 @pytest.mark.parametrize("readable", [True, False])
 async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_says_why(
     caplog: pytest.LogCaptureFixture, *, readable: bool
@@ -176,58 +152,6 @@ async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_say
         cluster.fault = accept
         await asyncio.sleep(120)
         assert (cluster.changes, cluster.phase) == (1, "Converging")
-
-
-async def test_killed_between_change_and_report_and_the_record_dropped_it_still_knows_its_baseline() -> None:
-    """The copy says Admitting: the only word about how the cluster was is the one of the admission."""
-
-    class Killed(BaseException):
-        """The process is gone."""
-
-    cluster = Cluster()
-
-    def kill(_where: str, body: Raw) -> None:
-        if "controlPlaneTopology" in body.get("status", {}):
-            raise Killed
-
-    cluster.after = kill
-    cluster.ask_for("HighlyAvailable")
-    with contextlib.suppress(Killed):
-        async with running(cluster):
-            await asyncio.sleep(2)
-    assert cluster.topology == "HighlyAvailable"
-    baseline = cluster.record["baseline"]
-    assert cluster.objects[OPERATOR]["status"]["extension"]["phase"] == "Admitting"
-    cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
-    cluster.after = lambda *_: None
-    async with running(cluster):
-        await asyncio.sleep(2)
-        assert cluster.phase == "Converging"
-        assert cluster.record["baseline"] == baseline
-        cluster.follow()
-        await asyncio.sleep(63)
-        assert (cluster.phase, cluster.changes) == ("Completed", 1)
-
-
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("infrastructure", ["SingleReplica", "HighlyAvailable"])
-async def test_a_topology_that_somebody_else_writes_is_never_written_over(phase: str, infrastructure: str) -> None:
-    """Set back after the change: said and left. Set to what was requested before it: then there is nothing to do."""
-    async with at(phase) as (cluster, operator):
-        moved = phase in {"Converging", "Completed"}
-        theirs = "SingleReplica" if moved else "HighlyAvailable"
-        changes = cluster.changes
-        status = {"controlPlaneTopology": theirs, "infrastructureTopology": infrastructure}
-        cluster.change(INFRASTRUCTURE, {"status": status})
-        await asyncio.sleep(300)
-        assert cluster.changes == changes
-        assert cluster.objects[INFRASTRUCTURE]["status"]["controlPlaneTopology"] == theirs
-        assert cluster.objects[INFRASTRUCTURE]["status"]["infrastructureTopology"] == infrastructure
-        if moved:
-            assert cluster.condition("Degraded") == ("True", "TopologyOverwritten")
-        else:
-            assert cluster.condition("Degraded")[0] == "False"
-            assert "TransitionCancelled" not in operator.told.reasons, "nobody took the request back"
 
 
 @pytest.mark.parametrize("write", range(1, 7))
@@ -262,3 +186,139 @@ async def test_a_request_that_changes_at_any_instant_either_comes_too_late_or_ne
 def conditions(cluster: Cluster) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = cluster.objects[OPERATOR]["status"]["conditions"]
     return found
+
+
+JUMPS = (timedelta(minutes=5), timedelta(minutes=-5), timedelta(days=400), timedelta(days=-400))
+
+
+@given(strategies.records())
+def test_no_time_that_something_is_reckoned_from_lies_in_the_future(record: TopologyTransition) -> None:
+    found = records.believed(record, worlds.NOW)
+    times = (found.phase_transition_time, found.admitted_time, *(one.last_transition_time for one in found.checks))
+    assert all(time is None or time <= worlds.NOW for time in times)
+    assert records.believed(found, worlds.NOW) is found
+    same = {"phase_transition_time", "admitted_time", "checks"}
+    assert found.model_dump(exclude=same) == record.model_dump(exclude=same)
+    if record.admitted_time is not None and record.admitted_time <= worlds.NOW:
+        assert found.admitted_time == record.admitted_time
+
+
+def test_the_waits_of_a_leader_go_with_the_clock() -> None:
+    by, moment = timedelta(minutes=-5), worlds.NOW - timedelta(seconds=1)
+    before = worlds.term(hold_until=worlds.NOW, fell_back=moment, clocks=(worlds.NOW, 100.0))
+    found = leader.looked(before, worlds.healthy(), (worlds.NOW + by, 100.0), watching=True, missed=False)
+    assert (found.since, found.hold_until, found.fell_back) == (before.since + by, worlds.NOW + by, moment + by)
+    assert found.steady_since == worlds.NOW + by
+
+
+@pytest.mark.parametrize(("passed", "off"), [(10.0, 0.9), (100.0, 9.0)])
+def test_a_clock_that_is_corrected_slowly_was_not_moved(passed: float, off: float) -> None:
+    before = worlds.term(clocks=(worlds.NOW, 0.0))
+    assert not leader.jump(before, worlds.NOW + timedelta(seconds=passed + off), passed)
+    assert leader.jump(before, worlds.NOW + timedelta(seconds=passed + 2 * off), passed) == timedelta(seconds=2 * off)
+
+
+@pytest.mark.parametrize("by", [timedelta(minutes=-5), timedelta(days=-400)])
+def test_a_clock_put_back_does_not_put_off_the_deadline_for_ever(by: timedelta) -> None:
+    now = worlds.NOW + by
+    first = worlds.decide(worlds.moved(worlds.healthy(now), worlds.converging()), now=now)
+    late = now + (worlds.DEADLINE - worlds.NOW)
+    known = worlds.moved(worlds.healthy(late), first.record)
+    assert worlds.decide(known, worlds.term(since=now), late).degraded is not None
+
+
+async def changed(cluster: Cluster) -> None:
+    cluster.ask_for("HighlyAvailable")
+    await asyncio.sleep(1)
+    assert cluster.phase == "Converging"
+
+
+@pytest.mark.parametrize("at", [0.0, 1.0, 30.0, 59.0])
+@pytest.mark.parametrize("by", JUMPS)
+async def test_a_jump_while_it_is_quiet_neither_shortens_nor_endlessly_lengthens_the_wait(
+    by: timedelta, at: float
+) -> None:
+    cluster = Cluster()
+    async with running(cluster):
+        await changed(cluster)
+        cluster.follow()
+        await asyncio.sleep(at)
+        cluster.skew += by
+        # The lease of the etcd operator is renewed by a clock that nobody has moved.
+        _renew(cluster, by)
+        await asyncio.sleep(58.0 - min(at, 57.0))
+        assert cluster.phase == "Converging", "60 s of quiet have not passed"
+        await asyncio.sleep(2 * 62.0)
+        assert cluster.phase == "Completed"
+        assert cluster.condition("Degraded") == ("False", "AsExpected")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 90), st.sampled_from((-300, 300))), max_size=4))
+async def test_however_often_it_jumps_completed_needs_the_whole_quiet_time(jumps: list[tuple[int, int]]) -> None:
+    cluster = Cluster()
+    loop = asyncio.get_running_loop()
+    async with running(cluster):
+        await changed(cluster)
+        cluster.follow()
+        began = loop.time()
+        for after, seconds in jumps:
+            await asyncio.sleep(after)
+            if cluster.phase == "Completed":
+                break
+            cluster.skew += timedelta(seconds=seconds)
+            _renew(cluster, timedelta(seconds=seconds))
+            cluster.change(INFRASTRUCTURE, {"metadata": {"annotations": {"news": str(after)}}})
+        for _ in range(200):
+            if cluster.phase == "Completed":
+                break
+            await asyncio.sleep(1)
+        assert cluster.phase == "Completed"
+        assert loop.time() - began >= 60
+        assert cluster.changes == 1
+
+
+@pytest.mark.parametrize("by", JUMPS)
+async def test_a_jump_while_it_waits_for_the_echo_costs_no_more_than_another_try(by: timedelta) -> None:
+    cluster = Cluster()
+    cluster.echo = False
+    async with running(cluster):
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(10)
+        assert cluster.phase == "Admitting"
+        cluster.skew += by
+        _renew(cluster, by)
+        await asyncio.sleep(10)
+        assert cluster.changes == 0
+        cluster.echo = True
+        cluster._echo()
+        await asyncio.sleep(62)
+        assert (cluster.phase, cluster.changes) == ("Converging", 1)
+
+
+async def test_an_etcd_operator_whose_clock_is_hours_behind_is_alive_only_while_its_lease_moves() -> None:
+    cluster = Cluster()
+    lease = ("leases", "openshift-etcd-operator", "openshift-cluster-etcd-operator-lock")
+    cluster.change(lease, {"spec": {"renewTime": "2026-03-01T09:00:00.000000Z", "leaseDurationSeconds": 100}})
+    cluster.ask_for("HighlyAvailable")
+
+    def alive() -> str:
+        checks = cluster.objects[OPERATOR]["status"]["extension"]["checks"]
+        return str(next(check["status"] for check in checks if check["name"] == "EtcdOperatorAlive"))
+
+    async with running(cluster):
+        await asyncio.sleep(2)
+        assert alive() == "Unmet", "nobody has seen it move"
+        cluster.change(lease, {"spec": {"renewTime": "2026-03-01T09:00:05.000000Z"}})
+        await asyncio.sleep(129)
+        assert alive() == "Unknown"
+        await asyncio.sleep(3)
+        assert alive() == "Unmet", "its duration and 30 s have passed by our clock"
+
+
+def _renew(cluster: Cluster, by: timedelta) -> None:
+    """Let the lease of the etcd operator be of this time, as its own clock was put right as well."""
+    key = ("leases", "openshift-etcd-operator", "openshift-cluster-etcd-operator-lock")
+    spec: Raw = {"renewTime": f"{cluster.now():%Y-%m-%dT%H:%M:%S}.000000Z"}
+    assert by
+    cluster.change(key, {"spec": spec})

@@ -2,9 +2,9 @@
 
 `healthy()` is a single-node cluster that has everything the transition to three nodes needs, with the request made and
 the version operator holding upgrades back: nothing keeps it from moving. `converged()` is the same cluster after
-everybody has followed the topology. `ready_for(definition)` and `followed(definition)` are the two for any other
-definition. Every test changes what it is about with `dataclasses.replace` (or `with_infrastructure` and its siblings)
-and leaves the rest; what the other operators run comes from the operand matrix (`operand_worlds`).
+everybody has followed the topology; `ready_for(definition)` is the first for any other definition. Every test changes
+what it is about with `dataclasses.replace` (or `with_infrastructure` and its siblings) and leaves the rest; what the
+other operators run comes from the operand matrix (`operand_worlds`).
 """
 
 from __future__ import annotations
@@ -186,13 +186,10 @@ def controller_config(topology: str) -> facts.ControllerConfig:
     return facts.ControllerConfig(topology, failing="False")
 
 
-def ready_for(definition: model.Definition, now: datetime = NOW, *, from_: str | None = None) -> facts.Facts:
-    """A cluster that stands where the definition starts and has everything that it needs, with the request made.
-
-    `from_` chooses the infrastructure topology where the definition allows several.
-    """
+def ready_for(definition: model.Definition, now: datetime = NOW) -> facts.Facts:
+    """A cluster that stands where the definition starts and has everything that it needs, with the request made."""
     source = TopologyPair(
-        control_plane=definition.source.control_plane, infrastructure=from_ or definition.source.infrastructure[0]
+        control_plane=definition.source.control_plane, infrastructure=definition.source.infrastructure[0]
     )
     compact = definition.workers.max == 0
     count = 0 if compact else max(2, definition.workers.min)
@@ -217,11 +214,6 @@ def ready_for(definition: model.Definition, now: datetime = NOW, *, from_: str |
         workers=workers,
     )
     return _with_operands(known, source)
-
-
-def followed(definition: model.Definition, known: facts.Facts) -> facts.Facts:
-    """The rest of the cluster has followed that definition's topology."""
-    return converged(known, definition.target.pair)
 
 
 def _with_operands(known: facts.Facts, pair: TopologyPair, *, fresh: bool = False) -> facts.Facts:

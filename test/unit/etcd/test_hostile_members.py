@@ -221,6 +221,6 @@ async def test_an_address_that_only_a_member_names_is_never_connected_to(etcd, f
 
 
 async def test_members_of_another_cluster_in_one_list_prove_nothing(etcd, folder):
-    """The check says so (`test/unit/core/test_checks_of_etcd_members.py`); here, that each answer names its cluster."""
+    """The check says so (`test/unit/core/test_checks_of_etcd.py`); here, that each answer names its cluster."""
     etcd.gateways[1].cluster = 7
     assert {one.cluster for one in (await read(folder, *etcd.urls)).voices} == {"7", f"{gateways.CLUSTER:x}"}
