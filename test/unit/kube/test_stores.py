@@ -322,15 +322,6 @@ async def test_a_live_list_that_is_not_ahead_of_the_watch_is_not_taken(store, re
     assert objects(made) == {"a": 2, "b": 1}
 
 
-async def test_what_we_wrote_after_a_live_list_is_not_taken_back_by_it(store, reflect, make_widget):
-    store.put("a", spec=1)
-    made = await reflect()
-    made.apply(make_widget("a", 180, spec="ours"))
-    made.apply(make_widget("b", 181, spec="ours"))
-    made.learn_list((made.entry(make_widget("a", 101, spec=1)),), "170")
-    assert objects(made) == {"a": "ours", "b": "ours"}
-
-
 async def test_one_live_object_is_taken_where_it_is_newer(store, reflect, make_widget):
     store.put("a", spec=1)
     made = await reflect()
