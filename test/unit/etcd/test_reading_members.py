@@ -144,11 +144,6 @@ async def test_learners_unstarted_members_alarms_and_ill_health_are_told(etcd, f
     assert learner.id not in {one.member for one in found.voices}, "a learner proves nothing: it is not asked"
 
 
-async def test_the_health_of_etcd_3_4_has_no_reason(etcd, folder):
-    etcd.gateways[0].health = {"health": "false"}
-    assert voice(await etcd.survey(folder), etcd.gateways[0]).healthy is False
-
-
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
@@ -272,15 +267,11 @@ async def counted(folder, *endpoints: str) -> collections.Counter[str]:
 async def test_every_answer_is_counted_with_its_status(etcd, folder):
     assert await counted(folder, *etcd.urls) == {"200": 9}, "three questions to each of three members"
 
-
-async def test_a_refusal_is_counted_with_its_status(etcd, folder):
     async def refuse(path, _body):
         return web.json_response({"message": "no"}, status=503) if path == "/v3/cluster/member/list" else None
 
     etcd.gateways[0].before = refuse
-    found = await counted(folder, *etcd.urls)
-    assert found["503"] >= 1, found
-    assert found["error"] == 0, found
+    assert await counted(folder, *etcd.urls) == {"200": 8, "503": 1}
 
 
 async def test_what_nobody_answers_is_counted_too(etcd, folder):

@@ -187,7 +187,8 @@ async def test_no_credential_gets_into_a_message(faulty, connect, leak):
 @pytest.fixture
 async def answering(monkeypatch, looptime):
     """A client in virtual time, what its requests meet, and when they were made; after all that they are answered."""
-    meets, asked = [], []
+    meets: list[tuple[int, str, float | None]] = []
+    asked: list[float] = []
 
     async def ask(_transport, request, _left):
         asked.append(float(looptime))

@@ -150,15 +150,6 @@ async def test_what_is_written_there_outweighs_a_file_as_with_kubectl(secured, t
     await ask(kubeconfig(tmp_path, secured.port, {**both, **USER}, **{"certificate-authority": "/nonexistent/ca"}))
 
 
-async def renewing(place):
-    """A configuration whose plugin may be run again at once."""
-    loaded = await config.load(place)
-    loaded.proxy = ""
-    hook: Any = loaded.refresh_api_key_hook
-    hook._ask_again = 0.0
-    return loaded
-
-
 async def test_a_plugin_that_prints_another_certificate_is_believed(secured, tmp_path):
     """The server refuses the first one; the plugin prints another, and what was asked is answered."""
     behave = secured.behave
@@ -167,25 +158,13 @@ async def test_a_plugin_that_prints_another_certificate_is_believed(secured, tmp
         await (behave(asked, reply) if len(secured.asked) > 1 else reply.whole(401, b"Unauthorized"))
 
     secured.behave = behave_once
-    loaded = await renewing(kubeconfig(tmp_path, secured.port, certified(tmp_path)))
+    loaded: Any = await config.load(kubeconfig(tmp_path, secured.port, certified(tmp_path)))
+    loaded.proxy, loaded.refresh_api_key_hook._ask_again = "", 0.0
     certified(tmp_path, AUTHORITY.client("system:admin"))
     async with clients.Client(loaded, user_agent="t", field_manager="t", request_timeout=5) as client:
         await client.get(WIDGETS, "a")
     refused, answered = secured.asked
     assert answered.connection != refused.connection
-
-
-async def test_a_plugin_that_fails_when_it_is_needed_leaves_the_answer_of_the_server(secured, tmp_path, caplog):
-    async def refuse(asked, reply):
-        await reply.whole(401, b"Unauthorized")
-
-    secured.behave = refuse
-    loaded = await renewing(kubeconfig(tmp_path, secured.port, certified(tmp_path)))
-    (tmp_path / "printed").write_text("{}")
-    async with clients.Client(loaded, user_agent="t", field_manager="t", request_timeout=5) as client:
-        with pytest.raises(errors.Unauthorized):
-            await client.get(WIDGETS, "a")
-    assert "there are no newer ones: exec: what the program printed has no" in caplog.text
 
 
 def locked(key: bytes) -> bytes:

@@ -203,22 +203,6 @@ async def test_a_list_that_was_on_its_way_does_not_take_our_own_write_back(store
     assert objects(made) == {"a": 2, "b": 2}
 
 
-async def test_a_restored_backup_wins_over_all_that_we_saw(store, reflect):
-    for number in range(5):
-        store.put(f"w{number}", spec=number)
-    made = await reflect()
-    await asyncio.sleep(100)
-    store.objects.clear()
-    store.log.clear()
-    store.version = 3
-    store.put("w1", spec="restored")
-    store.watching[0]._queue.clear()
-    store.bookmark()
-    await asyncio.sleep(1)
-    assert objects(made) == {"w1": "restored"}
-    assert made.restored == ["widgets.example.org: its version went back from 105 to 4"]
-
-
 async def test_a_restored_backup_wins_over_what_we_wrote_just_before(store, reflect):
     store.put("a", spec="old")
     made = await reflect()

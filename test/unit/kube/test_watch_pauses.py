@@ -176,23 +176,6 @@ async def test_a_version_that_is_too_old_leads_to_a_list_at_once(store, in_the_s
     assert pauses(seen) == []
 
 
-async def test_a_server_that_has_restarted_costs_one_list_and_no_pause_more(store):
-    """It is away, then it is back and remembers nothing from before: a version of a moment ago is too old, too."""
-
-    async def meanwhile():
-        await asyncio.sleep(5)
-        store.refuse = lambda asked: store.error(errors.Unreachable)
-        store.cut(store.error(errors.Unreachable))
-        await asyncio.sleep(2.5)
-        store.put("c")
-        store.compact()
-        store.refuse = lambda asked: None
-
-    seen = await collect(store, 100, watch.Timing(silence=1000), meanwhile=meanwhile)
-    assert pauses(seen) == [1, 2]
-    assert kinds(seen)[-2:] == [(8, "Listed"), (8, "Opened")]
-
-
 async def test_when_a_list_did_not_help_against_a_version_that_is_too_old_it_waits(store):
     store.refuse = lambda asked: store.error(errors.Gone, 410) if asked == "watch" else None
     seen = await collect(store, 20)

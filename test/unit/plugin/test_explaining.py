@@ -17,7 +17,6 @@ import yaml
 
 import explained
 from topology_api import audit, crd, shape, vocabulary
-from topology_controller import bindata
 from topology_controller.definitions import load
 from topology_controller.plugin import answers, arguments, capi_findings, errors, explanations, main
 from topology_controller.report import metrics
@@ -136,15 +135,3 @@ def test_data_is_what_its_schema_says(form: str, name: str | None, capsys: pytes
         {name} if name else {n.lower() for n in SHOWN} | {item["name"].lower() for item in EVERY}
     )
     assert set(strict["$defs"]["explanation"]["properties"]) == set(explanations.Explanation.__annotations__)
-
-
-def test_a_damaged_installation_is_said_in_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
-) -> None:
-    explanations.every.cache_clear()
-    monkeypatch.setattr(bindata, "root", lambda: tmp_path)
-    try:
-        assert main.main(["explain", "Stuck"]) == errors.ExitCode.FAILED
-    finally:
-        explanations.every.cache_clear()
-    assert re.fullmatch(r".*explanations\.json.*\n", capsys.readouterr().err)

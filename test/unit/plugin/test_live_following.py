@@ -148,7 +148,7 @@ async def test_a_server_that_is_away_leaves_what_was_known_and_is_followed_again
         assert abs((display.last.lost.since - lost_at).total_seconds()) < 1
         assert display.last.lost.why == sentences.UNREACHABLE
         for name in ("phase", "checks", "nodes", "etcd", "advisories", "progress"):
-            assert display.last.answer[name] == known[name]  # type: ignore[literal-required] # each is a field
+            assert display.last.answer[name] == known[name]
         first = next(when for when, shown in display.shown if shown.lost is not None)
         assert 13 <= first <= 15, "a moment is not told"
         cluster.down = None

@@ -87,34 +87,6 @@ def test_what_could_be_asked_for_is_what_the_operator_discovers(known: facts.Fac
     ]
 
 
-@pytest.mark.parametrize(
-    ("known", "target", "verdict", "code"),
-    [
-        pytest.param(replies.WITHOUT_REQUEST, "HighlyAvailable", "Possible", 0, id="possible"),
-        pytest.param(worlds.healthy(scheduler=worlds.BROKEN), "HighlyAvailable", "CannotTell", 1, id="unreadable"),
-        pytest.param(
-            worlds.healthy(scheduler=worlds.BROKEN, control_plane_nodes=()), "HighlyAvailable", "Blocked", 3,
-            id="unreadable-and-blocked-anyway",
-        ),
-        pytest.param(replies.WITHOUT_REQUEST, "SingleReplica", "Fulfilled", 0, id="fulfilled"),
-        pytest.param(replies.WITHOUT_REQUEST, "DualReplica", "Unsupported", 4, id="no-definition"),
-        pytest.param(replies.in_phase(Phase.CONVERGING), "HighlyAvailable", "UnderWay", 0, id="under-way"),
-        pytest.param(replies.in_phase(Phase.CONVERGING), "SingleReplica", "Blocked", 3, id="no-way-back"),
-        pytest.param(replies.in_phase(Phase.COMPLETED), "HighlyAvailable", "Fulfilled", 0, id="completed"),
-        pytest.param(
-            worlds.healthy(own_operator=worlds.own(paused=True)), "HighlyAvailable", "Blocked", 3, id="paused"
-        ),
-        pytest.param(
-            worlds.healthy(own_operator=worlds.BROKEN), "HighlyAvailable", "CannotTell", 1, id="own-operator-unreadable"
-        ),
-    ],
-)  # fmt: skip
-def test_every_verdict_has_its_exit_code(known: facts.Facts, target: str, verdict: str, code: int) -> None:
-    found = simulate.requested(known, worlds.TRANSITIONS, target, worlds.NOW)
-    assert (found.verdict.value, found.verdict.exit_code) == (verdict, code), found.message
-    assert found.message
-
-
 PINNED = facts.IngressController(1, 1)
 
 

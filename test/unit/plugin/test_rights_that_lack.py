@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import socket
+from typing import Any
 
 import pytest
 
@@ -146,7 +147,7 @@ async def test_who_may_only_request_can_plan_by_what_the_operator_has_recorded(
     api = recorded(*blockers)
     api.refusal = refusal
     seen = await cluster.everything(api.made(), worlds.TRANSITIONS, NAMESPACE)
-    told = {"now": worlds.NOW, "unread": seen.unread, "operator": seen.operator}
+    told: dict[str, Any] = {"now": worlds.NOW, "unread": seen.unread, "operator": seen.operator}
     found = replies.planned(seen.known, **told)
     assert (found["verdict"], found["recorded"]) == (verdict, "2026-03-01T11:59:28Z" if by_record else None)
     assert ("as the operator evaluated it 32 s ago" in replies.printed(found)) is by_record

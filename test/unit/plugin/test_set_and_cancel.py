@@ -45,6 +45,8 @@ POLICY = (
 )
 UNMET = dataclasses.replace(replies.WITHOUT_REQUEST, scheduler=facts.Scheduler(masters_schedulable=False))
 UNKNOWN = dataclasses.replace(replies.WITHOUT_REQUEST, scheduler=worlds.BROKEN)
+PAUSED = dataclasses.replace(replies.WITHOUT_REQUEST, own_operator=worlds.own(paused=True))
+UNREAD = dataclasses.replace(replies.WITHOUT_REQUEST, own_operator=worlds.BROKEN)
 HOSTED = worlds.with_infrastructure(replies.WITHOUT_REQUEST, control_plane="External")
 
 
@@ -77,6 +79,8 @@ def told(found: Any, width: int = 0) -> str:
         pytest.param(replies.in_phase(Phase.PENDING), "SingleReplica", False, "WouldWrite", 0, id="set-back"),
         pytest.param(replies.in_phase(Phase.UNSUPPORTED), "HighlyAvailable", True, "WouldWrite", 0, id="replaced"),
         pytest.param(replies.in_phase(Phase.CONVERGING), "SingleReplica", True, "Refused", 3, id="no-way-back"),
+        pytest.param(PAUSED, "HighlyAvailable", False, "Refused", 3, id="paused"),
+        pytest.param(UNREAD, "HighlyAvailable", False, "Refused", 1, id="our-own-operator-may-not-be-read"),
     ],
 )
 def test_what_would_be_written(
@@ -322,7 +326,7 @@ def test_what_can_be_cancelled(known: facts.Facts, result: str, code: int, words
     if result == "Refused":
         assert [one["name"] for one in found["next"]] == ["Status", "Wait", "Accept"]
         sheet = document.Document(40)
-        printing.cancel(sheet, found)
+        printing.cancel(sheet, found)  # type: ignore[arg-type] # it went through JSON
         assert "Nothing was written." in " ".join(sheet.text().split())
 
 

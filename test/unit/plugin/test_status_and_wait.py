@@ -46,17 +46,6 @@ def way(*blockers: str, seconds: int = 32) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_pending_counts_the_checks_and_names_what_is_waited_for() -> None:
-    awaited = [
-        {"name": "ControlPlaneNodes", "have": 2, "wanted": 3},
-        {"name": "EtcdHealthy", "have": None, "wanted": None},
-    ]
-    answer = {**PENDING, "progress": {"met": 6, "total": 8}, "awaited": awaited}
-    assert line(answer) == (
-        "6 of 8 preflight checks met; waiting for ControlPlaneNodes (2 of 3), EtcdHealthy, 12 min so far"
-    )
-
-
 def test_converging_ends_with_the_command_that_a_check_waits_for() -> None:
     transition = {**CONVERGING["transition"], "typical": "typically 25-75 min"}
     operands = [{"status": "Met"}] * 19 + [{"status": "Unmet"}] * 3
