@@ -5,6 +5,7 @@ In that JSON what is absent is zero, numbers are texts, and what is anything els
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 from typing import TYPE_CHECKING, Any
@@ -129,20 +130,14 @@ def member(**changes: Any) -> dict[str, Any]:
     return {"ID": "51966", "name": "m", "peerURLs": ["p"], "clientURLs": ["https://b:1", "https://a:1"], **changes}
 
 
-def member_list(raw: Any) -> client.MemberList:
-    return client.MemberList.model_validate_json(json.dumps(raw))
-
-
-def status(raw: Any) -> client.Status:
-    return client.Status.model_validate_json(json.dumps(raw))
-
-
-def health(raw: Any) -> client.Health:
-    return client.Health.model_validate_json(json.dumps(raw))
+def read(kind: type[Any], raw: Any) -> Any:
+    return kind.model_validate_json(json.dumps(raw))
 
 
 def test_a_member_list():
-    found = member_list({"header": HEADER, "members": [member(), {"ID": "2"}, member(ID="3", isLearner=True)]})
+    found = read(
+        client.MemberList, {"header": HEADER, "members": [member(), {"ID": "2"}, member(ID="3", isLearner=True)]}
+    )
     assert (found.cluster, found.member) == (f"{2655536050733517058:x}", "f" * 16)
     assert [(one.id, one.name, one.learner, one.client_urls) for one in found.members] == [
         ("2", "", False, ()),
@@ -161,13 +156,14 @@ def test_a_member_list():
 )  # fmt: skip
 def test_a_list_that_is_none(members: Any):
     with pytest.raises(ValueError, match=r"\S"):
-        member_list({"header": HEADER, "members": members})
+        read(client.MemberList, {"header": HEADER, "members": members})
 
 
 def test_a_status_with_everything():
     said = ["memberID:51966 alarm:NOSPACE ", "etcdserver: no leader", "memberID:51966 alarm:NOSPACE "]
-    found = status(
-        {"header": HEADER, "leader": "51966", "raftTerm": "7", "isLearner": True, "errors": said, "dbSize": "1"}
+    found = read(
+        client.Status,
+        {"header": HEADER, "leader": "51966", "raftTerm": "7", "isLearner": True, "errors": said, "dbSize": "1"},
     )
     assert (found.leader, found.term, found.learner) == ("cafe", 7, True)
     assert found.errors == ("alarm NOSPACE of member cafe", "etcdserver: no leader")
@@ -175,8 +171,6 @@ def test_a_status_with_everything():
 
 @given(JSON)
 def test_garbage_is_a_value_error_and_nothing_else(raw: Any):
-    for read in (member_list, status, health):
-        try:
-            read(raw)
-        except ValueError:
-            continue
+    for kind in (client.MemberList, client.Status, client.Health):
+        with contextlib.suppress(ValueError):
+            read(kind, raw)

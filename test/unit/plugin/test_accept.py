@@ -19,7 +19,7 @@ from topology_api.vocabulary import CheckName, Phase
 from topology_controller.definitions.registry import ACCEPTABLE_CHECKS
 from topology_controller.kube import errors as kube
 from topology_controller.observe import facts
-from topology_controller.plugin import cluster, errors
+from topology_controller.plugin import cluster, document, errors, printing
 from topology_controller.plugin.commands import accept
 
 from ..core import worlds
@@ -133,6 +133,14 @@ def test_what_an_attempt_before_went_without_is_not_accepted_for_this_one() -> N
     """While something is wanted again the record still has it."""
     known = worlds.recorded(worlds.healthy(), worlds.admitting().model_copy(update={"accepted": ACCEPTED}))
     assert refused(known).code == errors.ExitCode.BLOCKED
+
+
+def test_a_person_is_told_what_they_give_up() -> None:
+    record = recorded(converging(DEADLINE))
+    answer = next(one for one in record.checks if one.name == ROUTER)
+    sheet = document.Document(80)
+    printing.offer(sheet, accept.Offer(record, "mine", answer, "leader: operator-a"))
+    assert f"If you accept that {ROUTER} will not be met" in sheet.text()
 
 
 # Asking

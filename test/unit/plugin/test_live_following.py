@@ -198,3 +198,15 @@ async def test_who_may_not_watch_at_all_is_told_before_the_terminal_is_taken() -
         with pytest.raises(errors.PluginError, match="permission to get infrastructures"):
             task.result()
     assert display.shown == []
+
+
+async def test_an_infrastructure_that_vanishes_is_said_and_what_was_known_stays() -> None:
+    cluster, display = LosableCluster(), Display()
+    async with following(cluster, display) as task:
+        await asyncio.sleep(2)
+        known = display.last.answer["cluster"]
+        cluster.delete(clusters.INFRASTRUCTURE)
+        await asyncio.sleep(20)
+        assert not task.done()
+        assert display.last.answer["cluster"] == known
+        assert any("does not exist" in what for what in display.last.stale)

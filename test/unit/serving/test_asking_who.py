@@ -155,6 +155,18 @@ async def test_with_all_spent_it_is_believed_for_a_minute_more_and_no_longer(clu
         await asked.authorized("alices", "/metrics")
 
 
+async def test_a_right_is_believed_for_a_minute_more_as_well(cluster):
+    asked = authn.Reviews(cluster, TIGHT)
+    alice = authn.Identity("alice")
+    assert await asked.allowed(alice, "/metrics")
+    asked._left = 0.0
+    await asyncio.sleep(359.9)
+    assert await asked.allowed(alice, "/metrics")
+    await asyncio.sleep(0.1)
+    with pytest.raises(authn.Undecided, match="too many reviews"):
+        await asked.allowed(alice, "/metrics")
+
+
 async def test_a_token_that_was_revoked_is_refused_whenever_it_can_be_asked_about(cluster):
     asked = authn.Reviews(cluster, authn.Timing())
     await asked.authorized("alices", "/metrics")
