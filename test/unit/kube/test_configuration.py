@@ -37,11 +37,6 @@ def write(tmp_path):
     return written
 
 
-async def authorization(configuration):
-    settings = await configuration.auth_settings()
-    return settings.get("BearerToken", {}).get("value")
-
-
 async def test_the_order_in_which_places_are_looked_at(write, tmp_path):
     given = write(kubeconfig("https://given"), "given")
     named = write(kubeconfig("https://named"), "named")
