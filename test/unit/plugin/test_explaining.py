@@ -64,25 +64,36 @@ EVERY = explanations.every()
 WORDS = {"TARGET": "HighlyAvailable", "NAME": "RouterReplicas", "CHECK": "Met", "REASON": "Stuck", "ALERT": "Stuck"}
 
 
-def test_every_name_that_a_surface_shows_is_explained_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in sorted(SHOWN):
-        assert main.main(["explain", name]) == errors.ExitCode.DONE, name
-        text = capsys.readouterr().out
-        assert text.startswith(f"{name} (")
-        assert "Look at\n" in text
-        assert "Source " in text
+def test_every_name_that_a_surface_shows_is_explained_and_no_other() -> None:
+    assert {item["name"] for item in EVERY} >= SHOWN
     kinds = {"parameter", "ClusterRole", "Role", "shape rule"}
     assert {item["name"] for item in EVERY if item["kind"] not in kinds} == SHOWN - {vocabulary.CHECK_ACCEPTOR}
+    for item in EVERY:
+        assert item in explanations.matching(item["name"])
+        assert item["meaning"], item["name"]
+        assert item["look"], item["name"]
+        assert item["source"], item["name"]
+
+
+@pytest.mark.parametrize(("kind", "name"), {item["kind"]: item["name"] for item in EVERY}.items())
+def test_a_name_of_each_kind_is_printed(kind: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["explain", name]) == errors.ExitCode.DONE
+    text = capsys.readouterr().out
+    assert f"{name} ({kind}" in text
+    assert "Look at\n" in text
+    assert "Source " in text
 
 
 def test_the_commands_of_an_explanation_can_be_given() -> None:
+    commands = {look["command"] for item in EVERY for look in item["look"]}
     for item in EVERY:
         text = " ".join((item["meaning"], *item["do"], *item["avoid"], *item["call"]))
-        for command in [look["command"] for look in item["look"]] + re.findall(r"`(oc [^`]+)`", text):
-            words = shlex.split(command)
-            assert words[0] in {"oc", "cluster-topology-operator"}, command
-            if words[:2] == ["oc", "topology"] and "--help" not in words:
-                arguments.parse([WORDS.get(word, word) for word in words[2:]])
+        commands |= set(re.findall(r"`(oc [^`]+)`", text))
+    for command in commands:
+        words = shlex.split(command)
+        assert words[0] in {"oc", "cluster-topology-operator"}, command
+        if words[:2] == ["oc", "topology"] and "--help" not in words:
+            arguments.parse([WORDS.get(word, word) for word in words[2:]])
 
 
 def test_every_runbook_is_that_of_an_alert_and_every_problem_leads_to_one() -> None:
