@@ -93,7 +93,7 @@ async def test_what_is_given_up_leaves_no_process_behind(
     """)
     pids = [tmp_path / "child.pid", tmp_path / "plugin.pid"]
     if how == "too long":
-        monkeypatch.setattr(credentials, "PLUGIN_TIMEOUT", 1.0 * PATIENCE)
+        monkeypatch.setattr(credentials, "PLUGIN_TIMEOUT", 0.5 * PATIENCE)
         with pytest.raises(config.ConfigError, match="no credentials within"):
             await token(kubeconfig(tmp_path / "kc", run))
     else:
@@ -290,7 +290,7 @@ async def test_a_changed_kubeconfig_whose_plugin_is_slower_than_a_request_is_rea
 ) -> None:
     """The requests meanwhile go on with what there is."""
     monkeypatch.setattr("topology_controller.kube.transport._PATIENCE", 0.1)
-    looked = await looking(request_timeout=0.5 * PATIENCE)
+    looked = await looking(request_timeout=0.3 * PATIENCE)
     gate, count = tmp_path / "gate", tmp_path / "count"
     run = program(
         f"""
@@ -302,7 +302,7 @@ async def test_a_changed_kubeconfig_whose_plugin_is_slower_than_a_request_is_rea
         "second",
     )
     kubeconfig(tmp_path / "kc", run)
-    deadline = time.monotonic() + 1.2 * PATIENCE
+    deadline = time.monotonic() + 0.7 * PATIENCE
     while time.monotonic() < deadline:
         await looked.get()
         assert looked.used == "Bearer first"
