@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from topology_controller.observe import facts, members
+from topology_simulator.etcd import certificates
 
-from . import certificates, gateways
+from . import gateways
 
 if TYPE_CHECKING:
     import pathlib
@@ -22,24 +22,19 @@ def authority() -> certificates.Authority:
 @pytest.fixture
 def folder(tmp_path: pathlib.Path, authority: certificates.Authority) -> pathlib.Path:
     """A certificate folder that the members accept."""
-    return certificates.fill(tmp_path / "client", authority.pem, authority.issue("client"))
+    return certificates.write(tmp_path / "client", authority.certificate, authority.client())
 
 
 @pytest.fixture
-async def etcd(authority: certificates.Authority) -> AsyncIterator[gateways.Etcd]:
+async def etcd(authority: certificates.Authority, folder: pathlib.Path) -> AsyncIterator[gateways.Etcd]:
     """Three voters; 1 leads."""
     made = gateways.Etcd(authority)
     for number in (1, 2, 3):
         await made.add(number)
+    began = time.monotonic()
+    await made.survey(folder, seconds=60.0)
+    made.budget = max(made.budget, 10 * (time.monotonic() - began))
+    for gateway in made.gateways:
+        gateway.asked.clear()
     yield made
     await made.close()
-
-
-@pytest.fixture
-async def budget(folder: pathlib.Path, etcd: gateways.Etcd) -> float:
-    """Seconds in which a survey hears of each member that answers at all: ten times what that takes here and now."""
-    began = time.monotonic()
-    await members.Members(folder, tuple(etcd.urls), budget=60.0).read(facts.NOT_READ)
-    for gateway in etcd.gateways:
-        gateway.asked.clear()
-    return max(0.4, 10 * (time.monotonic() - began))

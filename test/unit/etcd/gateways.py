@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from topology_controller.observe import facts, members
+from topology_simulator.etcd import certificates
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-    from . import certificates
 
 CLUSTER = 0xCDF818194E3A8C32
 
@@ -57,7 +58,6 @@ class Gateway:
         self.health: Any = {"health": "true", "reason": ""}
         self.members: list[Told] | None = None
         self.asked: list[tuple[str, Any]] = []
-        self.connections = 0
         self.before: Callable[[str, Any], Awaitable[web.Response | None]] | None = None
         self._runner: web.AppRunner | None = None
 
@@ -108,7 +108,7 @@ class Gateway:
         if body["linearizable"] and self.etcd.quorum_lost:
             await asyncio.sleep(7)
             return web.json_response({"code": 14, "message": "etcdserver: request timed out"}, status=503)
-        told = self.etcd.members if self.members is None else self.members
+        told = self.etcd.told if self.members is None else self.members
         return web.json_response({"header": self._header(), "members": [one.raw() for one in told]})
 
     async def _status(self, request: web.Request) -> web.Response:
@@ -144,9 +144,11 @@ class Etcd:
         self.leader = 1
         self.term = 2
         self.quorum_lost = False
+        self.budget = 0.4
+        """Seconds in which a survey hears of each member that answers at all; more where the machine is busy."""
 
     @property
-    def members(self) -> list[Told]:
+    def told(self) -> list[Told]:
         """Whom the members agree on."""
         return [gateway.told for gateway in self.gateways]
 
@@ -155,22 +157,27 @@ class Etcd:
         """Every endpoint."""
         return [gateway.url for gateway in self.gateways]
 
-    def serving(self, pair: tuple[bytes, bytes] | None = None) -> ssl.SSLContext:
+    async def survey(self, folder: Path, *endpoints: str, seconds: float = 0.0) -> facts.EtcdMembers:
+        """Ask these endpoints, or all members."""
+        asked = members.Members(folder, endpoints or tuple(self.urls), budget=seconds or self.budget)
+        found = await asked.read(facts.NOT_READ)
+        assert isinstance(found, facts.EtcdMembers), found
+        return found
+
+    def serving(self, pair: certificates.Pair | None = None) -> ssl.SSLContext:
         """A member's TLS: its own certificate, and only clients of the authority."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with tempfile.TemporaryDirectory() as folder:
-            certificate, key = pair or self.authority.issue("member")
-            Path(folder, "crt").write_bytes(certificate)
-            Path(folder, "key").write_bytes(key)
-            context.load_cert_chain(Path(folder, "crt"), Path(folder, "key"))
-        context.load_verify_locations(cadata=self.authority.pem.decode())
+        with tempfile.TemporaryDirectory() as name:
+            place = certificates.write(Path(name), self.authority.certificate, pair or self.authority.member("member"))
+            context.load_cert_chain(place / certificates.CERTIFICATE_FILE, place / certificates.KEY_FILE)
+        context.load_verify_locations(cadata=self.authority.certificate.decode())
         context.verify_mode = ssl.CERT_REQUIRED
         return context
 
-    async def add(self, number: int, *, context: ssl.SSLContext | None = None, learner: bool = False) -> Gateway:
+    async def add(self, number: int, *, learner: bool = False) -> Gateway:
         """Start a member, which tells the others where it is."""
         made = Gateway(self, Told(number, f"etcd-{number}", [], learner))
-        await made.open(context or self.serving())
+        await made.open(self.serving())
         made.told.urls = [made.url]
         self.gateways.append(made)
         return made

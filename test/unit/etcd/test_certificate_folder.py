@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from topology_controller.etcd import folder
-
-from . import certificates
+from topology_simulator.etcd import certificates
 
 if TYPE_CHECKING:
     import pathlib
@@ -21,9 +19,13 @@ if TYPE_CHECKING:
 FILES = ("ca.crt", "tls.crt", "tls.key")
 
 
+def make(path: pathlib.Path) -> folder.Folder:
+    return folder.Folder(path)
+
+
 def refused(path: pathlib.Path) -> str:
     with pytest.raises(folder.FolderError) as error:
-        folder.Folder(path).context()
+        make(path).context()
     return str(error.value)
 
 
@@ -32,10 +34,6 @@ def test_tls_is_strict(folder: pathlib.Path):
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
-
-
-def make(path: pathlib.Path) -> folder.Folder:
-    return folder.Folder(path)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -54,16 +52,17 @@ def test_a_file_without_end_is_not_read_to_its_end(folder: pathlib.Path):
     assert "larger than" in refused(folder)
 
 
-def test_a_key_that_belongs_to_another_certificate(folder: pathlib.Path, authority):
-    (folder / "tls.key").write_bytes(authority.issue("other")[1])
+def test_a_key_that_belongs_to_another_certificate(folder: pathlib.Path, authority: certificates.Authority):
+    (folder / "tls.key").write_bytes(authority.client().key)
     assert "tls.key: it is no unencrypted key that goes with tls.crt: key values mismatch" in refused(folder)
 
 
 @pytest.mark.parametrize("password", [b"secret", b" "])
 def test_an_encrypted_key_is_refused_without_asking_anybody(folder: pathlib.Path, password: bytes):
     key = serialization.load_pem_private_key((folder / "tls.key").read_bytes(), None)
-    assert isinstance(key, ec.EllipticCurvePrivateKey)
-    (folder / "tls.key").write_bytes(certificates.pem_of(key, password))
+    how = serialization.BestAvailableEncryption(password)
+    encrypted = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how)
+    (folder / "tls.key").write_bytes(encrypted)
     assert "it is no unencrypted key" in refused(folder)
 
 
@@ -96,20 +95,28 @@ def test_half_written_files_leave_the_last_good_set_and_it_is_said_once(folder, 
     assert "can be used again" in caplog.records[-1].message
 
 
+def swap(place: pathlib.Path, version: str, authority: certificates.Authority) -> None:
+    """Fill a folder as the kubelet does: a whole set beside the old one, then one link is turned."""
+    certificates.write(place / version, authority.certificate, authority.client())
+    link = place / "..data_tmp"
+    link.symlink_to(version)
+    link.rename(place / "..data")
+
+
 def test_a_link_that_is_turned_while_we_read_gives_the_new_set(tmp_path, authority, monkeypatch, caplog):
     """The kubelet removes the old set right after it has turned the link."""
-    place = certificates.swap(tmp_path / "secret", "..1", authority.pem, authority.issue("one"))
-    kept = make(place)
+    swap(tmp_path, "..1", authority)
+    for name in FILES:
+        (tmp_path / name).symlink_to(f"..data/{name}")
+    kept = make(tmp_path)
     first = kept.context()
-    certificates.swap(place, "..2", authority.pem, authority.issue("two"))
+    swap(tmp_path, "..2", authority)
     real = ssl.SSLContext.load_cert_chain
-    turned: list[int] = []
 
     def load(self, *files, **options):
-        if not turned:
-            turned.append(1)
-            certificates.swap(place, "..3", authority.pem, authority.issue("three"))
-            shutil.rmtree(place / "..2")
+        if not (tmp_path / "..3").exists():
+            swap(tmp_path, "..3", authority)
+            shutil.rmtree(tmp_path / "..2")
         return real(self, *files, **options)
 
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", load)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import socket
-import sys
 import time
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,29 +14,16 @@ from aiohttp import web
 
 from topology_controller.etcd import survey as surveys
 from topology_controller.observe import facts, members
+from topology_simulator.etcd import certificates
 
-from . import certificates, gateways
+from . import gateways
 
 if TYPE_CHECKING:
     import pathlib
 
-BUDGET = 0.4
-"""Seconds; more where the machine is busy: the fixture `budget`."""
-
-
-@pytest.fixture(autouse=True)
-def budget_of_a_busy_machine(monkeypatch: pytest.MonkeyPatch, budget: float) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "BUDGET", budget)
-
-
-async def read(folder: pathlib.Path, *endpoints: str, budget: float | None = None) -> facts.EtcdMembers:
-    found = await members.Members(folder, endpoints, budget=budget or BUDGET).read(facts.NOT_READ)
-    assert isinstance(found, facts.EtcdMembers), found
-    return found
-
 
 async def unread(folder: pathlib.Path, *endpoints: str) -> str:
-    found = await members.Members(folder, endpoints, budget=BUDGET).read(facts.NOT_READ)
+    found = await members.Members(folder, endpoints, budget=0.4).read(facts.NOT_READ)
     assert isinstance(found, facts.Unobserved), found
     assert not found.awaited
     return str(found)
@@ -48,7 +34,7 @@ def voice(found: facts.EtcdMembers, gateway: gateways.Gateway) -> facts.EtcdVoic
 
 
 async def test_three_healthy_voters(etcd, folder):
-    found = await read(folder, *etcd.urls)
+    found = await etcd.survey(folder)
     assert not found.silences
     listed = tuple(facts.EtcdMember(str(number), f"etcd-{number}") for number in (1, 2, 3))
     assert [one.endpoint for one in found.voices] == sorted(etcd.urls)
@@ -65,7 +51,7 @@ async def test_three_healthy_voters(etcd, folder):
 
 
 async def test_nothing_is_asked_that_leaves_a_trace_and_the_quorum_is_always_asked(etcd, folder):
-    await read(folder, *etcd.urls)
+    await etcd.survey(folder)
     for gateway in etcd.gateways:
         assert sorted(gateway.asked) == [
             ("/health", None), ("/v3/cluster/member/list", {"linearizable": True}), ("/v3/maintenance/status", {}),
@@ -107,9 +93,9 @@ async def test_a_member_that_stands_still_delays_nothing_beyond_the_budget(etcd,
         where = f"https://127.0.0.1:{stopped.getsockname()[1]}"
         etcd.gateways[2].told.urls = [where]
         began = time.monotonic()
-        found = await read(folder, *etcd.urls[:2])
+        found = await etcd.survey(folder, *etcd.urls[:2])
         lasted = time.monotonic() - began
-    assert BUDGET <= lasted < 20 * BUDGET, "without a budget it would be waited for until it goes on"
+    assert etcd.budget <= lasted < 20 * etcd.budget, "without a budget it would be waited for until it goes on"
     assert {one.member for one in found.voices} == {"1", "2"}
     assert all(one.confirmed for one in found.voices)
     assert found.silences == (facts.EtcdSilence(where, ("3",), "no answer in time", down=True),)
@@ -123,7 +109,7 @@ async def test_what_was_answered_before_the_time_was_up_counts(etcd, folder, pat
 
     slow_one = etcd.gateways[1]
     slow_one.before = slow
-    found = await read(folder, *etcd.urls)
+    found = await etcd.survey(folder)
     assert voice(found, etcd.gateways[0]).confirmed
     if path == "/v3/maintenance/status":
         assert found.silences == (facts.EtcdSilence(slow_one.url, ("2",), "no answer in time", down=True),)
@@ -136,7 +122,7 @@ async def test_what_was_answered_before_the_time_was_up_counts(etcd, folder, pat
 
 async def test_without_a_quorum_a_members_own_opinion_says_what_is_wrong(etcd, folder):
     etcd.quorum_lost = True
-    found = await read(folder, *etcd.urls)
+    found = await etcd.survey(folder)
     for one in found.voices:
         assert (one.confirmed, one.leader, one.errors) == (False, None, ("etcdserver: no leader",))
         assert [member.id for member in one.members] == ["1", "2", "3"]
@@ -145,22 +131,17 @@ async def test_without_a_quorum_a_members_own_opinion_says_what_is_wrong(etcd, f
 async def test_learners_unstarted_members_alarms_and_ill_health_are_told(etcd, folder):
     learner = await etcd.add(0xCAFE, learner=True)
     waiting = gateways.Told(9, "", [])
-    told = [*etcd.members, waiting]
+    told = [*etcd.told, waiting]
     for gateway in etcd.gateways:
         gateway.members = told
         gateway.errors = [f"memberID:{0xCAFE} alarm:NOSPACE "]
     etcd.gateways[1].health = {"health": "false", "reason": "ALARM NOSPACE"}
-    found = await read(folder, etcd.urls[0])
+    found = await etcd.survey(folder, etcd.urls[0])
     assert found.voices[0].members[-1:] == (facts.EtcdMember("cafe", "etcd-51966", learner=True),)
     assert facts.EtcdMember("9", "") in found.voices[0].members
     assert voice(found, etcd.gateways[1]).healthy is False
     assert voice(found, etcd.gateways[0]).errors == ("alarm NOSPACE of member cafe",)
     assert learner.id not in {one.member for one in found.voices}, "a learner proves nothing: it is not asked"
-
-
-async def test_the_health_of_etcd_3_4_has_no_reason(etcd, folder):
-    etcd.gateways[0].health = {"health": "false"}
-    assert voice(await read(folder, *etcd.urls), etcd.gateways[0]).healthy is False
 
 
 @pytest.mark.parametrize(
@@ -187,7 +168,7 @@ async def test_an_answer_that_is_not_etcds_is_no_answer(etcd, folder, answer, sa
         return made
 
     etcd.gateways[1].before = strange
-    found = await read(folder, *etcd.urls)
+    found = await etcd.survey(folder)
     (silence,) = found.silences
     assert (silence.endpoint, silence.members, silence.down) == (etcd.urls[1], ("2",), False)
     assert said in silence.why
@@ -199,13 +180,13 @@ async def test_an_endpoint_behind_which_several_members_answer_proves_nothing(et
         return None
 
     etcd.gateways[0].before = other
-    found = await read(folder, etcd.urls[0])
+    found = await etcd.survey(folder, etcd.urls[0])
     assert any("several members answer there" in one.why for one in found.silences)
 
 
 async def test_a_member_that_advertises_no_https_is_not_asked_in_the_clear(etcd, folder):
     etcd.gateways[2].told.urls = ["http://127.0.0.1:2379"]
-    (silence,) = (await read(folder, *etcd.urls[:2])).silences
+    (silence,) = (await etcd.survey(folder, *etcd.urls[:2])).silences
     assert (silence.members, silence.down) == (("3",), False)
     assert "is not https" in silence.why
 
@@ -232,7 +213,7 @@ async def test_a_connection_that_is_cut_is_not_taken_for_a_member_that_is_down(f
     assert "no answer in time" not in said
 
 
-async def served(etcd: gateways.Etcd, pair: tuple[bytes, bytes]) -> str:
+async def served(etcd: gateways.Etcd, pair: certificates.Pair) -> str:
     """Let member 3 serve with another certificate."""
     await etcd.gateways[2].close()
     await etcd.gateways[2].open(etcd.serving(pair))
@@ -243,15 +224,15 @@ async def served(etcd: gateways.Etcd, pair: tuple[bytes, bytes]) -> str:
 @pytest.mark.parametrize(
     ("issue", "said"),
     [
-        (lambda _: certificates.Authority("other").issue("member"), "unable to get local issuer certificate"),
-        (lambda ours: ours.issue("member", host="127.0.0.9"), "IP address mismatch"),
-        (lambda ours: ours.issue("member", end=certificates.NOW - timedelta(hours=1)), "certificate has expired"),
+        (lambda _: certificates.Authority("other").member("member"), "unable to get local issuer certificate"),
+        (lambda ours: ours.member("member", ("127.0.0.9",)), "IP address mismatch"),
+        (lambda ours: ours.member("member", expired=True), "certificate has expired"),
     ],
     ids=["another authority", "another host", "expired"],
 )
 async def test_a_member_with_a_wrong_certificate_is_named_with_what_tls_said(etcd, folder, authority, issue, said):
     where = await served(etcd, issue(authority))
-    (silence,) = (await read(folder, *etcd.urls)).silences
+    (silence,) = (await etcd.survey(folder)).silences
     assert (silence.endpoint, silence.members, silence.down) == (where, ("3",), False)
     assert silence.why.startswith("TLS: certificate verify failed: ")
     assert said in silence.why
@@ -267,7 +248,7 @@ async def test_being_cancelled_leaves_nothing_behind(etcd, folder):
 
     for gateway in etcd.gateways:
         gateway.before = hang
-    reading = asyncio.create_task(read(folder, *etcd.urls, budget=20))
+    reading = asyncio.create_task(etcd.survey(folder, seconds=20))
     for _ in etcd.gateways:
         await arrived.acquire()
     reading.cancel()
@@ -275,3 +256,28 @@ async def test_being_cancelled_leaves_nothing_behind(etcd, folder):
         await reading
     left = {task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("ask ")}
     assert not left
+
+
+async def counted(folder, *endpoints: str) -> collections.Counter[str]:
+    found: list[str] = []
+    await members.Members(folder, endpoints, budget=0.4, observer=found.append).read(facts.NOT_READ)
+    return collections.Counter(found)
+
+
+async def test_every_answer_is_counted_with_its_status(etcd, folder):
+    assert await counted(folder, *etcd.urls) == {"200": 9}, "three questions to each of three members"
+
+    async def refuse(path, _body):
+        return web.json_response({"message": "no"}, status=503) if path == "/v3/cluster/member/list" else None
+
+    etcd.gateways[0].before = refuse
+    found = await counted(folder, *etcd.urls)
+    assert found["503"] >= 1, found
+    assert found["error"] == 0, found
+
+
+async def test_what_nobody_answers_is_counted_too(etcd, folder):
+    gone = etcd.gateways[2].url
+    await etcd.gateways[2].close()
+    found = await counted(folder, gone)
+    assert set(found) == {"error"}, found

@@ -46,6 +46,8 @@ class Asked:
     headers: dict[str, str]
     body: bytes
     connection: int
+    lines: list[tuple[str, str]]
+    """The headers as they were sent, with those that come twice."""
 
     @property
     def is_watch(self) -> bool:
@@ -141,10 +143,11 @@ class FaultyServer:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *lines = head.strip().split("\r\n")
         method, target, _ = first.split(" ", 2)
-        headers = {name.title(): value for name, _, value in (line.partition(": ") for line in lines)}
+        pairs = [(name, value) for name, _, value in (line.partition(": ") for line in lines)]
+        headers = {name.title(): value for name, value in pairs}
         body = await reader.readexactly(int(headers.get("Content-Length", "0")))
         url = urlsplit(target)
-        asked = Asked(time.monotonic(), method, url.path, dict(parse_qsl(url.query)), headers, body, connection)
+        asked = Asked(time.monotonic(), method, url.path, dict(parse_qsl(url.query)), headers, body, connection, pairs)
         self.asked.append(asked)
         return asked
 
@@ -346,11 +349,6 @@ def store() -> Store:
 @pytest.fixture
 def make_widget() -> Callable[..., dict[str, Any]]:
     return widget
-
-
-@pytest.fixture
-def widgets() -> resource.Resource:
-    return WIDGETS
 
 
 @pytest.fixture

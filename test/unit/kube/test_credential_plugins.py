@@ -1,7 +1,4 @@
-"""A credential plugin is a foreign program: whatever it prints and however long it takes, it costs only its own answer.
-
-What it may print is in test_configuration; here is how it may behave.
-"""
+"""A credential plugin is a foreign program: what it prints and how long it takes cost no more than its own answer."""
 
 from __future__ import annotations
 
@@ -18,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test import kubeconfigs
 from test.polling import PATIENCE
 
 from topology_controller.kube import config, credentials, errors, resource
@@ -48,20 +46,10 @@ def program(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
     return written
 
 
-def kubeconfig(place: pathlib.Path, run: pathlib.Path, port: int = 1, **more: Any) -> pathlib.Path:
+def kubeconfig(place: pathlib.Path, run: pathlib.Path, **more: Any) -> pathlib.Path:
     """Write a kubeconfig; its server has TLS, or no program would be run."""
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{port}"}}],
-        "users": [{"name": "u", "user": {"exec": {"command": str(run), "apiVersion": VERSION, **more}}}],
-    }
-    fresh = place.with_suffix(".fresh")
-    fresh.write_text(json.dumps(content))
-    fresh.rename(place)
-    return place
+    user = {"exec": {"command": str(run), "apiVersion": VERSION, **more}}
+    return kubeconfigs.written(place.with_suffix(".fresh"), "https://127.0.0.1:1", user).rename(place)
 
 
 async def token(place: pathlib.Path) -> str:
@@ -105,7 +93,7 @@ async def test_what_is_given_up_leaves_no_process_behind(
     """)
     pids = [tmp_path / "child.pid", tmp_path / "plugin.pid"]
     if how == "too long":
-        monkeypatch.setattr(credentials, "PLUGIN_TIMEOUT", 1.0 * PATIENCE)
+        monkeypatch.setattr(credentials, "PLUGIN_TIMEOUT", 0.5 * PATIENCE)
         with pytest.raises(config.ConfigError, match="no credentials within"):
             await token(kubeconfig(tmp_path / "kc", run))
     else:
@@ -187,6 +175,58 @@ def test_an_interrupt_meanwhile_is_one_sentence(tmp_path: Any, program: Any) -> 
     assert not alive(int(place.read_text()))
 
 
+@pytest.fixture
+def counting(tmp_path: pathlib.Path, program: Any) -> Callable[[str], pathlib.Path]:
+    """A plugin whose tokens are numbered by how often it was run."""
+
+    def written(more: str) -> pathlib.Path:
+        count = tmp_path / "count"
+        count.write_text("0")
+        run = program(f"""
+            import json
+            number = int(pathlib.Path({str(count)!r}).read_text()) + 1
+            pathlib.Path({str(count)!r}).write_text(str(number))
+            {more}
+            status = {{"token": f"token-{{number}}"}}
+            print(json.dumps({{"apiVersion": {VERSION!r}, "kind": "ExecCredential", "status": status}}))
+        """)
+        return kubeconfig(tmp_path / "kc", run)
+
+    return written
+
+
+async def test_it_is_run_once_until_the_server_refuses_its_token(counting: Any) -> None:
+    # The plugin is made on the real clock, which began when the machine did.
+    now = [time.monotonic()]
+    loaded: Any = await config.load(counting(""))
+    loaded.refresh_api_key_hook._monotonic = lambda: now[0]
+
+    async def used() -> Any:
+        return (await loaded.auth_settings())["BearerToken"]["value"]
+
+    assert [await used() for _ in range(3)] == ["Bearer token-1"] * 3
+    now[0] += 3600
+    assert await used() == "Bearer token-1"
+    credentials.rejected(loaded)
+    assert await used() == "Bearer token-2"
+    credentials.rejected(loaded)
+    assert await used() == "Bearer token-2", "not more than once in ten seconds"
+    now[0] += 11
+    assert await used() == "Bearer token-3"
+
+
+async def test_one_that_fails_later_is_an_error_of_the_request(counting: Any, faulty: Any, connect: Any) -> None:
+    loaded: Any = await config.load(counting('if number > 1: raise SystemExit("the identity provider is down")'))
+    client = await connect(configuration=loaded)
+    loaded.refresh_api_key_hook._ask_again = 0.0
+    credentials.rejected(loaded)
+    with pytest.raises(errors.Unauthorized) as caught:
+        await client.merge_patch(WIDGETS, "a", {})
+    assert "the identity provider is down" in str(caught.value)
+    assert not caught.value.outcome_unknown
+    assert not faulty.asked
+
+
 class Looked:
     """A client whose look at the kubeconfig is due with the next request."""
 
@@ -250,7 +290,7 @@ async def test_a_changed_kubeconfig_whose_plugin_is_slower_than_a_request_is_rea
 ) -> None:
     """The requests meanwhile go on with what there is."""
     monkeypatch.setattr("topology_controller.kube.transport._PATIENCE", 0.1)
-    looked = await looking(request_timeout=0.5 * PATIENCE)
+    looked = await looking(request_timeout=0.3 * PATIENCE)
     gate, count = tmp_path / "gate", tmp_path / "count"
     run = program(
         f"""
@@ -262,7 +302,7 @@ async def test_a_changed_kubeconfig_whose_plugin_is_slower_than_a_request_is_rea
         "second",
     )
     kubeconfig(tmp_path / "kc", run)
-    deadline = time.monotonic() + 1.2 * PATIENCE
+    deadline = time.monotonic() + 0.7 * PATIENCE
     while time.monotonic() < deadline:
         await looked.get()
         assert looked.used == "Bearer first"

@@ -14,11 +14,11 @@ pytestmark = pytest.mark.looptime
 
 
 @contextlib.asynccontextmanager
-async def reflecting(store, *, optional=True):
+async def reflecting(store):
     woken = []
     made = reflector.Reflector(
         store,
-        resource.Selection(WIDGETS, name="a", optional=optional),
+        resource.Selection(WIDGETS, name="a", optional=True),
         lambda raw: raw.get("spec"),
         lambda: woken.append(asyncio.get_running_loop().time()),
         malformed=lambda name, error: f"{name}: {type(error).__name__}",
@@ -48,14 +48,6 @@ async def test_it_is_an_empty_store_and_no_trouble(store):
         assert made.snapshot().error is None
         assert made.alive
         assert woken == [0], "nothing has changed, so nobody is woken"
-
-
-async def test_where_it_is_not_optional_it_is_trouble(store):
-    unserved(store)
-    async with reflecting(store, optional=False) as (made, _):
-        assert not made.snapshot().synced
-        assert isinstance(made.snapshot().error, errors.NotFound)
-        assert not made.alive
 
 
 async def test_its_arrival_is_noticed(store):

@@ -1,16 +1,13 @@
-"""Which timings of the lease are accepted, and what the accepted ones promise to a write. Virtual time."""
+"""Which timings of the lease are accepted."""
 
-import asyncio
-import contextlib
 import re
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from topology_controller.kube import errors, lease
+from topology_controller.kube import lease
 
-SANE = [(6, 4, 1), (3, 2, 1), (15, 13, 1), (4, 3, 1), (15, 10, 2), (137, 107, 26), (270, 240, 60)]
 SECONDS = st.floats(-10, 500) | st.floats() | st.integers(0, 300).map(float)
 
 
@@ -59,63 +56,3 @@ def test_with_what_is_accepted_a_renewal_and_a_write_fit_and_with_what_is_refuse
     else:
         assert fits
         assert timing.request_timeout == request
-
-
-class Cut:
-    """The store as the leader sees it: `hanging` requests are not answered, and never arrive."""
-
-    def __init__(self, store):
-        self.store, self.hanging = store, 0
-
-    def __getattr__(self, verb):
-        async def call(*arguments, timeout=None, **options):  # noqa: ASYNC109 - the argument of what it replaces
-            if self.hanging:
-                self.hanging -= 1
-                await asyncio.sleep(timeout)
-                raise errors.TimedOut(verb, lease.LEASES, "ns", "lock", 0, "TimedOut", "")
-            return await getattr(self.store, verb)(*arguments, **options)
-
-        return call
-
-
-@contextlib.asynccontextmanager
-async def running(*electors):
-    tasks = [asyncio.create_task(elector.run()) for elector in electors]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def elector(api, identity, timing):
-    return lease.Elector(api, "ns", "lock", identity, timing)
-
-
-@pytest.fixture
-def locks(store):
-    store.kind = lease.LEASES
-    return store
-
-
-@pytest.mark.looptime(end=10_000)
-@pytest.mark.parametrize("figures", SANE, ids=str)
-async def test_a_write_begun_at_the_last_moment_has_ended_before_another_one_leads(locks, figures):
-    timing = lease.LeaseTiming(*figures)
-    api = Cut(locks)
-    first, second = elector(api, "first", timing), elector(locks, "second", timing)
-    loop = asyncio.get_running_loop()
-    async with running(first):
-        await first.leading.wait()
-        async with running(second):
-            await asyncio.sleep(3 * timing.retry_period)
-            api.hanging = 10_000
-            last = 0.0
-            while not second.leading.is_set():
-                if first.time_left() >= timing.request_timeout:
-                    last = loop.time()
-                await asyncio.sleep(timing.retry_period / 50)
-            assert last > 0
-            assert last + timing.request_timeout < loop.time()
-            assert not first.leading.is_set()

@@ -24,36 +24,27 @@ def names(listing):
     return [item["metadata"]["name"] for item in listing.items]
 
 
-async def test_pages_are_followed(faulty, connect):
+@pytest.fixture
+async def paged(faulty, connect):
     pages = {"": page("ab", "t1"), "t1": page("cd", "t2"), "t2": page("e")}
 
     async def behave(asked, reply):
         await reply.whole(200, pages[asked.query.get("continue", "")])
 
     faulty.behave = behave
-    client = await connect()
-    listing = await client.list(CLUSTER, reduce=whole, label_selector="a=b", field_selector="metadata.name=x", page=2)
-    assert names(listing) == list("abcde")
-    assert listing.resource_version == "50"
-    assert [one.query.get("continue") for one in faulty.asked] == [None, "t1", "t2"]
-    for one in faulty.asked:
-        assert (one.query["limit"], one.query["labelSelector"], one.query["fieldSelector"]) == (
-            "2",
-            "a=b",
-            "metadata.name=x",
-        )
+    return await connect()
+
+
+async def test_pages_are_followed(faulty, paged):
+    listing = await paged.list(CLUSTER, reduce=whole, label_selector="a=b", field_selector="metadata.name=x", page=2)
+    assert (names(listing), listing.resource_version) == (list("abcde"), "50")
+    asked = {"limit": "2", "labelSelector": "a=b", "fieldSelector": "metadata.name=x"}
+    assert [one.query for one in faulty.asked] == [asked, {**asked, "continue": "t1"}, {**asked, "continue": "t2"}]
 
 
 @pytest.mark.parametrize(("enough", "read"), [(1, "ab"), (2, "ab"), (3, "abcd"), (9, "abcde")])
-async def test_no_page_is_asked_for_once_there_are_enough(faulty, connect, enough, read):
-    pages = {"": page("ab", "t1"), "t1": page("cd", "t2"), "t2": page("e")}
-
-    async def behave(asked, reply):
-        await reply.whole(200, pages[asked.query.get("continue", "")])
-
-    faulty.behave = behave
-    client = await connect()
-    listing = await client.list(CLUSTER, reduce=whole, page=2, enough=lambda items: len(items) >= enough)
+async def test_no_page_is_asked_for_once_there_are_enough(paged, enough, read):
+    listing = await paged.list(CLUSTER, reduce=whole, page=2, enough=lambda items: len(items) >= enough)
     assert names(listing) == list(read)
 
 

@@ -17,6 +17,7 @@ from topology_controller.kube import errors, lease, placement
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+pytestmark = pytest.mark.looptime(end=10_000)
 LEASE = "leases.coordination.k8s.io/operator in namespace ours"
 
 
@@ -64,7 +65,6 @@ async def why(one: placement.Placement) -> str:
     return str(refused.value)
 
 
-@pytest.mark.looptime(end=10_000)
 async def test_two_clusters_and_no_operator_there_allow_a_write_after_one_round_of_questions(looptime: Any) -> None:
     target, local = Cluster("a", delay=0.2), Cluster("b", delay=0.1)
     one = placed(target, local)
@@ -75,7 +75,6 @@ async def test_two_clusters_and_no_operator_there_allow_a_write_after_one_round_
     assert one.trouble == ""
 
 
-@pytest.mark.looptime(end=10_000)
 @pytest.mark.parametrize("kind", [errors.Forbidden, errors.Malformed, errors.Unreachable, errors.TimedOut])
 @pytest.mark.parametrize(
     ("cluster", "plural", "named"),
@@ -119,7 +118,6 @@ async def test_one_cluster_by_both_ways_is_the_end_whichever_is_read_first(first
         await one.run()
 
 
-@pytest.mark.looptime(end=10_000)
 @pytest.mark.parametrize("changed", ["target", "local"])
 async def test_another_cluster_at_the_same_address_ends_it_at_once_and_for_good(changed: str) -> None:
     clusters = {"target": Cluster("a"), "local": Cluster("b")}
@@ -136,7 +134,6 @@ async def test_another_cluster_at_the_same_address_ends_it_at_once_and_for_good(
         assert asyncio.get_running_loop().time() == 1
 
 
-@pytest.mark.looptime(end=10_000)
 async def test_the_targets_own_operator_goes_before_until_it_gives_its_lease_back() -> None:
     target = Cluster("a", spec={"holderIdentity": "in-cluster", "leaseDurationSeconds": 137, "renewTime": "1"})
     one = placed(target, Cluster("b"))

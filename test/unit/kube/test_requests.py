@@ -1,4 +1,4 @@
-"""One request path: what is sent, what counts as an answer, and how long it may take."""
+"""One request path: what is sent and what may be part of a path, what counts as an answer, how long it may take."""
 
 # ruff: noqa: PLR0917 - a row of a table has many columns
 
@@ -9,8 +9,9 @@ import time
 import pytest
 
 from topology_controller.kube import client as clients
-from topology_controller.kube import errors, resource, slim_import, transport
+from topology_controller.kube import errors, queue, resource, slim_import, transport
 
+TOKEN = "eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJzdWIiOiJhIn0.c2lnbmF0dXJl"
 CLUSTER = resource.Resource("example.org", "v1", "widgets", "Widget")
 
 
@@ -164,77 +165,94 @@ async def test_what_is_not_an_answer_is_never_taken_for_one(faulty, connect, cod
     assert [asked.path for asked in faulty.asked] == ["/apis/example.org/v1/widgets/a"]
 
 
-async def test_no_credential_gets_into_a_message(faulty, connect):
-    token = "eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJzdWIiOiJhIn0.c2lnbmF0dXJl"
-    leaks = [
-        f"you sent Authorization: Bearer {token}".encode(),
-        f"token {token} is no good".encode(),
-        b"Bearer sha256~abcdefgh",
-        b"-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----",
-    ]
+@pytest.mark.parametrize(
+    "leak",
+    [
+        f"you sent Authorization: Bearer {TOKEN}",
+        f"token {TOKEN} is no good",
+        "Bearer sha256~abcdefgh",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+async def test_no_credential_gets_into_a_message(faulty, connect, leak):
     client = await connect()
-    for leak in leaks:
-        for body in (leak, status(401, "Unauthorized", leak.decode())):
-            faulty.behave = answers(401, body)
-            with pytest.raises(errors.Unauthorized) as caught:
-                await client.get(CLUSTER, "a")
-            text = str(caught.value) + repr(caught.value.message)
-            for secret in (token, "abcdefgh", "MIIabc", "eyJzdWIi"):
-                assert secret not in text
+    for body in (leak.encode(), status(401, "Unauthorized", leak)):
+        faulty.behave = answers(401, body)
+        with pytest.raises(errors.Unauthorized) as caught:
+            await client.get(CLUSTER, "a")
+        for secret in (TOKEN, "abcdefgh", "MIIabc", "eyJzdWIi"):
+            assert secret not in str(caught.value) + repr(caught.value.message)
 
 
-async def test_a_read_is_tried_again_while_waiting_can_help(faulty, connect, make_widget):
-    async def behave(asked, reply):
-        if len(faulty.asked) < 3:
-            await reply.whole(503, b"")
-        else:
-            await reply.whole(200, make_widget("a", 1))
+@pytest.fixture
+async def answering(monkeypatch, looptime):
+    """A client in virtual time, what its requests meet, and when they were made; after all that they are answered."""
+    meets: list[tuple[int, str, float | None]] = []
+    asked: list[float] = []
 
-    faulty.behave = behave
-    client = await connect()
-    assert (await client.get(CLUSTER, "a", timeout=60.0))["metadata"]["name"] == "a"
-    assert len(faulty.asked) == 3
+    async def ask(_transport, request, _left):
+        asked.append(float(looptime))
+        if meets:
+            code, reason, retry_after = meets.pop(0)
+            kind = errors.Throttled if code == 429 else errors.ServerError
+            error = request.error(kind, code, reason, "no")
+            error.retry_after = retry_after
+            raise error
+        return {"kind": "Widget", "metadata": {"name": "a", "resourceVersion": "1"}}
+
+    monkeypatch.setattr(transport.Transport, "ask", ask)
+    configuration = slim_import.library().client.Configuration()
+    async with clients.Client(configuration, user_agent="t", field_manager="t", request_timeout=2.0) as client:
+        yield client, meets, asked
 
 
 @pytest.mark.looptime
-async def test_retries_stop_early_rather_than_overshoot_the_budget(monkeypatch, looptime):
-    asked = []
+async def test_a_read_is_tried_again_while_waiting_can_help(answering):
+    client, meets, asked = answering
+    meets += [(503, "", None)] * 2
+    await client.get(CLUSTER, "a", timeout=60.0)
+    assert len(asked) == 3
 
-    async def unavailable(_transport, request, _left):
-        asked.append(float(looptime))
-        raise request.error(errors.ServerError, 503, "", "no")
 
-    monkeypatch.setattr(transport.Transport, "ask", unavailable)
-    configuration = slim_import.library().client.Configuration()
-    async with clients.Client(configuration, user_agent="t", field_manager="t", request_timeout=2.0) as client:
-        with pytest.raises(errors.ServerError):
-            await client.get(CLUSTER, "a", timeout=1.0)
-        ended = float(looptime)
+@pytest.mark.looptime
+async def test_retries_stop_early_rather_than_overshoot_the_budget(answering, looptime):
+    client, meets, asked = answering
+    meets += [(503, "", None)] * 9
+    with pytest.raises(errors.ServerError):
+        await client.get(CLUSTER, "a", timeout=1.0)
     first, second = asked
     assert first == 0.0
     assert second == pytest.approx(0.5, rel=0.5)
-    assert ended == second, "the third would come after about another second: nobody waits for that"
+    assert looptime == second, "the third would come after about another second: nobody waits for that"
 
 
-async def test_retry_after_is_obeyed_or_nothing_is_tried(faulty, connect, make_widget):
-    async def behave(asked, reply):
-        if len(faulty.asked) == 1:
-            await reply.whole(429, status(429, "TooManyRequests", details={"retryAfterSeconds": 1}))
-        else:
-            await reply.whole(200, make_widget("a", 1))
-
-    faulty.behave = behave
-    client = await connect()
-    await client.get(CLUSTER, "a", timeout=30.0)
-    first, second = faulty.asked
-    assert second.at - first.at >= 1.0
-    faulty.behave = answers(503, b"", Retry_After="300")
-    began = time.monotonic()
-    with pytest.raises(errors.ServerError) as caught:
+@pytest.mark.looptime
+async def test_retry_after_is_obeyed_or_nothing_is_tried(answering, looptime):
+    client, meets, asked = answering
+    meets += [(429, "TooManyRequests", 20.0)]
+    await client.get(CLUSTER, "a", timeout=60.0)
+    assert asked[1] - asked[0] >= 20.0
+    # A throttled write was not executed.
+    meets += [(429, "TooManyRequests", 1.0)]
+    await client.merge_patch(CLUSTER, "a", {}, timeout=30.0)
+    assert len(asked) == 4
+    ended = float(looptime)
+    meets += [(503, "", 300.0)]
+    with pytest.raises(errors.ServerError):
         await client.get(CLUSTER, "a", timeout=60.0)
-    assert caught.value.retry_after == 300
-    assert len(faulty.asked) == 3
-    assert time.monotonic() - began < 30, "nothing is gained by waiting for the end of the budget"
+    assert looptime == ended, "nothing is gained by waiting for the end of the budget"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "seconds"),
+    [(b"", {"Retry_After": "300"}, 300), (status(429, "TooManyRequests", details={"retryAfterSeconds": 7}), {}, 7)],
+)
+async def test_retry_after_stands_in_a_header_or_in_the_status(faulty, connect, body, headers, seconds):
+    faulty.behave = answers(429, body, **headers)
+    client = await connect()
+    with pytest.raises(errors.Throttled) as caught:
+        await client.get(CLUSTER, "a", retry=False)
+    assert caught.value.retry_after == seconds
 
 
 @pytest.mark.parametrize("code", [500, 502, 503, 504])
@@ -251,19 +269,6 @@ async def test_a_write_is_never_tried_again(faulty, connect, code):
             await write
         assert caught.value.outcome_unknown
         assert len(faulty.asked) == 1
-
-
-async def test_a_throttled_write_was_not_executed_and_is_tried_again(faulty, connect, make_widget):
-    async def behave(asked, reply):
-        if len(faulty.asked) == 1:
-            await reply.whole(429, b"", Retry_After="1")
-        else:
-            await reply.whole(200, make_widget("a", 2))
-
-    faulty.behave = behave
-    client = await connect()
-    assert (await client.merge_patch(CLUSTER, "a", {}, timeout=30.0))["metadata"]["resourceVersion"] == "2"
-    assert len(faulty.asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -285,13 +290,7 @@ async def test_a_connection_that_is_cut_leaves_a_write_unknown(faulty, connect, 
 
 
 async def test_a_kept_connection_that_was_closed_costs_a_read_nothing(faulty, connect, make_widget, monkeypatch):
-    sleep, pauses = asyncio.sleep, []
-
-    async def noted(seconds, *result):
-        pauses.append(seconds)
-        return await sleep(seconds, *result)
-
-    monkeypatch.setattr(asyncio, "sleep", noted)
+    monkeypatch.setattr(queue.Backoff, "next", lambda *_: pytest.fail("a pause"))
 
     async def behave(asked, reply):
         if len(faulty.asked) == 2:
@@ -304,17 +303,6 @@ async def test_a_kept_connection_that_was_closed_costs_a_read_nothing(faulty, co
     await client.get(CLUSTER, "a")
     await client.get(CLUSTER, "a")
     assert len(faulty.asked) == 3
-    assert not any(pauses), pauses
-
-
-async def test_something_that_does_not_speak_http(faulty, connect):
-    async def behave(asked, reply):
-        await reply.bytes(b"SSH-2.0-OpenSSH_9.6\r\n\r\n\r\n")
-
-    faulty.behave = behave
-    client = await connect()
-    with pytest.raises(errors.Malformed):
-        await client.get(CLUSTER, "a", retry=False)
 
 
 async def test_a_write_that_was_never_sent_is_known_not_to_have_happened(faulty, connect):
@@ -325,3 +313,78 @@ async def test_a_write_that_was_never_sent_is_known_not_to_have_happened(faulty,
     assert caught.value.may_pass
     assert not caught.value.outcome_unknown
     assert "cannot patch widgets.example.org/a: NoConnection" in str(caught.value)
+
+
+# Paths and versions
+
+INFRASTRUCTURES = resource.Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure")
+NODES = resource.Resource("", "v1", "nodes", "Node")
+LEASES = resource.Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "path"),
+    [
+        (INFRASTRUCTURES, {}, "/apis/config.openshift.io/v1/infrastructures"),
+        (INFRASTRUCTURES, {"name": "cluster"}, "/apis/config.openshift.io/v1/infrastructures/cluster"),
+        (
+            INFRASTRUCTURES,
+            {"name": "cluster", "subresource": "status"},
+            "/apis/config.openshift.io/v1/infrastructures/cluster/status",
+        ),
+        (NODES, {"name": "master-0.example.org"}, "/api/v1/nodes/master-0.example.org"),
+        (LEASES, {}, "/apis/coordination.k8s.io/v1/leases"),
+        (LEASES, {"namespace": "a"}, "/apis/coordination.k8s.io/v1/namespaces/a/leases"),
+        (LEASES, {"namespace": "a", "name": "b"}, "/apis/coordination.k8s.io/v1/namespaces/a/leases/b"),
+        (NODES, {"name": "system:node"}, "/api/v1/nodes/system:node"),
+        (NODES, {"name": "knoten-ä"}, "/api/v1/nodes/knoten-%C3%A4"),
+    ],
+)
+def test_paths(kind, arguments, path):
+    assert kind.path(**arguments) == path
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "a/b", "../../secrets", "a?watch=true", "a#b", "a%2fb", "a b", "a\nb", "a\\b", "x" * 254],
+)
+def test_names_that_would_leave_their_place_are_refused(name):
+    with pytest.raises(ValueError, match="cannot be part of a path"):
+        NODES.path(name=name)
+    with pytest.raises(ValueError, match="cannot be part of a path"):
+        LEASES.path(namespace=name, name="a")
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: NODES.path(namespace="a"), "no namespaces"),
+        (lambda: LEASES.path(name="a"), "a namespace is needed"),
+        (lambda: NODES.path(subresource="status"), "needs the name"),
+        (lambda: NODES.path(name="a", subresource="../x"), "subresource"),
+        (lambda: resource.Resource("", "v1", "no/des", "Node"), "plural"),
+    ],
+)
+def test_a_path_that_makes_no_sense_is_refused(make, why):
+    with pytest.raises(ValueError, match=why):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("version", "than", "older"),
+    [
+        ("9", "10", True),
+        ("10", "9", False),
+        ("5", "5", False),
+        ("a", "b", False),
+        ("", "1", False),
+        ("²", "3", False),
+        ("007", "8", True),
+        ("007", "7", False),
+        ("0", "00", False),
+        ("10", "9" * 5000, True),
+        ("9" * 5000, "10", False),
+    ],
+)
+def test_versions_compare_as_numbers_or_not_at_all(version, than, older):
+    assert resource.is_older(version, than) is older

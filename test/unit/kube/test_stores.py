@@ -203,22 +203,6 @@ async def test_a_list_that_was_on_its_way_does_not_take_our_own_write_back(store
     assert objects(made) == {"a": 2, "b": 2}
 
 
-async def test_a_restored_backup_wins_over_all_that_we_saw(store, reflect):
-    for number in range(5):
-        store.put(f"w{number}", spec=number)
-    made = await reflect()
-    await asyncio.sleep(100)
-    store.objects.clear()
-    store.log.clear()
-    store.version = 3
-    store.put("w1", spec="restored")
-    store.watching[0]._queue.clear()
-    store.bookmark()
-    await asyncio.sleep(1)
-    assert objects(made) == {"w1": "restored"}
-    assert made.restored == ["widgets.example.org: its version went back from 105 to 4"]
-
-
 async def test_a_restored_backup_wins_over_what_we_wrote_just_before(store, reflect):
     store.put("a", spec="old")
     made = await reflect()
@@ -320,15 +304,6 @@ async def test_a_live_list_that_is_not_ahead_of_the_watch_is_not_taken(store, re
     store.watching[0].put_nowait(("ADDED", make_widget("b", 121, spec=1)))
     await asyncio.sleep(0.1)
     assert objects(made) == {"a": 2, "b": 1}
-
-
-async def test_what_we_wrote_after_a_live_list_is_not_taken_back_by_it(store, reflect, make_widget):
-    store.put("a", spec=1)
-    made = await reflect()
-    made.apply(make_widget("a", 180, spec="ours"))
-    made.apply(make_widget("b", 181, spec="ours"))
-    made.learn_list((made.entry(make_widget("a", 101, spec=1)),), "170")
-    assert objects(made) == {"a": "ours", "b": "ours"}
 
 
 async def test_one_live_object_is_taken_where_it_is_newer(store, reflect, make_widget):

@@ -72,22 +72,33 @@ async def serve(faulty, context):
     await faulty.start()
 
 
-async def test_a_server_of_another_authority_is_refused_and_nothing_is_sent(faulty, reach, tmp_path):
+@pytest.fixture
+def minutes(monkeypatch):
+    """Let a minute pass between two requests."""
+    monkeypatch.setattr(transport, "_CERTIFICATE_PERIOD", 0.0)
+
+
+@pytest.fixture
+async def trusting(faulty, reach, tmp_path):
+    """A client that trusts the bundle, which is that of the server for now; the server's authority, and another one."""
     ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
+    bundle = tmp_path / "bundle"
+    bundle.write_bytes((ours.folder / "ca.crt").read_bytes())
+    await serve(faulty, serving(ours))
+    return await reach(ssl_ca_cert=bundle), bundle, ours, theirs
+
+
+async def test_a_server_of_another_authority_is_refused_and_nothing_is_sent(faulty, trusting):
+    client, _, _, theirs = trusting
     await serve(faulty, serving(theirs))
-    client = await reach(ssl_ca_cert=ours.folder / "ca.crt")
     with pytest.raises(errors.Unreachable, match="certificate verify failed") as caught:
         await client.merge_patch(WIDGETS, "a", {})
     assert not caught.value.outcome_unknown
     assert not faulty.asked
 
 
-async def test_a_new_authority_is_found_when_the_old_one_does_not_do(faulty, reach, tmp_path):
-    ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
-    bundle = tmp_path / "bundle"
-    bundle.write_bytes((ours.folder / "ca.crt").read_bytes())
-    await serve(faulty, serving(ours))
-    client = await reach(ssl_ca_cert=bundle)
+async def test_a_new_authority_is_found_when_the_old_one_does_not_do(faulty, trusting):
+    client, bundle, _, theirs = trusting
     await client.get(WIDGETS, "a")
     # The cluster's authority is replaced, and the kubelet writes the new bundle.
     await serve(faulty, serving(theirs))
@@ -96,19 +107,9 @@ async def test_a_new_authority_is_found_when_the_old_one_does_not_do(faulty, rea
     assert faulty.asked[-1].method == "PATCH"
 
 
-@pytest.fixture
-def minutes(monkeypatch):
-    """Let a minute pass between two requests."""
-    monkeypatch.setattr(transport, "_CERTIFICATE_PERIOD", 0.0)
-
-
-async def test_an_authority_that_was_taken_out_of_the_bundle_is_not_trusted_any_more(faulty, reach, tmp_path, minutes):
+async def test_an_authority_that_was_taken_out_of_the_bundle_is_not_trusted_any_more(minutes, faulty, trusting):
     """Its key may have been stolen, which is why it was taken out: no refusal comes before the next handshake."""
-    ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
-    bundle = tmp_path / "bundle"
-    bundle.write_bytes((ours.folder / "ca.crt").read_bytes())
-    await serve(faulty, serving(ours))
-    client = await reach(ssl_ca_cert=bundle)
+    client, bundle, _, theirs = trusting
     await client.get(WIDGETS, "a")
     bundle.write_bytes((theirs.folder / "ca.crt").read_bytes())
     with pytest.raises(errors.Unreachable, match="certificate verify failed"):
@@ -116,12 +117,8 @@ async def test_an_authority_that_was_taken_out_of_the_bundle_is_not_trusted_any_
     assert len(faulty.asked) == 1
 
 
-async def test_a_watch_goes_on_while_the_authority_is_replaced_beneath_it(
-    faulty, reach, make_widget, tmp_path, minutes
-):
-    ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
-    bundle = tmp_path / "bundle"
-    bundle.write_bytes((ours.folder / "ca.crt").read_bytes())
+async def test_a_watch_goes_on_while_the_authority_is_replaced_beneath_it(minutes, faulty, trusting, make_widget):
+    client, bundle, ours, theirs = trusting
     changed = asyncio.Event()
 
     async def behave(asked, reply):
@@ -134,9 +131,7 @@ async def test_a_watch_goes_on_while_the_authority_is_replaced_beneath_it(
         await reply.event("MODIFIED", make_widget("a", 8))
         await reply.end()
 
-    await serve(faulty, serving(ours))
     faulty.behave = behave
-    client = await reach(ssl_ca_cert=bundle)
     async with client.open_watch(resource.Selection(WIDGETS), "5", 30, 30) as lines:
         assert (await anext(lines))[0] == "ADDED"
         bundle.write_bytes((ours.folder / "ca.crt").read_bytes() + (theirs.folder / "ca.crt").read_bytes())

@@ -80,138 +80,87 @@ def each_fault(connect, quick, faulty):
             server.behave = fault
             await server.start()
             try:
-                async with reflecting(connect, quick, server, 1.0) as made:
+                async with reflecting(connect, dataclasses.replace(quick, listing=1.0), server, 1.0) as made:
                     await story(server, made, fault, expected)
             finally:
                 await server.stop()
 
-        results = await asyncio.gather(*(one(*pair) for pair in faults), return_exceptions=True)
-        wrong = {pair[0].__name__: result for pair, result in zip(faults, results, strict=True) if result}
+        results = await asyncio.gather(*(one(*pair) for pair in faults.values()), return_exceptions=True)
+        wrong = {name: result for name, result in zip(faults, results, strict=True) if result}
         assert not wrong, wrong
 
     return told
 
 
-async def empty_503(asked, reply):
-    await reply.whole(503, b"")
+def whole(status, body, **headers):
+    """Answer so, and nothing else."""
+
+    async def fault(asked, reply):
+        await reply.whole(status, body, **headers)
+
+    return fault
 
 
-async def html_502(asked, reply):
-    await reply.whole(502, b"<html>\n<title>502</title>\n</html>\n", Content_Type="text/html")
+def stream(*chunks, then):
+    """Begin a stream with these chunks; then `end` it, `hang up`, or be silent."""
+
+    async def fault(asked, reply):
+        await reply.begin()
+        for chunk in chunks:
+            await reply.chunk(chunk)
+        if then == "silence":
+            await asyncio.sleep(30)
+        elif then == "end":
+            await reply.end()
+        else:
+            reply.hang_up()
+
+    return fault
 
 
-async def text_401(asked, reply):
-    await reply.whole(401, b"Unauthorized\n")
-
-
-async def status_401(asked, reply):
-    await reply.whole(401, {"kind": "Status", "code": 401, "reason": "Unauthorized"})
-
-
-async def status_403(asked, reply):
-    await reply.whole(403, {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "widgets is forbidden"})
-
-
-async def status_404(asked, reply):
-    await reply.whole(404, b"404 page not found\n")
-
-
-async def http_410(asked, reply):
-    await reply.whole(410, {"kind": "Status", "code": 410, "reason": "Expired"})
-
-
-async def closed_at_once(asked, reply):
-    await reply.begin()
-    await reply.end()
-
-
-async def closed_without_a_word(asked, reply):
+async def closed(asked, reply):
     reply.hang_up()
-
-
-async def html_with_200(asked, reply):
-    await reply.whole(200, b"<html>\n<body>\nsign in\n</body>\n</html>\n", Content_Type="text/html")
 
 
 async def silent(asked, reply):
-    await reply.begin()
     await asyncio.sleep(30)
 
 
-async def silent_before_the_headers(asked, reply):
-    await asyncio.sleep(30)
+def status(code, reason):
+    return {"kind": "Status", "code": code, "reason": reason, "message": "because"}
 
 
-async def cut_in_the_middle(asked, reply):
-    await reply.begin()
-    await reply.chunk(b'{"type": "ADDED", "object": {"kind": "Wid')
-    reply.hang_up()
+def event(kind, found):
+    return json.dumps({"type": kind, "object": found}).encode() + b"\n"
 
 
-async def cut_in_the_middle_in_good_order(asked, reply):
-    await reply.begin()
-    await reply.chunk(b'{"type": "ADDED", "object": {"kind": "Wid')
-    await reply.end()
-
-
-async def error_401_in_the_stream(asked, reply):
-    await reply.begin()
-    await reply.event("ERROR", {"kind": "Status", "code": 401, "reason": "Unauthorized", "message": "expired"})
-    await asyncio.sleep(30)
-
-
-async def error_410_in_the_stream(asked, reply):
-    await reply.begin()
-    await reply.event("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"})
-    await reply.end()
-
-
-async def garbage_events(asked, reply):
-    await reply.begin()
-    await reply.chunk(b'"text"\n')
-    await asyncio.sleep(30)
-
-
-async def another_kind(asked, reply):
-    await reply.begin()
-    await reply.event("ADDED", {"kind": "Gadget", "metadata": {"name": "g", "resourceVersion": "11"}})
-    await asyncio.sleep(30)
-
-
-async def an_event_without_a_name(asked, reply):
-    await reply.begin()
-    await reply.event("ADDED", {"kind": "Widget", "metadata": {"resourceVersion": "11"}, "spec": "no"})
-    await asyncio.sleep(30)
-
-
-async def an_unknown_event(asked, reply):
-    await reply.begin()
-    await reply.event("EXPLODED", {"kind": "Widget", "metadata": {"name": "g", "resourceVersion": "11"}})
-    await asyncio.sleep(30)
-
-
-FAULTS = [
-    (empty_503, errors.ServerError),
-    (html_502, errors.ServerError),
-    (text_401, errors.Unauthorized),
-    (status_401, errors.Unauthorized),
-    (status_403, errors.Forbidden),
-    (status_404, errors.NotFound),
-    (http_410, errors.Gone),
-    (closed_at_once, errors.Unreachable),
-    (closed_without_a_word, errors.Unreachable),
-    (html_with_200, errors.Malformed),
-    (silent, errors.TimedOut),
-    (silent_before_the_headers, errors.TimedOut),
-    (cut_in_the_middle, errors.Unreachable),
-    (cut_in_the_middle_in_good_order, errors.Unreachable),
-    (error_401_in_the_stream, errors.Unauthorized),
-    (error_410_in_the_stream, errors.Gone),
-    (garbage_events, errors.Malformed),
-    (another_kind, errors.Malformed),
-    (an_event_without_a_name, errors.Malformed),
-    (an_unknown_event, errors.Malformed),
-]
+GADGET = {"kind": "Gadget", "metadata": {"name": "g", "resourceVersion": "11"}}
+NAMELESS = {"kind": "Widget", "metadata": {"resourceVersion": "11"}, "spec": "no"}
+HALF = b'{"type": "ADDED", "object": {"kind": "Wid'
+FAULTS = {
+    "empty 503": (whole(503, b""), errors.ServerError),
+    "502 of a proxy": (whole(502, b"<html>\n502\n</html>\n", Content_Type="text/html"), errors.ServerError),
+    "text 401": (whole(401, b"Unauthorized\n"), errors.Unauthorized),
+    "status 401": (whole(401, status(401, "Unauthorized")), errors.Unauthorized),
+    "status 403": (whole(403, status(403, "Forbidden")), errors.Forbidden),
+    "text 404": (whole(404, b"404 page not found\n"), errors.NotFound),
+    "status 410": (whole(410, status(410, "Expired")), errors.Gone),
+    "a page with 200": (whole(200, b"<html>\nsign in\n</html>\n", Content_Type="text/html"), errors.Malformed),
+    "closed without a word": (closed, errors.Unreachable),
+    "silent before the headers": (silent, errors.TimedOut),
+    "closed at once": (stream(then="end"), errors.Unreachable),
+    "silent": (stream(then="silence"), errors.TimedOut),
+    "cut in the middle": (stream(HALF, then="hang up"), errors.Unreachable),
+    "cut in the middle in good order": (stream(HALF, then="end"), errors.Unreachable),
+}
+IN_THE_STREAM = {
+    "401": (stream(event("ERROR", status(401, "Unauthorized")), then="silence"), errors.Unauthorized),
+    "410": (stream(event("ERROR", status(410, "Expired")), then="end"), errors.Gone),
+    "garbage": (stream(b'"text"\n', then="silence"), errors.Malformed),
+    "another kind": (stream(event("ADDED", GADGET), then="silence"), errors.Malformed),
+    "no name": (stream(event("ADDED", NAMELESS), then="silence"), errors.Malformed),
+    "an unknown event": (stream(event("EXPLODED", {**GADGET, "kind": "Widget"}), then="silence"), errors.Malformed),
+}
 
 
 def assert_paused(requests):
@@ -250,7 +199,7 @@ async def test_a_watch_in_trouble_waits_and_recovers(each_fault, make_widget, so
             assert len(server.lists) == 1
             assert {asked.query["resourceVersion"] for asked in server.watches} == {"10"}
 
-    await each_fault(FAULTS, story)
+    await each_fault(FAULTS | IN_THE_STREAM, story)
 
 
 async def test_a_list_in_trouble_waits_and_recovers(each_fault, make_widget, soon):
@@ -277,8 +226,7 @@ async def test_a_list_in_trouble_waits_and_recovers(each_fault, make_widget, soo
         assert dict(made.snapshot().objects) == {(None, "a"): "x"}
         await soon(lambda: made.snapshot().error is None)
 
-    about_lists = [pair for pair in FAULTS if "stream" not in pair[0].__name__ and "event" not in pair[0].__name__]
-    await each_fault(about_lists, story)
+    await each_fault(FAULTS, story)
 
 
 @pytest.mark.parametrize("size", [1, 5 * 1024 * 1024])
@@ -324,28 +272,3 @@ async def test_a_line_without_end_does_not_eat_the_memory(faulty, reflect, monke
     made = await reflect()
     await soon(lambda: made.snapshot().error is not None)
     assert type(made.snapshot().error) is errors.Malformed
-
-
-async def test_bookmarks_keep_a_quiet_watch_alive(faulty, reflect, make_widget, soon):
-    sent = []
-
-    async def behave(asked, reply):
-        if not asked.is_watch:
-            await reply.whole(200, listing(make_widget("a", 5, spec="x")))
-            return
-        await reply.begin()
-        for version in range(11, 40):
-            sent.append(version)
-            await reply.event("BOOKMARK", {"kind": "Widget", "metadata": {"resourceVersion": str(version)}})
-            await asyncio.sleep(0.05)
-
-    faulty.behave = behave
-    made = await reflect()
-    await soon(lambda: made.snapshot().synced, 2.0)
-    before = made.last_activity
-    await soon(lambda: len(sent) > 18)
-    # At least three times the silence that means death; but it was not silent.
-    assert len(faulty.watches) == 1
-    assert made.snapshot().error is None
-    assert made.last_activity > before
-    assert len(made.news) == 1, "a bookmark is no news"

@@ -49,6 +49,11 @@ def crd(
     }
 
 
+def owned(*managers: str, **parts: dict[str, Any]) -> dict[str, Any]:
+    """A definition of which these managers have applied everything, and those in `parts` something."""
+    return crd("v1beta1", "v1beta2", managers={**parts, **dict.fromkeys(managers, _ALL)})
+
+
 def audited(
     *raws: dict[str, Any],
     unmanaged: tuple[str, ...] | None = (),
@@ -82,65 +87,44 @@ def printed(answer: dict[str, Any], width: int = 0) -> str:
     return sheet.text()
 
 
-def test_a_core_definition_that_the_platform_needs_and_may_not_touch_is_the_known_deadlock() -> None:
-    answer, code = audited(crd("v1beta1"), unmanaged=(CLUSTERS,))
-    assert (code, answer["verdict"]) == (3, "Inconsistent")
-    assert named(answer) == [("CAPIVersionMissing", CLUSTERS)]
-    text = printed(answer)
-    assert "serves v1beta1; the platform needs v1beta2 and may not add it" in text
-    assert "oc topology explain CAPIVersionMissing" in text
-    assert "cluster-capi-operator has applied 4.22.1-a, wants 4.22.1-b, and leaves 1 definition alone" in text
+OTHER = "metal3machines.infrastructure.cluster.x-k8s.io"
 
 
 @pytest.mark.parametrize(
-    ("raw", "unmanaged"),
+    ("raw", "unmanaged", "finding"),
     [
-        pytest.param(crd("v1beta1", "v1beta2"), (CLUSTERS,), id="v1beta2-is-served"),
-        pytest.param(crd("v1beta1"), (), id="the-platform-may-add-it"),
-        pytest.param(crd("v1beta1"), None, id="there-is-no-such-operator"),
+        pytest.param(crd("v1beta1"), (CLUSTERS,), "CAPIVersionMissing", id="needed-and-not-to-be-touched"),
+        pytest.param(crd("v1beta1", "v1beta2"), (CLUSTERS,), None, id="v1beta2-is-served"),
+        pytest.param(crd("v1beta1"), (), None, id="the-platform-may-add-it"),
+        pytest.param(crd("v1beta1"), None, None, id="there-is-no-such-operator"),
+        pytest.param(crd("v1beta1", name=OTHER), (OTHER,), None, id="a-provider-has-versions-of-its-own"),
+        pytest.param(owned("hypershift", INSTALLER), (), "CAPITwoOwners", id="both-apply-the-same"),
         pytest.param(
-            crd("v1beta1", name="metal3machines.infrastructure.cluster.x-k8s.io"),
-            ("metal3machines.infrastructure.cluster.x-k8s.io",),
-            id="a-provider-has-versions-of-its-own",
+            owned(INSTALLER, hypershift={"f:group": {}, "f:names": {}}), (), "CAPITwoOwners",
+            id="the-last-has-the-versions",
         ),
-    ],
-)
-def test_what_is_no_deadlock(raw: dict[str, Any], unmanaged: tuple[str, ...] | None) -> None:
-    answer, code = audited(raw, unmanaged=unmanaged)
-    assert (code, answer["verdict"], answer["findings"]) == (0, "Consistent", [])
-    assert "No known dead end." in printed(answer)
-
-
-@pytest.mark.parametrize(
-    ("managers", "unmanaged", "two"),
-    [
-        pytest.param({"hypershift": _ALL, INSTALLER: _ALL}, (), True, id="both-apply-the-same"),
+        pytest.param(owned("hypershift", INSTALLER), (CLUSTERS,), None, id="the-platform-leaves-it-alone"),
         pytest.param(
-            {"hypershift": {"f:group": {}, "f:names": {}}, INSTALLER: _ALL}, (), True, id="the-last-has-the-versions"
+            owned("hypershift", "backplane-operator", INSTALLER), (CLUSTERS,), "CAPITwoOwners", id="two-others-remain"
         ),
-        pytest.param({"hypershift": _ALL, INSTALLER: _ALL}, (CLUSTERS,), False, id="the-platform-leaves-it-alone"),
+        pytest.param(owned("cluster-capi-operator", INSTALLER), (), None, id="one-party-by-two-names"),
         pytest.param(
-            {"hypershift": _ALL, "backplane-operator": _ALL, INSTALLER: _ALL}, (CLUSTERS,), True, id="two-others-remain"
+            owned(INSTALLER, **{"service-ca-operator": {"f:conversion": {}}}), (), None, id="who-injects-owns-nothing"
         ),
-        pytest.param({"cluster-capi-operator": _ALL, INSTALLER: _ALL}, (), False, id="one-party-by-two-names"),
+        pytest.param(owned(), (), None, id="nothing-is-known-of-managers"),
         pytest.param(
-            {INSTALLER: _ALL, "service-ca-operator": {"f:conversion": {}}}, (), False, id="who-injects-owns-nothing"
+            crd("v1beta1", "v1beta2", gone=("v1alpha4",), stored=("v1alpha4", "v1beta2")), (),
+            "CAPIStoredVersionNotServed", id="objects-in-a-version-that-is-gone",
         ),
-        pytest.param({}, (), False, id="nothing-is-known-of-managers"),
+        pytest.param(crd("v1beta1", "v1beta2", gone=("v1alpha4",)), (), None, id="nothing-is-stored-in-it"),
     ],
 )  # fmt: skip
-def test_two_owners(managers: dict[str, dict[str, Any]], unmanaged: tuple[str, ...], *, two: bool) -> None:
-    answer, code = audited(crd("v1beta1", "v1beta2", managers=managers), unmanaged=unmanaged)
-    assert named(answer) == ([("CAPITwoOwners", CLUSTERS)] if two else [])
-    assert code == (3 if two else 0)
-
-
-def test_objects_in_a_version_that_is_gone() -> None:
-    answer, code = audited(crd("v1beta1", "v1beta2", gone=("v1alpha4",), stored=("v1alpha4", "v1beta2")))
-    assert (code, named(answer)) == (3, [("CAPIStoredVersionNotServed", CLUSTERS)])
-    assert "has v1alpha4 in status.storedVersions and serves v1beta1, v1beta2" in printed(answer)
-    answer, code = audited(crd("v1beta1", "v1beta2", gone=("v1alpha4",)))
-    assert (code, named(answer)) == (0, []), "nothing is stored in it"
+def test_which_dead_end_is_found(raw: dict[str, Any], unmanaged: tuple[str, ...] | None, finding: str | None) -> None:
+    answer, code = audited(raw, unmanaged=unmanaged)
+    name = raw["metadata"]["name"]
+    assert named(answer) == ([] if finding is None else [(finding, name)])
+    assert (code, answer["verdict"]) == ((0, "Consistent") if finding is None else (3, "Inconsistent"))
+    assert (f"oc topology explain {finding}" in printed(answer)) is (finding is not None)
 
 
 def test_without_the_list_only_what_holds_either_way_is_found() -> None:

@@ -25,57 +25,60 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
     return dict(verbs.choices)
 
 
-def test_verbs_are_those_of_the_parser_each_with_what_it_is_for() -> None:
+def test_verbs_and_targets_are_offered_with_what_they_are_for() -> None:
     found, what = completion.candidates([""], {})
     assert list(found) == list(parsers())
     assert all(found.values())
     assert what == completion.NOTHING | completion.IN_ORDER
-    assert offered("st") == ["status"]
     assert offered() == list(parsers())
-    assert offered("--context", "c", "st") == ["status"]
-
-
-@pytest.mark.parametrize("verb", list(parsers()))
-def test_flags_are_those_that_the_verb_understands(verb: str) -> None:
-    names = {name for one in parsers()[verb]._actions for name in one.option_strings if name.startswith("--")}
-    assert set(offered(verb, "--")) == names
-    assert set(offered(verb, "-")) == names
-    for name in names:
-        assert name in offered(verb, name[:4])
-
-
-@pytest.mark.parametrize("verb", list(parsers()))
-def test_every_value_has_a_source_or_is_known_to_have_none(verb: str) -> None:
-    """A new flag is offered its values, or is added here because nobody can know them."""
-    free = {"D", "USER", "GROUP", "UID", "NS", "T"}
-    for action in parsers()[verb]._actions:
-        if action.nargs == 0:
-            continue
-        found, what = completion.values(action, {}, {"HOME": "/nowhere"})
-        known = found or what in {completion.FILES, completion.FOLDERS} or action.dest == "context"
-        assert known or action.metavar in free, f"{verb} {action.option_strings or action.dest}"
-
-
-def test_a_target_is_offered_with_what_it_means_and_only_once() -> None:
     found, _ = completion.candidates(["plan", ""], {})
     assert list(found) == [topology.value for topology in Topology]
     assert found["HighlyAvailableArbiter"] == "two control-plane nodes and an arbiter"
-    assert offered("plan", "Dual") == ["DualReplica"]
-    assert offered("plan", "highly") == []
-    assert offered("plan", "HighlyAvailable", "") == []
-    assert offered("status", "") == []
-    assert offered("plan", "-o", "json", "S") == ["SingleReplica"]
-    assert offered("plan", "--", "S") == ["SingleReplica"]
-    assert offered("plan", "--", "--") == []
 
 
-@pytest.mark.parametrize("words", [("-o", ""), ("--output", ""), ("--output=",), ("--outp=",)])
-def test_forms_of_output_are_offered_however_the_flag_is_written(words: tuple[str, ...]) -> None:
-    assert offered("status", *words) == ["text", "json", "yaml"]
+@pytest.mark.parametrize("verb", list(parsers()))
+def test_flags_are_those_of_the_verb_and_every_value_has_a_source_or_none(verb: str) -> None:
+    """A new flag is offered its values, or is added here because nobody can know them."""
+    actions = parsers()[verb]._actions
+    names = {name for one in actions for name in one.option_strings if name.startswith("--")}
+    assert set(offered(verb, "--")) == names
+    for name in names:
+        assert name in offered(verb, name[:4])
+    free = {"D", "USER", "GROUP", "UID", "NS", "T"}
+    for action in actions:
+        if action.nargs != 0:
+            found, what = completion.values(action, {}, {"HOME": "/nowhere"})
+            known = found or what in {completion.FILES, completion.FOLDERS} or action.dest == "context"
+            assert known or action.metavar in free, f"{verb} {action.option_strings or action.dest}"
 
 
-def test_values_of_a_flag_are_not_offered_for_what_comes_after_it() -> None:
-    assert offered("status", "-ojson", "") == []
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("st", ["status"]),
+        ("--context c st", ["status"]),
+        ("plan Dual", ["DualReplica"]),
+        ("plan highly", []),
+        ("plan HighlyAvailable ", []),
+        ("status ", []),
+        ("plan -o json S", ["SingleReplica"]),
+        ("plan -- S", ["SingleReplica"]),
+        ("plan -- --", []),
+        ("status -o ", ["text", "json", "yaml"]),
+        ("status --output ", ["text", "json", "yaml"]),
+        ("status --outp=", ["text", "json", "yaml"]),
+        ("status -ojson ", []),
+        ("nonsense ", []),
+        ("nonsense --", []),
+        ("plan --nonsense - D", []),
+        ("plan --nonsense D", ["DualReplica"]),
+    ],
+)
+def test_what_is_offered_for_the_last_word(words: str, found: list[str]) -> None:
+    assert offered(*words.split(" ")) == found
+
+
+def test_a_flag_that_was_given_is_not_offered_again() -> None:
     assert "--watch" in offered("status", "-o", "json", "--")
     assert "--output" not in offered("status", "-o", "json", "--")
 
@@ -107,13 +110,6 @@ def test_a_kubeconfig_that_makes_no_sense_offers_nothing(tmp_path: pathlib.Path,
     path = tmp_path / "kubeconfig"
     path.write_bytes(content)
     assert offered("status", "--context", "", environ={"KUBECONFIG": str(path)}) == []
-
-
-def test_words_that_are_not_understood_are_passed_over() -> None:
-    assert offered("nonsense", "") == []
-    assert offered("nonsense", "--") == []
-    assert offered("plan", "--nonsense", "-", "D") == []
-    assert offered("plan", "--nonsense", "D") == ["DualReplica"]
 
 
 def test_no_name_breaks_the_lines_that_the_shell_reads() -> None:

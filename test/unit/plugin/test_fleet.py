@@ -100,12 +100,6 @@ def test_a_fleet_on_one_page() -> None:
     )
 
 
-def test_a_fleet_in_which_all_is_well_exits_with_zero() -> None:
-    answer, code = counted(work("edge-1", "Done"), work("edge-2", "Ready"))
-    assert code == errors.ExitCode.DONE
-    assert text(answer) == "2 surveyed: 1 done, 1 ready\n"
-
-
 def test_a_cluster_that_is_not_reached_is_not_counted_by_what_it_said_last() -> None:
     answer, code = counted(work("edge-1", "Done"), work("edge-2", "Done"), unreached=frozenset({"edge-2"}))
     assert (answer["counts"]["Done"], answer["counts"]["Unreachable"], code) == (1, 1, 0)
@@ -124,11 +118,6 @@ def test_a_request_that_conflicts_is_shown_with_the_owner_of_the_field() -> None
 def test_what_is_no_state_is_never_taken_for_one(message: str) -> None:
     answer, _ = counted(work("edge-1", message))
     assert answer["counts"]["Unreported"] == 1
-
-
-def test_long_lists_are_cut_and_say_how_to_get_the_rest() -> None:
-    answer, _ = counted(*(work(f"edge-{number:02}", "NeedsAPerson: Stuck") for number in range(25)))
-    assert "5 more: oc topology fleet --list NeedsAPerson" in text(answer).replace("kubectl-topology", "oc topology")
 
 
 @pytest.mark.parametrize("row", [row for row in table.rows() if row.legal], ids=lambda row: row.name)

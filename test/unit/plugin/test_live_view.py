@@ -1,17 +1,21 @@
-"""What the live view draws: what matters at any size, nothing that does not fit, nothing that a terminal obeys."""
+"""`status --watch` draws what matters at any size of a terminal; into a pipe it writes a line or document for a change.
+
+Neither holds what does not fit, or what a terminal obeys.
+"""
 
 from __future__ import annotations
 
-import ast
 import errno
 import io
 import itertools
+import json
 import pathlib
 import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from rich import console
@@ -19,7 +23,7 @@ from rich import console
 import topology_controller
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import assessment, live, live_screen
+from topology_controller.plugin import assessment, live, live_lines, live_screen
 
 from ..core import worlds
 from ..core.strategies import worlds_of_any_kind
@@ -30,9 +34,10 @@ if TYPE_CHECKING:
 
 _TAKEN, _GIVEN_BACK, _HOME, _CLEARED = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H", "\x1b[2J"
 LATER = worlds.NOW + timedelta(seconds=75)
-SIZES = [(40, 24), (80, 24), (80, 60), (200, 60)]
+SIZES = [(40, 24), (80, 24), (200, 60)]
 CONVERGING = replies.told(replies.in_phase(Phase.CONVERGING))
-BLOCKED = replies.told(replies.in_phase(Phase.PENDING))
+PENDING = replies.told(replies.in_phase(Phase.PENDING))
+COMPLETED = replies.told(replies.in_phase(Phase.COMPLETED))
 
 
 class Terminal(io.TextIOWrapper):
@@ -97,13 +102,6 @@ def test_the_head_stays_at_any_size_whatever_is_lost(width: int, height: int, lo
     assert any(line.startswith("not connected since") for line in lines) is (lost is not None)
 
 
-def test_a_check_that_is_not_met_is_shown_with_what_was_found() -> None:
-    failing = [one for one in BLOCKED["checks"] if one["status"] != "Met"]
-    assert failing
-    told = " ".join(" ".join(part(drawn(BLOCKED, 60, 20), "Preflight checks")).split())
-    assert all(f"{one['status']} {one['name']} {' '.join(one['message'].split())}" in told for one in failing)
-
-
 def test_more_than_fits_hides_the_least_important_and_says_how_much() -> None:
     checks = [
         {**CONVERGING["checks"][0], "name": f"Check{number:03}", "status": "Unmet" if number < 100 else "Met"}
@@ -115,61 +113,10 @@ def test_more_than_fits_hides_the_least_important_and_says_how_much() -> None:
     assert re.fullmatch(r"Ctrl-C ends\. \d+ rows are hidden: oc topology status shows all", lines[-1])
 
 
-def test_what_is_odd_of_nodes_and_members_outlasts_what_is_in_order() -> None:
-    nodes = [{"name": f"m{at}", "ready": "True", "eligible": True, "why": ""} for at in range(3)]
-    nodes[1] |= {"ready": "False", "eligible": False, "why": "Ready=False"}
-    members: list[dict[str, Any]] = [
-        {"id": f"a{at}", "name": "x", "address": f"192.0.2.{at}", "role": "voter", "node": f"m{at}"} for at in range(3)
-    ]
-    members.append({"id": "b2", "name": "y", "address": "192.0.2.9", "role": "learner", "node": None})
-    answer: dict[str, Any] = {**CONVERGING, "checks": [], "advisories": [], "operands": {"items": [], "said": ""}}
-    answer |= {"nodes": {"items": nodes, "said": ""}, "etcd": {"items": members, "said": ""}}
-    odd, learner = "  m1  Ready=False  not eligible  Ready=False", "  learner  b2  192.0.2.9  on no control-plane node"
-    whole, few = drawn(answer, 120, 200), drawn(answer, 80, 14)
-    assert (len(part(whole, "Control-plane nodes")), len(part(whole, "etcd members"))) == (3, 4)
-    assert {odd, learner} <= {*whole} & {*few}
-    assert not [line for line in few if "  voter" in line or "Ready=True" in line]
-
-
-def test_components_and_commands_are_shown_whole() -> None:
-    common = {"check": "RouterReplicas", "kind": "Deployment", "unit": "replicas", "wanted": 2, "message": ""}
-    operands = [
-        {**common, "name": "ns/done", "have": 2, "status": "Met"},
-        {**common, "name": "ns/router", "have": 1, "status": "Unmet"},
-        {**common, "name": "ns/guard", "have": None, "wanted": None, "unit": "", "status": "Unmet"},
-    ]
+def test_a_command_is_in_one_line_so_that_it_can_be_copied() -> None:
     command = "oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p '{}'"
-    answer = {**CONVERGING, "operands": {"items": operands, "said": ""}}
-    answer["advisories"] = [{"name": "RouterReplicasPinned", "message": "asks for 1", "command": command}]
-    lines = [line.split() for line in part(drawn(answer, 80, 200), "Components updated: 1 of 3")]
-    assert lines == [
-        ["Unmet", "1/2", "replicas", "RouterReplicas", "ns/router"],
-        ["Unmet", "RouterReplicas", "ns/guard"],
-    ]
-    assert command in map(str.strip, drawn(answer, 40, 200)), "in one line, so that it can be copied"
-    followed = {**CONVERGING, "operands": {"items": operands[:1], "said": ""}}
-    assert "Components updated: 1 of 1" in drawn(followed, 120, 200)
-
-
-@pytest.mark.parametrize(("width", "height"), [(1, 1), (3, 2), (10, 5), (24, 3), (40, 0)])
-def test_hardly_any_room_breaks_nothing(width: int, height: int) -> None:
-    drawn(CONVERGING, width, height, lost=live.Lost(worlds.NOW, "gone"), stale=("nodes",))
-
-
-def test_without_a_request_it_tells_what_could_be_requested() -> None:
-    target = {"controlPlane": "HighlyAvailable", "infrastructure": "x"}
-    evaluated = (LATER - timedelta(seconds=32)).isoformat()
-    ways = [
-        {"name": name, "summary": "", "available": not why, "target": target, "evaluated": evaluated,
-         "blockers": [{"name": "EtcdHealthy", "status": status} for status in why]}
-        for name, why in (("compact", ()), ("other", ("Unmet",)), ("dark", ("Unknown",)))
-    ]  # fmt: skip
-    lines = part(drawn({**replies.told(replies.WITHOUT_REQUEST), "available": ways}, 120), "Available transitions")
-    assert [re.split("  +", line.strip())[:2] for line in lines] == [
-        ["Possible", "compact"],
-        ["Blocked", "other"],
-        ["Cannot tell", "dark"],
-    ]
+    advisory = {"name": "RouterReplicasPinned", "message": "asks for 1", "command": command}
+    assert command in map(str.strip, drawn({**CONVERGING, "advisories": [advisory]}, 40, 200))
 
 
 def test_no_message_moves_the_cursor_or_is_taken_for_markup() -> None:
@@ -234,9 +181,90 @@ def test_a_terminal_that_has_gone_ends_it_without_another_word() -> None:
 def test_only_the_live_view_imports_rich_and_only_status_imports_that() -> None:
     users: dict[str, set[str]] = {"rich": set(), "live_screen": set()}
     for file in pathlib.Path(topology_controller.__path__[0]).rglob("*.py"):
-        for one in ast.walk(ast.parse(file.read_text())):
-            names = {alias.name for alias in one.names} if isinstance(one, (ast.Import, ast.ImportFrom)) else set()
-            names |= {one.module or ""} if isinstance(one, ast.ImportFrom) else set()
-            for name in names & {"live_screen"} | {name.partition(".")[0] for name in names} & {"rich"}:
+        for line in re.findall(r"^ *(?:import|from) .*", file.read_text(), re.MULTILINE):
+            for name in users.keys() & set(re.findall(r"\w+", line)):
                 users[name].add(file.stem)
     assert users == {"rich": {"live_screen"}, "live_screen": {"status"}}
+
+
+# Into a pipe
+
+
+class Pipe:
+    """Where it is written to, and what it is shown."""
+
+    def __init__(self, form: str = "text") -> None:
+        self.out, self.err = io.StringIO(), io.StringIO()
+        self.lines = live_lines.Lines(self.out, self.err, form)
+        self.now = worlds.NOW
+
+    def show(self, answer: dict[str, Any], **shown: Any) -> list[str]:
+        """Show it a second later; return the lines that were printed, without their times."""
+        whole: Any = answer
+        self.now += timedelta(seconds=1)
+        before = len(self.out.getvalue())
+        self.lines.show(live.Update(whole, **shown), self.now)
+        lines = self.out.getvalue()[before:].splitlines()
+        return [line[22:] if line[19:22] == "Z  " else line for line in lines]
+
+
+def test_each_change_is_one_line_and_what_stays_is_not_repeated() -> None:
+    pipe = Pipe()
+    lost = live.Lost(worlds.NOW, "its way is gone")
+    stopped = {**PENDING, "operator": {"state": "NotRunning", "message": "it was stopped"}}
+    assert pipe.show(PENDING) == ["Pending 9/10: waiting for MastersSchedulable"]
+    assert pipe.show({**PENDING, "evaluated": "2030-01-01T00:00:00Z"}) == []
+    (line,) = pipe.show(PENDING, lost=lost)
+    assert line.startswith(f"not connected since {worlds.NOW:%Y-%m-%dT%H:%M:%SZ}: its way is gone")
+    assert pipe.show(PENDING, lost=lost) == []
+    assert pipe.show(PENDING) == ["connected again"]
+    assert pipe.show(PENDING, stale=("nodes",)) == ["cannot be followed: nodes"]
+    assert pipe.show(stopped) == ["everything can be followed", "operator NotRunning: it was stopped"]
+    assert pipe.show(PENDING) == ["operator Running"]
+    first, *advisories = pipe.show(CONVERGING)
+    assert "MachineConfigPoolsRolledOut (master 0/3)" in first
+    assert [line.partition(":")[0] for line in advisories] == [one["name"] for one in CONVERGING["advisories"]]
+    degraded = {"reason": "TransitionStuck", "message": "RouterReplicas did not come"}
+    assert pipe.show({**CONVERGING, "degraded": degraded})[0].endswith("RouterReplicas did not come (TransitionStuck)")
+    _, *gone = pipe.show({**COMPLETED, "advisories": []})
+    assert all(line.endswith(": no longer required") for line in gone)
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_every_phase_has_its_line(phase: Phase) -> None:
+    first = Pipe().show(replies.told(replies.in_phase(phase)))[0]
+    assert first.startswith("no record" if phase is Phase.IDLE else phase.value)
+
+
+@pytest.mark.parametrize(("form", "load"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_documents_are_the_answer_of_status_one_for_each_change(form: str, load: Any) -> None:
+    pipe = Pipe(form)
+    lost = live.Lost(worlds.NOW, "its way is gone")
+    later = {**PENDING, "evaluated": "2030-01-01T00:00:00Z"}
+    printed = [pipe.show(PENDING), pipe.show(later), pipe.show(PENDING, lost=lost), pipe.show(CONVERGING)]
+    assert [load("\n".join(lines).removeprefix("---\n")) for lines in printed if lines] == [PENDING, CONVERGING]
+    assert [bool(lines) for lines in printed] == [True, False, False, True]
+    assert [line[22:].partition(" since")[0] for line in pipe.err.getvalue().splitlines()] == [
+        "not connected",
+        "connected again",
+    ]
+
+
+def test_no_message_breaks_a_line_or_moves_a_cursor() -> None:
+    evil = "\x1b[2Jone\ntwo\x07"
+    lines = Pipe().show({**PENDING, "advisories": [{"name": evil, "message": evil, "command": evil}]})
+    assert len(lines) == 2
+    assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("stream", "term", "draws"),
+    [
+        (io.StringIO(), "xterm", False),
+        (Terminal(), "xterm", True),
+        (Terminal(), "dumb", False),
+        (Terminal(), "", False),
+    ],
+)
+def test_where_it_draws(stream: Any, term: str, *, draws: bool) -> None:
+    assert live_lines.can_draw(stream, {"TERM": term} if term else {}) is draws

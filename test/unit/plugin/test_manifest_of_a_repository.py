@@ -35,9 +35,9 @@ CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {k
 WITHOUT_REQUEST = ONE.replace("  desiredTopology: HighlyAvailable\n", "  cloudConfig: {name: ''}\n")
 
 
-def _file(folder: pathlib.Path, text: str) -> str:
+def _file(folder: pathlib.Path, text: str | bytes) -> str:
     place = folder / "infrastructure.yaml"
-    place.write_text(text)
+    place.write_bytes(text if isinstance(text, bytes) else text.encode())
     return str(place)
 
 
@@ -52,8 +52,7 @@ def _asked(known: facts.Facts, wanted: manifest.Wanted) -> tuple[dict[str, Any],
     found, judgement = plan.manifest(replies.seen(known), worlds.TRANSITIONS, wanted)
     answer = replies.through_json(found)
     conforms(answer)
-    for width in (0, 80):
-        assert replies.printed(answer, width)
+    assert replies.printed(answer, 80)
     return answer, judgement.verdict.exit_code
 
 
@@ -67,21 +66,15 @@ def _asked(known: facts.Facts, wanted: manifest.Wanted) -> tuple[dict[str, Any],
         (f"---\n{CONFIG_MAP}---\n{ONE}---\n{CONFIG_MAP}", 12),
         (f"{CONFIG_MAP}---\n{ONE}".replace("\n", "\r\n"), 11),
         ("\ufeff" + ONE, 6),
-        (ONE.replace("Infrastructure", '"Infrastructure"').replace("HighlyAvailable", "'HighlyAvailable'"), 6),
         (ONE.replace("name: cluster", "name: cluster\n  labels: {a: &t HighlyAvailable}").replace(
             "desiredTopology: HighlyAvailable", "desiredTopology: *t"), 5),
         (json.dumps(yaml.safe_load(ONE)), 1),
-        (json.dumps(yaml.safe_load(ONE), indent=2), 8),
-        (json.dumps(yaml.safe_load(ONE), indent="\t"), 8),
-        (f'{{"kind": "ConfigMap"}}\n{json.dumps(yaml.safe_load(ONE))}', 2),
         (f'{{"kind": "ConfigMap"}} {json.dumps(yaml.safe_load(ONE))}\n---\n{CONFIG_MAP}', 1),
         (yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [
             yaml.safe_load(CONFIG_MAP), yaml.safe_load(ONE)]}), 14),
         (json.dumps({"apiVersion": "config.openshift.io/v1", "kind": "InfrastructureList",
                      "items": [yaml.safe_load(ONE)]}), 1),
         (f"{{{{ if .Values.x }}}}\nkind: ConfigMap\n{{{{ end }}}}\n---\n{ONE}", 10),
-        (f"{ONE}status: {{}}\n", 6),
-        (ONE.replace("config.openshift.io", "infrastructure.cluster.x-k8s.io") + f"---\n{ONE}", 13),
     ],
 )  # fmt: skip
 def test_the_manifest_is_found_however_it_is_written(tmp_path: pathlib.Path, text: str, line: int) -> None:
@@ -91,18 +84,12 @@ def test_the_manifest_is_found_however_it_is_written(tmp_path: pathlib.Path, tex
 
 def test_other_objects_are_named_when_they_could_have_been_meant(tmp_path: pathlib.Path) -> None:
     misspelt = ONE.replace("name: cluster", "name: clsuter")
-    old = ONE.replace("/v1", "/v1alpha1")
-    machines = ONE.replace("config.openshift.io", "infrastructure.cluster.x-k8s.io")
-    source = _file(tmp_path, f"{misspelt}---\n{old}---\n{machines}")
+    source = _file(tmp_path, f"{misspelt}---\n{ONE.replace('/v1', '/v1alpha1')}")
     (line,) = _refused(source)
-    assert line == (
-        f"no manifest of Infrastructure cluster (config.openshift.io/v1); {source}:1 is an Infrastructure named "
-        f"'clsuter', not cluster; {source}:8 has apiVersion 'config.openshift.io/v1alpha1', not config.openshift.io/v1"
-    )
+    assert f"{source}:1 is an Infrastructure named 'clsuter', not cluster" in line
+    assert f"{source}:8 has apiVersion 'config.openshift.io/v1alpha1'" in line
     found = manifest.wanted(_file(tmp_path, f"{misspelt}---\n{ONE}"))
-    assert found.answer()["skipped"] == [
-        {"file": f"{source}:1", "why": "is an Infrastructure named 'clsuter', not cluster"}
-    ]
+    assert [skipped["file"] for skipped in found.answer()["skipped"]] == [f"{source}:1"]
 
 
 # What is refused
@@ -114,14 +101,9 @@ def test_other_objects_are_named_when_they_could_have_been_meant(tmp_path: pathl
         (ONE.replace("HighlyAvailable", "HighAvailable"), 6, "unknown target 'HighAvailable'; did you mean HighlyAv"),
         (ONE.replace("HighlyAvailable", "External"), 6, "a hosted control plane is created on the management cluster"),
         (ONE.replace("HighlyAvailable", "3"), 6, "'3', which reads as int; wanted one of SingleReplica"),
-        (ONE.replace("HighlyAvailable", "[HighlyAvailable]"), 6, "spec.desiredTopology is a list"),
-        (ONE.replace("HighlyAvailable", '""'), 6, "unknown target ''"),
         (ONE.replace("HighlyAvailable", "{{ .Values.topology }}"), 6, "a template that has not been rendered"),
         (ONE.replace("desiredTopology: HighlyAvailable", "{{ .Values.topology }}"), 6, "spec: a key is a mapping, or"),
-        (ONE.replace("HighlyAvailable", "!mine x"), 6, "spec.desiredTopology is 'x', which reads as !mine"),
         (ONE + "  desiredTopology: SingleReplica\n", 7, "spec: the key 'desiredTopology' stands here twice"),
-        (ONE + "spec: {}\n", 7, "the key 'spec' stands here twice"),
-        (ONE.replace("name: cluster", "name: cluster\n  name: other"), 5, "metadata: the key 'name' stands here twice"),
         (ONE + "  <<: {a: b}\n", 7, "spec: a key is '<<', which reads as merge; wanted a text"),
         (ONE + "status: {controlPlaneTopology: HighlyAvailable}\n", 7, "sets status, which an apply does not write"),
         (ONE.replace("spec:\n  desiredTopology: ", "spec: "), 5, "spec is 'HighlyAvailable'; wanted a mapping"),
@@ -130,7 +112,6 @@ def test_other_objects_are_named_when_they_could_have_been_meant(tmp_path: pathl
             8,
             "cannot be parsed: found unexpected end of stream. If it is a template, render it first",
         ),
-        (ONE + "\tb: c\n", 7, "cannot be parsed: found character '\\t' that cannot start any token"),
         (ONE + "x: " + "[\n" * 5000, 1, "cannot be parsed: nested too deeply"),
         (ONE + "# " + "x" * manifest.LARGEST_DOCUMENT, 1, "this document is larger than 1048576 characters"),
     ],
@@ -145,13 +126,8 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: pathlib.Path, text: str, 
 
 
 def test_manifests_that_differ_are_each_named(tmp_path: pathlib.Path) -> None:
-    source = _file(tmp_path, f"{WITHOUT_REQUEST}---\n{ONE}---\n{ONE.replace('HighlyAvailable', 'DualReplica')}")
-    assert _refused(source) == [
-        "the manifests of Infrastructure cluster differ",
-        "1: this one has no spec.desiredTopology",
-        "13: this one asks for HighlyAvailable",
-        "20: this one asks for DualReplica",
-    ]
+    problems = _refused(_file(tmp_path, f"{WITHOUT_REQUEST}---\n{ONE}"))
+    assert problems[1:] == ["1: this one has no spec.desiredTopology", "13: this one asks for HighlyAvailable"]
 
 
 @pytest.mark.parametrize(
@@ -164,9 +140,7 @@ def test_manifests_that_differ_are_each_named(tmp_path: pathlib.Path) -> None:
     ids=["empty", "not UTF-8", "too large"],
 )
 def test_what_is_no_text_is_refused(tmp_path: pathlib.Path, raw: bytes, told: str) -> None:
-    place = tmp_path / "one.yaml"
-    place.write_bytes(raw)
-    assert _refused(str(place)) == [told]
+    assert _refused(_file(tmp_path, raw)) == [told]
     assert _refused(str(tmp_path)) == ["cannot be read: Is a directory"]
 
 
@@ -192,15 +166,15 @@ def _wanted(desired: str | None) -> manifest.Wanted:
 
 
 @pytest.mark.parametrize("phase", list(Phase))
-@pytest.mark.parametrize("desired", ["HighlyAvailable", "DualReplica"])
-def test_a_manifest_with_a_request_is_judged_as_plan_judges_that_target(phase: Phase, desired: str) -> None:
+def test_a_manifest_with_a_request_is_judged_as_plan_judges_that_target(phase: Phase) -> None:
     known = replies.in_phase(phase)
-    found, code = _asked(known, _wanted(desired))
-    said = found.pop("manifest")
-    assert found == replies.planned(known, desired)
-    assert said["files"] == [{"file": "clusters/edge/infrastructure.yaml", "line": 6}]
-    assert said["desiredTopology"] == desired
-    assert code == simulate.Verdict(found["verdict"]).exit_code
+    for desired in ("HighlyAvailable", "DualReplica"):
+        found, code = _asked(known, _wanted(desired))
+        said = found.pop("manifest")
+        assert found == replies.planned(known, desired)
+        assert said["files"] == [{"file": "clusters/edge/infrastructure.yaml", "line": 6}]
+        assert said["desiredTopology"] == desired
+        assert code == simulate.Verdict(found["verdict"]).exit_code
 
 
 @pytest.mark.parametrize(
@@ -219,12 +193,7 @@ def test_a_manifest_without_a_request_takes_the_request_back_where_that_is_possi
 ) -> None:
     known = replies.in_phase(phase)
     found, ended = _asked(known, _wanted(None))
-    assert (found["verdict"], ended, found["target"], found["checks"], found["command"]) == (
-        verdict,
-        code,
-        "",
-        [],
-        None,
-    )
+    assert (found["verdict"], ended) == (verdict, code)
+    assert (found["target"], found["checks"], found["command"]) == ("", [], None)
     assert told in found["message"]
     assert "clusters/edge/infrastructure.yaml:6 has no spec.desiredTopology" in replies.printed(found)

@@ -1,4 +1,4 @@
-"""Text fits the terminal, says the important first, and obeys nobody: colour, width, pipes, odd characters."""
+"""Text fits the terminal, obeys nobody, and can be typed again: programs are named as this person has called them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import pytest
 
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import document
+from topology_controller.plugin import document, naming
 
 from ..core import worlds
 from . import replies
 
+OC, KUBECTL = naming.Caller(), naming.Caller("kubectl topology", "kubectl")
+PATCH = """oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p '{"spec":{"replicas":2}}'"""
 BLOCKED = worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False))
 
 
@@ -25,7 +27,7 @@ class Terminal(io.StringIO):
         raise OSError
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("phase", [Phase.PENDING, Phase.CONVERGING, Phase.COMPLETED])
 def test_lines_fit_but_for_commands_and_names_that_cannot_be_broken(width: int, phase: Phase) -> None:
     known = replies.in_phase(phase)
@@ -69,3 +71,48 @@ def test_a_message_cannot_move_somebodys_cursor() -> None:
     assert "\x1b" not in text
     assert "\x07" not in text
     assert not re.search(r"^Met  Everything", text, re.MULTILINE)
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("typed", "parent", "has_oc", "caller"),
+    [
+        pytest.param("/usr/bin/oc", "bash", False, OC, id="oc-has-become-this-process"),
+        pytest.param("/usr/bin/kubectl", "bash", False, KUBECTL, id="kubectl-has"),
+        pytest.param("/usr/local/bin/kubectl-1.32.4", "zsh", False, KUBECTL, id="kubectl-with-a-version"),
+        pytest.param("/usr/bin/kubectl", "bash", True, naming.Caller("kubectl topology", "oc"), id="oc-is-there-too"),
+        pytest.param("", "kubectl", False, KUBECTL, id="kubectl-is-the-parent"),
+        pytest.param(
+            "/home/me/bin/kubectl-topology", "bash", False, naming.Caller("kubectl-topology", "kubectl"), id="itself"
+        ),
+        pytest.param("/usr/bin/make", "make", True, naming.Caller("kubectl-topology", "oc"), id="from-something-else"),
+    ],
+)
+def test_names_follow_from_what_was_typed(typed: str, parent: str, has_oc: bool, caller: naming.Caller) -> None:  # noqa: FBT001 - a row of the table
+    found = naming.fitting({"_": typed}, parent, lambda name: f"/usr/bin/{name}" if has_oc else None)
+    assert found == caller
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("see oc topology status", "see kubectl topology status"),
+        ("Look at oc get nodes", "Look at kubectl get nodes"),
+        (PATCH, "kubectl" + PATCH.removeprefix("oc")),
+        # Only oc can do the first half, so the second half stays with it.
+        (
+            "oc debug node/a -- true && oc annotate co topology x-",
+            "oc debug node/a -- true && oc annotate co topology x-",
+        ),
+        (
+            "oc adm policy add-cluster-role-to-user cluster-reader joe",
+            "kubectl create clusterrolebinding cluster-reader-joe --clusterrole=cluster-reader --user=joe",
+        ),
+        ("the path /usr/bin/oc get, and dioc get", "the path /usr/bin/oc get, and dioc get"),
+    ],
+)
+def test_commands_are_those_of_the_client_that_is_there(text: str, spoken: str) -> None:
+    assert KUBECTL.spoken(text) == spoken
+    assert OC.spoken(text) == text

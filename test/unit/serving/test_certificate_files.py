@@ -1,15 +1,22 @@
-"""The serving certificate and the client CA as they change under our hands, or turn out to be no good."""
+"""Serving certificate and client CA as they change under our hands: one whole set at a time, and never waited for."""
 
 from __future__ import annotations
 
 import logging
 import os
+from typing import TYPE_CHECKING
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
+from topology_controller import mounted
 from topology_controller.serve import tls
 
 from . import ground
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Callable
 
 CA = ground.CLIENTS.certificate.decode()
 
@@ -23,10 +30,6 @@ def folder(tmp_path):
 def said(caplog):
     caplog.set_level(logging.INFO, logger="topology_controller")
     return lambda: [record.getMessage() for record in caplog.records]
-
-
-def put(folder, name: str, content: bytes) -> None:
-    (folder / name).write_bytes(content)
 
 
 def test_each_of_the_three_makes_a_new_context_and_never_changes_the_old(folder, said):
@@ -46,14 +49,14 @@ def test_each_of_the_three_makes_a_new_context_and_never_changes_the_old(folder,
 
 
 @pytest.mark.parametrize("name", ["tls.crt", "tls.key"])
-@pytest.mark.parametrize("content", [None, b"", b"nonsense", b"-----BEGIN CERTIFICATE-----\n!\n", b"x" * 2_000_000])
+@pytest.mark.parametrize("content", [None, b"", b"-----BEGIN CERTIFICATE-----\n!\n", b"x" * 2_000_000])
 def test_what_is_no_pair_is_refused_at_the_start_and_survived_later(folder, name, content, said):
     good = tls.Contexts(folder)
     before = good.current
     if content is None:
         (folder / name).unlink()
     else:
-        put(folder, name, content)
+        (folder / name).write_bytes(content)
     with pytest.raises(tls.CertificateError, match=name.replace(".", r"\.")) as raised:
         tls.Contexts(folder)
     assert "BEGIN" not in str(raised.value)
@@ -63,15 +66,13 @@ def test_what_is_no_pair_is_refused_at_the_start_and_survived_later(folder, name
 
 
 def test_an_encrypted_key_does_not_ask_at_the_terminal(folder):
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - for this one only
-
     key = serialization.load_pem_private_key((folder / "tls.key").read_bytes(), None)
     sealed = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.BestAvailableEncryption(b"secret"),
     )
-    put(folder, "tls.key", sealed)
+    (folder / "tls.key").write_bytes(sealed)
     with pytest.raises(tls.CertificateError, match=r"tls\.key cannot be used"):
         tls.Contexts(folder)
 
@@ -103,3 +104,73 @@ def test_nothing_of_a_key_stays_on_a_disk(folder, monkeypatch):
 def test_without_memory_files_a_temporary_one_does(folder, monkeypatch):
     monkeypatch.delattr(os, "memfd_create")
     assert tls.Contexts(folder).current is not None
+
+
+# A mounted volume
+
+NAMES = ("one", "two")
+
+
+def volume(folder: pathlib.Path, *sets: str) -> None:
+    """Make a folder as kubelet does: sets of files, and links that lead to the first one."""
+    for name in sets:
+        (folder / f"..{name}").mkdir()
+        for file in NAMES:
+            (folder / f"..{name}" / file).write_text(f"{file} of {name}")
+    (folder / "..data").symlink_to(f"..{sets[0]}")
+    for file in NAMES:
+        (folder / file).symlink_to(f"..data/{file}")
+
+
+def turn(folder: pathlib.Path, name: str) -> None:
+    (folder / "..link").symlink_to(f"..{name}")
+    (folder / "..link").rename(folder / "..data")
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Call something after every file that is opened."""
+    calls: list[Callable[[], None]] = []
+    real = os.open
+
+    def opening(place, *options):
+        number = real(place, *options)
+        for call in calls:
+            call()
+        return number
+
+    monkeypatch.setattr(os, "open", opening)
+    return calls
+
+
+def test_a_volume_that_is_turned_meanwhile_is_read_again_and_never_mixed(tmp_path, opened):
+    volume(tmp_path, "old", "new")
+    opened.append(lambda: turn(tmp_path, "new"))
+    assert mounted.read(tmp_path, *NAMES) == (b"one of new", b"two of new")
+
+
+def test_a_volume_that_is_turned_all_the_time_is_given_up(tmp_path, opened):
+    volume(tmp_path, "old", "new")
+    sets = iter(["new", "old"] * 10)
+    opened.append(lambda: turn(tmp_path, next(sets)))
+    with pytest.raises(mounted.MountedFileError, match="changes while it is being read"):
+        mounted.read(tmp_path, "one")
+
+
+def test_a_file_that_cannot_be_read_is_named_as_it_is_seen(tmp_path):
+    volume(tmp_path, "old")
+    (tmp_path / "pipe").symlink_to("..data/pipe")
+    os.mkfifo(tmp_path / "..old" / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "..old" / "folder").mkdir()
+    for name, reason in (
+        ("three", "does not exist"),
+        ("pipe", "is no regular file"),
+        ("folder", "is no regular file"),
+        ("two", "is larger than 3 bytes"),
+        ("one/two", "cannot be read: Not a directory"),
+    ):
+        with pytest.raises(mounted.MountedFileError) as raised:
+            mounted.read(tmp_path, name, largest=3)
+        assert (raised.value.path, raised.value.reason) == (tmp_path / name, reason)
+        assert str(raised.value) == f"{tmp_path / name} {reason}"

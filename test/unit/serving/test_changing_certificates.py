@@ -1,4 +1,4 @@
-"""Certificate, client CA and profile change while people come and go: nobody is turned away, nothing is left behind."""
+"""Certificate, client CA and profile change while people come and go; and which TLS an APIServer object asks of us."""
 
 from __future__ import annotations
 
@@ -113,27 +113,75 @@ async def test_a_new_client_ca_counts_and_the_old_one_does_not(cluster, folder, 
             await ground.get(server, mine, "/metrics")
 
 
-async def test_a_session_of_tls_is_not_resumed_into_a_new_ca(cluster, folder, tmp_path):
-    """A ticket remembers whose certificate was verified, and by whom; it is worth nothing to another context."""
-    mine = ground.client_tls(tmp_path / "a", ground.CLIENTS.client(ground.PROMETHEUS), newest=ssl.TLSVersion.TLSv1_2)
+# Profiles
 
-    async def shake(ticket: ssl.SSLSession | None) -> tuple[ssl.SSLSession | None, bool]:
-        def attempt() -> tuple[ssl.SSLSession | None, bool]:
-            import socket  # noqa: PLC0415 - asyncio cannot resume
+STRICT = "StrictAllComponents"
+LEGACY = "LegacyAdheringComponentsOnly"
+V10, V11, V12, V13 = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 
-            with (
-                socket.create_connection(("127.0.0.1", server.bound), timeout=5) as plain,
-                mine.wrap_socket(plain, server_hostname="127.0.0.1", session=ticket) as wrapped,
-            ):
-                wrapped.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-                return wrapped.session, bool(wrapped.session_reused and b" 200 " in wrapped.recv(4096))
 
-        return await asyncio.to_thread(attempt)
+def spec(kind: object = None, adherence: str | None = None, **custom: object) -> dict[str, object]:
+    made: dict[str, object] = {} if adherence is None else {"tlsAdherence": adherence}
+    if kind is not None:
+        made["tlsSecurityProfile"] = {"type": kind, **({"custom": custom} if custom else {})}
+    return {"spec": made}
 
-    async with ground.served(cluster, folder, period=SLOW) as server:
-        ticket, _ = await shake(None)
-        before = ground.context(server)
-        cluster.change(client_ca=ground.STRANGERS.certificate.decode())
-        await ground.until("there is a new context", lambda: ground.context(server) is not before)
-        with pytest.raises(ssl.SSLError):
-            await shake(ticket)
+
+@pytest.mark.parametrize(
+    ("raw", "minimum"),
+    [
+        ({"spec": {}}, V12),
+        ({"spec": {"tlsSecurityProfile": {}}}, V12),
+        (spec("Intermediate"), V12),
+        (spec("Modern"), V13),
+        (spec("Modern", STRICT), V13),
+        (spec("Old", STRICT), V10),
+        (spec("Old", "SomethingNew"), V10),
+        (spec("Old", LEGACY), V12),
+        (spec("Old"), V12),
+        (spec("Postmodern"), V13),
+        (spec(["Old"]), V13),
+        ({"spec": {"tlsSecurityProfile": "Old"}}, V13),
+        (spec("Custom"), V13),
+        (spec("Custom", minTLSVersion="VersionTLS12", ciphers=["ECDHE-RSA-AES128-GCM-SHA256"]), V12),
+        (spec("Custom", STRICT, minTLSVersion="VersionTLS11", ciphers=["AES128-SHA"]), V11),
+        (spec("Custom", minTLSVersion="VersionTLS11", ciphers=["AES128-SHA"]), V12),
+        (spec("Custom", minTLSVersion="VersionTLS12", ciphers=["TLS_AES_128_GCM_SHA256"]), V13),
+        (spec("Custom", minTLSVersion="VersionTLS13", ciphers=["AES128-SHA"]), V13),
+        (spec("Custom", minTLSVersion="VersionTLS12", ciphers="AES128-SHA"), V13),
+    ],
+    ids=str,
+)
+def test_the_lowest_version_that_is_spoken(raw, minimum):
+    assert serving.wanted(raw).minimum == minimum
+
+
+def test_without_strict_adherence_nothing_weaker_than_our_own_profile_is_taken_over():
+    assert serving.wanted(spec("Old", LEGACY)) == serving.INTERMEDIATE
+    assert (
+        serving.wanted(spec("Custom", minTLSVersion="VersionTLS10", ciphers=["DES-CBC3-SHA"])) == serving.INTERMEDIATE
+    )
+    assert serving.wanted(spec("Old", STRICT)) == serving.OLD
+
+
+def test_what_is_no_name_of_a_cipher_never_reaches_openssl():
+    """Its list has a language: ALL, !this, @SECLEVEL=0. An administrator who is not to be trusted could write it."""
+    names = [
+        "ALL",
+        "@SECLEVEL=0",
+        "!AES128-SHA",
+        "+AES128-SHA",
+        "a:b-c",
+        "eNULL",
+        "-AES128-SHA",
+        "ECDHE-RSA-AES256-SHA",
+    ]
+    found = serving.wanted(spec("Custom", STRICT, minTLSVersion="VersionTLS12", ciphers=names))
+    assert found.ciphers == ("ECDHE-RSA-AES256-SHA",)
+
+
+def test_every_profile_of_the_api_is_one_that_this_openssl_can_make(folder):
+    pair = serving.read(folder)
+    for one in (serving.OLD, serving.INTERMEDIATE, serving.MODERN):
+        known = {cipher["name"] for cipher in serving.make(pair, "", one).get_ciphers()}
+        assert set(serving.INTERMEDIATE.ciphers) <= known or one is serving.MODERN

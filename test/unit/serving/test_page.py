@@ -212,24 +212,3 @@ async def test_shutting_down_ends_streams_at_once_and_in_order(session):
     for answer in answers:
         assert await block(answer) == "", "a clean end, not a broken connection"
     assert house.page.streams == 0
-
-
-async def test_the_last_word_of_a_process_that_ends_is_what_it_decided(session):
-    async with pages.opened(dataclasses.replace(pages.QUICK, standby=pages.LONG, comment=pages.LONG)) as house:
-        house.pin(worlds.healthy())
-        async with session.get(f"{house.url}/events") as answer:
-            await told(answer)
-            house.latest.clear()
-            await asyncio.sleep(0.2)
-            await house.page.__aexit__()
-            assert await block(answer) == ""
-
-
-async def test_a_decision_that_changes_nothing_is_no_news(house, session):
-    house.pin(worlds.healthy(scheduler=worlds.BROKEN))
-    async with session.get(f"{house.url}/events") as answer:
-        await told(answer)
-        for _ in range(5):
-            house.pin(worlds.healthy(scheduler=worlds.BROKEN))
-            await asyncio.sleep(0.06)
-        assert (await block(answer)).startswith(":"), "silence is broken by a comment, not by the same again"

@@ -1,24 +1,27 @@
-"""What stands in a kubeconfig, or comes from a credential plugin, never becomes a file: a killed process leaves no key.
+"""What stands in a kubeconfig, or comes from a credential plugin, never becomes a file nor a line of a log.
 
-Real processes, against a server that asks for a client certificate: the operator, the plugin for kubectl, and a small
-one that has forbidden itself to write any file at all.
+Real processes, against a server that asks for a client certificate: the operator that is killed, and a small one that
+has forbidden itself to write any file at all. And at -v 6, a server that repeats what it was sent.
 """
 
 import base64
 import contextlib
 import json
+import logging
 import os
 import pathlib
 import ssl
+import stat
 import sys
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from test import processes, skips
+from test import kubeconfigs, processes, skips
 
+from topology_controller import logs
 from topology_controller.kube import client as clients
-from topology_controller.kube import config, errors, resource
+from topology_controller.kube import config, errors, redact, resource, transport
 from topology_simulator.etcd import certificates
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
@@ -26,38 +29,29 @@ AUTHORITY = certificates.Authority("cluster")
 ADMIN = AUTHORITY.client("system:admin")
 
 
-Fields = dict[str, Any]
-
-
 def encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def kubeconfig(
-    folder: pathlib.Path, port: int, user: Fields | None = None, cluster: Fields | None = None
-) -> pathlib.Path:
+USER = {"client-certificate-data": encoded(ADMIN.certificate), "client-key-data": encoded(ADMIN.key)}
+
+
+def kubeconfig(folder: pathlib.Path, port: int, user: dict[str, Any] | None = None, **cluster: Any) -> pathlib.Path:
     """Write a kubeconfig that has everything in it: authority, certificate, key."""
-    if user is None:
-        user = {"client-certificate-data": encoded(ADMIN.certificate), "client-key-data": encoded(ADMIN.key)}
-    inside = {"server": f"https://127.0.0.1:{port}", "certificate-authority-data": encoded(AUTHORITY.certificate)}
-    content = {
-        "current-context": "one",
-        "contexts": [{"name": "one", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {**inside, **(cluster or {})}}],
-        "users": [{"name": "u", "user": user}],
-    }
-    place = folder / "kubeconfig"
-    place.write_text(json.dumps(content))
-    return place
+    inside = {"certificate-authority-data": encoded(AUTHORITY.certificate), **cluster}
+    return kubeconfigs.written(folder / "kubeconfig", f"https://127.0.0.1:{port}", user or USER, **inside)
 
 
-def plugin(folder: pathlib.Path, certificate: bytes, key: bytes) -> Fields:
-    """Make a credential plugin that prints a certificate."""
-    status = {"clientCertificateData": certificate.decode(), "clientKeyData": key.decode()}
+def plugin(folder: pathlib.Path, **status: str) -> dict[str, Any]:
+    """Make a credential plugin that prints this status."""
     version = "client.authentication.k8s.io/v1"
     printed = folder / "printed"
     printed.write_text(json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": status}))
     return {"exec": {"command": "cat", "args": [str(printed)], "apiVersion": version}}
+
+
+def certified(folder: pathlib.Path, pair: certificates.Pair = ADMIN) -> dict[str, Any]:
+    return plugin(folder, clientCertificateData=pair.certificate.decode(), clientKeyData=pair.key.decode())
 
 
 @pytest.fixture
@@ -136,7 +130,7 @@ asyncio.run(main())
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason=f"{skips.ELSEWHERE}files in memory are Linux's")
 @pytest.mark.parametrize("source", ["kubeconfig", "credential plugin"])
 async def test_no_file_is_written_not_even_for_a_moment(secured, tmp_path, empty, source):
-    user = plugin(tmp_path, ADMIN.certificate, ADMIN.key) if source == "credential plugin" else None
+    user = certified(tmp_path) if source == "credential plugin" else None
     async with running(empty, "-c", WITHOUT_FILES, str(kubeconfig(tmp_path, secured.port, user))) as process:
         out, err = await process.communicate()
     assert out.decode() == "a None None None\n", err.decode()
@@ -153,51 +147,24 @@ async def ask(place):
 
 async def test_what_is_written_there_outweighs_a_file_as_with_kubectl(secured, tmp_path):
     both = {"client-certificate": "/nonexistent/tls.crt", "client-key": "/nonexistent/tls.key"}
-    both |= {"client-certificate-data": encoded(ADMIN.certificate), "client-key-data": encoded(ADMIN.key)}
-    await ask(kubeconfig(tmp_path, secured.port, both, {"certificate-authority": "/nonexistent/ca"}))
+    await ask(kubeconfig(tmp_path, secured.port, {**both, **USER}, **{"certificate-authority": "/nonexistent/ca"}))
 
 
 async def test_a_plugin_that_prints_another_certificate_is_believed(secured, tmp_path):
     """The server refuses the first one; the plugin prints another, and what was asked is answered."""
     behave = secured.behave
-    refused: list[Any] = []
 
     async def behave_once(asked, reply):
-        if not refused:
-            refused.append(asked)
-            await reply.whole(401, b"Unauthorized")
-        else:
-            await behave(asked, reply)
+        await (behave(asked, reply) if len(secured.asked) > 1 else reply.whole(401, b"Unauthorized"))
 
     secured.behave = behave_once
-    place = kubeconfig(tmp_path, secured.port, plugin(tmp_path, ADMIN.certificate, ADMIN.key))
-    loaded = await config.load(place)
-    loaded.proxy = ""
-    other = AUTHORITY.client("system:admin")
-    plugin(tmp_path, other.certificate, other.key)
-    hook: Any = loaded.refresh_api_key_hook
-    hook._ask_again = 0.0
+    loaded: Any = await config.load(kubeconfig(tmp_path, secured.port, certified(tmp_path)))
+    loaded.proxy, loaded.refresh_api_key_hook._ask_again = "", 0.0
+    certified(tmp_path, AUTHORITY.client("system:admin"))
     async with clients.Client(loaded, user_agent="t", field_manager="t", request_timeout=5) as client:
         await client.get(WIDGETS, "a")
-    assert len(refused) == 1
-    assert secured.asked[-1].connection != refused[0].connection
-
-
-async def test_a_plugin_that_fails_when_it_is_needed_leaves_the_answer_of_the_server(secured, tmp_path, caplog):
-    async def refuse(asked, reply):
-        await reply.whole(401, b"Unauthorized")
-
-    secured.behave = refuse
-    place = kubeconfig(tmp_path, secured.port, plugin(tmp_path, ADMIN.certificate, ADMIN.key))
-    loaded = await config.load(place)
-    loaded.proxy = ""
-    (tmp_path / "printed").write_text("{}")
-    hook: Any = loaded.refresh_api_key_hook
-    hook._ask_again = 0.0
-    async with clients.Client(loaded, user_agent="t", field_manager="t", request_timeout=5) as client:
-        with pytest.raises(errors.Unauthorized):
-            await client.get(WIDGETS, "a")
-    assert "there are no newer ones: exec: what the program printed has no" in caplog.text
+    refused, answered = secured.asked
+    assert answered.connection != refused.connection
 
 
 def locked(key: bytes) -> bytes:
@@ -226,15 +193,78 @@ async def test_a_passphrase_is_never_asked_for(tmp_path, where):
     ],
 )
 async def test_what_cannot_be_used_is_named_as_it_stands_there(tmp_path, part, value, told):
-    user = {"client-certificate-data": encoded(ADMIN.certificate), "client-key-data": encoded(ADMIN.key)}
     with pytest.raises(config.ConfigError, match=told) as caught:
-        await ask(kubeconfig(tmp_path, 1, {**user, part: value}))
+        await ask(kubeconfig(tmp_path, 1, {**USER, part: value}))
     assert encoded(ADMIN.key) not in str(caught.value)
 
 
-async def test_a_cluster_that_asks_nobody_who_they_are(secured, tmp_path):
-    place = kubeconfig(tmp_path, secured.port, {})
-    place.write_text(place.read_text().replace('"user": "u"', '"namespace": "default"'))
-    loaded = await config.load(place)
-    assert not loaded.api_key
-    assert loaded.cert_file is None
+# Logs
+
+# It does not look like a credential.
+TOKEN = "Xq.3vTt-_8Rk2LmZ0p/Ws1"
+
+
+@pytest.fixture(autouse=True)
+def _forgetful(monkeypatch):
+    monkeypatch.setattr(redact, "_known", {})
+
+
+async def echo(asked, reply):
+    """Say what was sent, once with its name and once without, as an API error and as something else."""
+    sent = asked.headers["Authorization"]
+    said = f"headers:\n{json.dumps(asked.headers)}\nor {sent} or {sent.rpartition(' ')[2]}"
+    if asked.method == "GET":
+        await reply.whole(403, {"kind": "Status", "code": 403, "reason": "Forbidden", "message": said})
+    else:
+        await reply.whole(500, said.encode())
+
+
+@pytest.mark.parametrize("kind", ["token", "tokenFile", "exec"])
+async def test_what_the_server_repeats_is_not_logged(kind, tmp_path, faulty, connect, caplog):
+    (tmp_path / "token").write_text(TOKEN)
+    users = {"token": {"token": TOKEN}, "tokenFile": {"tokenFile": "token"}, "exec": plugin(tmp_path, token=TOKEN)}
+    caplog.set_level(redact.REQUESTS, logger="topology_controller")
+    faulty.behave = echo
+    client = await connect(configuration=await config.load(kubeconfig(tmp_path, 1, users[kind])))
+    log = logging.getLogger(transport.__name__)
+    for call in (client.get(WIDGETS, "a"), client.merge_patch(WIDGETS, "a", {})):
+        with pytest.raises(errors.KubeError) as caught:
+            await call
+        log.warning("%(error)s", {"error": caught.value})
+        log.error("a bug", exc_info=caught.value)
+        # As a body that somebody logs without having cleaned it, and with a cause that nobody cleaned.
+        log.warning("%s", TOKEN)
+    assert faulty.asked[0].headers["Authorization"] == f"Bearer {TOKEN}", "else nothing is shown here"
+    requests = [record.getMessage() for record in caplog.records if record.levelno == redact.REQUESTS]
+    assert [line.partition(" after ")[0] for line in requests] == [
+        "GET /apis/example.org/v1/widgets/a: 403",
+        "PATCH /apis/example.org/v1/widgets/a: 500",
+    ]
+    for formatter in (logs.Text(), logs.Json()):
+        lines = [formatter.format(record) for record in caplog.records]
+        assert len(lines) >= 8
+        for line in lines:
+            assert TOKEN not in line
+            assert TOKEN[4:] not in line
+        assert any("(removed)" in line for line in lines)
+
+
+async def test_a_plugin_that_fails_does_not_tell_what_it_knows(tmp_path):
+    program = tmp_path / "plugin"
+    words = f"Authorization: Bearer {TOKEN}"
+    program.write_text(f"#!/bin/sh\necho '{words}' >&2\necho '{words}'\nexit 3\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    user = {"exec": {"command": str(program), "apiVersion": "client.authentication.k8s.io/v1"}}
+    with pytest.raises(config.ConfigError) as caught:
+        await config.load(kubeconfig(tmp_path, 1, user))
+    assert TOKEN not in str(caught.value)
+
+
+async def test_the_password_of_a_proxy_is_not_logged(faulty, connect, caplog):
+    client = await connect()
+    client._transport._proxy = "http://me:Pr0xyPassw0rd-21@127.0.0.1:9"
+    with pytest.raises(errors.Unreachable) as caught:
+        await client.merge_patch(WIDGETS, "a", {})
+    logging.getLogger(transport.__name__).error("%(error)s", {"error": caught.value}, exc_info=caught.value)
+    for formatter in (logs.Text(), logs.Json()):
+        assert all("Pr0xyPassw0rd" not in formatter.format(record) for record in caplog.records)

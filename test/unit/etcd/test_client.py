@@ -1,0 +1,176 @@
+"""What the client of etcd is given and what it reads: flags, the spelling of endpoints, and etcd's JSON.
+
+In that JSON what is absent is zero, numbers are texts, and what is anything else is no answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test import processes
+
+from topology_api import vocabulary
+from topology_controller import cli, logs, process
+from topology_controller.etcd import client
+
+if TYPE_CHECKING:
+    from topology_controller.definitions import load
+
+ADDRESS = ("--bind-address", "127.0.0.1:0")
+
+
+def test_endpoints_without_certificates_are_bad_usage(capsys):
+    assert cli.main(["run", *ADDRESS, "--etcd-endpoints", "https://192.0.2.1:2379"]) == cli.USAGE
+    assert "--etcd-endpoints goes with --etcd-cert-dir" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("urls", ["http://192.0.2.1:2379", "192.0.2.1", "https://a:1,,https://b:1", ""])
+def test_an_endpoint_that_is_none_is_bad_usage(capsys, urls):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["run", *ADDRESS, "--etcd-cert-dir", "x", "--etcd-endpoints", urls])
+    assert stopped.value.code == cli.USAGE
+    assert "https://HOST:PORT" in capsys.readouterr().err
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What an operator process would have been started with."""
+    found: list[Any] = []
+
+    async def run(options: process.Options, transitions: load.Transitions) -> None:
+        found.extend(
+            (
+                options.etcd_certificates,
+                options.etcd_endpoints,
+                transitions.asks(vocabulary.CheckName.ETCD_MEMBERS_DIRECT),
+            )
+        )
+
+    monkeypatch.setattr(process, "run", run)
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    monkeypatch.setattr(logs, "set_up", lambda *_: None)
+    return found
+
+
+def test_a_certificate_folder_makes_the_definitions_ask(started, tmp_path):
+    assert cli.main(["run", *ADDRESS]) == cli.OK
+    assert started == [None, (), False]
+    started.clear()
+    flags = ["--etcd-cert-dir", str(tmp_path), "--etcd-endpoints", "https://A:1,https://192.0.2.1,https://a:1"]
+    assert cli.main(["run", *ADDRESS, *flags]) == cli.OK
+    assert started == [tmp_path, ("https://a:1", "https://192.0.2.1:2379"), True]
+
+
+def test_the_room_stays_closed_where_nobody_needs_it():
+    """Memory is promised; most clusters never give certificates."""
+    asked = (
+        "import sys, topology_controller.process; "
+        "print([name for name in sys.modules if name.startswith(('topology_controller.etcd', "
+        "'topology_controller.observe.members'))])"
+    )
+    assert processes.python("-c", asked) == (0, "[]\n", "")
+
+
+# Endpoints
+
+
+@pytest.mark.parametrize(
+    ("written", "spelt"),
+    [
+        ("https://192.0.2.1:2379", "https://192.0.2.1:2379"),
+        ("https://192.0.2.1", "https://192.0.2.1:2379"),
+        (" https://192.0.2.1:2379/ ", "https://192.0.2.1:2379"),
+        ("HTTPS://Etcd-0.Example.ORG:1", "https://etcd-0.example.org:1"),
+        ("https://[2001:DB8:0::1]:2379", "https://[2001:db8::1]:2379"),
+    ],
+)
+def test_two_spellings_are_one_endpoint(written: str, spelt: str):
+    assert client.parse_endpoint(written) == spelt
+    assert client.parse_endpoint(spelt) == spelt
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "", "192.0.2.1:2379", "http://192.0.2.1:2379", "unix://socket", "https://", "https://h:0x1", "https://h:99999",
+        "https://u:p@h:1", "https://h:1/v3", "https://h:1?x=1", "https://h:1#x", "https://[::1:1", "https://:2379",
+    ],
+)  # fmt: skip
+def test_anything_else_is_refused_and_shown(written: str):
+    with pytest.raises(ValueError, match=r"URL|https"):
+        client.parse_endpoint(written)
+
+
+# Answers
+
+HEADER = {"cluster_id": "2655536050733517058", "member_id": "18446744073709551615", "raft_term": "2"}
+SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+JSON = st.recursive(
+    SIMPLE | st.sampled_from(("1", "-1", "9" * 20)),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            ("header", "cluster_id", "member_id", "members", "ID", "name", "clientURLs", "isLearner", "leader",
+             "health", "raftTerm", "errors")
+        ),
+        inner,
+        max_size=5,
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+def member(**changes: Any) -> dict[str, Any]:
+    return {"ID": "51966", "name": "m", "peerURLs": ["p"], "clientURLs": ["https://b:1", "https://a:1"], **changes}
+
+
+def read(kind: type[Any], raw: Any) -> Any:
+    return kind.model_validate_json(json.dumps(raw))
+
+
+def test_a_member_list():
+    found = read(
+        client.MemberList, {"header": HEADER, "members": [member(), {"ID": "2"}, member(ID="3", isLearner=True)]}
+    )
+    assert (found.cluster, found.member) == (f"{2655536050733517058:x}", "f" * 16)
+    assert [(one.id, one.name, one.learner, one.client_urls) for one in found.members] == [
+        ("2", "", False, ()),
+        ("3", "m", True, ("https://a:1", "https://b:1")),
+        ("cafe", "m", False, ("https://a:1", "https://b:1")),
+    ]
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        None, [], {}, [None], [member(ID=None)], [member(ID="0")], [member(ID="x")], [member(ID=True)],
+        [member(ID=str(2**64))], [member(ID=-1)], [member(name=1)], [member(isLearner="true")],
+        [member(clientURLs="x")], [member(clientURLs=[1])], [member(), member()],
+    ],
+)  # fmt: skip
+def test_a_list_that_is_none(members: Any):
+    with pytest.raises(ValueError, match=r"\S"):
+        read(client.MemberList, {"header": HEADER, "members": members})
+
+
+def test_a_status_with_everything():
+    said = ["memberID:51966 alarm:NOSPACE ", "etcdserver: no leader", "memberID:51966 alarm:NOSPACE "]
+    found = read(
+        client.Status,
+        {"header": HEADER, "leader": "51966", "raftTerm": "7", "isLearner": True, "errors": said, "dbSize": "1"},
+    )
+    assert (found.leader, found.term, found.learner) == ("cafe", 7, True)
+    assert found.errors == ("alarm NOSPACE of member cafe", "etcdserver: no leader")
+
+
+@given(JSON)
+def test_garbage_is_a_value_error_and_nothing_else(raw: Any):
+    for kind in (client.MemberList, client.Status, client.Health):
+        with contextlib.suppress(ValueError):
+            read(kind, raw)

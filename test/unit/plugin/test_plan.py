@@ -1,0 +1,262 @@
+"""`plan`: what the operator would publish, whatever the cluster; what to expect and to see to; Machines in use."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from topology_api.vocabulary import Phase, Stage, Topology
+from topology_controller.checks import router
+from topology_controller.decide import discovery, phases
+from topology_controller.observe import facts
+from topology_controller.plugin import document, errors, printing, simulate
+from topology_controller.plugin.commands import set as setting
+
+from ..core import machine_worlds as under
+from ..core import worlds
+from ..core.strategies import terms, worlds_of_any_kind
+from . import replies
+from .test_answers_and_their_schemas import conforms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from topology_controller.decide import leader
+
+TARGETS = st.just("HighlyAvailable") | st.sampled_from([topology.value for topology in Topology])
+
+
+def _requested(known: facts.Facts, target: str) -> facts.Facts:
+    assert isinstance(known.infrastructure, facts.Infrastructure)
+    return worlds.with_infrastructure(known, desired=target)
+
+
+@given(known=worlds_of_any_kind(), term=terms(), target=TARGETS)
+def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
+    known: facts.Facts, term: leader.LeaderState, target: str
+) -> None:
+    assume(isinstance(known.infrastructure, facts.Infrastructure))
+    # What a leader holds back for a moment, because its watches were behind, is nothing that a person could ask about;
+    # nor is an admission of its own that is about to end with the change.
+    leader = dataclasses.replace(term, hold_until=None, attempt=None)
+    decided = phases.decide(_requested(known, target), worlds.TRANSITIONS, leader, worlds.NOW)
+    own = known.own_operator
+    assume(not isinstance(own, facts.Unobserved) or own.missing)
+    try:
+        found = simulate.requested(known, worlds.TRANSITIONS, target, worlds.NOW)
+    except errors.PluginError:
+        assert isinstance(known.installed, facts.Installed)
+        assert known.installed.lacks
+        return
+    event(found.verdict.value)
+    if decided.phase in {Phase.PENDING, Phase.ADMITTING} and decided.definition is not None:
+        assert found.definition == decided.definition
+        assert found.results == decided.results
+        assert decided.record is not None
+        published = [(one.name, one.status.value) for one in decided.record.checks if one.stage is Stage.PREFLIGHT]
+        shown = replies.planned(known, target)["checks"]
+        assert [(one["name"], one["status"]) for one in shown] == published
+        assert [one["message"] for one in shown] == [one.message for one in decided.results]
+    else:
+        assert found.results == ()
+        assert found.verdict is not simulate.Verdict.POSSIBLE
+    if decided.disabled is not None:
+        # The phase is that of the record then, which is left as it is; what counts is why nothing is done here.
+        assert found.verdict is simulate.Verdict.UNSUPPORTED
+        assert found.message.startswith(decided.disabled.message)
+    elif decided.phase is Phase.UNSUPPORTED and decided.degraded is None:
+        assert (found.verdict, found.message) == (simulate.Verdict.UNSUPPORTED, decided.note)
+    assert (found.verdict is simulate.Verdict.POSSIBLE) <= all(one.met for one in found.results)
+
+
+@given(known=worlds_of_any_kind())
+def test_what_could_be_asked_for_is_what_the_operator_discovers(known: facts.Facts) -> None:
+    assume(isinstance(known.infrastructure, facts.Infrastructure))
+    discovered = discovery.available(known, worlds.TRANSITIONS, worlds.NOW) or ()
+    ways = [one for one in replies.overview(known)["transitions"] if not one["elsewhere"]]
+    assert [(one["name"], one["verdict"] == "Possible") for one in ways] == [
+        (one.name, one.available) for one in discovered
+    ]
+    assert [one["blockers"] for one in ways] == [
+        [{"name": why.name, "status": why.status.value, "message": why.message} for why in one.blockers]
+        for one in discovered
+    ]
+
+
+PINNED = facts.IngressController(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "waits"),
+    [
+        ({"ingress_controller": PINNED}, True),
+        ({}, False),
+        ({"ingress_controller": facts.IngressController(2, 1)}, False),
+        ({"ingress_controller": PINNED, "scheduler": facts.Scheduler(masters_schedulable=False)}, False),
+        ({"dnsmasq": facts.Present()}, False),
+    ],
+    ids=["pinned", "free", "as implied", "blocked anyway", "an advisory that no check waits for"],
+)
+def test_what_will_wait_for_a_person_is_told_before_the_topology_changes(
+    changes: dict[str, Any], *, waits: bool
+) -> None:
+    """Every real single node: the ingress operator writes spec.replicas when it makes the default controller."""
+    found = replies.planned(worlds.healthy(**changes))
+    command = router.two_routers()
+    wanted = [{"check": "RouterReplicas", "advisory": "RouterReplicasPinned", "command": command}]
+    assert found.get("notCompleteUntil") == (wanted if waits else None)
+    assert ("will not complete until: RouterReplicas" in found["message"]) is waits
+    if waits:
+        assert found["verdict"] == "Possible"
+        assert command in replies.printed(found).partition("Preflight")[0]
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (worlds.healthy(own_operator=worlds.own(paused=True)), "topology.openshift.io/paused"),
+        (worlds.healthy(own_operator=worlds.BROKEN), "not all could"),
+        # Who only asks does not wait for a native controller that has not shown up.
+        (worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),))), "preflight checks are met"),
+    ],
+    ids=["paused", "without the right to read our own operator", "native controller awaited"],
+)
+def test_every_check_is_told_whatever_else_is_in_the_way(known: facts.Facts, words: str) -> None:
+    found = replies.planned(known)
+    assert {one["status"] for one in found["checks"]} == {"Met"}
+    assert words in found["message"]
+
+
+def test_a_check_that_only_the_operator_can_ask_is_told_as_it_was_answered() -> None:
+    known = worlds.healthy(etcd_members=facts.EtcdMembers(worlds.voices()), scheduler=worlds.BROKEN)
+    record = worlds.decide(known, transitions=worlds.DIRECTLY).record
+    found = replies.planned(worlds.recorded(worlds.healthy(scheduler=worlds.BROKEN), record))
+    assert [(one["name"], one["status"]) for one in found["onlyOperator"]] == [("EtcdMembersDirect", "Met")]
+    assert "EtcdMembersDirect" not in {one["name"] for one in found["checks"]}
+
+
+@pytest.mark.parametrize(
+    ("control_plane", "infrastructure", "verdict", "code"),
+    [
+        ("HighlyAvailable", "HighlyAvailable", "NothingToDo", 0),
+        ("DualReplica", "HighlyAvailable", "NothingToDo", 0),
+        ("External", "HighlyAvailable", "Unsupported", 4),
+    ],
+)
+def test_a_cluster_that_has_its_topology_has_nothing_to_do(
+    control_plane: str, infrastructure: str, verdict: str, code: int
+) -> None:
+    found = replies.overview(
+        worlds.with_infrastructure(replies.WITHOUT_REQUEST, control_plane=control_plane, infrastructure=infrastructure)
+    )
+    assert (found["verdict"], simulate.Verdict(found["verdict"]).exit_code) == (verdict, code)
+    assert replies.printed(found)
+
+
+# What to expect
+
+
+def _named(found: list[dict[str, str]]) -> dict[str, str]:
+    """The messages of each name, one a line."""
+    messages: dict[str, str] = {}
+    for item in found:
+        before = messages.get(item["name"])
+        messages[item["name"]] = item["message"] if before is None else f"{before}\n{item['message']}"
+    return messages
+
+
+def test_a_single_node_that_grows_restarts_its_nodes_and_needs_a_load_balancer() -> None:
+    found = replies.planned(replies.WITHOUT_REQUEST)
+    expected, checklist = _named(found["expected"]), _named(found["checklist"])
+    assert expected["Reboots"].endswith("In pool master they are node-0, node-1, node-2 now")
+    assert expected["Revisions"].startswith("kube-apiserver: ")
+    assert "openshift-console/console: 1 to 2" in expected["Replicas"]
+    assert "Deadline: 120 min after" in expected["Duration"]
+    assert "TwoVoters" not in expected, "etcd has three voters already"
+    assert list(checklist) == ["EtcdBackup", "LoadBalancer", "DNS"]
+    assert found["changes"] == [
+        {"field": "status.controlPlaneTopology", "now": "SingleReplica", "then": "HighlyAvailable"},
+        {"field": "status.infrastructureTopology", "now": "SingleReplica", "then": "HighlyAvailable"},
+    ]
+
+
+def test_an_operand_that_was_removed_follows_nothing() -> None:
+    def replicas(state: str) -> str:
+        managed = {"consoles.operator.openshift.io/cluster": facts.Managed(state, None)}
+        known = dataclasses.replace(replies.WITHOUT_REQUEST, operands={**replies.WITHOUT_REQUEST.operands, **managed})
+        return _named(replies.planned(known)["expected"])["Replicas"]
+
+    assert "openshift-console/console: 1 to 2" in replicas("Managed")
+    assert "openshift-console/console" not in replicas("Removed")
+    assert "image-registry" not in replicas("Managed"), "topology implies no number for it"
+
+
+@pytest.mark.parametrize(("routers", "warned"), [(1, True), (2, False), (None, False)])
+def test_a_single_router_that_will_be_drained_is_expected_and_set_warns_of_it(
+    routers: int | None, *, warned: bool
+) -> None:
+    known = dataclasses.replace(replies.WITHOUT_REQUEST, ingress_controller=facts.IngressController(routers, 1))
+    lone = [item for item in replies.planned(known)["expected"] if item["name"] == "LoneRouter"]
+    assert [item["command"] for item in lone] == ([router.two_routers()] if warned else [])
+    answer, _ = setting.judged(replies.seen(known), worlds.TRANSITIONS, setting.Asked("HighlyAvailable", confirm=True))
+    sheet = document.Document(0, colour=False)
+    printing.request(sheet, answer)
+    commands = [line.strip() for line in sheet.text().partition("Warning")[2].splitlines() if "patch ingress" in line]
+    assert (router.two_routers() in commands) is warned, "on a line of its own, to be pasted"
+
+
+def test_a_control_plane_that_stays_drains_no_router() -> None:
+    known = dataclasses.replace(
+        worlds.ready_for(worlds.named("infra-to-ha")), ingress_controller=facts.IngressController(1, 1)
+    )
+    assert "LoneRouter" not in _named(replies.planned(known)["expected"])
+
+
+# Machines of the control plane
+
+
+ANSWERS = [replies.planned, replies.told]
+TITLE = "Machines of the control plane"
+
+
+def pending(*listed: Any, **changes: Any) -> facts.Facts:
+    return dataclasses.replace(replies.in_phase(Phase.PENDING), machines=listed, **changes)
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_each_machine_says_whose_it_is_and_how_far(answer: Callable[[facts.Facts], dict[str, Any]]) -> None:
+    listed = (
+        *under.on_hosts(under.machine(0)),
+        under.machine(1, addresses=(), deleting=True, authority="MachineAPI"),
+        under.machine(2, phase="Provisioning", addresses=(), node=None, host="host-2"),
+    )
+    found = answer(pending(*listed, hosts=(under.host(0),)))
+    conforms(found)
+    assert found["machines"] == [
+        {
+            "node": "node-0", "machine": "machine-0", "phase": "Running", "authority": None, "boundBy": "Address",
+            "leaving": False, "host": "host-0", "hostState": "provisioned", "voter": True,
+        },
+        {
+            "node": "node-1", "machine": "machine-1", "phase": "Running", "authority": "MachineAPI",
+            "boundBy": "NodeRef", "leaving": True, "host": None, "hostState": None, "voter": True,
+        },
+        {
+            "node": None, "machine": "machine-2", "phase": "Provisioning", "authority": None, "boundBy": None,
+            "leaving": False, "host": "host-2", "hostState": None, "voter": False,
+        },
+    ]  # fmt: skip
+    printed = " ".join(replies.printed(found).split())
+    assert TITLE in printed
+    assert "machine-1 leaving node-1 (by nodeRef only)" in printed
+    assert "machine-2 Provisioning no node host-2 (no state)" in printed
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_where_machines_are_not_in_use_people_see_no_table(answer: Any) -> None:
+    found = answer(pending(under.machine(0, phase="Provisioned")))
+    assert (len(found["machines"]), TITLE in replies.printed(found)) == (1, False)

@@ -1,0 +1,234 @@
+"""The server itself: what probes and Prometheus are told, what is served without a certificate, and what ends it.
+
+Without a certificate it is loopback only, for who asks by a name of this machine. When the server itself fails, whoever
+runs it is told; when they fail, their own reason stays what it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pathlib
+import socket
+from typing import Any
+
+import aiohttp
+import pytest
+
+from topology_controller.definitions import load
+from topology_controller.report import metrics
+from topology_controller.serve import routes
+from topology_controller.serve import server as servers
+
+from . import ground
+
+TRANSITIONS = load.load(pathlib.Path(__file__).resolve().parents[3] / "bindata" / "transitions")
+
+
+class Watches:
+    def __init__(self, *troubles: str) -> None:
+        self.troubles = troubles
+
+    def last_activity(self) -> dict[str, float]:
+        return {"infrastructure": 1700000000.0}
+
+
+class Queue:
+    working_since: float | None = None
+
+
+@pytest.fixture
+def queue():
+    return Queue()
+
+
+def server(queue: Queue, *troubles: str) -> servers.Server:
+    measured = metrics.Metrics(TRANSITIONS, lease="test")
+    watches = Watches(*troubles)
+    served = (
+        *routes.probes(lambda: watches.troubles, lambda: queue.working_since),
+        *routes.scrape(measured, watches.last_activity),
+    )
+    return servers.Server(servers.Address.parse("127.0.0.1:0"), served)
+
+
+async def get(url: str, **options: Any) -> tuple[int, str]:
+    timeout = aiohttp.ClientTimeout(total=5)
+    async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url, **options) as answer:
+        return answer.status, await answer.text()
+
+
+async def test_a_blind_operator_is_not_ready_and_says_which_watch(queue):
+    async with server(queue, "nodes: Forbidden") as served:
+        assert await get(f"http://127.0.0.1:{served.bound}/readyz") == (500, "nodes: Forbidden\n")
+        # A restart would not give it the right to read nodes.
+        for path in ("healthz", "livez"):
+            assert await get(f"http://127.0.0.1:{served.bound}/{path}") == (200, "ok\n")
+
+
+async def test_a_loop_that_hangs_is_not_alive(queue):
+    async with server(queue) as served:
+        queue.working_since = asyncio.get_running_loop().time() - routes.STUCK_BOUND - 1
+        status, text = await get(f"http://127.0.0.1:{served.bound}/healthz")
+        assert (status, "one pass" in text) == (500, True), text
+
+
+async def test_metrics_are_there_from_the_start(queue):
+    async with server(queue) as served:
+        status, text = await get(f"http://127.0.0.1:{served.bound}/metrics")
+    assert status == 200
+    for line in (
+        'topology_transition_phase{phase="Idle"} 0.0',
+        "topology_transition_stuck 0.0",
+        'topology_watch_last_activity_timestamp_seconds{resource="infrastructure"} 1.7e+09',
+        'leader_election_master_status{name="test"} 0.0',
+    ):
+        assert line in text, f"{line} is not among\n{text}"
+    started = [line for line in text.splitlines() if line.startswith("topology_transition_started_total{")]
+    ways = {
+        (one.source_control_plane, infrastructure, str(one.target))
+        for one in TRANSITIONS.edges()
+        for infrastructure in one.source_infrastructures
+    }
+    assert len(started) == len(ways), f"one series for each way that a definition knows, from the start: {started}"
+
+
+@pytest.mark.parametrize("text", ["0.0.0.0:8443", ":8443", "[::]:8443", "10.0.0.1:80", "example:80"])
+def test_metrics_are_not_served_openly(text):
+    listening = servers.Address.parse(text)
+    with pytest.raises(ValueError, match="--serving-cert-dir"):
+        servers.refuse_open_http(listening, None)
+    servers.refuse_open_http(listening, pathlib.Path("certificates"))
+
+
+@pytest.mark.parametrize("text", ["", "8443", "host:", "host:port", "host:65536", "host:-1"])
+def test_what_is_no_address_is_refused(text):
+    with pytest.raises(ValueError, match="HOST:PORT"):
+        servers.Address.parse(text)
+
+
+# Without a certificate
+
+
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST:8443", 200),
+        ("127.0.0.1", 200),
+        ("127.0.0.1:1", 200),
+        ("127.9.9.9:", 200),
+        ("[::1]", 200),
+        ("[::1]:8443", 200),
+        ("evil.example", 421),
+        ("evil.example:8443", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("10.0.0.1", 421),
+        ("0.0.0.0", 421),
+        ("[::]", 421),
+        ("2130706433", 421),
+        ("", 421),
+        ("localhost:80:80", 421),
+        ("localhost:http", 421),
+    ],
+)
+async def test_only_a_name_of_this_machine_is_answered(host, code):
+    """A web site may let its own name lead to 127.0.0.1; the browser then sends that name."""
+    async with servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES) as server_:
+        found, text = await get(f"http://127.0.0.1:{server_.bound}/metrics", headers={"Host": host})
+    assert found == code, text
+
+
+async def test_a_port_that_is_taken_is_said():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = servers.Address("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(OSError, match="in use"):
+            async with servers.Server(place, ground.ROUTES):
+                pass
+
+
+# Failing
+
+
+class LeaseLostError(Exception):
+    pass
+
+
+async def test_the_reason_of_whoever_entered_is_not_wrapped(tmp_path):
+    folder = ground.serving_pair(tmp_path / "serving")
+    with pytest.raises(LeaseLostError):
+        async with ground.served(ground.Cluster(), folder):
+            raise LeaseLostError
+
+
+@pytest.mark.parametrize("told", ["a bug", "ended"])
+async def test_a_task_that_fails_or_just_ends_ends_what_was_entered_and_says_why(tmp_path, monkeypatch, told):
+    made = servers.Security(ground.Cluster(), ground.serving_pair(tmp_path / "serving"))  # type: ignore[arg-type]  # stands in for the client
+
+    async def run() -> None:
+        if told == "a bug":
+            raise RuntimeError(told)
+
+    monkeypatch.setattr(made.tls, "run", run)
+    with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match=told)):
+        async with servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES, made):
+            await asyncio.sleep(30)
+
+
+@pytest.mark.parametrize("error", [AssertionError, MemoryError])
+async def test_whatever_the_handshake_of_one_client_raises_the_others_are_served(tmp_path, monkeypatch, caplog, error):
+    loop = asyncio.get_running_loop()
+    accept, handshakes = loop.connect_accepted_socket, 0
+
+    async def accepting(*arguments: Any, **options: Any) -> Any:
+        nonlocal handshakes
+        handshakes += 1
+        if handshakes % 2:
+            raise error("not foreseen")
+        return await accept(*arguments, **options)
+
+    monkeypatch.setattr(loop, "connect_accepted_socket", accepting)
+    tls = ground.client_tls(tmp_path)
+    async with ground.served(ground.Cluster(), ground.serving_pair(tmp_path / "serving")) as server:
+        files = ground.open_files()
+        for _ in range(3):
+            with pytest.raises(aiohttp.ClientError):
+                await ground.get(server, tls, "/healthz")
+            assert await ground.get(server, tls, "/healthz") == (200, "this is /healthz\n")
+        await ground.until("all were forgotten", lambda: server.connected == 0)
+        await ground.until("their sockets are closed", lambda: ground.open_files() <= files)
+    logged = [entry for entry in caplog.records if entry.exc_info and entry.levelname == "ERROR"]
+    assert len(logged) == 1, "once, whatever the number of its clients"
+
+
+async def test_without_files_to_spare_it_waits_and_goes_on(tmp_path, monkeypatch, caplog):
+    """EMFILE: the listening socket stays readable, which must not become a loop that does nothing else."""
+    tries = 0
+
+    class Exhausted:
+        def __init__(self, inner) -> None:
+            self.inner = inner
+
+        def accept(self):
+            nonlocal tries
+            tries += 1
+            if tries <= 2:
+                raise OSError(24, "Too many open files")
+            return self.inner.accept()
+
+        def __getattr__(self, name: str):
+            return getattr(self.inner, name)
+
+    listen = servers._listen
+
+    async def listening(place):
+        return [Exhausted(one) for one in await listen(place)]
+
+    monkeypatch.setattr(servers, "_listen", listening)
+    monkeypatch.setattr(servers, "_PAUSE", 0.1)
+    folder = ground.serving_pair(tmp_path / "serving")
+    async with ground.served(ground.Cluster(), folder) as server:
+        assert (await ground.get(server, ground.client_tls(tmp_path), "/healthz"))[0] == 200
+    assert 3 <= tries <= 10
+    told = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert told == ["cannot accept connections: Too many open files"]
