@@ -78,6 +78,26 @@ async def test_an_answer_that_changes_is_told_at_once_and_written_after_a_minute
         assert stored == told(cluster)
 
 
+async def test_a_check_that_flaps_while_the_echo_is_awaited_is_two_writes_a_minute_at_most() -> None:
+    cluster = Cluster()
+    cluster.limit = 50_000
+    cluster.echo = False
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster):
+        await asyncio.sleep(1)
+        assert cluster.phase == "Admitting"
+        before = writes(cluster)
+        for _ in range(30):
+            flap(cluster, cordoned=True)
+            await asyncio.sleep(5)
+            flap(cluster, cordoned=False)
+            await asyncio.sleep(5)
+        assert writes(cluster) - before <= 2 * 5
+        cluster._echo()
+        await asyncio.sleep(61)
+        assert cluster.phase == "Converging"
+
+
 def moments(cluster: Cluster, *where: str) -> list[tuple[float, Raw]]:
     """The writes of these objects from now on, each with the virtual second in which it happened."""
     written: list[tuple[float, Raw]] = []
