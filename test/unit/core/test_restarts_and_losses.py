@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topology_api import crd
-from topology_controller.decide import leader, records
+from topology_controller.decide import cadence, leader, records
 from topology_controller.kube import errors
+from topology_controller.observe import facts
 
 from . import strategies, worlds
 from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, accept, running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from datetime import datetime
 
     from topology_api.types import TopologyTransition
 
@@ -203,11 +206,23 @@ def test_no_time_that_something_is_reckoned_from_lies_in_the_future(record: Topo
         assert found.admitted_time == record.admitted_time
 
 
-def test_the_waits_of_a_leader_go_with_the_clock() -> None:
+def waits(state: leader.LeaderState) -> dict[str, datetime | None]:
+    """Every moment that a leader counts from."""
+    own = {field.name: getattr(state, field.name) for field in dataclasses.fields(state) if "datetime" in field.type}
+    nested = {name: getattr(state, name).at for name in ("writes", "texts", "progress")}
+    return {name: moment for name, moment in (own | nested).items() if name not in {"clocks", "steady_since"}}
+
+
+def test_all_waits_of_a_leader_go_with_the_clock() -> None:
+    """Two voters and a gate that is on, so that what counts from these is not over."""
     by, moment = timedelta(minutes=-5), worlds.NOW - timedelta(seconds=1)
-    before = worlds.term(hold_until=worlds.NOW, fell_back=moment, clocks=(worlds.NOW, 100.0))
-    found = leader.looked(before, worlds.healthy(), (worlds.NOW + by, 100.0), watching=True, missed=False)
-    assert (found.since, found.hold_until, found.fell_back) == (before.since + by, worlds.NOW + by, moment + by)
+    times: dict[str, Any] = dict.fromkeys(waits(worlds.term()), moment)
+    times |= {"writes": cadence.Writes(moment), "texts": cadence.Writes(moment)}
+    before = worlds.term(**times | {"progress": leader.Progress(at=moment), "clocks": (worlds.NOW, 100.0)})
+    endpoints = facts.EtcdEndpoints(tuple(zip(worlds.MEMBERS[:2], worlds.ADDRESSES[:2], strict=True)))
+    known = worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),)), etcd_endpoints=endpoints)
+    found = leader.looked(before, known, (worlds.NOW + by, 100.0), watching=True, missed=False)
+    assert waits(found) == dict.fromkeys(waits(before), moment + by)
     assert found.steady_since == worlds.NOW + by
 
 
