@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from test.component import process, real
-from topology_simulator import box, install, proxy, serving
+from topology_simulator import box, install, proxy
 from topology_simulator.apiserver import faults, server, statuses
 from topology_simulator.etcd import certificates
 
@@ -142,12 +142,6 @@ class Server(abc.ABC):
     async def furnish(self, api: clients.Client, shape: simulated.Shape) -> None:
         """Install a cluster."""
         await install.install(api, shape)
-
-    async def client_authority(self, api: clients.Client) -> certificates.Authority:
-        """Return what signs client certificates; its certificate is published where kube-apiserver has its own."""
-        authority = serving.authority()
-        await serving.publish(api, authority)
-        return authority
 
     # -- coming and going
 
@@ -317,10 +311,6 @@ class Real(Server):
     async def furnish(self, api: clients.Client, shape: simulated.Shape) -> None:
         """Install a cluster's objects; its definitions are there."""
         await install.populate(api, shape)
-
-    async def client_authority(self, api: clients.Client) -> certificates.Authority:  # noqa: ARG002 - as its parent
-        """Return its own, which it publishes itself."""
-        return self._session.server.client_authority
 
     async def start(self) -> None:
         """Leave nothing of the test before, and listen."""
