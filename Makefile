@@ -158,7 +158,7 @@ format: $(STAMP) ## work: rewrite files in the agreed style
 	$(BIN)/ruff format .
 
 record: $(STAMP) ## work: write anew what others see, as it is recorded; then read the difference, and name it in CHANGELOG
-	RECORD=1 $(BIN)/python -m pytest -q test/unit/outside test/unit/gitops/test_recorded_infrastructures.py test/component/test_plugin_recorded.py
+	RECORD=1 $(BIN)/python -m pytest -q test/unit/outside test/unit/gitops/test_recorded_infrastructures.py test/component/test_plugin.py
 	$(BIN)/python hack/record_sessions.py
 
 bench: $(STAMP) $(REAL) ## judge: measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
