@@ -48,33 +48,18 @@ class Native(Protocol):
     async def switch(self, *, on: bool) -> None:
         """Turn its gate on or off for the version that runs."""
 
-    def kill(self) -> None:
-        """End its process without a word."""
-
-    def start(self) -> None:
-        """Begin again."""
-
 
 class Played:
     """The actor of the simulator."""
 
     pause = _PACE.native
 
-    def __init__(self, world: World, actor: native.NativeController) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
-        self.actor = actor
 
     async def switch(self, *, on: bool) -> None:
         """Write the status that the real one would make of spec."""
         await cluster.switch_native(self._world.api, on=on)
-
-    def kill(self) -> None:
-        """Play no more."""
-        self.actor.stop()
-
-    def start(self) -> None:
-        """Play again."""
-        self.actor.start()
 
 
 @contextlib.asynccontextmanager
@@ -85,7 +70,7 @@ async def played(world: World, folder: pathlib.Path) -> AsyncIterator[Played]:
         actor = native.NativeController(api, _PACE)
         task = group.create_task(actor.run())
         try:
-            yield Played(world, actor)
+            yield Played(world)
         finally:
             task.cancel()
 
@@ -97,8 +82,6 @@ class Binary:
 
     def __init__(self, world: World, folder: pathlib.Path) -> None:
         self._world, self._folder = world, folder
-        self._wanted = asyncio.Event()
-        self._wanted.set()
         self._process: asyncio.subprocess.Process | None = None
 
     async def switch(self, *, on: bool) -> None:
@@ -107,15 +90,6 @@ class Binary:
         custom = {"enabled": enabled, "disabled": disabled}
         spec = {"featureSet": "CustomNoUpgrade", "customNoUpgrade": custom}
         await self._world.api.patch(kinds.FEATURE_GATES, "cluster", {"spec": spec})
-
-    def kill(self) -> None:
-        """SIGKILL."""
-        self._wanted.clear()
-        self._end()
-
-    def start(self) -> None:
-        """Start it anew."""
-        self._wanted.set()
 
     def _end(self) -> None:
         if self._process is not None and self._process.returncode is None:
@@ -132,7 +106,7 @@ class Binary:
         }
         with (self._folder / "native.log").open("ab") as log:
             try:
-                while await self._wanted.wait():
+                while True:
                     with contextlib.suppress(clients.ApiError):
                         await self._world.api.delete(kinds.LEASES, simulated.NATIVE_LEASE, simulated.NATIVE_NAMESPACE)
                     self._process = await asyncio.create_subprocess_exec(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import pathlib
 import re
 import signal
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ from test import polling
 from test.component import forked
 
 if TYPE_CHECKING:
-    import pathlib
     import ssl
     from collections.abc import Mapping, Sequence
 
@@ -132,6 +132,13 @@ class Operator:
         if self.alive:
             self.send(signal.SIGKILL)
         await self.process.wait()
+
+
+def resident_mib(pid: int) -> float:
+    """Read how much memory a process has, in MiB."""
+    found = re.search(r"^VmRSS:\s+(\d+) kB$", pathlib.Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1]) / 1024
 
 
 async def start(
