@@ -200,10 +200,11 @@ async def test_who_looks_on_is_shown_the_cluster_of_the_backup(
     here: World, tmp_path: pathlib.Path, way: backups.Way
 ) -> None:
     """`wait`, `status --watch`, and the page of who leads and of who stands by; none is started anew."""
-    operators = [await here.idle_operator(), await here.operator("operator-b")]
+    leading = await here.idle_operator()
     command = plugin.Plugin(tmp_path, here.server.kubeconfig())
     backup = await here.server.snapshot()
     await phases.bring(here, "Converging")
+    operators = (leading, await here.operator("operator-b"))
 
     async def until_shown(operator: process.Operator, phase: str) -> None:
         async def shown() -> bool:
