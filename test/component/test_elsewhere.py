@@ -87,7 +87,6 @@ def plurals(pair: Pair, *verbs: str) -> set[str]:
 # -- where what is
 
 
-@pytest.mark.on_real
 async def test_lease_here_record_events_and_report_there(pair: Pair) -> None:
     world = pair.world
     operator = await pair.operator(lease=())
@@ -126,7 +125,6 @@ async def test_scrapers_are_known_where_it_runs(
 # -- who leads
 
 
-@pytest.mark.on_real
 async def test_a_leader_cut_off_from_its_lease_writes_nothing_more_and_is_replaced(pair: Pair) -> None:
     """The site is in reach of both all the time; of the lease only the second one hears."""
     world = pair.world
@@ -153,7 +151,6 @@ async def test_a_leader_cut_off_from_its_lease_writes_nothing_more_and_is_replac
 # -- a site out of reach
 
 
-@pytest.mark.on_real
 async def test_a_site_out_of_reach_is_waited_for(pair: Pair) -> None:
     world = pair.world
     world.echo.on = False
