@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from topology_simulator.envtest import audit
 
-STORIES = ("happy-path",)
+STORIES = ("upgrade-starts",)
 FURTHER = (
+    "happy-path",
     "pool-paused-after",
     "with-workers",
     "infra-only",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from test import polling, processes, recorded, sentences
-from test.component import backend, cluster, phases, plugin, test_kubectl
+from test.component import backend, cluster, documented, phases, plugin
 from test.component import world as worlds
 from topology_simulator import kinds
 
@@ -224,7 +224,7 @@ async def test_kubectl_itself_completes_the_command() -> None:
     environment = {"PATH": f"{programs}{os.pathsep}{os.defpath}", "HOME": "/nowhere"}
 
     async def completed(*words: str) -> list[str]:
-        ended = await processes.run(test_kubectl.needed(), "__complete", "topology", *words, env=environment)
+        ended = await processes.run(documented.kubectl(), "__complete", "topology", *words, env=environment)
         assert ended.code == 0, ended
         return [line.partition("\t")[0] for line in ended.printed.splitlines()]
 

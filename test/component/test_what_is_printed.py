@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 TOKEN = real.OPAQUE_TOKEN
 PASSWORD = "Pw.9_zzKq-3Xr8-aB"
 VERBS = (
-    ("plan",), ("plan", worlds.DESIRED, "-o", "json"), ("status", "-o", "yaml"), ("audit",), ("graph",),
-    ("set", worlds.DESIRED), ("set", worlds.DESIRED, "--confirm", "--allow-pending"), ("cancel",),
-    ("wait", "--timeout", "1s"),
+    ("plan", worlds.DESIRED, "-o", "json"), ("status", "-o", "yaml"), ("audit",),
+    ("set", worlds.DESIRED, "--confirm", "--allow-pending"), ("cancel",), ("wait", "--timeout", "1s"),
 )  # fmt: skip
 
 
