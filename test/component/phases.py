@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from test import polling
 from topology_simulator import kinds
@@ -28,9 +28,9 @@ async def until_watching(world: World, number: int, seconds: float = 10.0) -> No
     await polling.until(f"{number} watches are open", look, seconds)
 
 
-async def reach(world: World, phase: str) -> None:
+async def reach(world: World, phase: str, **options: Any) -> None:
     """Bring a world to a phase and keep it there: a fact is missing, nobody echoes, or nothing follows the change."""
-    await world.idle_operator()
+    await world.idle_operator(**options)
     await bring(world, phase)
 
 

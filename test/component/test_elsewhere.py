@@ -29,20 +29,6 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "elsewhere.md"
 FAILED, USAGE, LOST_THE_LEASE = 1, 2, 3
 OWN_LEASE = "leases.coordination.k8s.io/cluster-topology-operator in namespace openshift-topology-operator"
 
-LEASES_TOO = """
-kind: ClusterRole
-apiVersion: rbac.authorization.k8s.io/v1
-metadata: {name: in-cluster}
-rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}]
----
-kind: ClusterRoleBinding
-apiVersion: rbac.authorization.k8s.io/v1
-metadata: {name: in-cluster}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: in-cluster}
-subjects: [{kind: ServiceAccount, name: cluster-topology-operator, namespace: openshift-topology-operator}]
-"""
-"""What an operator in the site may do besides, and one elsewhere may not."""
-
 
 @pytest.fixture(scope="module")
 def site(real_binaries: None) -> Iterator[Site]:
@@ -57,16 +43,11 @@ def management(real_binaries: None) -> Iterator[Management]:
 
 
 @pytest.fixture
-def apiserver(request: pytest.FixtureRequest) -> backend.Place:
-    return backend.Place(request.getfixturevalue("site") if request.param == "real" else None)
-
-
-@pytest.fixture
-async def pair(
-    world: worlds.World, apiserver: backend.Place, tmp_path: pathlib.Path, request: pytest.FixtureRequest
-) -> AsyncIterator[Pair]:
-    session = request.getfixturevalue("management") if apiserver.is_real else None
-    async with elsewhere.opened(world, session, tmp_path) as made:
+async def pair(tmp_path: pathlib.Path) -> AsyncIterator[Pair]:
+    async with (
+        worlds.opened(backend.Place(None), tmp_path) as world,
+        elsewhere.opened(world, None, tmp_path) as made,
+    ):
         yield made
 
 
@@ -78,10 +59,6 @@ async def real_pair(site: Site, management: Management, tmp_path: pathlib.Path) 
         elsewhere.opened(world, management, tmp_path) as made,
     ):
         yield made
-
-
-def plurals(pair: Pair, *verbs: str) -> set[str]:
-    return {one.resource for one in pair.local.asked() if not verbs or one.verb in verbs}
 
 
 # -- where what is
@@ -96,8 +73,8 @@ async def test_lease_here_record_events_and_report_there(pair: Pair) -> None:
 
     assert {one.who for one in world.server.writes} == {"operator-a"}
     assert await world.holder() == "", "nothing of the site's own lease"
-    assert plurals(pair) == {"leases", "namespaces"}
-    assert {one.name for one in pair.local.asked() if one.resource == "namespaces"} == {"kube-system"}
+    asked = {(one.resource, one.name) for one in pair.local.asked() if one.resource != "leases"}
+    assert asked == {("namespaces", "kube-system")}
     # The site was a single node, and is none now: its shape is not that of the cluster of the lease.
     assert (await pair.lease())["leaseDurationSeconds"] == 137
     assert await operator.metric("leader_election_master_status") == 1
@@ -176,16 +153,9 @@ async def test_a_site_out_of_reach_is_waited_for(pair: Pair) -> None:
 # -- an operator of the site's own
 
 
-async def operator_of_the_site(world: worlds.World, **options: Any) -> process.Operator:
-    if world.server.is_real:
-        await real.grant(world.api, LEASES_TOO)
-    return await world.idle_operator("operator-b", **options)
-
-
-@pytest.mark.on_real
 async def test_an_operator_of_the_site_goes_before_and_comes_back(pair: Pair) -> None:
     world = pair.world
-    own = await operator_of_the_site(world)
+    own = await world.idle_operator("operator-b")
     operator = await pair.operator("operator-a", wait=False)
     await pair.not_ready(operator, "its own operator holds", OWN_LEASE, "as operator-b")
     assert await pair.lease() == {}

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
     from topology_simulator.envtest import audit
 
-STORIES = ("upgrade-starts",)
+STORIES = ("happy-path",)
 FURTHER = (
-    "happy-path",
     "pool-paused-after",
     "with-workers",
     "infra-only",
