@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from test.component import backend, documented, elsewhere, installing, metrics_clients, real
+from test.component import backend, documented, elsewhere, installing, metrics_clients
 from test.component import world as worlds
 from test.component.rights import pod
 from topology_simulator import serving
@@ -22,7 +22,6 @@ from topology_simulator import serving
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from test.component import process
     from test.component.elsewhere import Management, Pair, Site
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "elsewhere.md"
@@ -42,7 +41,7 @@ def management(real_binaries: None) -> Iterator[Management]:
         yield session
 
 
-@pytest.fixture
+@pytest.fixture(params=["embedded"])
 async def pair(tmp_path: pathlib.Path) -> AsyncIterator[Pair]:
     async with (
         worlds.opened(backend.Place(None), tmp_path) as world,
