@@ -1,4 +1,4 @@
-"""The happy path, by writes only: a request becomes a topology, and what that costs in requests and writes.
+"""The happy path, by writes only: a request becomes a topology, or is taken back, and what that costs.
 
 The figures are asserted and printed (`pytest -s`), so that documentation can quote them.
 """
@@ -14,7 +14,9 @@ import pytest
 
 from test import polling
 from test.component import cluster, phases
+from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
+from topology_simulator import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -174,3 +176,47 @@ async def test_a_completed_transition_is_quiet(world: World) -> None:
         return len(world.server.asked(before)) >= 3
 
     await polling.until("the lease is renewed three times", nothing_but_three_renewals)
+
+
+# -- and back: a request is taken back at no cost until the topology has changed; afterwards the API says why not
+
+
+async def test_cancelling_while_pending_leaves_nothing_behind(world: World) -> None:
+    await phases.reach(world, "Pending")
+    await world.until_condition("Upgradeable", "False", "TransitionPending")
+    await world.ask_for(None)
+    record = await world.until_phase("Idle")
+    assert not {"name", "source", "target", "attempt", "checks", "progress", "requestedTime"} & set(record), record
+    await world.until_reasons()
+    await world.until_told("TransitionCancelled")
+    assert await world.reasons() == ["TransitionBlocked", "TransitionCancelled", "TransitionRequested"]
+    assert world.server.topology_changes == []
+
+    # The block of upgrades is gone from ClusterVersion too.
+    async def free() -> bool:
+        version = await world.api.get(kinds.CLUSTER_VERSIONS, "version")
+        return all(one["type"] != "Upgradeable" for one in version["status"]["conditions"])
+
+    await polling.until("ClusterVersion holds nothing back", free)
+
+
+async def test_a_request_that_is_cancelled_while_admitting_is_never_changed(world: World) -> None:
+    await phases.reach(world, "Admitting")
+    await world.until_condition("Progressing", "True", "TransitionAdmitting")
+    await world.ask_for(None)
+    await world.until_phase("Idle")
+    await world.until_reasons()
+    assert world.server.topology_changes == []
+    await world.until_told("TransitionCancelled")
+
+
+@pytest.mark.on_real
+async def test_while_converging_the_api_refuses_to_change_the_request(world: World) -> None:
+    await phases.reach(world, "Converging")
+    with pytest.raises(clients.ApiError) as refused:
+        await world.ask_for(None)
+    assert refused.value.code == 422
+    assert "there is no way back" in refused.value.message
+    assert (await world.infrastructure())["spec"]["desiredTopology"] == "HighlyAvailable"
+    await world.operands.go_on()
+    await world.completed_once()
