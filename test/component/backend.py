@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from topology_simulator import client as clients
     from topology_simulator import cluster as simulated
-    from topology_simulator.apiserver import audit, storage
+    from topology_simulator.apiserver import audit
     from topology_simulator.apiserver.requests import Request
 
 _WRITES = frozenset({"create", "update", "patch", "delete"})
@@ -243,11 +243,6 @@ class Embedded(Server):
     def __init__(self) -> None:
         self._server = server.ApiServer(bookmark_seconds=_BOOKMARK_SECONDS, tls=certificates.served())
         super().__init__(self._server)
-
-    @property
-    def storage(self) -> storage.Storage:
-        """What it holds."""
-        return self._server.storage
 
     def kubeconfig(self) -> dict[str, Any]:
         """Return the administrator's kubeconfig."""

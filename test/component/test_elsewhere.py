@@ -85,15 +85,14 @@ async def test_scrapers_are_known_where_it_runs(
     real_pair: Pair, management: Management, tmp_path: pathlib.Path
 ) -> None:
     pair = real_pair
-    here, there = metrics_clients.MetricsClients(pair.api), metrics_clients.MetricsClients(pair.world.api)
     given = serving.Serving(tmp_path / "tls", management.server.client_authority)
-    operator = await pair.operator("operator-a", "--serving-cert-dir", str(given.certificates), wait=False)
-    operator.tls = metrics_clients.trusting(given)
-    await operator.ready()
-    async with here.account("scraper", metrics_clients.METRICS_ROLE) as known, there.account("scraper") as stranger:
+    operator = await metrics_clients.serving_tls(pair.operator, given)
+    async with (
+        metrics_clients.account(pair.api, "scraper", metrics_clients.METRICS_ROLE) as known,
+        metrics_clients.account(pair.world.api, "scraper") as stranger,
+    ):
         for token, code in ((known, 200), (stranger, 401)):
             assert (await operator.ask("/metrics", headers={"Authorization": f"Bearer {token}"}))[0] == code
-    assert (await operator.ask("/metrics", tls=given.scraper().tls()))[0] == 200
     site = {one.resource for one in pair.world.server.asked()}
     assert not site & {"tokenreviews", "subjectaccessreviews", "apiservers"}
 

@@ -10,7 +10,6 @@ import sys
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-import pytest
 import yaml
 
 from test import processes
@@ -19,30 +18,17 @@ from test.component import world as worlds
 from topology_simulator import cluster as simulated
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from test.component.world import World
 
 PICTURE = pathlib.Path(__file__).parents[2] / "docs" / "topology-graph.svg"
 EXAMPLE = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "gitops"
 
 
-@pytest.fixture
-async def world(tmp_path: pathlib.Path) -> AsyncIterator[World]:
-    # Which API server it is makes no difference to what is read here.
-    async with worlds.opened(backend.Place(None), tmp_path) as made:
-        yield made
-
-
-def _command(world: World, folder: pathlib.Path) -> plugin.Plugin:
-    return plugin.Plugin(folder, world.server.kubeconfig())
-
-
 async def test_the_graph_becomes_a_picture_of_this_cluster(tmp_path: pathlib.Path) -> None:
     """It is the picture of docs/kubectl-topology.md; KEEP_PICTURE=1 keeps the new one there."""
     async with worlds.opened(backend.Place(None), tmp_path, simulated.Shape(masters=1)) as world:
         mark = world.server.mark()
-        ended = await _command(world, tmp_path).run("graph", "-o", "svg")
+        ended = await plugin.Plugin(tmp_path, world.server.kubeconfig()).run("graph", "-o", "svg")
         assert (ended.code, ended.complaint) == (plugin.DONE, "")
         assert world.server.changes(plugin.PROGRAM, mark) == 0
     told = ET.fromstring(ended.printed).findtext("{http://www.w3.org/2000/svg}desc") or ""  # noqa: S314 - our own
