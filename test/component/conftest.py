@@ -13,25 +13,24 @@ run them all, and what has the mark `nightly` (`test/further.py`): `make nightly
 
 from __future__ import annotations
 
-import pathlib
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
 from test import further, scheduling
-from test.component import backend, forked, native_neighbour, real
+from test.component import backend, forked, real
 from test.component import world as worlds
 from topology_simulator import operator_process
 from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
 _FIGURE = "figure"
 _ON_REAL = "on_real"
 _SERVERS = ("embedded", "real")
-_RIGHTS = pathlib.Path(__file__).parent / "rights"
 
 
 def _servers(config: pytest.Config) -> tuple[str, ...]:
@@ -82,15 +81,7 @@ def _left_out(items: list[pytest.Item]) -> list[pytest.Item]:
     return found
 
 
-def _cannot_be_served(item: pytest.Item) -> bool:
-    """Whether a real operator would be started on the embedded server, which does not have all that it asks for."""
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    return params.get("native") == native_neighbour.BINARY and params.get("apiserver") == "embedded"
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # Handed out alone, such a test has a real server started for it in whichever worker it comes to.
-    further.leave_out(config, items, [item for item in items if _cannot_be_served(item)])
     asking = [item.nodeid for item in items if "real_binaries" in getattr(item, "fixturenames", ())]
     if alone := [name for name in asking if scheduling.group(name) == name]:
         raise pytest.UsageError(

@@ -1,43 +1,49 @@
 """Beside OpenShift's own controller: it is in charge while its feature gate is on, and we never stand in its way.
 
-It acts here, played or real (`native_neighbour`). It knows nothing of us, so it is always we who stand down. What each
-of its conditions means, and one that dies, is told in virtual time (test/unit/core/test_native_process.py and the tests
-of handing over and of following).
+The simulator's actor writes here what the real one was seen to write. It knows nothing of us, so it is always we who
+stand down. What each of its conditions means, and one that dies, is told in virtual time (test/unit/core:
+test_native_process.py and the tests of handing over and of following).
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import time
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from test import polling
-from test.component import cluster, definitions, native_neighbour
+from test.component import cluster, definitions
 from test.component import world as worlds
-from topology_simulator import commands, conditions, kinds
+from topology_simulator import client as clients
+from topology_simulator import commands, conditions, kinds, kubeconfig, pace
+from topology_simulator.actors import native as actors
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator, Callable
 
-    from test.component.native_neighbour import Native
     from test.component.process import Operator
     from test.component.world import World
 
+pytestmark = pytest.mark.usefixtures("native")
+_PACE = dataclasses.replace(pace.FAST, native=1.5, native_away=0.3)
 _PREFIX = "TopologyTransitionController"
 _WELL = {"Available": "True", "Progressing": "False", "Degraded": "False"}
-_SOON = 10.0
 _COMES = 30.0
 ROUTE = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
 
 
-@pytest.fixture(params=native_neighbour.KINDS)
-async def native(request: pytest.FixtureRequest, world: World, tmp_path: pathlib.Path) -> AsyncIterator[Native]:
-    opened = native_neighbour.played if request.param == native_neighbour.PLAYED else native_neighbour.binary
-    async with opened(world, tmp_path) as made:
-        yield made
+@pytest.fixture
+async def native(world: World, tmp_path: pathlib.Path) -> AsyncIterator[None]:
+    """Let it act; its gate is off."""
+    access = kubeconfig.access(world.server.kubeconfig(), tmp_path)
+    async with clients.Client(access, actors.NativeController.agent) as api, asyncio.TaskGroup() as group:
+        task = group.create_task(actors.NativeController(api, _PACE).run())
+        yield
+        task.cancel()
 
 
 @contextlib.asynccontextmanager
@@ -116,16 +122,14 @@ def has_changed(message: str) -> bool:
 
 
 @pytest.mark.on_real
-async def test_where_the_definition_lacks_our_fields_we_are_well_and_it_converts(world: World, native: Native) -> None:
+async def test_where_the_definition_lacks_our_fields_we_are_well_and_it_converts(world: World) -> None:
     """It was blocked for ever by our Degraded, and by that of an operator that was started again."""
     async with served(world, of_the_payload):
-        await native.switch(on=True)
+        await cluster.switch_native(world.api, on=True)
         await until_it_says(world, "AsExpected")
         for name in ("operator-a", "operator-b"):
             operator = await world.operator(name)
-            began = time.monotonic()
             await until_we_stand_down(world)
-            assert time.monotonic() - began < _SOON
             if name == "operator-a":
                 await operator.kill()
                 await world.forget_lease()
@@ -143,10 +147,10 @@ async def test_where_the_definition_lacks_our_fields_we_are_well_and_it_converts
 
 
 @pytest.mark.on_real
-async def test_where_our_patch_hides_its_field_we_say_what_goes_first(world: World, native: Native) -> None:
+async def test_where_our_patch_hides_its_field_we_say_what_goes_first(world: World) -> None:
     """Nobody could convert, and the command that was printed was dropped by the API."""
     await world.idle_operator()
-    await native.switch(on=True)
+    await cluster.switch_native(world.api, on=True)
     await until_we_stand_down(world)
     await world.ask_for()
     text = await until_message(world, lambda message: "oc patch" in message)
@@ -164,13 +168,13 @@ async def test_where_our_patch_hides_its_field_we_say_what_goes_first(world: Wor
 
 
 @pytest.mark.on_real
-async def test_a_pending_request_is_handed_over_and_its_transition_is_shown(world: World, native: Native) -> None:
+async def test_a_pending_request_is_handed_over_and_its_transition_is_shown(world: World) -> None:
     async with served(world, definitions.with_the_native_field):
         operator = await world.idle_operator()
         await cluster.set_ready(world.api, "master-2", ready=False)
         await world.ask_for()
         await world.until_phase("Pending")
-        await native.switch(on=True)
+        await cluster.switch_native(world.api, on=True)
         await until_we_stand_down(world)
         await world.until_phase("Idle")
         written = len(world.server.writes)
@@ -183,7 +187,7 @@ async def test_a_pending_request_is_handed_over_and_its_transition_is_shown(worl
 
         await cluster.set_ready(world.api, "master-2", ready=True)
         await until_changed(world)
-        await until_it_says(world, "TopologyTransitionComplete", native.pause + _COMES)
+        await until_it_says(world, "TopologyTransitionComplete")
         await until_message(world, lambda message: "Its transition is Completed" in message)
         for counter in ("started", "completed"):
             await until_counted(operator, counter)
@@ -194,18 +198,16 @@ async def test_a_pending_request_is_handed_over_and_its_transition_is_shown(worl
 
 @pytest.mark.nightly
 @pytest.mark.on_real
-async def test_what_it_has_changed_when_its_gate_goes_off_is_followed_by_us_to_its_end(
-    world: World, native: Native
-) -> None:
+async def test_what_it_has_changed_when_its_gate_goes_off_is_followed_by_us_to_its_end(world: World) -> None:
     """Within its five minutes. Nobody followed, nothing was told, and its start had no end."""
     world.operands.on = False
     async with served(world, definitions.with_the_native_field):
         operator = await world.idle_operator()
-        await native.switch(on=True)
+        await cluster.switch_native(world.api, on=True)
         await until_we_stand_down(world)
         await request_of_it(world)
         await until_it_says(world, "TopologyTransitionInProgress")
-        await native.switch(on=False)
+        await cluster.switch_native(world.api, on=False)
         await until_changed(world)
         record = await world.until_phase("Converging", seconds=_COMES)
         assert record["attempt"].startswith("native-")

@@ -86,9 +86,7 @@ async def test_a_transition_from_the_first_scrape_to_the_last(world: World, figu
     last = await polling.until("the last phase is scraped", over)
     assert last["topology_transition_completed_total"][ROUTE] == 1
     for absent in ("control_plane_nodes", "etcd_members", "transition_check_status", "transition_progress_ratio"):
-        assert (first[f"topology_{absent}"], last[f"topology_{absent}"]) == ({}, {}), (
-            "nobody looks while nothing is open"
-        )
+        assert (first[f"topology_{absent}"], last[f"topology_{absent}"]) == ({}, {}), "nobody looks then"
     written = [one.record["phase"] for one in world.server.writes if "phase" in one.record]
     left = collections.Counter(before for before, after in itertools.pairwise(written) if before != after)
     lasted = last["topology_transition_phase_duration_seconds_count"]
