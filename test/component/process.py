@@ -28,7 +28,13 @@ LEASE = ("--lease-duration", "15", "--renew-deadline", "13", "--retry-period", "
 """As small as it can be: nothing is written while less than one request timeout (10 s) of the lease is left."""
 USER_AGENT = "cluster-topology-operator/*"
 _PORT = re.compile(r"serves on port (\d+)")
-_BROKEN = ("Traceback (most recent call last)", "never retrieved", "Unclosed ", "was never awaited")
+_BROKEN = (
+    "Traceback (most recent call last)",
+    "never retrieved",
+    "Unclosed ",
+    "was never awaited",
+    "Task was destroyed",
+)
 _TAIL = 40
 
 

@@ -39,7 +39,9 @@ async def test_voters_are_found_on_their_nodes_whatever_the_family(world: World)
     await readdress(world, second, ipaddress.IPv6Address(six(1)).exploded.upper())
     # One voter is not where the nodes are: a third node that etcd does not run on.
     await readdress(world, last, f"{_PREFIX}dead")
-    voters = {simulated.member_id(name): six(number) for number, name in enumerate(cluster.MASTERS)}
+    voters: dict[str, str | None] = {
+        simulated.member_id(name): six(number) for number, name in enumerate(cluster.MASTERS)
+    }
     await cluster.set_endpoints(world.api, voters)
     await world.idle_operator()
     await world.ask_for()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from test.component import process
     from test.component.world import World
-    from topology_simulator.apiserver import audit, requests
+    from topology_simulator.apiserver import audit, faults, requests
 
 _CHANGE = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
 OTHER = "0123456789abcdef0123456789abcdef"
@@ -242,7 +242,9 @@ async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: 
 
 @pytest.mark.on_real("lost-1")
 @pytest.mark.parametrize(("action", "changes"), [("lost", 1), ("drop", 2)])
-async def test_a_change_without_an_answer_is_followed_by_a_look(world: World, action: str, changes: int) -> None:
+async def test_a_change_without_an_answer_is_followed_by_a_look(
+    world: World, action: faults.Action, changes: int
+) -> None:
     await pending(world)
     fault = world.server.fault(action, count=1, **_CHANGE)
     before = world.server.mark()

@@ -7,7 +7,6 @@ import os
 import pathlib
 import shutil
 import sys
-import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 import yaml
@@ -31,10 +30,6 @@ async def test_the_graph_becomes_a_picture_of_this_cluster(tmp_path: pathlib.Pat
         ended = await plugin.Plugin(tmp_path, world.server.kubeconfig()).run("graph", "-o", "svg")
         assert (ended.code, ended.complaint) == (plugin.DONE, "")
         assert world.server.changes(plugin.PROGRAM, mark) == 0
-    told = ET.fromstring(ended.printed).findtext("{http://www.w3.org/2000/svg}desc") or ""  # noqa: S314 - our own
-    assert "The cluster is here: control plane SingleReplica, infrastructure SingleReplica" in told
-    way = "sno-to-ha-compact leads from SingleReplica/SingleReplica to HighlyAvailable/HighlyAvailable"
-    assert f"{way}: blocked (ControlPlaneNodes: Wanted: 3 eligible control-plane nodes. Found: 1: master-0" in told
     if os.environ.get("KEEP_PICTURE"):
         await asyncio.to_thread(PICTURE.write_text, ended.printed)
     assert await asyncio.to_thread(PICTURE.read_text) == ended.printed, "write it anew with KEEP_PICTURE=1"

@@ -77,7 +77,7 @@ def deafen(world: World) -> None:
     async def ignore(_: dict[str, Any]) -> None:
         """Hear nothing."""
 
-    world.operands._act = ignore  # type: ignore[method-assign]  # one instance, for one test
+    world.operands._act = ignore  # type: ignore[method-assign, assignment]  # one instance, for one test
 
 
 async def test_a_record_that_cannot_be_read_is_replaced_and_nothing_is_made_of_it(world: World) -> None:

@@ -9,7 +9,6 @@ Lease to notice it by.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import pathlib
 from typing import TYPE_CHECKING, Any
@@ -168,15 +167,6 @@ async def here(tmp_path: pathlib.Path) -> AsyncIterator[World]:
         yield made
 
 
-@contextlib.asynccontextmanager
-async def _following(
-    command: plugin.Plugin, *words: str, said: str
-) -> AsyncIterator[asyncio.subprocess.Process | forked.Process]:
-    async with command.running(*words) as process:
-        await _until_said(process, said)
-        yield process
-
-
 async def _until_said(following: asyncio.subprocess.Process | forked.Process, words: str) -> None:
     """Wait for a line that has these words: `wait` complains about what it waits for, `status` prints."""
     streams = [one for one in (following.stdout, following.stderr) if one is not None]
@@ -214,10 +204,9 @@ async def test_who_looks_on_is_shown_the_cluster_of_the_backup(
 
     for operator in operators:
         await until_shown(operator, "Converging")
-    async with (
-        _following(command, "wait", said="Converging") as waiting,
-        _following(command, "status", "--watch", said="Converging") as watching,
-    ):
+    async with command.running("wait") as waiting, command.running("status", "--watch") as watching:
+        for following in (waiting, watching):
+            await _until_said(following, "Converging")
         await _put_back(here, backup, way)
         await _until_said(waiting, "there is no request to wait for")
         await _until_said(watching, "Idle: the cluster is SingleReplica")
