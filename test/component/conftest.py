@@ -6,9 +6,8 @@ are missing, a run that wants them ends with one line that says how to get them.
 run: the fixture `real_server` (`real.Session`) is for tests that need it without a proxy in between, which
 `--apiserver embedded` leaves out.
 
-
-`on_real(first=True)` is the first case of a test, `on_real("8")` the case of that name. `--apiserver both` and `real`
-run them all, and what has the mark `nightly` (`test/further.py`): `make nightly`.
+`on_real("change")` is the case of that name. `--apiserver both` and `real` run them all, and what has the mark `nightly`
+(`test/further.py`): `make nightly`.
 """
 
 from __future__ import annotations
@@ -61,23 +60,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f"{_ON_REAL}(*cases, first=False): runs on the real API server too; all cases, those named, or the first",
+        f"{_ON_REAL}(*cases): runs on the real API server too; all cases, or those named",
     )
 
 
 def _left_out(items: list[pytest.Item]) -> list[pytest.Item]:
     """Return the cases that run on the embedded server only."""
-    seen: set[str] = set()
     found = []
     for item in filter(_wants_the_real_one, items):
-        test = item.nodeid.partition("[")[0]
         mark = item.get_closest_marker(_ON_REAL)
-        wanted = mark is not None and (
-            further.case(item) in mark.args if mark.args else not mark.kwargs.get("first") or test not in seen
-        )
-        if not wanted:
+        if mark is None or (mark.args and further.case(item) not in mark.args):
             found.append(item)
-        seen.add(test)
     return found
 
 
