@@ -6,8 +6,8 @@ are missing, a run that wants them ends with one line that says how to get them.
 run: the fixture `real_server` (`real.Session`) is for tests that need it without a proxy in between, which
 `--apiserver embedded` leaves out.
 
-`on_real("change")` is the case of that name. `--apiserver both` and `real` run them all, and what has the mark `nightly`
-(`test/further.py`): `make nightly`.
+`on_real("change")` is the case of that name. `--apiserver both` and `real` run them all, and what has the mark
+`nightly` (`test/further.py`): `make nightly`.
 """
 
 from __future__ import annotations
