@@ -1,10 +1,10 @@
 """Opens a world for each test, against the API server that `--apiserver` names.
 
-`embedded` and `real` are one of them, `both` runs every test twice. `auto`, the default, is embedded for all, and real
-for those where the server decides the outcome, which have the mark `on_real`. Where the binaries of the real one
-are missing, a run that wants them ends with one line that says how to get them. The real server is started once for a
-run: the fixture `real_server` (`real.Session`) is for tests that need it without a proxy in between, which
-`--apiserver embedded` leaves out.
+`embedded` and `real` are one of them, `both` runs every test twice. `auto`, the default, is embedded for all but those
+where the server decides the outcome, which have the mark `on_real`. Where the binaries of the real one are missing, a
+run that wants them ends with one line that says how to get them. The real server is started once for a run: the fixture
+`real_server` (`real.Session`) is for tests that need it without a proxy in between, which `--apiserver embedded` leaves
+out.
 
 `on_real("change")` is the case of that name. `--apiserver both` and `real` run them all, and what has the mark
 `nightly` (`test/further.py`): `make nightly`.
@@ -60,16 +60,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f"{_ON_REAL}(*cases): runs on the real API server too; all cases, or those named",
+        f"{_ON_REAL}(*cases): runs on the real API server instead of the embedded one; all cases, or those named",
     )
 
 
 def _left_out(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the cases that run on the embedded server only."""
+    """Return, of each case that could run on both servers, the one that does not."""
     found = []
-    for item in filter(_wants_the_real_one, items):
+    for item in items:
+        server = getattr(getattr(item, "callspec", None), "params", {}).get("apiserver")
         mark = item.get_closest_marker(_ON_REAL)
-        if mark is None or (mark.args and further.case(item) not in mark.args):
+        wanted = mark is not None and (not mark.args or further.case(item) in mark.args)
+        if server in _SERVERS and (server == "real") is not wanted:
             found.append(item)
     return found
 

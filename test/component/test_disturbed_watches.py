@@ -35,6 +35,7 @@ MOST_LISTS = OPEN + IDLE + 10 + 3 * NOT_SERVED
 each look, four of discovery, and what is not served."""
 
 
+@pytest.mark.nightly("expired")
 @pytest.mark.parametrize("how", ["cut in a line", "expired"])
 async def test_watches_that_are_cut_or_expired_come_back(world: World, how: str, figure: Callable[[str], None]) -> None:
     await reach(world, "Pending")

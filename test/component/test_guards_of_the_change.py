@@ -75,6 +75,7 @@ async def test_evidence_older_than_two_seconds_is_thrown_away(world: World) -> N
     assert len(world.server.topology_changes) == 1
 
 
+@pytest.mark.nightly("the connection ends")
 @pytest.mark.on_real("delivered all the same")
 @pytest.mark.parametrize("gives_up", [True, False], ids=["the connection ends", "delivered all the same"])
 async def test_a_change_that_is_held_for_five_seconds_changes_nothing_on_old_evidence(

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _PATIENCE = 100.0
 _RETRY = 0.05
-EACH_TIME = ("happy-path", "native-takes-over")
 OF_THE_GATE = {
     "native-takes-over": {
         "infrastructures.config.openshift.io: .spec.controlPlaneTopology is pruned",
@@ -73,7 +72,7 @@ async def assert_told_once(api: clients.Client, *, requests: int) -> None:
     assert len(ours) <= OPENSHIFT_FAILS_AT, told
 
 
-@pytest.mark.nightly(but=EACH_TIME)
+@pytest.mark.nightly(but=("native-takes-over",))
 @pytest.mark.parametrize("name", scenario.names())
 async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, name: str, tmp_path: pathlib.Path) -> None:
     story = scenario.load(name)
