@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LEASE = ("--lease-duration", "15", "--renew-deadline", "13", "--retry-period", "1")
 """As small as it can be: nothing is written while less than one request timeout (10 s) of the lease is left."""
+PATIENT = ("--lease-duration", "120", "--renew-deadline", "100", "--retry-period", "1")
+"""Where a real server is started again: on a busy machine that takes longer than a term of the others."""
 USER_AGENT = "cluster-topology-operator/*"
 _PORT = re.compile(r"serves on port (\d+)")
 _BROKEN = (

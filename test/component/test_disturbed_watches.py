@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from test import polling
-from test.component import backend
+from test.component import backend, process
 from test.component.phases import IDLE, NOT_SERVED, OPEN, go_on, reach
 from topology_simulator import client as clients
 from topology_simulator import kinds
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from test.component.world import World
     from topology_simulator.apiserver import requests
 
-PATIENT = ("--lease-duration", "120", "--renew-deadline", "100", "--retry-period", "1")
-"""A real server that starts on a busy machine takes longer than a term of the other tests."""
 RESTARTED = 6 * OPEN + 50
 """Requests from a restart to Completed at most: each watch asks, is judged by a list of one, lists, asks again and may
 be told to wait twice; a transition (12) with its writes afterwards, discovery, and the lease."""
@@ -115,7 +113,7 @@ async def test_a_server_that_comes_back_costs_one_list_for_each_watch(
 ) -> None:
     """Where its log is compacted there is 410 on every watch, and no fault is in force."""
     phase = "Admitting" if how == "restarts" else "Converging"
-    await reach(world, phase, lease=PATIENT)
+    await reach(world, phase, lease=process.PATIENT)
     before = world.server.mark()
     if how == "restarts":
         await world.server.restart(down=0.5)

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from test import polling
-from test.component import backend, cluster, documented, elsewhere, phases, plugin
+from test.component import backend, cluster, documented, elsewhere, phases, plugin, process
 from test.component import world as worlds
 from topology_simulator import backups, kinds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from test.component import forked, process
+    from test.component import forked
     from test.component.world import World
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "going-back.md"
@@ -109,7 +109,7 @@ async def _noticed(operator: process.Operator, times: float) -> None:
 @pytest.mark.parametrize("phase", [*_SAID, _CHANGE])
 @pytest.mark.parametrize("way", backups.BUMPS)
 async def test_back_and_forth(world: World, way: backups.Way, phase: str, figure: Callable[[str], None]) -> None:
-    operator = await world.idle_operator()
+    operator = await world.idle_operator(lease=process.PATIENT)
     idle, early = await _seen(world), await world.server.snapshot()
     await _reach(world, phase)
     led = {await _lease(world)}
