@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 LOST_THE_LEASE = 3
 NOT_FOR_WRITES = ("--lease-duration", "6", "--renew-deadline", "4", "--retry-period", "0.5")
 """Too short for any write, which needs ten seconds of it, and long enough to see what becomes of a leader."""
-SHORT = ("--lease-duration", "12", "--renew-deadline", "8", "--retry-period", "1")
 STILL = 4.0
 """Longer than what may pass between a renewal and a write (3 s: `process.LEASE` less one request timeout of 10 s), and
 shorter than what ends a term."""
@@ -178,10 +177,10 @@ async def test_a_leader_that_is_cut_off_has_stopped_before_the_next_one_begins(
 async def test_a_leader_that_is_killed_is_replaced_in_time_and_its_transition_is_finished(
     world: World, figure: Callable[[str], None]
 ) -> None:
-    duration = float(SHORT[1])
+    duration = float(process.LEASE[1])
     world.operands.on = False
-    first = await world.idle_operator("operator-a", lease=SHORT)
-    second = await world.operator("operator-b", lease=SHORT)
+    first = await world.idle_operator("operator-a")
+    second = await world.operator("operator-b")
     await world.ask_for()
     found = await world.until_phase("Converging")
     await world.until_condition("Progressing", "True", "TransitionConverging")
