@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LOST_THE_LEASE = 3
 NOT_FOR_WRITES = ("--lease-duration", "6", "--renew-deadline", "4", "--retry-period", "0.5")
 """Too short for any write, which needs ten seconds of it, and long enough to see what becomes of a leader."""
-STILL = 4.0
+STILL = 5.0
 """Longer than what may pass between a renewal and a write (3 s: `process.LEASE` less one request timeout of 10 s), and
 shorter than what ends a term."""
 
@@ -237,7 +237,7 @@ async def test_a_leader_that_renews_late_changes_the_topology_only_after_a_renew
     await asyncio.sleep(1.0)
     # All that the change waits for comes while it stands still, and its next renewal takes its time.
     await world.echo.go_on()
-    world.server.fault("slow", verb="update", resource="leases", name=cluster.OWN_LEASE, delay=1.0, count=1)
+    world.server.fault("slow", verb="update", resource="leases", name=cluster.OWN_LEASE, delay=2.0, count=1)
     await asyncio.sleep(STILL)
     operator.send(signal.SIGCONT)
 
