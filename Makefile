@@ -13,7 +13,7 @@ STORY ?= canary-then-wave
 QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands test/unit/configuration test/unit/docs \
   $(addprefix test/unit/kube/test_,stores*.py lease*.py work_queue*.py watch_pauses*.py) \
   test/component/test_request_to_topology.py::test_a_request_becomes_a_topology \
-  test/component/test_cancelling.py::test_a_request_that_is_cancelled_while_admitting_is_never_changed \
+  test/component/test_request_to_topology.py::test_a_request_that_is_cancelled_while_admitting_is_never_changed \
   test/component/test_guards_of_the_change.py::test_a_change_without_an_answer_is_followed_by_a_look \
   test/component/test_two_leaders.py::test_a_leader_that_is_told_to_stop_hands_over_at_once
 NOT_QUICK := --deselect test/unit/core/test_telling.py::test_what_lasts_is_one_event_however_often_it_is_decided
@@ -155,7 +155,7 @@ format: $(STAMP) ## work: rewrite files in the agreed style
 	$(BIN)/ruff format .
 
 record: $(STAMP) ## work: write anew what others see, as it is recorded; then read the difference, and name it in CHANGELOG
-	RECORD=1 $(BIN)/python -m pytest -q test/unit/outside test/component/test_plugin_recorded.py
+	RECORD=1 $(BIN)/python -m pytest -q test/unit/outside test/component/test_plugin.py
 	$(BIN)/python hack/record_sessions.py
 
 bench: $(STAMP) $(REAL) ## judge: measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)

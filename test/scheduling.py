@@ -20,15 +20,10 @@ _COMPONENT = "test/component/"
 _ON_REAL = re.compile(r"[\[-]real[\]-]")
 _ON_EMBEDDED = re.compile(r"[\[-]embedded[\]-]")
 _SHARING = frozenset({
-    "test_between_two_tests", "test_cluster_api_definitions",
-    "test_openshift_definitions", "test_plugin_reading",
-    "test_plugin_writing",
-    "test_seeds_on_real_definitions",
-    "test_serving_to_others", "test_stale_status_applied",
+    "test_changes_refused", "test_fields_for_a_conversion", "test_openshift_definitions", "test_plugin",
+    "test_serving_to_others",
 })  # fmt: skip
-_WITH_THEIR_OWN = frozenset({
-    "test_certified_clients", "test_installing_and_leaving", "test_real_server", "test_several_api_servers",
-})  # fmt: skip
+_WITH_THEIR_OWN = frozenset({"test_installing_and_leaving", "test_real_server", "test_several_api_servers"})
 _WITH_THEIR_OWN_TOO = frozenset({"test_elsewhere"})
 """The same, and embedded ones besides, which may be anywhere."""
 _DEAR = frozenset({"test/unit/image/test_bill_of_materials.py", "hack/simulator_tests/parity/test_parity.py"})

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from test.component import process, real
-from topology_simulator import box, install, proxy, serving
+from topology_simulator import box, install, proxy
 from topology_simulator.apiserver import faults, server, statuses
 from topology_simulator.etcd import certificates
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from topology_simulator import client as clients
     from topology_simulator import cluster as simulated
-    from topology_simulator.apiserver import audit, storage
+    from topology_simulator.apiserver import audit
     from topology_simulator.apiserver.requests import Request
 
 _WRITES = frozenset({"create", "update", "patch", "delete"})
@@ -143,12 +143,6 @@ class Server(abc.ABC):
         """Install a cluster."""
         await install.install(api, shape)
 
-    async def client_authority(self, api: clients.Client) -> certificates.Authority:
-        """Return what signs client certificates; its certificate is published where kube-apiserver has its own."""
-        authority = serving.authority()
-        await serving.publish(api, authority)
-        return authority
-
     # -- coming and going
 
     async def start(self) -> None:
@@ -250,11 +244,6 @@ class Embedded(Server):
         self._server = server.ApiServer(bookmark_seconds=_BOOKMARK_SECONDS, tls=certificates.served())
         super().__init__(self._server)
 
-    @property
-    def storage(self) -> storage.Storage:
-        """What it holds."""
-        return self._server.storage
-
     def kubeconfig(self) -> dict[str, Any]:
         """Return the administrator's kubeconfig."""
         return self._server.kubeconfig()
@@ -317,10 +306,6 @@ class Real(Server):
     async def furnish(self, api: clients.Client, shape: simulated.Shape) -> None:
         """Install a cluster's objects; its definitions are there."""
         await install.populate(api, shape)
-
-    async def client_authority(self, api: clients.Client) -> certificates.Authority:  # noqa: ARG002 - as its parent
-        """Return its own, which it publishes itself."""
-        return self._session.server.client_authority
 
     async def start(self) -> None:
         """Leave nothing of the test before, and listen."""

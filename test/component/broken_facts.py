@@ -1,12 +1,10 @@
-"""Facts that are spoilt and repaired through the API, one at a time, and what must be seen of each."""
+"""Facts that are spoilt through the API, and what must be seen of them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from test.component import cluster
-from topology_simulator import cluster as simulated
-from topology_simulator import conditions, kinds, machines
+from topology_simulator import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -14,25 +12,10 @@ if TYPE_CHECKING:
     from test.component.world import World
     from topology_simulator import client
 
-    Change = Callable[[client.Client], Awaitable[object]]
 
-VOTERS = {simulated.member_id(name): machines.address(machines.number_of(name)) for name in cluster.MASTERS}
-LAST = simulated.member_id("master-2")
-
-
-def condition(kind: kinds.Kind, name: str, type_: str, status: str) -> Change:
-    """Set one condition."""
-    return lambda api: cluster.set_conditions(api, kind, name, conditions.Condition(type_, status, "Told", "by a test"))
-
-
-def node(name: str, **change: object) -> Change:
+def node(name: str, **change: object) -> Callable[[client.Client], Awaitable[object]]:
     """Merge-patch a node."""
     return lambda api: api.patch(kinds.NODES, name, change)
-
-
-def endpoints(**data: str | None) -> Change:
-    """Merge into the endpoints."""
-    return lambda api: cluster.set_endpoints(api, dict(data))
 
 
 async def until_failing(world: World, case: str, *checks: str) -> list[dict[str, Any]]:

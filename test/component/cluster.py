@@ -61,16 +61,6 @@ async def switch_native(api: client.Client, *, on: bool) -> None:
     await api.patch_status(kinds.FEATURE_GATES, "cluster", {"featureGates": [entry]})
 
 
-async def native_says(api: client.Client, upgradeable: str, reason: str, message: str = "") -> None:
-    """Write what the native controller writes about its transition."""
-    prefix = "TopologyTransitionController"
-    states = [
-        conditions.Condition(f"{prefix}Degraded", "False", "AsExpected", ""),
-        conditions.Condition(f"{prefix}Upgradeable", upgradeable, reason, message),
-    ]
-    await set_conditions(api, kinds.CONFIGS, "cluster", *states)
-
-
 async def renew_etcd_lease(api: client.Client, *, ago: float = 0.0) -> None:
     """Write the lease of the etcd operator as if it had been renewed `ago` seconds ago."""
     stamp = conditions.now_micro() if not ago else conditions.now(ago).replace("Z", ".000000Z")

@@ -1,37 +1,35 @@
 """Opens a world for each test, against the API server that `--apiserver` names.
 
-`embedded` and `real` are one of them, `both` runs every test twice. `auto`, the default, is embedded for all, and real
-for those where the server decides the outcome, which have the mark `on_real`. Where the binaries of the real one
-are missing, a run that wants them ends with one line that says how to get them. The real server is started once for a
-run: the fixture `real_server` (`real.Session`) is for tests that need it without a proxy in between, which
-`--apiserver embedded` leaves out.
+`embedded` and `real` are one of them, `both` runs every test twice. `auto`, the default, is embedded for all but those
+where the server decides the outcome, which have the mark `on_real`. Where the binaries of the real one are missing, a
+run that wants them ends with one line that says how to get them. The real server is started once for a run: the fixture
+`real_server` (`real.Session`) is for tests that need it without a proxy in between, which `--apiserver embedded` leaves
+out.
 
-
-`on_real(first=True)` is the first case of a test, `on_real("8")` the case of that name. `--apiserver both` and `real`
-run them all, and what has the mark `nightly` (`test/further.py`): `make nightly`.
+`on_real("change")` is the case of that name. `--apiserver both` and `real` run them all, and what has the mark
+`nightly` (`test/further.py`): `make nightly`.
 """
 
 from __future__ import annotations
 
-import pathlib
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
 from test import further, scheduling
-from test.component import backend, forked, native_neighbour, real
+from test.component import backend, forked, real
 from test.component import world as worlds
 from topology_simulator import operator_process
 from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
 _FIGURE = "figure"
 _ON_REAL = "on_real"
 _SERVERS = ("embedded", "real")
-_RIGHTS = pathlib.Path(__file__).parent / "rights"
 
 
 def _servers(config: pytest.Config) -> tuple[str, ...]:
@@ -62,35 +60,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f"{_ON_REAL}(*cases, first=False): runs on the real API server too; all cases, those named, or the first",
+        f"{_ON_REAL}(*cases): runs on the real API server instead of the embedded one; all cases, or those named",
     )
 
 
 def _left_out(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the cases that run on the embedded server only."""
-    seen: set[str] = set()
+    """Return, of each case that could run on both servers, the one that does not."""
     found = []
-    for item in filter(_wants_the_real_one, items):
-        test = item.nodeid.partition("[")[0]
+    for item in items:
+        server = getattr(getattr(item, "callspec", None), "params", {}).get("apiserver")
         mark = item.get_closest_marker(_ON_REAL)
-        wanted = mark is not None and (
-            further.case(item) in mark.args if mark.args else not mark.kwargs.get("first") or test not in seen
-        )
-        if not wanted:
+        wanted = mark is not None and (not mark.args or further.case(item) in mark.args)
+        if server in _SERVERS and (server == "real") is not wanted:
             found.append(item)
-        seen.add(test)
     return found
 
 
-def _cannot_be_served(item: pytest.Item) -> bool:
-    """Whether a real operator would be started on the embedded server, which does not have all that it asks for."""
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    return params.get("native") == native_neighbour.BINARY and params.get("apiserver") == "embedded"
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # Handed out alone, such a test has a real server started for it in whichever worker it comes to.
-    further.leave_out(config, items, [item for item in items if _cannot_be_served(item)])
     asking = [item.nodeid for item in items if "real_binaries" in getattr(item, "fixturenames", ())]
     if alone := [name for name in asking if scheduling.group(name) == name]:
         raise pytest.UsageError(

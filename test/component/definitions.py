@@ -92,9 +92,3 @@ def with_the_native_field(schema: Schema) -> Schema:
     changed = copy.deepcopy(schema)
     changed["properties"]["spec"]["properties"]["controlPlaneTopology"] = {"type": "string"}
     return changed
-
-
-def anything(_: Schema) -> Schema:
-    """No promise at all."""
-    free = {"x-kubernetes-preserve-unknown-fields": True}
-    return {"type": "object", "properties": {"spec": dict(free), "status": dict(free)}}

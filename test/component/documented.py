@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topology_controller import cli
+from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
     import pathlib
@@ -32,24 +33,16 @@ _SCRIPTS = ("sh crd-patch.sh", "sh crd-patch.sh install", "sh crd-patch.sh remov
 _READS = {"get", "explain", "describe", "wait", "api-resources", "events"}
 _WRITES = {"patch", "annotate", "label", "scale", "delete"}
 _TALKS = {
-    "adm",
-    "config",
-    "create",
-    "debug",
-    "edit",
-    "exec",
-    "extract",
-    "login",
-    "logs",
-    "port-forward",
-    "rollout",
-    "rsh",
-    "set",
-    "topology",  # the plugin: docs/kubectl-topology.md has a test of its own
-    "whoami",
-}
+    "adm", "config", "create", "debug", "edit", "exec", "extract", "login", "logs", "port-forward", "rollout", "rsh",
+    "set", "topology", "whoami",
+}  # fmt: skip
 _VALUED = {"-n", "--namespace", "--context", "--kubeconfig"}
 _PLACEHOLDER = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
+
+
+def kubectl() -> str:
+    """Return the kubectl to use for what the pages call `oc` or `kubectl`. Raises binaries.MissingError."""
+    return str(binaries.folder() / "kubectl")
 
 
 class Sort(enum.Enum):

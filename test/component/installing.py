@@ -19,7 +19,6 @@ import yaml
 
 from test import polling, processes
 from test.component import controllers, documented, real
-from test.component.test_kubectl import needed
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import install, kinds
@@ -82,7 +81,7 @@ class Administrator:
         self.folder = folder
         bin_ = folder / "bin"
         bin_.mkdir()
-        kubectl = needed()
+        kubectl = documented.kubectl()
         for name in ("oc", "kubectl"):
             (bin_ / name).symlink_to(kubectl)
         (folder / "kubeconfig").write_text(yaml.safe_dump(access))

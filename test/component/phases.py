@@ -1,52 +1,22 @@
-"""A world that is brought to a phase, held there while a test disturbs it, and let go on.
-
-Where several worlds can be open, stories that wait for the same pauses share their waiting (`side_by_side`).
-"""
+"""A world that is brought to a phase, held there while a test disturbs it, and let go on."""
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from test import polling
-from test.component import world as worlds
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Awaitable, Callable
-
-    from test.component import backend
     from test.component.world import World
 
 IDLE, OPEN, NOT_SERVED = 4, 44, 1
 """Watches while nothing is requested, and while a request is open; and kinds that a cluster need not have (the
-lifecycle
-agent's), which are asked for once in a while."""
+lifecycle agent's), which are asked for once in a while."""
 CONVERGING = OPEN + 1
 """And while the cluster follows: what somebody accepts is watched too."""
 NODES = 3
 """Of these watches, those of nodes: control plane, workers, and all others by their metadata."""
-PHASES = ("Idle", "Pending", "Admitting", "Converging", "Completed")
-
-
-async def side_by_side(
-    place: backend.Place, folder: pathlib.Path, names: tuple[str, ...], run: Callable[[World, str], Awaitable[None]]
-) -> None:
-    """Run one story for each name, each in a world of its own; at the same time where there can be several."""
-
-    async def one(name: str) -> None:
-        mine = folder / name.replace(" ", "-")
-        mine.mkdir()
-        async with worlds.opened(place, mine) as world:
-            try:
-                await run(world, name)
-            except AssertionError as error:
-                raise AssertionError(f"{name}: {error}\n{world.logs()}") from error
-
-    async with asyncio.TaskGroup() as group:
-        for name in names:
-            group.create_task(one(name))
 
 
 async def until_watching(world: World, number: int, seconds: float = 10.0) -> None:
@@ -58,9 +28,9 @@ async def until_watching(world: World, number: int, seconds: float = 10.0) -> No
     await polling.until(f"{number} watches are open", look, seconds)
 
 
-async def reach(world: World, phase: str) -> None:
+async def reach(world: World, phase: str, **options: Any) -> None:
     """Bring a world to a phase and keep it there: a fact is missing, nobody echoes, or nothing follows the change."""
-    await world.idle_operator()
+    await world.idle_operator(**options)
     await bring(world, phase)
 
 

@@ -35,7 +35,7 @@ class Ended(processes.Ended):
 
 
 class Plugin:
-    """The command, with a kubeconfig. What a person has on the PATH is run by `test_kubectl`."""
+    """The command, with a kubeconfig. What kubectl finds on the PATH is asked by `test_plugin`."""
 
     def __init__(self, folder: pathlib.Path, access: dict[str, Any]) -> None:
         self._file = folder / "kubeconfig-plugin"

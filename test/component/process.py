@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import pathlib
 import re
 import signal
 from dataclasses import dataclass
@@ -20,15 +21,22 @@ from test import polling
 from test.component import forked
 
 if TYPE_CHECKING:
-    import pathlib
     import ssl
     from collections.abc import Mapping, Sequence
 
 LEASE = ("--lease-duration", "15", "--renew-deadline", "13", "--retry-period", "1")
 """As small as it can be: nothing is written while less than one request timeout (10 s) of the lease is left."""
+PATIENT = ("--lease-duration", "120", "--renew-deadline", "100", "--retry-period", "1")
+"""Where a real server is started again: on a busy machine that takes longer than a term of the others."""
 USER_AGENT = "cluster-topology-operator/*"
 _PORT = re.compile(r"serves on port (\d+)")
-_BROKEN = ("Traceback (most recent call last)", "never retrieved", "Unclosed ", "was never awaited")
+_BROKEN = (
+    "Traceback (most recent call last)",
+    "never retrieved",
+    "Unclosed ",
+    "was never awaited",
+    "Task was destroyed",
+)
 _TAIL = 40
 
 
@@ -132,6 +140,13 @@ class Operator:
         if self.alive:
             self.send(signal.SIGKILL)
         await self.process.wait()
+
+
+def resident_mib(pid: int) -> float:
+    """Read how much memory a process has, in MiB."""
+    found = re.search(r"^VmRSS:\s+(\d+) kB$", pathlib.Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1]) / 1024
 
 
 async def start(

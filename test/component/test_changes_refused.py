@@ -1,92 +1,87 @@
-"""The API server answers the change of topology with something else than yes.
+"""What others do to the one write that matters, on a real API server: deny it by admission, or apply what was before.
 
-A policy or webhook of somebody else denies the write: no right is missing, and the reason that people read has to name
-what denied it. What becomes of a write without an answer is said by `test_guards_of_the_change`.
+A policy or webhook of somebody else denies the change: no right is missing, and the reason that people read names what
+denied it. And cluster-network-operator, on platforms with virtual IPs, reads Infrastructure and later applies the whole
+typed status by server-side apply with force and without a resourceVersion (pkg/controller/infrastructureconfig and
+pkg/apply/apply.go, release-4.20 to release-4.22): no version stops that, and it takes the topology back.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import copy
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
 
 from test import polling
-from test.component import real
+from test.component import backend, real
+from test.component import world as worlds
 from test.component.test_guards_of_the_change import pending, set_schedulable
 from topology_simulator import client as clients
-from topology_simulator import kinds
+from topology_simulator import cluster as simulated
+from topology_simulator import kinds, kubeconfig
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import AsyncIterator
 
     from test.component.world import World
 
 NAME = "freeze.example.com"
 WHY = "no change of the cluster before Monday"
-WEBHOOK = f'admission webhook "{NAME}" denied the request: {WHY}'
+_RULE = {
+    "apiGroups": ["config.openshift.io"],
+    "apiVersions": ["*"],
+    "operations": ["UPDATE"],
+    "resources": ["infrastructures/status"],
+}
+_UNCHANGED = (
+    "object.status.controlPlaneTopology == oldObject.status.controlPlaneTopology"
+    " && object.status.?infrastructureName == oldObject.status.?infrastructureName"
+)
+"""The name is in it so that a test can tell when it is in force, without a change of topology."""
 _POLICY = {
     "failurePolicy": "Fail",
-    "matchConstraints": {
-        "resourceRules": [
-            {
-                "apiGroups": ["config.openshift.io"],
-                "apiVersions": ["*"],
-                "operations": ["UPDATE"],
-                "resources": ["infrastructures/status"],
-            }
-        ]
-    },
-    "validations": [
-        {
-            "expression": "object.status.controlPlaneTopology == oldObject.status.controlPlaneTopology"
-            " && object.status.?infrastructureName == oldObject.status.?infrastructureName",
-            "message": WHY,
-            "reason": "Forbidden",
-        }
-    ],
+    "matchConstraints": {"resourceRules": [_RULE]},
+    "validations": [{"expression": _UNCHANGED, "message": WHY, "reason": "Forbidden"}],
 }
-"""The name is in it so that a test can tell when it is in force, without a change of topology."""
 
 
 @contextlib.asynccontextmanager
 async def denied(world: World) -> AsyncIterator[None]:
-    """Deny every change of topology inside this context: by a policy on the real server, else in a webhook's words."""
-    if not world.server.is_real:
-        change = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
-        fault = world.server.fault("status", code=403, message=WEBHOOK, **change)
-        yield
-        world.server.lift(fault)
-        return
+    """Deny every change of topology by a policy inside this context."""
     binding = {"policyName": NAME, "validationActions": ["Deny"]}
-    try:
-        await world.api.create(real.POLICIES, real.POLICIES.new(NAME, spec=_POLICY))
-        await world.api.create(real.POLICY_BINDINGS, real.POLICY_BINDINGS.new(NAME, spec=binding))
-        await _in_force(world)
-        yield
-    finally:
-        for kind in (real.POLICY_BINDINGS, real.POLICIES):
-            await world.api.delete(kind, NAME)
-
-
-async def _in_force(world: World) -> None:
     numbers = itertools.count()
 
     async def refused() -> bool:
+        change = {"infrastructureName": f"probe-{next(numbers)}"}
         try:
-            await world.api.patch_status(
-                kinds.INFRASTRUCTURES, "cluster", {"infrastructureName": f"probe-{next(numbers)}"}
-            )
+            await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", change)
         except clients.ApiError as error:
             return NAME in str(error)
         return False
 
+    await world.api.create(real.POLICIES, real.POLICIES.new(NAME, spec=_POLICY))
+    await world.api.create(real.POLICY_BINDINGS, real.POLICY_BINDINGS.new(NAME, spec=binding))
     await polling.until("the policy is in force", refused, seconds=30.0)
+    yield
+    # What a test that fails leaves is gone before the next one.
+    for kind in (real.POLICY_BINDINGS, real.POLICIES):
+        await world.api.delete(kind, NAME)
 
 
-@pytest.mark.on_real
-async def test_a_change_that_admission_denies_is_told_with_the_name_of_what_denied_it(world: World) -> None:
+@pytest.fixture
+async def there(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[World]:
+    async with worlds.opened(backend.Place(real_server), tmp_path) as made:
+        yield made
+
+
+async def test_a_change_that_admission_denies_is_told_with_the_name_of_what_denied_it(there: World) -> None:
+    world = there
     operator = await pending(world)
     async with denied(world):
         await set_schedulable(world, wanted=True)
@@ -97,28 +92,109 @@ async def test_a_change_that_admission_denies_is_told_with_the_name_of_what_deni
 
         message = await polling.until("Progressing names what denies the change", told)
         assert WHY in message
-        assert "403" in message
         assert "grant the operator's role" not in message + operator.words()
         assert (await world.condition("Progressing"))["reason"] == "TransitionAdmitting"
         assert (await world.condition("Upgradeable"))["status"] == "False"
-        assert await world.moves() == []
-        assert operator.alive
 
         # Told once: the retries find it said.
-        sent, reports = len(world.server.topology_changes), _reports(world)
-        await world.api.patch(kinds.INFRASTRUCTURES, "cluster", {"metadata": {"labels": {"example.com/nudge": "1"}}})
+        def reports() -> int:
+            return sum(one.resource == "clusteroperators" for one in world.server.writes)
+
+        sent, reported = len(world.server.topology_changes), reports()
+        await _nudge(world)
 
         async def denied_again() -> bool:
             return len(world.server.topology_changes) >= sent + 2
 
         await polling.until("the change is tried again", denied_again)
-        assert _reports(world) == reports
+        assert reports() == reported
         assert await world.moves() == []
 
-    await world.api.patch(kinds.INFRASTRUCTURES, "cluster", {"metadata": {"labels": {"example.com/nudge": "2"}}})
+    await _nudge(world)
     await world.completed_once(seconds=20.0)
     assert NAME not in (await world.condition("Progressing"))["message"]
 
 
-def _reports(world: World) -> int:
-    return sum(one.resource == "clusteroperators" for one in world.server.writes)
+async def _nudge(world: World) -> None:
+    """News that means nothing."""
+    version = (await world.infrastructure())["metadata"]["resourceVersion"]
+    change = {"metadata": {"labels": {"example.com/nudge": version}}}
+    await world.api.patch(kinds.INFRASTRUCTURES, "cluster", change)
+
+
+# -- a status of before is applied
+
+_MANAGER = "cluster-network-operator/infrastructureconfig"
+_SPREAD = (worlds.DESIRED, "SingleReplica")
+_PLATFORM = "baremetal"
+_FIRST, _SECOND = "192.0.2.100", "2001:db8::100"
+_SHAPE = simulated.Shape(control_plane=_SPREAD[0], infrastructure=_SPREAD[1], masters=3, platform="BareMetal")
+
+
+async def _made_of_now(world: World) -> dict[str, Any]:
+    """Read Infrastructure and make of it what that operator applies: the addresses of spec in status too."""
+    found = await world.infrastructure()
+    status = copy.deepcopy(found["status"])
+    status.pop("topologyTransition", None)
+    wanted = found["spec"]["platformSpec"][_PLATFORM]["apiServerInternalIPs"]
+    status["platformStatus"][_PLATFORM]["apiServerInternalIPs"] = wanted
+    spec = {"platformSpec": found["spec"]["platformSpec"]}
+    return {key: found[key] for key in ("apiVersion", "kind")} | {
+        "metadata": {"name": "cluster"}, "spec": spec, "status": status,
+    }  # fmt: skip
+
+
+async def _apply(world: World, folder: pathlib.Path, made: dict[str, Any]) -> None:
+    """Apply it with force. Raises when the server refuses it, as it would a conflict."""
+    access = kubeconfig.access(world.server.kubeconfig(), folder)
+    headers = {**access.headers, "Content-Type": "application/apply-patch+yaml"}
+    url = access.server + kinds.INFRASTRUCTURES.path("cluster", subresource="status")
+    query = {"fieldManager": _MANAGER, "force": "true"}
+    async with (
+        aiohttp.ClientSession(raise_for_status=True) as session,
+        session.patch(url, params=query, headers=headers, json=made, ssl=access.tls or True),
+    ):
+        pass
+
+
+async def test_a_topology_that_is_set_back_is_reported_with_its_writer_and_not_fought_over(
+    real_server: real.Session, tmp_path: pathlib.Path
+) -> None:
+    async with worlds.opened(backend.Place(real_server), tmp_path, _SHAPE) as world:
+        before = {"platformStatus": {_PLATFORM: {"apiServerInternalIPs": [_FIRST]}}}
+        await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", before)
+        asked = {"platformSpec": {_PLATFORM: {"apiServerInternalIPs": [_FIRST, _SECOND]}}}
+        await world.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": asked})
+        await world.idle_operator()
+        world.operands.on = False
+        made = await _made_of_now(world)
+        await world.ask_for()
+        record = await world.until_phase("Converging")
+        assert record["name"] == "infra-to-ha"
+
+        # Managed fields have whole seconds: within one, who wrote the status before may seem to be the writer.
+        await asyncio.sleep(1.0)
+        await _apply(world, tmp_path, made)
+
+        assert await world.pair() == _SPREAD, "force takes the topology along"
+        assert (await world.record())["attempt"] == record["attempt"], "the record is in no type of theirs"
+        message = (await world.until_condition("Degraded", "True", "TopologyOverwritten"))["message"]
+        assert f"it was written by field manager {_MANAGER}" in message
+        assert "was HighlyAvailable/HighlyAvailable and is HighlyAvailable/SingleReplica now" in message
+        await world.until_condition("Upgradeable", "False", "TransitionInProgress")
+
+        async def untouched() -> bool:
+            return await world.pair() == _SPREAD and len(world.server.topology_changes) == 1
+
+        await world.stays_so("the topology is not written", untouched)
+
+        # The way out is the one that the message gives, and a field that somebody else has applied is no obstacle.
+        assert """'{"spec":{"desiredTopology":null}}'""" in message
+        await world.ask_for(None)
+        await world.until_phase("Idle")
+        await world.operands.go_on()
+        await world.operands.followed(*_SPREAD)
+        await world.ask_for()
+        await world.until_phase("Completed")
+        assert await world.pair() == worlds.MOVED
+        assert len(world.server.topology_changes) == 2

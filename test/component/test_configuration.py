@@ -17,15 +17,12 @@ if TYPE_CHECKING:
     import pathlib
 
 
-async def lease_seconds(world: worlds.World) -> int:
-    """What others see: for how long they have to wait for the holder."""
-    found = await world.api.get(kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE)
-    return int(found["spec"]["leaseDurationSeconds"])
-
-
 async def until_lease(world: worlds.World, seconds: int) -> None:
+    """Wait until others see that they have to wait for the holder for so long."""
+
     async def ask() -> bool:
-        return await lease_seconds(world) == seconds
+        found = await world.api.get(kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE)
+        return bool(found["spec"]["leaseDurationSeconds"] == seconds)
 
     await polling.until(f"the lease says {seconds} s", ask)
 
@@ -38,7 +35,7 @@ async def test_it_is_followed_through_a_transition_and_a_bad_one_is_told_by_its_
     # Without flags for the lease its figures follow the topology, as on a real cluster.
     async with worlds.opened(backend.Place(None), tmp_path) as world:
         operator = await world.idle_operator("operator-a", *flags, settle=None, lease=())
-        assert await lease_seconds(world) == 270, "a single node may be rebooting"
+        await until_lease(world, 270)  # a single node may be rebooting
 
         volume.swap(f"{HEAD}logLevel: debug\nsettleSeconds: 3600\nminimumNodeResources: {{cpu: 512}}\n")
         words = await operator.said("the log level is debug now")

@@ -1,7 +1,7 @@
-"""The version operator puts its own Infrastructure definition back in the middle of a transition.
+"""Our fields are lost in the middle of a transition: by the version operator's own definition, or by a typed writer.
 
-Our fields are pruned from then on, also from what a read shows. Nothing is claimed meanwhile that cannot be recorded,
-the reason is told, and it heals when the definition is patched again. At the start and while Pending: `test_reasons`.
+Nothing is claimed while nothing can be recorded, the reason is told, and it heals: the record is made again from its
+copy in ClusterOperator `topology`, and the topology is written once. Without a transition: `test_reasons`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from test import polling
 from test.component import definitions, phases
 from test.component import world as worlds
+from topology_simulator import client as clients
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
     from test.component.world import World
+
+_HEAD = ("name", "source", "target", "attempt", "requestedTime", "admittedTime", "completedTime", "baseline")
 
 
 async def put_back(world: World) -> definitions.Versions:
@@ -24,10 +28,9 @@ async def put_back(world: World) -> definitions.Versions:
 
 
 async def until_missing(world: World) -> None:
-    """Wait until ClusterOperator topology names the definition and the command that patches it."""
+    """Wait until ClusterOperator topology names the definition."""
     degraded = await world.until_condition("Degraded", "True", "APINotInstalled", seconds=15.0)
     assert "infrastructures.config.openshift.io" in degraded["message"]
-    assert "cluster-topology-operator manifests --crd-patch" in degraded["message"]
 
 
 @pytest.mark.on_real
@@ -41,7 +44,6 @@ async def test_put_back_while_admitting_nothing_moves_and_the_request_can_be_mad
     await until_missing(world)
     # The copy of the record still says Admitting: whether a change is on its way cannot be told from here.
     assert (await world.condition("Upgradeable"))["message"] == block["message"]
-    assert await world.pair() == world.installed
     assert await world.moves() == []
     assert world.server.topology_changes == []
 
@@ -64,7 +66,6 @@ async def test_put_back_while_converging_upgrades_stay_blocked_and_it_is_finishe
     await phases.go_on(world, "Converging")
 
     await until_missing(world)
-    assert await world.pair() == worlds.MOVED
     assert "topologyTransition" not in (await world.infrastructure())["status"]
 
     async def still_blocked() -> bool:
@@ -84,3 +85,46 @@ async def test_put_back_while_converging_upgrades_stay_blocked_and_it_is_finishe
     assert len(world.server.topology_changes) == 1
     await world.until_condition("Upgradeable", "True", "AsExpected")
     await world.until_condition("Degraded", "False", "AsExpected")
+
+
+async def write_typed(world: World) -> None:
+    """PUT the status as a client does whose types do not know our field."""
+
+    async def put() -> bool:
+        found = await world.infrastructure()
+        found["status"].pop("topologyTransition")
+        try:
+            await world.api.put_status(kinds.INFRASTRUCTURES, found)
+        except clients.ApiError as error:
+            if error.code != 409:
+                raise
+            return False
+        return True
+
+    await polling.until("the status is written", put)
+
+
+@pytest.mark.on_real
+async def test_a_typed_writer_drops_our_record_and_it_is_rebuilt(world: World) -> None:
+    """While the operator watches, and while it is away."""
+    await phases.reach(world, "Converging")
+    lost = await world.record()
+
+    async def copied() -> bool:
+        found = (await world.api.get(kinds.CLUSTER_OPERATORS, "topology"))["status"].get("extension") or {}
+        return all(found.get(one) == lost.get(one) for one in ("phase", *_HEAD))
+
+    await polling.until("the copy is written", copied)
+    await world.until_told("TopologyChanged")
+    assert "baseline" in lost
+    for name in ("operator-a", "operator-b"):
+        if name == "operator-b":
+            assert await world.operators[0].stop() == 0
+        await write_typed(world)
+        if name == "operator-b":
+            assert not await world.record()
+            await world.operator(name)
+        rebuilt = await world.until_phase("Converging")
+        assert {one: rebuilt.get(one) for one in _HEAD} == {one: lost.get(one) for one in _HEAD}
+    await world.operands.go_on()
+    await world.completed_once()

@@ -1,4 +1,4 @@
-"""`crd-patch.sh`, which `manifests --crd-patch` prints, with kubectl as `oc` against both API servers.
+"""`crd-patch.sh`, which `manifests --crd-patch` prints, with kubectl as `oc` against a real API server.
 
 It adds the fields and one override, and takes both away again; what it does in which case is said by
 test/unit/manifests/test_crd_script.py. The commands that print and run it are those of docs/operations.md.
@@ -11,33 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test.component import documented, installing
+from test.component import backend, documented, installing, world
 from topology_api import crd, crd_patch
 from topology_api import served as served_fields
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
     import pathlib
+    from collections.abc import AsyncIterator
 
-    from test.component import backend, real, world
+    from test.component import real
 
 OTHER = {"kind": "Deployment", "group": "apps", "namespace": "x", "name": "y", "unmanaged": True}
 REMOVE = "sh crd-patch.sh remove"
 
 
 @pytest.fixture
-async def administrator(
-    world: world.World, apiserver: backend.Place, tmp_path: pathlib.Path, request: pytest.FixtureRequest
-) -> installing.Administrator:
-    """A cluster with an override of its own. To a real server around the proxy: kubectl sends no token over HTTP."""
-    access = world.server.kubeconfig()
-    if apiserver.is_real:
-        session: real.Session = request.getfixturevalue("real_server")
-        access = session.server.kubeconfig()
-    await world.api.patch(kinds.CLUSTER_VERSIONS, "version", {"spec": {"overrides": [OTHER]}})
-    folder = tmp_path / "administrator"
-    folder.mkdir()
-    return installing.Administrator(access, folder)
+async def there(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[world.World]:
+    """A cluster with an override of its own."""
+    async with world.opened(backend.Place(real_server), tmp_path) as made:
+        await made.api.patch(kinds.CLUSTER_VERSIONS, "version", {"spec": {"overrides": [OTHER]}})
+        yield made
 
 
 async def take_the_fields_out(world: world.World, administrator: installing.Administrator) -> dict[str, Any]:
@@ -66,16 +60,17 @@ async def overrides(world: world.World) -> list[str]:
     return [one["name"] for one in found]
 
 
-@pytest.mark.on_real
 async def test_the_fields_come_with_one_override_and_go_with_it(
-    world: world.World, administrator: installing.Administrator
+    there: world.World, real_server: real.Session, tmp_path: pathlib.Path
 ) -> None:
-    bare = await take_the_fields_out(world, administrator)
+    folder = tmp_path / "administrator"
+    folder.mkdir()
+    administrator = installing.Administrator(real_server.server.kubeconfig(), folder)
+    bare = await take_the_fields_out(there, administrator)
     assert "OpenShift 4." in await install(administrator), "the price is said"
-    assert await overrides(world) == ["y", crd.NAME]
-    assert served_fields.serves_our_fields(await world.api.get(kinds.DEFINITIONS, crd.NAME)).ok
-    await administrator.types(REMOVE)
-    assert await overrides(world) == ["y"]
-    assert await spec(world, kinds.DEFINITIONS, crd.NAME) == bare
-    await administrator.types(REMOVE)
-    assert await overrides(world) == ["y"]
+    assert await overrides(there) == ["y", crd.NAME]
+    assert served_fields.serves_our_fields(await there.api.get(kinds.DEFINITIONS, crd.NAME)).ok
+    for _ in range(2):
+        await administrator.types(REMOVE)
+        assert await overrides(there) == ["y"]
+        assert await spec(there, kinds.DEFINITIONS, crd.NAME) == bare

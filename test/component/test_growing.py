@@ -1,24 +1,25 @@
 """docs/growing.md and docs/machines.md: what they tell an administrator to type leads to two machines more.
 
-Commands of the hub go to a server with the kinds of a hub; what stands there then is what would make nodes: agents that
-are approved, BareMetalHosts, replicas. What needs a machine, a file or a login is not run; `_TALK` lists it.
+Commands of the hub go to a server with the kinds of a hub, as far as that page shows their fields; what stands there
+then is what would make nodes: agents that are approved, BareMetalHosts, replicas. What needs a machine, a file or a
+login is not run; `_TALK` lists it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pathlib
 import re
 import shlex
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from test import processes
-from test.component import documented, hub, test_kubectl
+from test import polling, processes
+from test.component import documented
 from topology_simulator import client as clients
 from topology_simulator import kinds, kubeconfig
 from topology_simulator.apiserver import server
@@ -27,7 +28,6 @@ from topology_simulator.envtest import binaries
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-
 _DOCS = pathlib.Path(__file__).parents[2] / "docs"
 _GROWING, _MACHINES = _DOCS / "growing.md", _DOCS / "machines.md"
 SITE = "edge"
@@ -35,28 +35,91 @@ NEW = ("master-1", "master-2")
 _TALK = {"oc debug", "oc extract", "oc adm", "oc get csr"}
 _FENCED = re.compile(r"(?m)^```yaml\n(.*?)^```$", re.DOTALL)
 
+INFRA_ENVS = kinds.Kind("agent-install.openshift.io", "infraenvs", "InfraEnv", namespaced=True, version="v1beta1")
+AGENTS = kinds.Kind("agent-install.openshift.io", "agents", "Agent", namespaced=True, version="v1beta1")
+CLUSTER_INSTANCES = kinds.Kind(
+    "siteconfig.open-cluster-management.io", "clusterinstances", "ClusterInstance", namespaced=True, version="v1alpha1"
+)
+HOSTS = kinds.Kind("metal3.io", "baremetalhosts", "BareMetalHost", namespaced=True, version="v1alpha1")
+CONTROL_PLANES = kinds.Kind(
+    "controlplane.cluster.x-k8s.io", "openshiftassistedcontrolplanes", "OpenshiftAssistedControlPlane",
+    namespaced=True, version="v1alpha3",
+)  # fmt: skip
+_TEXT, _FLAG, _COUNT = {"type": "string"}, {"type": "boolean"}, {"type": "integer"}
 
-def _manifests(page: pathlib.Path) -> list[dict[str, Any]]:
+
+def _fields(*required: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": fields, **({"required": [*required]} if required else {})}
+
+
+_REFERENCE = _fields(apiVersion=_TEXT, kind=_TEXT, namespace=_TEXT, name=_TEXT)
+SPECS = {
+    INFRA_ENVS: _fields(clusterRef=_REFERENCE),
+    AGENTS: _fields("approved", "role", approved=_FLAG, hostname=_TEXT, role={
+        "type": "string", "enum": ["auto-assign", "master", "arbiter", "worker", "bootstrap"],
+    }),
+    CLUSTER_INSTANCES: _fields("clusterName", clusterName=_TEXT, clusterType=_TEXT),
+    HOSTS: _fields(
+        "online", online=_FLAG, externallyProvisioned=_FLAG, consumerRef=_REFERENCE,
+        automatedCleaningMode={"type": "string", "enum": ["metadata", "disabled"]},
+        bootMACAddress={"type": "string", "pattern": "[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}"},
+        bmc=_fields("address", "credentialsName", address=_TEXT, credentialsName=_TEXT),
+    ),
+    CONTROL_PLANES: _fields("distributionVersion", distributionVersion=_TEXT, replicas=_COUNT),
+}  # fmt: skip
+"""The fields that the pages show, with the names and required fields of the real ones: openshift/assisted-service,
+stolostron/siteconfig, metal3-io/baremetal-operator and openshift-assisted/cluster-api-provider-openshift-assisted."""
+_SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+
+
+def definition(kind: kinds.Kind) -> dict[str, Any]:
+    status = _fields(isoDownloadURL=_TEXT, replicas=_COUNT)
+    schema = _fields(apiVersion=_TEXT, kind=_TEXT, metadata={"type": "object"}, spec=SPECS[kind], status=status)
+    version = {
+        "name": kind.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}, **({"scale": _SCALE} if kind is CONTROL_PLANES else {})},
+    }
+    names = {"plural": kind.plural, "singular": kind.kind.lower(), "kind": kind.kind}
+    spec = {"group": kind.group, "scope": "Namespaced", "names": names, "versions": [version]}
+    return kinds.DEFINITIONS.new(f"{kind.plural}.{kind.group}", spec=spec)
+
+
+def manifests(page: pathlib.Path) -> list[dict[str, Any]]:
     """Return the objects that a page shows."""
     blocks = _FENCED.findall(page.read_text(encoding="utf-8"))
     return [obj for block in blocks for obj in yaml.safe_load_all(block)]
 
 
-@dataclass
 class Administrator:
-    """Who types what the page shows: kubectl for `oc`, with a context for the hub."""
+    """Who types what the page shows: kubectl for `oc`, with a context for the hub, whose administrator is `api`."""
 
-    kubectl: str
-    home: pathlib.Path
-    hub: clients.Client
-    printed: dict[str, str] = field(default_factory=dict)
+    def __init__(self, home: pathlib.Path, access: dict[str, Any], api: clients.Client) -> None:
+        self.api = api
+        self.printed: dict[str, str] = {}
+        self._environment = {"KUBECONFIG": str(home / "kubeconfig-hub"), "HOME": str(home), "PATH": os.defpath}
+        (context,) = access["contexts"]
+        there = {**access, "contexts": [{**context, "name": "hub"}], "current-context": "hub"}
+        (home / "kubeconfig-hub").write_text(yaml.safe_dump(there))
 
-    async def run(self, *words: str, given: str = "", code: int = 0) -> str:
-        """Run kubectl, which must end so; return what it prints."""
-        environment = {"KUBECONFIG": str(self.home / "kubeconfig-hub"), "HOME": str(self.home), "PATH": os.defpath}
-        ended = await processes.run(self.kubectl, *words, given=given, env=environment)
-        assert ended.code == code, f"kubectl {' '.join(words)}: {ended}"
-        return ended.printed
+    async def define(self, namespace: str, *served: kinds.Kind) -> None:
+        """Let the server serve these kinds of a hub, and make a namespace."""
+        for kind in served:
+            await self.api.create(kinds.DEFINITIONS, definition(kind))
+        await self.api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(namespace))
+        for kind in served:
+            await polling.until(f"{kind.plural} are served", functools.partial(self._is_served, kind), 20.0)
+
+    async def _is_served(self, kind: kinds.Kind) -> bool:
+        with contextlib.suppress(clients.ApiError):
+            await self.api.list(kind)
+            return True
+        return False
+
+    async def run(self, *words: str, given: str = "") -> processes.Ended:
+        return await processes.run(documented.kubectl(), *words, given=given, env=self._environment)
 
     async def type(self, heading: str, **replaced: tuple[str, ...]) -> list[str]:
         """Type every command below a heading, one with a placeholder of `replaced` once for each of its values.
@@ -72,7 +135,9 @@ class Administrator:
             for value in replaced.get(name, ("",)):
                 whole = text.replace(name, value) if name else text
                 assert not re.search(r"\b[A-Z]{3,}\b", whole), whole
-                self.printed[whole] = await self.run(*shlex.split(whole)[1:])
+                ended = await self.run(*shlex.split(whole)[1:])
+                assert ended.code == 0, ended
+                self.printed[whole] = ended.printed
                 typed.append(whole)
         assert typed, heading
         return typed
@@ -86,95 +151,67 @@ async def administrator(tmp_path: pathlib.Path) -> AsyncIterator[Administrator]:
         stack.push_async_callback(above.stop)
         access = above.kubeconfig()
         api = await stack.enter_async_context(clients.Client(kubeconfig.access(access, tmp_path), "hub"))
-        await hub.define(api, *hub.DEFINITIONS, namespace=SITE)
-        (context,) = access["contexts"]
-        (tmp_path / "kubeconfig-hub").write_text(yaml.safe_dump({**access, "contexts": [{**context, "name": "hub"}]}))
-        yield Administrator(test_kubectl.needed(), tmp_path, api)
+        yield Administrator(tmp_path, access, api)
 
 
-async def test_two_machines_that_were_booted_from_an_iso(administrator: Administrator) -> None:
-    """Agents register when a person has booted the machines; those that are approved with role master are installed."""
+async def test_agents_of_an_iso_hosts_of_a_hub_and_replicas_of_a_control_plane(administrator: Administrator) -> None:
+    api = administrator.api
+    await administrator.define(SITE, *SPECS)
+    # Agents register when a person has booted the machines; those that are approved with role master are installed.
     url = "https://hub.example.com/images/discovery.iso"
-    await administrator.hub.create(hub.INFRA_ENVS, hub.INFRA_ENVS.new(SITE, SITE, spec={"clusterRef": {"name": SITE}}))
-    await administrator.hub.patch_status(hub.INFRA_ENVS, SITE, {"isoDownloadURL": url}, SITE)
+    await api.create(INFRA_ENVS, INFRA_ENVS.new(SITE, SITE, spec={"clusterRef": {"name": SITE}}))
+    await api.patch_status(INFRA_ENVS, SITE, {"isoDownloadURL": url}, SITE)
     agents = {f"0000000{number}-aaaa": name for number, name in enumerate(NEW)}
     for name, hostname in agents.items():
         spec = {"approved": False, "role": "auto-assign", "hostname": hostname}
-        await administrator.hub.create(hub.AGENTS, hub.AGENTS.new(name, SITE, spec=spec))
-
+        await api.create(AGENTS, AGENTS.new(name, SITE, spec=spec))
     typed = await administrator.type("## By hand", AGENT=tuple(agents))
-
     assert url in administrator.printed.values()
     for name in agents:
         role, approval = (
             next(n for n, one in enumerate(typed) if name in one and sign in one) for sign in ("role", "approved")
         )
         assert role < approval, "an agent that is approved first becomes a worker"
-
-    specs = [agent["spec"] for agent in await administrator.hub.list(hub.AGENTS, SITE)]
+    specs = [agent["spec"] for agent in await api.list(AGENTS, SITE)]
     assert [spec["hostname"] for spec in specs if spec["approved"] and spec["role"] == "master"] == [*NEW]
 
-
-async def test_two_hosts_of_a_hub(administrator: Administrator) -> None:
-    """Beside a ClusterInstance of type SNO they are BareMetalHosts of their own, as the page shows one."""
-    spec = {"clusterName": SITE, "nodes": [{"hostName": "master-0", "role": "master"}], "clusterType": "SNO"}
-    await administrator.hub.create(hub.CLUSTER_INSTANCES, hub.CLUSTER_INSTANCES.new(SITE, SITE, spec=spec))
-    await administrator.hub.create(hub.INFRA_ENVS, hub.INFRA_ENVS.new(SITE, SITE, spec={"clusterRef": {"name": SITE}}))
-    (shown,) = _manifests(_GROWING)
+    # Beside a ClusterInstance of type SNO they are BareMetalHosts of their own, as the page shows one.
+    spec = {"clusterName": SITE, "clusterType": "SNO"}
+    await api.create(CLUSTER_INSTANCES, CLUSTER_INSTANCES.new(SITE, SITE, spec=spec))
+    (shown,) = manifests(_GROWING)
     text = yaml.safe_dump(shown).replace("SITE", SITE)
     for name in NEW:
-        given = text.replace("master-1", name)
-        await administrator.run("--context", "hub", "create", "--validate=strict", "-f", "-", given=given)
+        ended = await administrator.run("create", "--validate=strict", "-f", "-", given=text.replace("master-1", name))
+        assert ended.code == 0, ended
     typed = await administrator.type("## From a hub, with siteconfig")
     assert administrator.printed[typed[0]] == "SNO"
-    environments = {one["metadata"]["name"] for one in await administrator.hub.list(hub.INFRA_ENVS, SITE)}
-    metas = [host["metadata"] for host in await administrator.hub.list(hub.HOSTS, SITE)]
     prefix = "bmac.agent-install.openshift.io/"
-    assert [*NEW] == [
-        meta["annotations"][prefix + "hostname"]
-        for meta in metas
-        if meta["labels"]["infraenvs.agent-install.openshift.io"] in environments
-        and meta["annotations"][prefix + "role"] == "master"
-    ]
+    metas = [host["metadata"] for host in await api.list(HOSTS, SITE)]
+    assert {meta["labels"]["infraenvs.agent-install.openshift.io"] for meta in metas} == {SITE}
+    named = [(meta["annotations"][prefix + "hostname"], meta["annotations"][prefix + "role"]) for meta in metas]
+    assert named == [(name, "master") for name in NEW]
 
-
-async def test_a_control_plane_that_is_scaled(administrator: Administrator) -> None:
-    """In one request from one to three, which refuses any other start."""
-    api, spec = administrator.hub, {"distributionVersion": "4.21.7", "replicas": 1}
-    await api.create(hub.CONTROL_PLANES, hub.CONTROL_PLANES.new(SITE, SITE, spec=spec))
+    # In one request from one to three, which refuses any other start.
+    spec = {"distributionVersion": "4.21.7", "replicas": 1}
+    await api.create(CONTROL_PLANES, CONTROL_PLANES.new(SITE, SITE, spec=spec))
     await administrator.type("## From a hub, with Cluster API")
-    once = await api.get(hub.CONTROL_PLANES, SITE, SITE)
+    once = await api.get(CONTROL_PLANES, SITE, SITE)
     assert (once["spec"]["replicas"], once["metadata"]["generation"]) == (3, 2), "each write of spec counts"
 
 
-async def test_the_machine_that_is_shown_is_one(tmp_path: pathlib.Path) -> None:
+async def test_the_machine_that_is_shown_is_one(administrator: Administrator) -> None:
     """OpenShift's own definition of Machine takes it, without an unknown field; a typing error would be refused."""
-    kubectl = test_kubectl.needed()
-    (definition,) = (
-        obj
-        for path in sorted((binaries.definitions() / "machine").rglob("*_machines-Default.crd.yaml"))
-        for obj in yaml.safe_load_all(path.read_text())
-    )
-    for version in definition["spec"]["versions"]:
+    (file,) = (binaries.definitions() / "machine").rglob("*_machines-Default.crd.yaml")
+    served = yaml.safe_load(file.read_text())
+    for version in served["spec"]["versions"]:
         del version["additionalPrinterColumns"]  # whose paths have brackets, which our server does not know
-    above = server.ApiServer()
-    await above.start()
-    async with contextlib.AsyncExitStack() as stack:
-        stack.push_async_callback(above.stop)
-        api = await stack.enter_async_context(clients.Client(kubeconfig.access(above.kubeconfig(), tmp_path), "hub"))
-        await api.create(kinds.DEFINITIONS, definition)
-        await hub.define(api, hub.HOSTS, namespace="openshift-machine-api")
-        config = tmp_path / "kubeconfig-site"
-        config.write_text(yaml.safe_dump(above.kubeconfig()))
-        environment = {"KUBECONFIG": str(config), "HOME": str(tmp_path), "PATH": os.defpath}
-        host, machine = _manifests(_MACHINES)
-        wrong = {**machine, "metadata": {**machine["metadata"], "name": "wrong"}, "spec": {"providerSpecs": {}}}
-        codes = []
-        for obj in (host, machine, wrong):
-            words = ("create", "--validate=strict", "-f", "-")
-            ended = await processes.run(kubectl, *words, given=yaml.safe_dump(obj), env=environment)
-            codes.append(ended.code)
-        assert codes == [0, 0, 1], ended
+    await administrator.api.create(kinds.DEFINITIONS, served)
+    await administrator.define("openshift-machine-api", HOSTS)
+    host, machine = manifests(_MACHINES)
+    wrong = {**machine, "metadata": {**machine["metadata"], "name": "wrong"}, "spec": {"providerSpecs": {}}}
+    for obj, code in ((host, 0), (machine, 0), (wrong, 1)):
+        ended = await administrator.run("create", "--validate=strict", "-f", "-", given=yaml.safe_dump(obj))
+        assert ended.code == code, ended
 
     namespace, name = machine["metadata"]["annotations"]["metal3.io/BareMetalHost"].split("/")
     assert (namespace, name) == (host["metadata"]["namespace"], host["metadata"]["name"])

@@ -7,10 +7,8 @@ import os
 import pathlib
 import shutil
 import sys
-import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-import pytest
 import yaml
 
 from test import processes
@@ -19,36 +17,19 @@ from test.component import world as worlds
 from topology_simulator import cluster as simulated
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from test.component.world import World
 
 PICTURE = pathlib.Path(__file__).parents[2] / "docs" / "topology-graph.svg"
 EXAMPLE = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "gitops"
 
 
-@pytest.fixture
-async def world(tmp_path: pathlib.Path) -> AsyncIterator[World]:
-    # Which API server it is makes no difference to what is read here.
-    async with worlds.opened(backend.Place(None), tmp_path) as made:
-        yield made
-
-
-def _command(world: World, folder: pathlib.Path) -> plugin.Plugin:
-    return plugin.Plugin(folder, world.server.kubeconfig())
-
-
 async def test_the_graph_becomes_a_picture_of_this_cluster(tmp_path: pathlib.Path) -> None:
     """It is the picture of docs/kubectl-topology.md; KEEP_PICTURE=1 keeps the new one there."""
     async with worlds.opened(backend.Place(None), tmp_path, simulated.Shape(masters=1)) as world:
         mark = world.server.mark()
-        ended = await _command(world, tmp_path).run("graph", "-o", "svg")
+        ended = await plugin.Plugin(tmp_path, world.server.kubeconfig()).run("graph", "-o", "svg")
         assert (ended.code, ended.complaint) == (plugin.DONE, "")
         assert world.server.changes(plugin.PROGRAM, mark) == 0
-    told = ET.fromstring(ended.printed).findtext("{http://www.w3.org/2000/svg}desc") or ""  # noqa: S314 - our own
-    assert "The cluster is here: control plane SingleReplica, infrastructure SingleReplica" in told
-    way = "sno-to-ha-compact leads from SingleReplica/SingleReplica to HighlyAvailable/HighlyAvailable"
-    assert f"{way}: blocked (ControlPlaneNodes: Wanted: 3 eligible control-plane nodes. Found: 1: master-0" in told
     if os.environ.get("KEEP_PICTURE"):
         await asyncio.to_thread(PICTURE.write_text, ended.printed)
     assert await asyncio.to_thread(PICTURE.read_text) == ended.printed, "write it anew with KEEP_PICTURE=1"
@@ -71,15 +52,11 @@ async def test_the_step_of_a_pipeline_ends_with_the_verdict_of_the_cluster(
     async def step(**more: str) -> processes.Ended:
         return await processes.run(EXAMPLE / "pipeline" / "plan.sh", folder, env={**environment, **more})
 
-    ended = await step()
-    assert (ended.code, ended.complaint, "Possible" in ended.printed) == (plugin.DONE, "", True)
     await cluster.set_ready(world.api, "master-2", ready=False)
     ended = await step()
     assert (ended.code, "ControlPlaneNodes" in ended.printed) == (plugin.BLOCKED, True)
     ended = await step(ALLOW_PENDING="true")
     assert ended.code == plugin.DONE
     assert ended.printed.endswith("edge-1: blocked now; the operator waits until every check is met\n")
-    request.write_text(request.read_text().replace(worlds.DESIRED, "DualReplica"))
-    assert (await step(ALLOW_PENDING="true")).code == plugin.UNSUPPORTED
-    request.write_text(request.read_text().replace("DualReplica", "HighlyAvaliable"))
+    request.write_text(request.read_text().replace(worlds.DESIRED, "HighlyAvaliable"))
     assert (await step(ALLOW_PENDING="true")).code == plugin.FAILED

@@ -1,4 +1,4 @@
-"""The happy path, by writes only: a request becomes a topology, and what that costs in requests and writes.
+"""The happy path, by writes only: a request becomes a topology, or is taken back, and what that costs.
 
 The figures are asserted and printed (`pytest -s`), so that documentation can quote them.
 """
@@ -8,14 +8,15 @@ from __future__ import annotations
 import collections
 import itertools
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from test import polling
 from test.component import cluster, phases
+from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
-from topology_simulator import conditions, kinds
+from topology_simulator import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 REQUESTS_TO_THE_CHANGE = 16
 BASELINE_BYTES = 4 << 10
-"""It lives in two objects of the API."""
 
 
 def is_status(record: audit.Record, plural: str) -> bool:
@@ -48,32 +48,11 @@ def to_the_change(asked: Iterable[audit.Record]) -> list[audit.Record]:
     raise AssertionError(f"no change among {[(one.verb, one.resource) for one in found]}")
 
 
-async def asked_to_the_change(world: World, before: int) -> list[audit.Record]:
-    """The same since a mark, once the change is logged: that comes a moment after its effect."""
-
-    async def changed() -> list[audit.Record] | None:
-        asked = world.server.asked(before)
-        return asked if sum(is_status(record, "infrastructures") for record in asked) >= 2 else None
-
-    return to_the_change(await polling.until("the change is logged", changed))
-
-
 def shown(title: str, records: Iterable[audit.Record]) -> str:
     counted = collections.Counter(
         " ".join(part for part in (one.verb, one.resource, one.subresource) if part) for one in records
     )
     return f"{title}: {counted.total()} ({', '.join(f'{number} {what}' for what, number in sorted(counted.items()))})"
-
-
-async def until_echoed(world: World) -> None:
-    """Wait until ClusterVersion holds upgrades back for us."""
-
-    async def look() -> bool:
-        message = (await world.condition("Upgradeable")).get("message", "nothing")
-        version = await world.api.get(kinds.CLUSTER_VERSIONS, "version")
-        return message in conditions.of(version, "Upgradeable").get("message", "")
-
-    await polling.until("ClusterVersion echoes our block", look)
 
 
 @pytest.mark.on_real
@@ -102,29 +81,7 @@ async def test_a_request_becomes_a_topology(world: World) -> None:
         assert (await world.condition(type_))["status"] == status
 
 
-async def test_from_the_last_fact_to_the_change_are_sixteen_requests(
-    world: World, figure: Callable[[str], None]
-) -> None:
-    await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": False}})
-    await world.idle_operator()
-    await world.ask_for()
-    await world.until_check("MastersSchedulable", "Unmet")
-    await until_echoed(world)
-    before = world.server.mark()
-
-    await world.api.patch(kinds.SCHEDULERS, "cluster", {"spec": {"mastersSchedulable": True}})
-    await world.until_phase("Converging", "Completed")
-
-    way = await asked_to_the_change(world, before)
-    figure(shown("requests from the last fact to the change, watches open, echo present", way))
-    assert len(way) <= REQUESTS_TO_THE_CHANGE
-    await world.completed_once()
-    assert len(world.server.topology_changes) == 1
-
-
-async def test_from_the_request_to_the_change_the_same_and_one_list_and_watch_for_each_kind(
-    world: World, figure: Callable[[str], None]
-) -> None:
+async def test_from_the_request_to_the_change_are_sixteen_requests(world: World, figure: Callable[[str], None]) -> None:
     operator = await world.idle_operator()
     before = world.server.mark()
 
@@ -156,11 +113,13 @@ async def test_every_visible_change_is_one_write_and_nothing_else_is_written(
 
     await world.ask_for()
     await world.until_condition("Progressing", "True", "TransitionConverging")
-    await polling.until("three events", lambda: _enough(world, 3))
+    await world.until_told("TransitionRequested", "TransitionAdmitted", "TopologyChanged")
     to_converging = world.server.writes[already:]
+    baseline = (await world.record())["baseline"]
+    assert_small_and_whole(await world.record())
     before = world.server.mark()
     await world.operands.go_on()
-    await world.completed_once()
+    assert (await world.completed_once())["baseline"] == baseline
 
     counted = collections.Counter(f"{one.resource} {one.subresource}" for one in world.server.writes[already:])
     events = len(await world.events())
@@ -186,32 +145,18 @@ async def test_every_visible_change_is_one_write_and_nothing_else_is_written(
     assert len(world.server.topology_changes) == 1
 
 
-async def _enough(world: World, events: int) -> bool:
-    return len(await world.events()) >= events
-
-
-@pytest.mark.on_real
-async def test_the_baseline_is_small_and_names_what_must_move(world: World, figure: Callable[[str], None]) -> None:
-    await world.idle_operator()
-    world.operands.on = False
-    await world.ask_for()
-    record = await world.until_phase("Converging")
+def assert_small_and_whole(record: dict[str, Any]) -> None:
+    """The baseline lives in two objects of the API, and names what must move."""
     baseline = record["baseline"]
-    size, whole = len(json.dumps(baseline)), len(json.dumps(record))
-    figure(f"baseline: {size} bytes of {whole} in the record")
-    assert size <= BASELINE_BYTES
+    assert len(json.dumps(baseline)) <= BASELINE_BYTES
     assert {one["name"] for one in baseline["machineConfigPools"]} == {"master", "worker"}
     operands = {one["name"]: one for one in baseline["operands"]}
-    static_pods = operands["kubeapiservers.operator.openshift.io/cluster"]
-    assert static_pods["revision"] == 9
+    assert operands["kubeapiservers.operator.openshift.io/cluster"]["revision"] == 9
     console = operands["deployments.apps/openshift-console/console"]
     assert (console["replicas"], console["ready"]) == (1, 1)
-    assert {"kube-apiserver", "console", "ingress", "monitoring"} <= {
-        one["name"] for one in baseline["clusterOperators"]
-    }
+    names = {one["name"] for one in baseline["clusterOperators"]}
+    assert {"kube-apiserver", "console", "ingress", "monitoring"} <= names
     assert (baseline["version"], baseline["controlPlaneObserved"]) == (simulated.VERSION, "SingleReplica")
-    await world.operands.go_on()
-    assert (await world.completed_once())["baseline"] == baseline
 
 
 async def test_a_completed_transition_is_quiet(world: World) -> None:
@@ -231,3 +176,47 @@ async def test_a_completed_transition_is_quiet(world: World) -> None:
         return len(world.server.asked(before)) >= 3
 
     await polling.until("the lease is renewed three times", nothing_but_three_renewals)
+
+
+# -- and back: a request is taken back at no cost until the topology has changed; afterwards the API says why not
+
+
+async def test_cancelling_while_pending_leaves_nothing_behind(world: World) -> None:
+    await phases.reach(world, "Pending")
+    await world.until_condition("Upgradeable", "False", "TransitionPending")
+    await world.ask_for(None)
+    record = await world.until_phase("Idle")
+    assert not {"name", "source", "target", "attempt", "checks", "progress", "requestedTime"} & set(record), record
+    await world.until_reasons()
+    await world.until_told("TransitionCancelled")
+    assert await world.reasons() == ["TransitionBlocked", "TransitionCancelled", "TransitionRequested"]
+    assert world.server.topology_changes == []
+
+    # The block of upgrades is gone from ClusterVersion too.
+    async def free() -> bool:
+        version = await world.api.get(kinds.CLUSTER_VERSIONS, "version")
+        return all(one["type"] != "Upgradeable" for one in version["status"]["conditions"])
+
+    await polling.until("ClusterVersion holds nothing back", free)
+
+
+async def test_a_request_that_is_cancelled_while_admitting_is_never_changed(world: World) -> None:
+    await phases.reach(world, "Admitting")
+    await world.until_condition("Progressing", "True", "TransitionAdmitting")
+    await world.ask_for(None)
+    await world.until_phase("Idle")
+    await world.until_reasons()
+    assert world.server.topology_changes == []
+    await world.until_told("TransitionCancelled")
+
+
+@pytest.mark.on_real
+async def test_while_converging_the_api_refuses_to_change_the_request(world: World) -> None:
+    await phases.reach(world, "Converging")
+    with pytest.raises(clients.ApiError) as refused:
+        await world.ask_for(None)
+    assert refused.value.code == 422
+    assert "there is no way back" in refused.value.message
+    assert (await world.infrastructure())["spec"]["desiredTopology"] == "HighlyAvailable"
+    await world.operands.go_on()
+    await world.completed_once()

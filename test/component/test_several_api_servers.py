@@ -1,176 +1,174 @@
-"""Several API servers behind one address, and an etcd of three members under them: what a grown cluster has.
+"""Several API servers, one of which lags behind: nobody acts on what it shows, and nothing is changed back.
 
-Two real kube-apiservers that share three real members: one lags, both are restarted one after the other, the leader of
-etcd changes and a learner is promoted in the middle of it all. In each story the topology moves once, no phase goes
-back, and it completes.
+Two real kube-apiservers that share an etcd, behind one address; and an API server that answers what was true before, or
+that it is not so far yet (504), as after a store was restored or by a cache in between. That leaders and members of
+etcd change under an API server is told in test/etcd.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import itertools
-from typing import TYPE_CHECKING
+import os
+import signal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test.component import backend, cluster, phases, replicated
+from test import polling
+from test.component import backend, cluster, phases, real
 from test.component import world as worlds
-from test.component.replicated import API, SECOND
+from topology_simulator import proxy
+from topology_simulator.apiserver import statuses
+from topology_simulator.envtest.server import API, SECOND
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
-    from test.component.world import World
     from topology_simulator.apiserver import requests
 
-pytestmark = pytest.mark.usefixtures("real_binaries")
 _LONG = 60.0
+OURS = {"infrastructures", "clusteroperators"}
+
+
+class Two(real.Session):
+    """Two kube-apiservers on one etcd, for this module."""
+
+    async def _furnish(self) -> None:
+        await super()._furnish()
+        await self.server.start_api(SECOND)
+
+    @contextlib.contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """The second one neither answers nor tells its watchers anything inside this context."""
+        pid = self.server.pids[SECOND]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
 
 @pytest.fixture(scope="module")
-def session(real_binaries: None) -> Iterator[replicated.Session]:
-    with replicated.Session() as made:
+def two(real_binaries: None) -> Iterator[Two]:
+    with Two() as made:
         yield made
 
 
 @pytest.fixture
-async def world(session: replicated.Session, tmp_path: pathlib.Path) -> AsyncIterator[World]:
-    async with worlds.opened(replicated.Place(session), tmp_path) as made:
+async def led(two: Two, tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
+    async with worlds.opened(backend.Place(two), tmp_path) as made:
         yield made
 
 
-def servers(world: World) -> replicated.Servers:
-    assert isinstance(world.server, replicated.Servers)
-    return world.server
+def lead(world: worlds.World, two: Two, choose: Callable[[requests.Request], str]) -> None:
+    """Let a server be chosen by its name for each request from now on; open watches stay where they are."""
+    assert isinstance(world.server._front, proxy.Proxy)
+    world.server._front.lead(lambda request: two.server.url_of(choose(request)))
 
 
-async def completed_once(world: World) -> None:
+async def completed_once(world: worlds.World) -> None:
     """Completed, and once the topology had changed no phase went back: what was shown then was never older."""
     await world.completed_once(seconds=_LONG)
     assert world.operands.phases[-2:] == ["Converging", "Completed"], world.operands.phases
     assert world.operands.phases.count("Converging") == 1, world.operands.phases
+    assert len(world.server.topology_changes) == 1
 
 
-@pytest.mark.nightly
-@pytest.mark.slow
-async def test_the_servers_are_restarted_one_after_the_other_in_the_middle_of_it(world: World) -> None:
-    turn = itertools.cycle((API, SECOND))
-    # The operator is sent to both in turn, everybody else to the one that is not restarted.
-    steady = [API]
-    servers(world).lead(lambda request: next(turn) if backend.by_operator(request) else steady[0])
-    await phases.reach(world, "Admitting")
-
-    # What is sent to a server that is down is lost.
-    await asyncio.gather(servers(world).restart_one(SECOND), phases.go_on(world, "Admitting"))
-    steady[0] = SECOND
-    await servers(world).restart_one(API)
-    await completed_once(world)
-
-
-async def test_a_server_that_lags_shows_nothing_that_anybody_acts_on(world: World) -> None:
+async def test_a_server_that_lags_shows_nothing_that_anybody_acts_on(led: worlds.World, two: Two) -> None:
     """Nodes and Infrastructure are watched on one server, which stands still; everything else is asked of the other."""
     lagging = {"nodes", "infrastructures"}
 
     def choose(request: requests.Request) -> str:
         return SECOND if request.watch and request.target.plural in lagging and backend.by_operator(request) else API
 
-    servers(world).lead(choose)
-    await phases.reach(world, "Pending")
-    operator = world.operators[0]
-    with servers(world).standing_still(SECOND):
-        await cluster.set_ready(world.api, "master-2", ready=False)
-        await phases.go_on(world, "Pending")
+    lead(led, two, choose)
+    await phases.reach(led, "Pending")
+    operator = led.operators[0]
+    with two.standing_still():
+        await cluster.set_ready(led.api, "master-2", ready=False)
+        await phases.go_on(led, "Pending")
         await operator.said("live evidence differs from what was watched")
-        assert world.server.topology_changes == []
-    found = await world.until_check("ControlPlaneNodes", "Unmet")
+        assert led.server.topology_changes == []
+    found = await led.until_check("ControlPlaneNodes", "Unmet")
     assert "master-2" in found["message"]
 
     # It lags again: the change is made past it, and what it tells afterwards is older than what was written.
-    with servers(world).standing_still(SECOND):
-        world.server.fault("cut", verb="watch", resource="nodes")
-        servers(world).lead(lambda _: API)
-        await cluster.set_ready(world.api, "master-2", ready=True)
-        await world.until_phase("Converging", "Completed", seconds=_LONG)
-        servers(world).lead(choose)
-    await completed_once(world)
-    assert len(world.server.topology_changes) == 1
+    with two.standing_still():
+        led.server.fault("cut", verb="watch", resource="nodes")
+        lead(led, two, lambda _: API)
+        await cluster.set_ready(led.api, "master-2", ready=True)
+        await led.until_phase("Converging", "Completed", seconds=_LONG)
+        lead(led, two, choose)
+    await completed_once(led)
     assert await operator.metric("topology_store_restored_total") == 0, "lag is no restored backup"
 
 
-@pytest.mark.nightly
-@pytest.mark.slow
-async def test_a_server_that_is_a_minute_behind_is_no_restored_backup(world: World) -> None:
-    """All is watched there, and lists take turns; what is new has been read or written at the other server."""
-    turn = itertools.cycle((API, SECOND))
-
-    def choose(request: requests.Request) -> str:
-        if not backend.by_operator(request):
-            return API
-        return SECOND if request.watch else next(turn) if request.verb == "list" else API
-
-    servers(world).lead(choose)
-    await phases.reach(world, "Pending")
-    operator = world.operators[0]
-    asked = world.server.mark()
-    async with servers(world).second_behind():
-        until = asyncio.get_running_loop().time() + _LONG
-        await phases.go_on(world, "Pending")
-        while asyncio.get_running_loop().time() < until:
-            # Watches are opened again, from versions that this server has yet to hear of.
-            world.server.fault("cut", verb="watch")
-            await asyncio.sleep(5.0)
-    assert any(one.verb == "watch" for one in world.server.asked(asked))
-    await completed_once(world)
-    assert len(world.server.topology_changes) == 1
-    assert await operator.metric("topology_store_restored_total") == 0
+# -- lists of the past, which a new leader cannot know for what they are
 
 
-@pytest.mark.nightly
-@pytest.mark.slow
-async def test_the_leader_of_etcd_is_killed_under_the_change_and_a_learner_is_promoted(world: World) -> None:
+def too_large(version: int) -> statuses.StatusError:
+    """What a real server says of a version that its cache has not seen."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    text = f"Timeout: Too large resource version: {version}, current: {version - 10}"
+    return statuses.StatusError(504, text, details={"causes": [cause], "retryAfterSeconds": 1})
+
+
+@pytest.fixture
+async def embedded(tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
+    # A list as of any version is asked for in the embedded server only: the proxy passes requests on as they are.
+    async with worlds.opened(backend.Place(None), tmp_path) as made:
+        yield made
+
+
+async def test_a_new_leader_that_is_shown_the_past_changes_nothing_back(embedded: worlds.World) -> None:
+    world = embedded
     await phases.reach(world, "Admitting")
-    etcd = servers(world).session
-    killed: list[str] = []
-
-    async def kill(_: requests.Request) -> None:
-        killed.append(await etcd.run(etcd.server.kill_leader()))
-
-    world.server.before(backend.is_change, kill)
+    old = (await world.infrastructure())["metadata"]["resourceVersion"]
+    world.operands.on = False
     await world.echo.go_on()
-    await world.until_phase("Converging", seconds=_LONG)
-    assert len(killed) == 1
+    attempt = (await world.until_phase("Converging"))["attempt"]
+    await world.until_condition("Progressing", "True", "TransitionConverging")
+    assert await world.operators[0].stop() == 0
 
-    # The cluster follows only when the learner is a voter.
-    await etcd.run(etcd.server.start_member(killed[0]))
-    await etcd.run(etcd.server.etcd.add("etcd-3"))
-    await etcd.run(etcd.server.etcd.promote("etcd-3"))
-    assert (await world.record())["phase"] == "Converging"
+    def listed(request: requests.Request) -> bool:
+        return request.verb == "list" and backend.by_operator(request) and request.target.plural in OURS
+
+    async def lag(_: requests.Request) -> None:
+        raise too_large(int(old) + 10)
+
+    async def show_the_past(request: requests.Request) -> None:
+        # The server reads the very request that its hooks were shown.
+        past = {**request.query, "resourceVersion": old, "resourceVersionMatch": "Exact"}
+        object.__setattr__(request, "query", past)
+
+    # The first list is refused, all later ones are of the past.
+    world.server.before(listed, lag, count=1)
+    world.server.before(listed, show_the_past, count=None)
+    # And nothing newer is told: what it knows of the present are answers to its own requests.
+    silent = [world.server.fault("silent", verb="watch", resource=plural) for plural in OURS]
+    before = len(world.server.writes)
+    second = await world.operator("operator-b", wait=False)
+    await second.said("leading as")
+
+    async def looked() -> bool:
+        asked = world.server.asked()
+        read = any((one.resource, one.verb) == ("infrastructures", "get") for one in asked)
+        return read and any(one.code == 409 for one in asked)
+
+    await polling.until("a write was refused for its version, and Infrastructure read", looked)
+    assert await world.moves() == [worlds.MOVED]
+    assert not [one for one in world.server.writes[before:] if one.is_change]
     await world.operands.go_on()
+    for one in silent:
+        world.server.lift(one)
     await completed_once(world)
-    await etcd.run(etcd.server.etcd.remove("etcd-3"))
+    assert (await world.record())["attempt"] == attempt
+    assert "TransitionAdmitting" not in _progressing(world, before), "our own report did not go back either"
 
 
-@pytest.mark.nightly
-async def test_the_leadership_of_etcd_goes_to_and_fro_all_the_time(world: World) -> None:
-    await phases.reach(world, "Pending")
-    etcd = servers(world).session
-    moved = 0
-
-    async def move() -> None:
-        nonlocal moved
-        while True:
-            await etcd.run(etcd.server.move_leader())
-            moved += 1
-            await asyncio.sleep(0.2)
-
-    moving = asyncio.create_task(move())
-    try:
-        await phases.go_on(world, "Pending")
-        await completed_once(world)
-    finally:
-        moving.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await moving
-    assert moved > 1
+def _progressing(world: worlds.World, since: int) -> list[Any]:
+    """The reason of every Progressing that was sent."""
+    reports = [one.body["status"] for one in world.server.writes[since:] if one.resource == "clusteroperators"]
+    listed = [one for status in reports for one in status.get("conditions") or []]
+    return [one["reason"] for one in listed if one["type"] == "Progressing"]

@@ -56,12 +56,7 @@ async def test_a_transition_from_the_first_scrape_to_the_last(world: World, figu
     assert first["process_resident_memory_bytes"], "the process itself is measured"
     assert first.ones("topology_transition_phase") == [("Idle",)]
     assert first["topology_info"] == {("SingleReplica", "", "SingleReplica", "single-node"): 1}
-    for absent in ("topology_control_plane_nodes", "topology_etcd_members", "topology_transition_check_status"):
-        assert first[absent] == {}, absent
-    for counter in ("started", "completed", "cancelled", "rejected"):
-        found = first[f"topology_transition_{counter}_total"]
-        assert found, counter
-        assert set(found.values()) == {0}, counter
+    assert set(first["topology_transition_started_total"].values()) == {0}
     port = world.server.kubeconfig()["clusters"][0]["cluster"]["server"].rpartition(":")[2]
     assert {host.rpartition(":")[2] for _, host, _ in first["rest_client_requests_total"]} == {port}
 
@@ -72,10 +67,8 @@ async def test_a_transition_from_the_first_scrape_to_the_last(world: World, figu
     figure(f"series: {len(first.samples)} idle, {len(moved.samples)} converging")
     assert len(moved.samples) <= MOST
     assert moved.ones("topology_transition_phase") == [("Converging",)]
-    record = await world.record()
-    told = {(one["name"], one["stage"], one["status"]) for one in record["checks"] if one["stage"] == "Convergence"}
-    assert {labels[1] for labels in moved["topology_transition_check_status"]} == {"Convergence"}
-    assert len(moved["topology_transition_check_status"]) == 3 * len(told)
+    checks = [one for one in (await world.record())["checks"] if one["stage"] == "Convergence"]
+    assert len(moved["topology_transition_check_status"]) == 3 * len(checks)
     assert moved["topology_etcd_members"] == {("voter",): 3}
     assert set(moved["topology_control_plane_nodes"].values()) == {3}
     assert moved["topology_transition_started_total"][ROUTE] == 1
@@ -92,11 +85,8 @@ async def test_a_transition_from_the_first_scrape_to_the_last(world: World, figu
 
     last = await polling.until("the last phase is scraped", over)
     assert last["topology_transition_completed_total"][ROUTE] == 1
-    assert last["topology_transition_check_status"] == {}
-    assert last["topology_transition_progress_ratio"] == {}
-    assert last["topology_control_plane_nodes"] == {}, "nobody looks at nodes any more"
-    assert last["topology_etcd_members"] == {}
-    assert last["topology_transition_started_timestamp_seconds"] == {(): 0}
+    for absent in ("control_plane_nodes", "etcd_members", "transition_check_status", "transition_progress_ratio"):
+        assert (first[f"topology_{absent}"], last[f"topology_{absent}"]) == ({}, {}), "nobody looks then"
     written = [one.record["phase"] for one in world.server.writes if "phase" in one.record]
     left = collections.Counter(before for before, after in itertools.pairwise(written) if before != after)
     lasted = last["topology_transition_phase_duration_seconds_count"]
@@ -105,5 +95,3 @@ async def test_a_transition_from_the_first_scrape_to_the_last(world: World, figu
         phase: left[phase] for phase in ("Pending", "Admitting", "Converging")
     }
     assert last["controller_runtime_reconcile_total"]["topology", "success"] > 0
-    assert last["workqueue_adds_total"]["topology",] > 0
-    assert set(first["rest_client_requests_total"]) <= set(last["rest_client_requests_total"])

@@ -28,6 +28,7 @@ DESIRED = "HighlyAvailable"
 INSTALLED = ("SingleReplica", "SingleReplica")
 MOVED = ("HighlyAvailable", "HighlyAvailable")
 NAME = "sno-to-ha-compact"
+_CONDITIONS = ("Available", "Progressing", "Degraded", "Upgradeable", "Disabled")
 _DECIDED = "controller_runtime_reconcile_total{"
 
 
@@ -174,6 +175,18 @@ class World:
 
         try:
             return await polling.until(f"condition {type_}={status} {reason}", ask, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{await self.describe()}") from None
+
+    async def until_reasons(self, **reasons: str) -> None:
+        """Wait until the reason of each condition of ClusterOperator topology is AsExpected, but for these."""
+        wanted = {**dict.fromkeys(_CONDITIONS, "AsExpected"), **reasons}
+
+        async def ask() -> bool:
+            return {name: (await self.condition(name)).get("reason") for name in _CONDITIONS} == wanted
+
+        try:
+            await polling.until(f"reasons {reasons}", ask)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{await self.describe()}") from None
 

@@ -1,7 +1,7 @@
 """A stand-in leaves out what OpenShift's own definition has, and adds nothing to it; what is read is there.
 
-`parity.definitions` compares; `make parity` prints the same. Values are held against the real server itself: those
-installed by `test_seeds_on_real_definitions`, those that operators write later by `test_openshift_definitions`.
+`parity.definitions` compares; `make parity` prints the same. Values are held against the real server itself by
+`test_openshift_definitions`: those that are installed, and those that operators write later.
 """
 
 from __future__ import annotations

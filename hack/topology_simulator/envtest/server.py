@@ -2,8 +2,8 @@
 
 Nothing reconciles there, until a test asks for single controllers of kube-controller-manager.
 
-A second kube-apiserver may serve the same etcd (`start_api(SECOND)`), that etcd may be several members (`members`), and
-several clusters may keep their objects in one etcd, each under a prefix of its own (`beside`).
+A second kube-apiserver may serve the same etcd (`start_api(SECOND)`), and several clusters may keep their objects in
+one etcd, each under a prefix of its own (`beside`).
 Who may come in is a table of users with one token each; with RBAC on, anybody but a member of `system:masters` can
 do only what a binding allows. Start lines and what was measured about them: hack/envtest/README.md.
 """
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from ..etcd import cluster as etcd_cluster
 
 _READY_SECONDS = 60.0
 _ORDER_SECONDS = 10.0
@@ -67,9 +66,8 @@ ADMIN = User("admin", (MASTERS,))
 class RealServer:
     """A real API server; use it as an async context manager.
 
-    `users` maps tokens to users; the token `admin` is always there. `port` 0 picks a free one. `members` are
-    running members of etcd to be used in place of an own one. `beside` is another server whose etcd is used, which
-    must outlive this one; `prefix` is then where objects are kept there.
+    `users` maps tokens to users; the token `admin` is always there. `port` 0 picks a free one. `beside` is another
+    server whose etcd is used, which must outlive this one; `prefix` is then where objects are kept there.
     Raises binaries.MissingError, RealServerError.
     """
 
@@ -78,11 +76,9 @@ class RealServer:
         users: Mapping[str, User] | None = None,
         *,
         port: int = 0,
-        members: etcd_cluster.Cluster | None = None,
         beside: RealServer | None = None,
         prefix: str = "/registry",
     ) -> None:
-        self._members = members
         self._beside = beside
         self._prefix = prefix
         self._users = {"admin": ADMIN, **(users or {})}
@@ -312,27 +308,17 @@ class RealServer:
 
     @property
     def _own_etcd(self) -> bool:
-        return self._members is None and self._beside is None
+        return self._beside is None
 
     def _port_of(self, name: str) -> int:
         return self._second_port if name == SECOND else self.port
-
-    def _etcd_flags(self) -> list[str]:
-        if self._members is None:
-            return [f"--etcd-servers={self.etcd_url}", f"--etcd-prefix={self._prefix}"]
-        folder = self._members.client_folder("kube-apiserver")
-        return [
-            f"--etcd-servers={','.join(self._members.urls)}",
-            f"--etcd-cafile={folder / certificates.CA_FILE}",
-            f"--etcd-certfile={folder / certificates.CERTIFICATE_FILE}",
-            f"--etcd-keyfile={folder / certificates.KEY_FILE}",
-        ]
 
     def _api_command(self, name: str) -> list[str]:
         key = self.folder / "service-account.key"
         return [
             str(self._assets / "kube-apiserver"),
-            *self._etcd_flags(),
+            f"--etcd-servers={self.etcd_url}",
+            f"--etcd-prefix={self._prefix}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self._port_of(name)}",
             "--advertise-address=127.0.0.1",

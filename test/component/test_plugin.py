@@ -1,0 +1,232 @@
+"""The installed command as a process of its own: what it reads, writes and waits for, and how it ends.
+
+    0 done or possible   1 error   2 usage   3 blocked   4 unsupported   5 timed out   130 interrupted
+
+Rights, impersonation and certificates are asked of a real API server. What programs read while a cluster converges is
+recorded; docs/sessions has what people read.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from test import polling, processes, recorded, sentences
+from test.component import backend, cluster, documented, phases, plugin
+from test.component import world as worlds
+from topology_simulator import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from test.component import real
+    from test.component.world import World
+
+DESIRED = worlds.DESIRED
+CONFIRMED = ("set", DESIRED, "--confirm")
+_RBAC = "rbac.authorization.k8s.io"
+_ROLES = kinds.Kind(_RBAC, "clusterroles", "ClusterRole")
+_BINDINGS = kinds.Kind(_RBAC, "clusterrolebindings", "ClusterRoleBinding")
+
+
+@pytest.fixture
+def command(world: World, tmp_path: pathlib.Path) -> plugin.Plugin:
+    return plugin.Plugin(tmp_path, world.server.kubeconfig())
+
+
+async def requested(world: World) -> str | None:
+    found: str | None = (await world.infrastructure())["spec"].get("desiredTopology")
+    return found
+
+
+async def test_before_the_operator_is_there_everything_can_be_asked(world: World, command: plugin.Plugin) -> None:
+    mark = world.server.mark()
+    code, ways = await command.json("plan")
+    assert code == plugin.DONE
+    assert {one["name"]: one["verdict"] for one in ways["transitions"]} == {
+        "sno-to-ha-compact": "Possible",
+        "sno-to-ha-with-workers": "Blocked",
+    }
+    code, found = await command.json("plan", DESIRED)
+    assert (code, {one["status"] for one in found["checks"]}) == (plugin.DONE, {"Met"})
+    assert found["operator"]["state"] == "NotInstalled"
+    assert (await command.json("plan", "DualReplica"))[0] == plugin.UNSUPPORTED
+    code, told = await command.json("status")
+    assert (code, told["phase"]) == (plugin.DONE, None)
+    assert (await command.run("graph", "-o", "mermaid")).printed.startswith("flowchart LR")
+    assert (await command.run("set", "Highlyavailable")).code == plugin.USAGE
+    assert (await command.run("set", "DualReplica", "--confirm")).code == plugin.UNSUPPORTED
+    assert (await command.run(*CONFIRMED)).code == plugin.BLOCKED, "no operator runs"
+    assert world.server.changes(plugin.PROGRAM, mark) == 0
+
+    ended = await command.run(*CONFIRMED, "--allow-pending", "--wait", "--timeout", "1s")
+    assert (ended.code, await requested(world)) == (plugin.TIMED_OUT, DESIRED)
+    assert (await command.run("cancel")).code == plugin.DONE
+    world.server.fault("status", user_agent=plugin.AGENT, code=403, resource="infrastructures")
+    ended = await command.run("plan")
+    assert (ended.code, ended.reason.startswith("forbidden: you need permission to get")) == (plugin.FAILED, True)
+
+
+async def test_a_request_is_refused_then_made_then_cancelled_then_carried_out(
+    world: World, command: plugin.Plugin
+) -> None:
+    await world.idle_operator()
+    await cluster.set_ready(world.api, "master-2", ready=False)
+    mark = world.server.mark()
+    code, planned = await command.json("plan", DESIRED)
+    assert (code, planned["verdict"]) == (plugin.BLOCKED, "Blocked")
+    refused = await command.run(*CONFIRMED)
+    assert (refused.code, "Refused  Nothing was written." in refused.printed) == (plugin.BLOCKED, True)
+    code, dry = await command.json("set", DESIRED, "--allow-pending")
+    assert (code, dry["result"], world.server.changes(plugin.PROGRAM, mark)) == (plugin.DONE, "WouldWrite", 0)
+
+    code, made = await command.json(*CONFIRMED, "--allow-pending")
+    assert (code, made["result"], await requested(world)) == (plugin.DONE, "Written", DESIRED)
+    assert made["operatorSays"].startswith("Pending 9/10: waiting for ControlPlaneNodes")
+    code, told = await command.json("status")
+    assert (code, told["phase"], told["operator"]["state"]) == (plugin.DONE, "Pending", "Running")
+    assert [{name: one[name] for name in ("name", "status", "message")} for one in told["checks"]] == planned["checks"]
+    code, again = await command.json(*CONFIRMED)
+    assert (code, again["result"], again["patch"]) == (plugin.DONE, "Unchanged", None)
+    code, cancelled = await command.json("cancel")
+    assert (code, cancelled["result"], cancelled["phase"]) == (plugin.DONE, "Written", "Idle")
+    assert cancelled["requestedBy"] == plugin.PROGRAM
+    assert world.server.changes(plugin.PROGRAM, mark) == 2
+
+    await cluster.set_ready(world.api, "master-2", ready=True)
+    carried = await command.run(*CONFIRMED, "--wait", "--timeout", "50s")
+    assert (carried.code, sentences.COMPLETED in carried.printed) == (plugin.DONE, True), carried
+    code, told = await command.json("status")
+    assert (code, told["phase"], told["topologyWriter"]) == (plugin.DONE, "Completed", "cluster-topology-operator")
+    assert (await command.json("plan", DESIRED))[1]["verdict"] == "Fulfilled"
+    removed = await command.json("cancel")
+    assert (removed[0], removed[1]["phase"], await requested(world)) == (plugin.DONE, "Idle", None)
+    code, ways = await command.json("plan")
+    assert (code, ways["verdict"]) == (plugin.DONE, "NothingToDo")
+
+
+# -- who asks whom
+
+
+@pytest.fixture
+async def there(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[World]:
+    async with worlds.opened(backend.Place(real_server), tmp_path) as made:
+        yield made
+
+
+async def test_rights_are_those_of_whom_one_acts_as(
+    there: World, real_server: real.Session, tmp_path: pathlib.Path
+) -> None:
+    command = plugin.Plugin(tmp_path, real_server.server.kubeconfig())
+    acting = ("--as", "jane", "--as-group", "growers", "--as-uid", "u-7")
+    # On a busy machine some evidence may be too old by now: rights are the question here.
+    asking = (*CONFIRMED, "--allow-pending")
+    infrastructure = "infrastructures.config.openshift.io/cluster"
+    stranger = await command.run(*asking, *acting)
+    assert stranger.code == plugin.FAILED
+    assert stranger.reason.startswith(f"forbidden: jane needs permission to get {infrastructure}")
+
+    reading: dict[str, Any] = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
+    requesting = {"apiGroups": ["config.openshift.io"], "resources": ["infrastructures"], "verbs": ["patch"]}
+    await _grant(there, "growers-read", reading)
+    await polling.until("a group may read", lambda: _done(command, "status", *acting), 60.0)
+    reader = await command.run(*asking, *acting)
+    assert reader.code == plugin.FAILED
+    assert reader.reason.startswith(f"forbidden: jane needs permission to patch {infrastructure}")
+    assert "oc adm policy add-cluster-role-to-user topology-requester jane" in reader.reason
+    assert await requested(there) is None
+
+    await _grant(there, "growers-request", requesting)
+    await polling.until("a group may request", lambda: _done(command, *asking, *acting), 20.0)
+    assert await requested(there) == DESIRED
+    code, found = await command.json("cancel", *acting)
+    assert (code, found["result"], await requested(there)) == (plugin.DONE, "Written", None)
+    assert "--as=jane --as-group=growers --as-uid=u-7 -p" in found["patch"]["command"]
+
+
+async def _grant(world: World, role: str, rule: dict[str, Any]) -> None:
+    """Bind the group to a role; both are gone before the next test (`real.Session.wipe`)."""
+    await world.api.create(_ROLES, _ROLES.new(role, rules=[rule]))
+    subject = {"apiGroup": _RBAC, "kind": "Group", "name": "growers"}
+    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role}
+    await world.api.create(_BINDINGS, _BINDINGS.new(role, subjects=[subject], roleRef=reference))
+
+
+async def _done(command: plugin.Plugin, *words: str) -> bool:
+    return (await command.run(*words)).code == plugin.DONE
+
+
+async def test_who_may_not_act_as_another_and_whose_authority_is_unknown_is_told_so(
+    real_server: real.Session, tmp_path: pathlib.Path
+) -> None:
+    command = plugin.Plugin(tmp_path, real_server.server.kubeconfig("operator-a"))
+    for words in (("status",), CONFIRMED):
+        ended = await command.run(*words, "--as", "system:admin")
+        assert (ended.code, "cannot impersonate" in ended.reason) == (plugin.FAILED, True)
+        assert ended.reason.startswith("you may not act as system:admin: ")
+    access = real_server.server.kubeconfig()
+    for one in access["clusters"]:
+        del one["cluster"]["certificate-authority-data"]
+    command = plugin.Plugin(tmp_path, access)
+    refused = await command.run("status")
+    assert (refused.code, refused.reason.startswith("the certificate of https://")) == (plugin.FAILED, True)
+    heard = await command.run("status", "--insecure-skip-tls-verify")
+    assert "certificate" not in heard.complaint, heard.complaint
+
+
+# -- what programs read, and what a shell completes
+
+HERE = (
+    (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", "TIME"),
+    (r"\b\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?", "TIME"),
+    (r"\b\d\d:\d\d:\d\d\b", "CLOCK"),
+    (r"https?://127\.0\.0\.1:\d+", "https://SERVER"),
+    (r"\b[0-9a-f]{32}\b", "ATTEMPT"),
+    (r"\b\d+(\.\d+)? (s|seconds?)\b", "N s"),
+    (r"\(in \d+ (h|min)\)", "(in AGE)"),
+    (r"\b(\d+[smh])+ ago\b", "AGE ago"),
+    (r"\bin 119 min\b", "in 2 h"),
+    (r"\b(operator-a)_[-0-9a-z]+", r"\1_ID"),
+    (r"((?:resourceVersion|\"resourceVersion\"|generation)\W+)\d+", r"\1N"),
+)
+"""Times, ports, folders and ages are written as what they are: nothing else may differ from one run to the next."""
+COMMANDS = (
+    ("plan", "-o", "yaml"), ("plan", DESIRED, "-o", "yaml"), ("status", "-o", "yaml"), ("graph", "-o", "svg"),
+    ("audit", "-o", "yaml"), ("set", DESIRED, "-o", "yaml"),
+)  # fmt: skip
+
+
+def _told(words: tuple[str, ...], ended: plugin.Ended) -> str:
+    text = f"$ kubectl-topology {' '.join(words)}\n{ended.printed}"
+    text += "".join(f"stderr: {line}\n" for line in ended.complaint.splitlines())
+    text += f"exit code {ended.code}\n"
+    for pattern, word in HERE:
+        text = re.sub(pattern, word, text)
+    return text
+
+
+async def test_what_is_printed_while_a_cluster_converges(tmp_path: pathlib.Path) -> None:
+    async with worlds.opened(backend.Place(None), tmp_path) as world:
+        await phases.reach(world, "Converging")
+        command = plugin.Plugin(tmp_path, world.server.kubeconfig())
+        texts = [_told(words, await command.run(*words)) for words in COMMANDS]
+    recorded.compare("plugin-converging.txt", "\n".join(texts).replace(str(tmp_path), "FOLDER"))
+
+
+async def test_kubectl_itself_completes_the_command() -> None:
+    """The executables of the plugin are found on the PATH, beside the interpreter."""
+    programs = pathlib.Path(sys.executable).parent
+    environment = {"PATH": f"{programs}{os.pathsep}{os.defpath}", "HOME": "/nowhere"}
+
+    async def completed(*words: str) -> list[str]:
+        ended = await processes.run(documented.kubectl(), "__complete", "topology", *words, env=environment)
+        assert ended.code == 0, ended
+        return [line.partition("\t")[0] for line in ended.printed.splitlines()]
+
+    assert await completed("plan", "HighlyAvailableA") == ["HighlyAvailableArbiter", ":36"]
+    assert await completed("status", "--wat") == ["--watch", ":4"]
