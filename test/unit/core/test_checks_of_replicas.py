@@ -176,6 +176,18 @@ def test_what_follows_what_need_not_and_what_is_not_known(
 
 
 @pytest.mark.parametrize(
+    ("node", "reason"),
+    [((7, 8, 8), "failed to install revision 8"), ((7, 8, 5), "on its way to 8"), ((7, 0, 7), "at revision 7 of 8")],
+)
+def test_only_a_failure_of_the_revision_that_is_tried_is_said(node: tuple[int, int, int], reason: str) -> None:
+    """Current, target, last failed: lastFailedRevision survives later success."""
+    entries = tuple(facts.NodeRevision(name, *(node if name == "node-1" else (8, 0, 0))) for name in worlds.NAMES)
+    behind = FOLLOWED.having(measured_cluster.KUBE_API_SERVER, facts.StaticPods(8, entries))
+    status, message = behind.ask(CheckName.KUBE_API_SERVER_REVISION)
+    assert (status, reason in message) == (UNMET, True), message
+
+
+@pytest.mark.parametrize(
     "operand",
     [operand for group in worlds.MATRIX.groups for operand in group.operands],
     ids=lambda operand: operand.key,

@@ -437,6 +437,9 @@ def test_an_entry_says_attempt_and_reason() -> None:
     value = json.dumps({"attempt": "mine", "reason": "one\nrouter  is enough", "more": 1})
     assert read(RouterReplicas=value).items == (facts.Acceptance("RouterReplicas", "mine", "one router is enough"),)
     assert read(RouterReplicas='{"attempt":"mine"}').items == (facts.Acceptance("RouterReplicas", "mine"),)
+    assert read(A=value, RouterReplicas=value, ConsoleReplicas=value) == read(
+        ConsoleReplicas=value, RouterReplicas=value, A=value
+    ), "in whatever order the server has them"
     assert parse.acceptances({"metadata": {}}).items == ()
     assert parse.acceptances({"metadata": {}, "data": None}).items == ()
 

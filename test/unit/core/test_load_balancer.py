@@ -329,3 +329,17 @@ def test_the_command_that_confirms_backends(evil: str) -> None:
     node = worlds.node(addresses=(evil,))
     words = pasted(load_balancer.compare([node], None).command)
     assert words[-1] == f"topology.openshift.io/load-balancer-backends={evil}"
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://[2001:DB8:0::1]:6443", "2001:db8::1"),
+        ("https://\x1b[2J.example.com", None),
+        (f"https://{'a' * 2000}", None),
+        (7, None),
+    ],
+)
+def test_the_host_of_a_url(url: object, host: str | None) -> None:
+    front = infrastructure("None", apiServerURL=url, apiServerInternalURI=url).load_balancer
+    assert front == facts.LoadBalancer(api_host=host, api_internal_host=host)

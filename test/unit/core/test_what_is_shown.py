@@ -220,6 +220,12 @@ def test_a_request_that_leads_nowhere_is_counted_as_rejected(
     assert counted == {labels: 1}
 
 
+def test_what_is_seen_of_another_controller_without_a_source_is_not_counted() -> None:
+    found = registry()
+    found.observed(TopologyTransition(phase=Phase.CONVERGING, target=worlds.HA), "HighlyAvailable", LATER)
+    assert not any(series(found, "topology_transition_started_total").values())
+
+
 def test_a_request_that_somebody_else_fulfilled_was_not_cancelled() -> None:
     found = registry()
     idle = TopologyTransition(phase=Phase.IDLE)
