@@ -232,6 +232,18 @@ async def test_one_that_is_refused_does_not_hold_up_the_others() -> None:
     await telling.end()
 
 
+async def test_one_that_makes_no_sense_to_the_api_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    api = Api()
+    api.fail(errors.Invalid, 422)
+    telling = Telling(api)
+    for _ in range(2):
+        telling.tell(REQUESTED, pending())
+        await asyncio.sleep(600)
+        assert len(api.asked) == 1, "the same event would make as little sense"
+    assert "given up" in caplog.text
+    await telling.end()
+
+
 async def test_one_that_was_given_up_for_others_waits_again_while_it_still_holds() -> None:
     """A transition that is stuck is decided anew with each look: who reads the events later has to see it."""
     api = Api()

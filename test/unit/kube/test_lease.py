@@ -180,10 +180,12 @@ async def test_cancelling_releases_it_and_the_next_one_is_there_at_once(store, e
     assert task.cancelled()
     assert spec(store)["holderIdentity"] == ""
     assert spec(store)["leaseDurationSeconds"] == 1
+    assert spec(store)["leaseTransitions"] == 0, "nobody has taken it"
     began = now()
     async with running(second):
         await second.leading.wait()
         assert now() == began
+        assert spec(store)["leaseTransitions"] == 1
 
 
 async def test_a_candidate_that_is_cancelled_touches_nothing(store, elect):
