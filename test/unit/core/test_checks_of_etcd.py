@@ -82,6 +82,8 @@ def test_the_lease_counts_for_its_duration_and_thirty_seconds() -> None:
     assert alive(0)[0] is CheckStatus.MET
     assert alive(167)[0] is CheckStatus.MET
     assert alive(167.1)[0] is CheckStatus.UNMET
+    assert alive(-30)[0] is CheckStatus.MET
+    assert alive(-31)[0] is CheckStatus.UNKNOWN, "it was renewed in the future"
 
 
 def test_a_lease_that_moves_by_our_clock_but_is_old_by_its_own_is_unknown() -> None:
