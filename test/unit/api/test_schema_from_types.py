@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import Annotated, Any
 
 import pydantic
@@ -23,41 +22,6 @@ def test_every_field_of_the_record_is_in_the_schema_and_described():
     assert not undescribed
     assert made["properties"]["checks"]["x-kubernetes-list-map-keys"] == ["stage", "name"]
     assert made["properties"]["admittedTime"]["format"] == "date-time"
-
-
-def test_a_full_record_has_no_field_that_the_schema_would_drop():
-    now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-    pair = types.TopologyPair(control_plane="a", infrastructure="b")
-    blocker = types.Blocker(name="A", message="m")
-    record = types.TopologyTransition(
-        phase=Phase.CONVERGING,
-        name="n",
-        source=pair,
-        target=pair,
-        attempt="1",
-        requested_time=now,
-        observed_generation=3,
-        checks=(types.Check(stage="Preflight", name="A", status="Met", message="m", last_transition_time=now),),
-        progress=types.Progress(met=1, total=2),
-        baseline=types.Baseline(machine_config_pools=(types.PoolBaseline(name="master", configuration="r"),)),
-        advisories=(types.Advisory(name="A", message="m", command="c"),),
-        available=(
-            types.AvailableTransition(name="n", target=pair, available=False, blockers=(blocker,), evaluated_time=now),
-        ),
-    )
-    assert not unknown(record.to_api(), crd.record_schema())
-
-
-def unknown(value: Any, schema: Any, path: str = "") -> list[str]:
-    if isinstance(value, list):
-        return [found for item in value for found in unknown(item, schema["items"], path)]
-    if not isinstance(value, dict):
-        return []
-    found = [f"{path}.{name}" for name in value if name not in schema["properties"]]
-    for name, child in value.items():
-        if name in schema["properties"]:
-            found += unknown(child, schema["properties"][name], f"{path}.{name}")
-    return found
 
 
 def test_nothing_of_json_schema_is_left_that_a_structural_schema_may_not_have():

@@ -28,12 +28,6 @@ def refused(text: str | bytes) -> read.DefinitionError:
     return caught.value
 
 
-def bounded(error: read.DefinitionError) -> None:
-    told = [str(problem) for problem in error.problems]
-    assert [one for one in told if not one.startswith(str(PLACE)) or "\n" in one] == []
-    assert 0 < sum(map(len, settings.complaints(error))) < 4096
-
-
 def complaints(text: str | bytes) -> list[str]:
     return [str(problem) for problem in refused(text).problems]
 
@@ -187,26 +181,6 @@ def test_what_is_told_of_a_file_that_is_wrong_all_over_is_short(text):
     first = settings.complaints(refused(text))
     assert len(first) <= 4
     assert sum(map(len, first)) < 2048
-
-
-# -- whatever the bytes are
-
-
-WORDS = st.sampled_from(
-    ["apiVersion", "kind", "logLevel", "settleSeconds", "minimumNodeResources", "transitions", "cpu", "memory", COMPACT,
-     "topology.openshift.io/v1", "TopologyOperatorConfig", "debug", "1", "16Gi", "1e999", "-0x1", ".nan", ".inf",
-     "{", "}", "[", "]", ": ", "\n", "\n  ", "- ", "&a ", "*a", "!!binary ", "? ", "|", ">", "'", '"', "\\ud800", "\t",
-     "---\n", "\0", "1:2:3", "2026-01-01", "~", "<<", "%YAML 9.9\n"],
-)  # fmt: skip
-
-
-@given(st.binary(max_size=300) | st.lists(WORDS, max_size=40).map(lambda words: "".join(words).encode()))
-def test_any_bytes_are_a_configuration_or_a_bounded_complaint(raw):
-    for text in (raw, HEAD.encode() + raw):
-        try:
-            settings.applied(TRANSITIONS, settings.load(PLACE, text, NAMES))
-        except read.DefinitionError as error:
-            bounded(error)
 
 
 @given(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hypothesis
 import pytest
-import yaml
-from hypothesis import strategies as st
 
 from topology_api.types import TopologyPair
 from topology_controller import bindata
@@ -130,37 +127,3 @@ def test_a_folder_that_is_missing_or_empty_is_refused(tmp_path):
     assert "at least one definition" in problems(tmp_path)[0]
     (tmp_path / "a.yaml").mkdir()
     assert "cannot be read" in problems(tmp_path)[0]
-
-
-@pytest.fixture(scope="module")
-def scratch(tmp_path_factory):
-    return tmp_path_factory.mktemp("any")
-
-
-LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.dates()
-VALUES = st.recursive(
-    LEAVES,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@hypothesis.given(st.data(), VALUES)
-def test_a_definition_with_any_value_in_any_place_gives_transitions_or_a_definition_error(scratch, data, value):
-    document = yaml.safe_load(COMMITTED)
-    holder = document
-    while True:
-        keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
-        key = data.draw(st.sampled_from(keys))
-        if not isinstance(holder[key], dict | list) or data.draw(st.booleans()):
-            break
-        holder = holder[key]
-    holder[key] = value
-    content = yaml.safe_dump(document, allow_unicode=True).encode("utf-8", "surrogatepass")
-    (scratch / "any.yaml").write_bytes(content)
-    found: object
-    try:
-        found = load.load(scratch)
-    except load.DefinitionError as error:
-        found = error
-    assert isinstance(found, load.Transitions) or str(found).startswith(str(scratch / "any.yaml"))
