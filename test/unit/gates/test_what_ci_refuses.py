@@ -10,7 +10,6 @@ import sys
 
 import pytest
 from test import exploring
-from test.fuzz import conftest as machine
 
 ROOT = pathlib.Path(__file__).parents[3]
 DRAWS = """
@@ -97,12 +96,3 @@ def test_a_skip_fails_with_its_reason_a_finding_with_its_command(tmp_path, envir
     assert "test_finds(\n    number=1000,\n)" in output.replace("E   ", "").replace("E       ", "")
     assert "FUZZ_SEED=7 python -m pytest test_it.py::test_finds" in output
     assert "@example(...)" in output
-
-
-def test_a_machine_that_moves_nothing_proves_too_little():
-    moved = {"examples": 1000, "admitted": 700, "changed": 600, "converged": 400}
-    assert machine.idle(moved) == []
-    assert machine.idle({**moved, "changed": 199}) == [
-        "only 199 of 1000 examples were changed: at least 20% are wanted"
-    ]
-    assert machine.idle({"examples": 60, "admitted": 0, "changed": 0, "converged": 0}) == []

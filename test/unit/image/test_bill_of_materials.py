@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
-import sys
-import venv
-
 import pytest
 
 from topology_image import bom, locks
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-EPOCH = 1767225600
 DIGESTS = {"one": "1" * 64, "two-more": "2" * 64}
 LOCKED = {name: locks.Locked(name, "1.0", "", frozenset({digest, "f" * 64})) for name, digest in DIGESTS.items()}
 
@@ -24,44 +17,16 @@ FOUND = {
 """What is found in an environment of two packages, as far as it is looked at."""
 
 
-@pytest.fixture
-def listed(tmp_path):
-    """Make an environment of two packages, one of which needs the other; return what is found in it, twice."""
-    venv.create(tmp_path, symlinks=True)
-    packages = tmp_path / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-    for name, more in (
-        ("one", "Requires-Dist: two_more\nLicense-Expression: MIT\n"),
-        ("two_more", "License: Apache-2.0\n"),
-    ):
-        folder = packages / f"{name}-1.0.dist-info"
-        folder.mkdir()
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0\n{more}")
-        (folder / "RECORD").write_text("")
-        (folder / "INSTALLER").write_text("pip\n")
-    found = [bom.environment(tmp_path / "bin" / "python", ROOT / "pyproject.toml", EPOCH) for _ in range(2)]
-    assert found[0] == found[1]
-    return found[0]
-
-
-def completed(listed, **differently):
+def completed(**differently):
     said = {"version": "0.1.0+gabc", "wheel": "3" * 64, "installed": DIGESTS, "locked": LOCKED} | differently
-    return bom.completed(listed, **said)
+    return bom.completed(FOUND, **said)
 
 
-@pytest.mark.nightly
-def test_it_has_versions_hashes_licences_and_who_needs_whom(listed):
-    written = bom.text(completed(listed))
-    said = json.loads(written)
-    assert (said["bomFormat"], said["specVersion"]) == ("CycloneDX", "1.6")
-    root = said["metadata"]["component"]
-    assert (root["name"], root["version"]) == ("cluster-topology-operator", "0.1.0+gabc")
-    assert root["hashes"] == [{"alg": "SHA-256", "content": "3" * 64}]
-    parts = {one["name"]: one for one in said["components"]}
-    assert {name: one["hashes"][0]["content"] for name, one in parts.items()} == {"one": "1" * 64, "two_more": "2" * 64}
-    assert parts["two_more"]["purl"] == "pkg:pypi/two-more@1.0"
-    assert parts["one"]["licenses"][0]["license"]["id"] == "MIT"
-    needs = {one["ref"]: one.get("dependsOn", []) for one in said["dependencies"]}
-    assert needs[parts["one"]["bom-ref"]] == [parts["two_more"]["bom-ref"]]
+def test_what_was_installed_has_its_hash_and_the_whole_its_version():
+    made = completed()
+    root = made["metadata"]["component"]
+    assert (root["version"], root["hashes"]) == ("0.1.0+gabc", [{"alg": "SHA-256", "content": "3" * 64}])
+    assert [one["hashes"][0]["content"] for one in made["components"]] == list(DIGESTS.values())
 
 
 @pytest.mark.parametrize(
@@ -78,6 +43,5 @@ def test_it_has_versions_hashes_licences_and_who_needs_whom(listed):
     ],
 )
 def test_a_list_that_would_not_be_true_is_refused(differently, complaint):
-    assert len(completed(FOUND)["components"]) == len(DIGESTS)
     with pytest.raises(bom.BomError, match=complaint):
-        completed(FOUND, **differently)
+        completed(**differently)
