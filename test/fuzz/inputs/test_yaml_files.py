@@ -85,8 +85,8 @@ def configuration(folder: pathlib.Path, raw: bytes) -> list[str]:
         told = list(settings.complaints(error))
     else:
         told = []
-    # It becomes the message of a condition, which the API bounds at 32 KiB.
-    assert sum(map(len, told)) < 16 * 1024
+    # It becomes the message of a condition, which people read.
+    assert sum(map(len, told)) < 4096
     return told
 
 

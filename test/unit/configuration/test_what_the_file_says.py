@@ -176,13 +176,6 @@ def test_several_mistakes_are_told_in_the_order_of_the_lines_and_their_number_is
     assert first[-1] == "and 2 more"
 
 
-@pytest.mark.parametrize("text", ["{" + "a," * 8000 + "}", "? " + "k" * 16_000 + "\n: 1\n", "[" * 2_000])
-def test_what_is_told_of_a_file_that_is_wrong_all_over_is_short(text):
-    first = settings.complaints(refused(text))
-    assert len(first) <= 4
-    assert sum(map(len, first)) < 2048
-
-
 @given(
     settle=st.none() | st.integers(1, 3600),
     deadline=st.none() | st.integers(1, 1440),

@@ -12,18 +12,6 @@ import pytest
 from test import exploring
 
 ROOT = pathlib.Path(__file__).parents[3]
-DRAWS = """
-import time
-
-import hypothesis
-from hypothesis import strategies as st
-
-@hypothesis.settings(max_examples=3)
-@hypothesis.given(st.integers(0, 2**64))
-def test_draws(number):
-    time.sleep(0.25)
-    print("drawn", number)
-"""
 FINDS = """
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,22 +34,6 @@ def run(folder, text, *arguments, **environment):
         cwd=ROOT, env={**known, **environment}, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr
-
-
-def drawn(output):
-    return re.findall(r"drawn (\d+)", output)
-
-
-@pytest.mark.nightly
-def test_a_run_repeats_another_one_by_its_seed_also_in_ci_and_a_new_one_tries_something_else(tmp_path):
-    code, first = run(tmp_path, DRAWS, CI="true")
-    assert code == 0, "an example that takes longer than Hypothesis' deadline is no failure"
-    (seed,) = set(re.findall(r"FUZZ_SEED=(\d+)", first))
-    assert drawn(first)
-    _, other = run(tmp_path, DRAWS, CI="true")
-    assert drawn(other) != drawn(first)
-    _, again = run(tmp_path, DRAWS, FUZZ_SEED=seed)
-    assert drawn(again) == drawn(first)
 
 
 SKIPS = {
