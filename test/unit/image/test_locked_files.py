@@ -1,4 +1,4 @@
-"""The locked files leave nothing open and are what is installed; licences are allowed; known vulnerabilities are found."""
+"""The locked files leave nothing open, licences are allowed, and known vulnerabilities of what is locked are found."""
 
 from __future__ import annotations
 
