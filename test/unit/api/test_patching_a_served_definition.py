@@ -22,13 +22,7 @@ EDGES = manifests.edges()
 def payload() -> dict[str, Any]:
     """As a release payload has it: two versions, hundreds of fields, rules and columns of its own, and none of ours."""
     made = crd.infrastructure(EDGES)
-    made["metadata"].update(
-        annotations={
-            "api-approved.openshift.io": "https://example.com/470",
-            "include.release.openshift.io/ibm": "true",
-        },
-        resourceVersion="123",
-    )
+    made["metadata"].update(annotations={"include.release.openshift.io/ibm": "true"}, resourceVersion="123")
     version = made["spec"]["versions"][0]
     version["additionalPrinterColumns"] = [
         {"name": "PHASE", "type": "string", "jsonPath": ".status.platform", "priority": 1},
@@ -44,10 +38,8 @@ def payload() -> dict[str, Any]:
     for part in (spec, status):
         del part[crd.OPEN]
         for number in range(150):
-            part["properties"][f"field/{number}~x"] = {
-                "type": "object",
-                "properties": {f"inner{index}": {"type": "string", "maxLength": index + 1} for index in range(8)},
-            }
+            inner = {"inner": {"type": "string", "maxLength": number + 1}}
+            part["properties"][f"field/{number}~x"] = {"type": "object", "properties": inner}
     del spec["properties"][crd.DESIRED]
     del status["properties"][crd.RECORD]
     spec["properties"]["platformSpec"][crd.RULES] = [{"rule": "true", "message": "deeper"}]
