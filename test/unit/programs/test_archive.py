@@ -1,4 +1,4 @@
-"""The archive of kubectl-topology: krew takes its manifest, it is the same each time, and its program starts.
+"""The archive of kubectl-topology: krew takes its manifest, the console offers it, it is the same each time and starts.
 
 The rules are those of krew itself (internal/index/validation/validate.go). The whole archive, with libraries from the
 package index, is built in the nightly run.
@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pathlib
 import platform
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from test import processes
+from test.unit.manifests import test_objects_are_valid as strictly
 
 import krew
-
-if TYPE_CHECKING:
-    import pathlib
+from topology_controller import _version, cli, manifests
+from topology_simulator.envtest import binaries
 
 BASE = "https://downloads.example.org/topology"
 DIGESTS = {name: hashlib.sha256(name.encode()).hexdigest() for name in krew.WHEELS}
@@ -97,3 +99,51 @@ def test_the_whole_archive_starts_where_nothing_else_is_installed(tmp_path: path
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - what was built
     assert (done.returncode, done.stderr) == (0, "")
     assert "graph" in done.stdout
+
+
+# -- what the console offers
+
+BANNER = pathlib.Path(__file__).parents[3] / "docs" / "examples" / "gitops" / "clusters" / "edge-1" / "banner.yaml"
+
+
+def printed(*flags: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    assert cli.main(["manifests", *flags]) == cli.OK
+    return list(yaml.safe_load_all(capsys.readouterr().out))
+
+
+def schema(plural: str) -> dict[str, Any]:
+    """OpenShift's definition of a kind of the console, in which what is not named is not allowed."""
+    place = binaries.definitions() / "console" / "v1" / "zz_generated.crd-manifests" / f"00_{plural}.crd.yaml"
+    (version,) = yaml.safe_load(place.read_text())["spec"]["versions"]
+    return strictly.strict(version["schema"]["openAPIV3Schema"])
+
+
+def test_the_console_offers_the_archives_of_this_version_last_and_only_when_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plain = printed(capsys=capsys)
+    assert "ConsoleCLIDownload" not in {obj["kind"] for obj in plain}
+    *before, download = printed("--console", f"{BASE}/", capsys=capsys)
+    assert before == plain
+    version = _version.__version__.partition("+")[0]
+    links = [link["href"] for link in download["spec"]["links"]]
+    assert links == [f"{BASE}/{krew.archive_name(platform, version)}" for platform in krew.WHEELS]
+
+
+@pytest.mark.parametrize("bad", ["", "http://x", "https://", "https://a b", "https://x\nkind: Secret", "ftp://x"])
+def test_an_address_that_the_console_would_refuse_is_refused(bad: str) -> None:
+    with pytest.raises(manifests.ManifestsError, match="cannot be an address of downloads"):
+        manifests.console(bad)
+
+
+@pytest.mark.parametrize(
+    ("plural", "text"),
+    [("consoleclidownloads", manifests.console(BASE)), ("consolenotifications", BANNER.read_text())],
+    ids=["download", "banner"],
+)
+def test_openshift_takes_it(plural: str, text: str) -> None:
+    offered = yaml.safe_load(text)
+    jsonschema.validate(offered, schema(plural))
+    offered["spec"]["colour"] = "red"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(offered, schema(plural))
