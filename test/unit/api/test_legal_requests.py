@@ -123,14 +123,6 @@ async def test_when_status_was_set_back_the_request_can_be_removed_and_made_agai
     await converging.ask_for("HighlyAvailable")
 
 
-async def test_a_record_keeps_each_check_once(single):
-    check = {"stage": "Preflight", "name": "EtcdHealthy", "status": "Met", "message": "all is well"}
-    check["lastTransitionTime"] = "2026-01-01T00:00:00Z"
-    await single.status(topologyTransition={"phase": "Pending", "checks": [check, {**check, "name": "Other"}]})
-    with pytest.raises(client.ApiError, match="Duplicate"):
-        await single.status(topologyTransition={"phase": "Pending", "checks": [check, check]})
-
-
 @pytest.mark.parametrize(
     ("here", "desired", "words"),
     [

@@ -45,15 +45,6 @@ def test_the_last_stage_only_takes_away_and_copies():
     assert FINAL.base == BEFORE[0].base == "${BASE}"
 
 
-def test_it_starts_without_a_shell_as_a_number_in_group_zero():
-    assert said(FINAL, "ENTRYPOINT") == ['["/opt/operator/bin/cluster-topology-operator"]']
-    assert re.fullmatch(r"[1-9]\d*:0", said(FINAL, "USER")[-1])
-    home = said(FINAL, "ENV")[0]
-    # Without a HOME, kubernetes_asyncio cannot be imported by a UID that /etc/passwd does not know.
-    assert " HOME=/tmp " in home
-    assert "PYTHONDONTWRITEBYTECODE=1" in home
-
-
 def test_the_context_is_what_is_copied_and_nothing_else():
     copied = {
         name.strip("/").split("/")[0]

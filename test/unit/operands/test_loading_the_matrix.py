@@ -78,13 +78,10 @@ ROUTER, ETCD, OAUTH = "RouterReplicas", "EtcdRevision", "OAuthReplicas"
     ("name", "old", "new", "here", "text"),
     [
         (ROUTER, "operator:", "operater:", True, "did you mean 'operator'?"),
-        (ROUTER, "operator: ingress\n", "", False, "key operator is missing"),
         (ROUTER, "check: RouterReplicas", "check: EtcdHealthy", True, "is not about operands"),
         (ROUTER, "check: RouterReplicas", "check: OAuthReplicas", True, "operands in OAuthReplicas.yaml already"),
         (ROUTER, "follows: infra", "follows: infre", True, "'infrestructure'; allowed: controlPlane, infrastructure"),
-        (ROUTER, "kind: IngressController", "knd: x", True, "unknown key 'knd' in operands[0]; allowed: kind,"),
         (ROUTER, "HighlyAvailable: 2", "HighlyAvailable: 99", True, "replicas.HighlyAvailable is 99; input should"),
-        (ROUTER, "HighlyAvailable: 2", "HighlyAvail: 2", True, "did you mean 'HighlyAvailable'?"),
         (ROUTER, "replicas: {Single", "replicas: perNode #", True, "replicas is 'perNode'; allowed: perConfiguration,"),
         (ROUTER, "    replicas: {Single", "    #", False, "needs replicas"),
         (ROUTER, "name: default", "name: Default_", True, "operands[0].name is 'Default_'"),

@@ -1,4 +1,4 @@
-"""What the flags of `run` say arrives; which of its tasks ends first, and what becomes of the others and the process."""
+"""What the flags of `run` say arrives; which of its tasks ends first, and what becomes of the others and of it."""
 
 from __future__ import annotations
 
