@@ -180,7 +180,7 @@ class Watches:
         return {watch.source.field: watch.reflector.last_activity for watch in self._evidence()}
 
     def apply(self, source: catalog.Source, raw: dict[str, Any]) -> None:
-        """Feed back the server's answer to a write of ours, so that the next decision sees it. It begins none by itself."""
+        """Feed back the server's answer to a write of ours, so that the next decision sees it. It begins none."""
         self._answered = True
         try:
             self._watches[source.field].reflector.apply(raw)

@@ -56,11 +56,6 @@ def written(cp: int, arbiters: int, workers: int) -> InstallConfig:
     )
 
 
-def counted(config: InstallConfig) -> tuple[int, int, int]:
-    found = install_config.machines(config)
-    return found.control_plane, found.arbiters, found.workers
-
-
 def refused(config: InstallConfig) -> list[tuple[str, str, str]]:
     with pytest.raises(install_config.ContradictionError) as caught:
         install_config.machines(config)
@@ -103,7 +98,8 @@ def test_the_truth_table():
     ],
 )
 def test_defaults(config, expected):
-    assert counted(config) == expected
+    found = install_config.machines(config)
+    assert (found.control_plane, found.arbiters, found.workers) == expected
 
 
 NUMBER = "a whole number, 0 or more"

@@ -1,12 +1,17 @@
-"""What pages say is so: operations.md and upgrading.md as it is decided, render.md and install.md as it is built."""
+"""What api.md, operations.md, upgrading.md, render.md and install.md say is so, as it is decided and built.
+
+That the tables of api.md which are made are current is for `make lint`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import enum
 import itertools
 import pathlib
 import re
 import tomllib
+import typing
 from datetime import timedelta
 
 import pytest
@@ -14,8 +19,9 @@ from test import processes
 from test.unit.core import worlds
 from test.unit.docs import pages
 
+import explained
 import krew
-from topology_api import audit, install_config
+from topology_api import audit, install_config, vocabulary
 from topology_api.install_config import Machines, Rule
 from topology_api.vocabulary import REASON_CONDITIONS, ConditionType, Phase, Reason
 from topology_controller import _version
@@ -23,10 +29,10 @@ from topology_controller.checks import advisories
 from topology_controller.decide import admission, applicability
 from topology_controller.observe import facts
 from topology_controller.plugin import __main__ as plugin
-from topology_controller.report import conditions
+from topology_controller.report import conditions, state
 
-OPERATIONS, RENDER, UPGRADING, INSTALL = (
-    (pages.ROOT / "docs" / f"{name}.md").read_text() for name in ("operations", "render", "upgrading", "install")
+API, OPERATIONS, RENDER, UPGRADING, INSTALL = (
+    (pages.ROOT / "docs" / f"{name}.md").read_text() for name in ("api", "operations", "render", "upgrading", "install")
 )
 
 # -- operations.md: what each phase and reason looks like
@@ -205,3 +211,41 @@ def test_every_python_that_an_archive_serves_is_one_that_the_project_supports():
     project = tomllib.loads((pages.ROOT / "pyproject.toml").read_text())["project"]
     assert project["requires-python"] == f">={krew.PYTHONS[0]}"
     assert pathlib.Path(krew.LAUNCHER).read_text().startswith("#!/usr/bin/env python3\n")
+
+
+# -- api.md: every word, and every field of /state
+
+WORDS = set(re.findall(r"`([^`]+)`", API))
+ENUMS = [one for one in vars(vocabulary).values() if isinstance(one, type) and issubclass(one, enum.Enum)]
+OURS = [one for one in ENUMS if one.__module__ == vocabulary.__name__]
+
+
+@pytest.mark.parametrize("words", OURS, ids=lambda words: words.__name__)
+def test_every_word_is_there_with_its_meaning(words):
+    meanings = explained.meanings(vocabulary)
+    for word in words:
+        assert words is vocabulary.ConditionStatus or str(word.value) in WORDS, f"docs/api.md lacks {word.value}"
+        assert meanings[f"{words.__name__}.{word.name}"].endswith("."), word
+
+
+def inner_of(hint: object) -> type | None:
+    """The dictionary that a field holds, in a list or alone."""
+    if typing.is_typeddict(hint):
+        items = typing.get_type_hints(hint).get("items")
+        return inner_of(items) if items is not None else typing.cast("type", hint)
+    return next((found for one in typing.get_args(hint) if (found := inner_of(one)) is not None), None)
+
+
+def test_every_field_of_state_has_a_row_and_what_is_inside_is_named():
+    # What `stage`, `checks` and `progress` hold is told in one row.
+    rows = pages.table(API, "State")
+    cells = {name: cell for words, cell, *_ in rows for name in words.replace("`", "").split(", ")}
+    assert set(cells) == {"time", *typing.get_type_hints(state.State)}
+    missing = {
+        f"{name}.{field}"
+        for name, hint in typing.get_type_hints(state.State).items()
+        if (inner := inner_of(hint)) is not None
+        for field in typing.get_type_hints(inner)
+        if f"`{field}`" not in cells[name]
+    }
+    assert not missing

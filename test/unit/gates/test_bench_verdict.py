@@ -7,7 +7,7 @@ import random
 
 import pytest
 from test.bench import figures
-from test.soak import run, verdict
+from test.soak import verdict
 
 GOOD = figures.Figure(value=1.5, unit="ms", target=1.6)
 LOWERED = dataclasses.replace(GOOD, target=1.4)
@@ -58,15 +58,3 @@ def test_a_leak_is_found_and_noise_is_none(times, leak, seed):
     growth = verdict.judge("rss", "MiB", memory(times, leak, seed), MEMORY)
     assert "grows by" in growth.wrong, growth.line()
     assert growth.per_hour == pytest.approx(leak, rel=0.5), growth.line()
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("changes", ["infrastructures: {}"]), ("writes", ["patch"]), ("sent", 400.0), ("none", None)]
-)
-def test_one_change_one_write_or_too_few_heartbeats_are_wrong(field, value, tmp_path):
-    settings = run.Settings(180.0, 1, tmp_path)
-    level = [(float(at), 2.0) for at in range(0, 180, 2)]
-    found = run.Found(dict.fromkeys(run.SERIES, level), sent=run.RATE)
-    if value is not None:
-        setattr(found, field, value)
-    assert len(run.judged(found, settings)[1]) == int(value is not None)

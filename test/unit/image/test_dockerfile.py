@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import http.server
+import io
 import pathlib
 import re
-import threading
+import urllib.request
+from typing import TYPE_CHECKING
 
 import pytest
 
 from topology_image import base, builder, dockerfile, locks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 RECIPE = dockerfile.read(ROOT / "Dockerfile")
@@ -64,51 +67,40 @@ DIGEST = "sha256:" + hashlib.sha256(INDEX).hexdigest()
 OTHER = "sha256:" + "0" * 64
 
 
-@contextlib.contextmanager
-def registry(claimed):
-    """A registry on loopback with one tag."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            known = self.path == "/v2/ubi9/python/manifests/9.8" and "oci.image.index" in self.headers["Accept"]
-            self.send_response(200 if known else 404)
-            if claimed is not None:
-                self.send_header("Docker-Content-Digest", claimed)
-            self.end_headers()
-            self.wfile.write(INDEX)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+REGISTRY = "registry.example.org/ubi9/python"
 
 
-def recipe(folder, line):
-    path = folder / "Dockerfile"
-    path.write_text(f"# head\n{line}\n\nFROM ${{BASE}} AS one\n")
-    return path
+class Answer(io.BytesIO):
+    headers: Mapping[str, str] = {}
+
+
+@pytest.fixture
+def pinned(tmp_path, monkeypatch):
+    """Pin a base where the registry claims this digest for its one tag; returns the Dockerfile as it is then."""
+
+    def pin(claimed, before=""):
+        def urlopen(request, timeout):
+            assert request.full_url == "https://registry.example.org/v2/ubi9/python/manifests/9.8"
+            assert "oci.image.index" in request.get_header("Accept")
+            answer = Answer(INDEX)
+            answer.headers = {"Docker-Content-Digest": claimed} if claimed else {}
+            return answer
+
+        monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+        path = tmp_path / "Dockerfile"
+        path.write_text(f"# head\nARG BASE={REGISTRY}:9.8{before}\n\nFROM ${{BASE}} AS one\n")
+        base.pin(path)
+        return path.read_text()
+
+    return pin
 
 
 @pytest.mark.parametrize("before", ["", f"@{OTHER}"])
-def test_the_digest_of_the_tag_is_written_and_nothing_else(tmp_path, before):
-    with registry(DIGEST) as host:
-        path = recipe(tmp_path, f"ARG BASE={host}/ubi9/python:9.8{before}")
-        assert base.pin(path, scheme="http") == f"{host}/ubi9/python:9.8@{DIGEST}"
-    assert path.read_text() == f"# head\nARG BASE={host}/ubi9/python:9.8@{DIGEST}\n\nFROM ${{BASE}} AS one\n"
+def test_the_digest_of_the_tag_is_written_and_nothing_else(pinned, before):
+    assert pinned(DIGEST, before) == f"# head\nARG BASE={REGISTRY}:9.8@{DIGEST}\n\nFROM ${{BASE}} AS one\n"
 
 
 @pytest.mark.parametrize("claimed", [OTHER, None])
-def test_an_answer_without_the_digest_that_it_claims_is_refused(tmp_path, claimed):
-    with registry(claimed) as host:
-        path = recipe(tmp_path, f"ARG BASE={host}/ubi9/python:9.8")
-        before = path.read_text()
-        with pytest.raises(base.BaseError, match=f"claims digest {claimed}"):
-            base.pin(path, scheme="http")
-    assert path.read_text() == before
+def test_an_answer_without_the_digest_that_it_claims_is_refused(pinned, claimed):
+    with pytest.raises(base.BaseError, match=f"claims digest {claimed}"):
+        pinned(claimed)

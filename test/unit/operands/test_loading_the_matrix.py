@@ -77,7 +77,6 @@ ROUTER, ETCD, OAUTH = "RouterReplicas", "EtcdRevision", "OAuthReplicas"
 @pytest.mark.parametrize(
     ("name", "old", "new", "here", "text"),
     [
-        (ROUTER, "operator:", "operater:", True, "did you mean 'operator'?"),
         (ROUTER, "check: RouterReplicas", "check: EtcdHealthy", True, "is not about operands"),
         (ROUTER, "check: RouterReplicas", "check: OAuthReplicas", True, "operands in OAuthReplicas.yaml already"),
         (ROUTER, "follows: infra", "follows: infre", True, "'infrestructure'; allowed: controlPlane, infrastructure"),
