@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from topology_controller.observe import catalog
+from topology_simulator.apiserver.patch import merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,19 +71,6 @@ class Refused(Exception):  # noqa: N818 - what the server answers
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
         self.status = status
-
-
-def merged(target: Any, patch: Any) -> Any:
-    """What a merge patch makes of a value (RFC 7386); neither argument is changed."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
 
 
 def _pruned(raw: Raw) -> Raw:
@@ -153,7 +141,7 @@ class Server:
     def change(self, key: Key, patch: Raw) -> Raw:
         """Merge into an object, as somebody else; nothing happens when there is none."""
         known = self.objects.get(key)
-        return {} if known is None else self.put(key, merged(known, patch))
+        return {} if known is None else self.put(key, merge(known, patch))
 
     def delete(self, key: Key) -> None:
         """Delete an object, if it is there."""
@@ -178,7 +166,7 @@ class Server:
         version = body.get("metadata", {}).get("resourceVersion")
         if version is not None and version != known["metadata"]["resourceVersion"]:
             raise Refused(409, "Conflict")
-        return self.put(key, {**known, "status": merged(known.get("status", {}), body.get("status", {}))})
+        return self.put(key, {**known, "status": merge(known.get("status", {}), body.get("status", {}))})
 
     def ask_for(self, topology: str | None) -> bool:
         """Make, change or cancel the request, as a user; False when the API refuses: no way back after the change."""
