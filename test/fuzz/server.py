@@ -10,11 +10,13 @@ the business of `judge`, which hears of each one of ours before and after.
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from topology_controller.observe import catalog
+from topology_simulator.apiserver import selectors
 from topology_simulator.apiserver.patch import merge
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ Objects: TypeAlias = dict[Key, Raw]
 INFRASTRUCTURE: Key = (catalog.INFRASTRUCTURES.label, None, "cluster")
 OPERATOR: Key = (catalog.CLUSTER_OPERATORS.label, None, "topology")
 VERSION: Key = (catalog.CLUSTER_VERSIONS.label, None, "version")
+_by_labels = functools.cache(selectors.parse_labels)
 _STRIDE = 1000
 """From one version to the next."""
 _RAISED = 1000
@@ -80,21 +83,13 @@ def _pruned(raw: Raw) -> Raw:
 
 
 def selects(selection: resource.Selection, key: Key, raw: Raw) -> bool:
-    """Is this object part of the selection? Labels: `key`, `!key` or `key=value`, joined by commas."""
+    """Is this object part of the selection?"""
     label, namespace, name = key
     if label != selection.resource.label or selection.namespace not in {None, namespace}:
         return False
     if selection.name not in {None, name}:
         return False
-    labels = raw["metadata"].get("labels", {})
-    return all(_carries(labels, word) for word in (selection.label_selector or "").split(",") if word)
-
-
-def _carries(labels: Raw, word: str) -> bool:
-    name, equals, value = word.removeprefix("!").partition("=")
-    if not equals:
-        return (name in labels) is not word.startswith("!")
-    return labels.get(name) == value
+    return _by_labels(selection.label_selector or "")(raw["metadata"].get("labels", {}))
 
 
 class Server:
