@@ -140,7 +140,7 @@ planted: envtest ## judge: faults planted in a copy of the sources, and the test
 mutants: $(STAMP) ## judge: mutants of the core and all unit tests that kill each, MUTANTS_SEED=1 for MUTANTS_MINUTES=15, or MUTANTS=all; writes build/mutants.json
 	@MUTANTS=$(MUTANTS) MUTANTS_SEED=$(MUTANTS_SEED) MUTANTS_MINUTES=$(MUTANTS_MINUTES) $(BIN)/python -m test.mutants $(if $(AGAIN),--again $(AGAIN))
 
-lint: $(STAMP) ## work: style, types, layers, the Dockerfile, generated files, budgets
+lint: $(STAMP) ## work: style, words, types, layers, the Dockerfile, generated files, budgets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -148,6 +148,7 @@ lint: $(STAMP) ## work: style, types, layers, the Dockerfile, generated files, b
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/python hack/generate.py --check
 	$(BIN)/python hack/observability/dashboards.py --check
+	$(BIN)/python hack/words.py
 	$(BIN)/python hack/budgets.py
 
 format: $(STAMP) ## work: rewrite files in the agreed style

@@ -26,8 +26,8 @@ _SHARING = frozenset({
 _WITH_THEIR_OWN = frozenset({"test_installing_and_leaving", "test_real_server", "test_several_api_servers"})
 _WITH_THEIR_OWN_TOO = frozenset({"test_elsewhere"})
 """The same, and embedded ones besides, which may be anywhere."""
-_DEAR = frozenset({"test/unit/image/test_bill_of_materials.py", "hack/simulator_tests/parity/test_parity.py"})
-"""Each worker that runs some of these would make what they share: an environment of packages takes seconds."""
+_DEAR = frozenset({"hack/simulator_tests/parity/test_parity.py"})
+"""Each worker that runs some of these would make what they share, which takes seconds."""
 
 
 def group(test: str) -> str:

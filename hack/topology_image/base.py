@@ -27,14 +27,14 @@ class BaseError(Exception):
     """The digest could not be had; the message says of what, and why."""
 
 
-def pin(recipe: pathlib.Path, *, scheme: str = "https") -> str:
+def pin(recipe: pathlib.Path) -> str:
     """Write the digest of the base's tag into this Dockerfile; return the whole name. Raises BaseError."""
     text = recipe.read_text(encoding="utf-8")
     base = _BASE.search(text)
     if base is None:
         raise BaseError(f"{recipe}: no line ARG BASE=HOST/NAME:TAG")
-    url = f"{scheme}://{base['host']}/v2/{base['name']}/manifests/{base['tag']}"
-    request = urllib.request.Request(url, headers={"Accept": _INDEXES})  # noqa: S310 - https, or a registry on loopback in tests
+    url = f"https://{base['host']}/v2/{base['name']}/manifests/{base['tag']}"
+    request = urllib.request.Request(url, headers={"Accept": _INDEXES})
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - the same
             claimed, body = answer.headers.get("Docker-Content-Digest"), answer.read(_LARGEST + 1)

@@ -10,11 +10,14 @@ the business of `judge`, which hears of each one of ours before and after.
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from topology_controller.observe import catalog
+from topology_simulator.apiserver import selectors
+from topology_simulator.apiserver.patch import merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +32,7 @@ Objects: TypeAlias = dict[Key, Raw]
 INFRASTRUCTURE: Key = (catalog.INFRASTRUCTURES.label, None, "cluster")
 OPERATOR: Key = (catalog.CLUSTER_OPERATORS.label, None, "topology")
 VERSION: Key = (catalog.CLUSTER_VERSIONS.label, None, "version")
+_by_labels = functools.cache(selectors.parse_labels)
 _STRIDE = 1000
 """From one version to the next."""
 _RAISED = 1000
@@ -72,19 +76,6 @@ class Refused(Exception):  # noqa: N818 - what the server answers
         self.status = status
 
 
-def merged(target: Any, patch: Any) -> Any:
-    """What a merge patch makes of a value (RFC 7386); neither argument is changed."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
-
-
 def _pruned(raw: Raw) -> Raw:
     spec = {name: value for name, value in raw.get("spec", {}).items() if name != "desiredTopology"}
     status = {name: value for name, value in raw.get("status", {}).items() if name != "topologyTransition"}
@@ -92,21 +83,13 @@ def _pruned(raw: Raw) -> Raw:
 
 
 def selects(selection: resource.Selection, key: Key, raw: Raw) -> bool:
-    """Is this object part of the selection? Labels: `key`, `!key` or `key=value`, joined by commas."""
+    """Is this object part of the selection?"""
     label, namespace, name = key
     if label != selection.resource.label or selection.namespace not in {None, namespace}:
         return False
     if selection.name not in {None, name}:
         return False
-    labels = raw["metadata"].get("labels", {})
-    return all(_carries(labels, word) for word in (selection.label_selector or "").split(",") if word)
-
-
-def _carries(labels: Raw, word: str) -> bool:
-    name, equals, value = word.removeprefix("!").partition("=")
-    if not equals:
-        return (name in labels) is not word.startswith("!")
-    return labels.get(name) == value
+    return _by_labels(selection.label_selector or "")(raw["metadata"].get("labels", {}))
 
 
 class Server:
@@ -153,7 +136,7 @@ class Server:
     def change(self, key: Key, patch: Raw) -> Raw:
         """Merge into an object, as somebody else; nothing happens when there is none."""
         known = self.objects.get(key)
-        return {} if known is None else self.put(key, merged(known, patch))
+        return {} if known is None else self.put(key, merge(known, patch))
 
     def delete(self, key: Key) -> None:
         """Delete an object, if it is there."""
@@ -178,7 +161,7 @@ class Server:
         version = body.get("metadata", {}).get("resourceVersion")
         if version is not None and version != known["metadata"]["resourceVersion"]:
             raise Refused(409, "Conflict")
-        return self.put(key, {**known, "status": merged(known.get("status", {}), body.get("status", {}))})
+        return self.put(key, {**known, "status": merge(known.get("status", {}), body.get("status", {}))})
 
     def ask_for(self, topology: str | None) -> bool:
         """Make, change or cancel the request, as a user; False when the API refuses: no way back after the change."""

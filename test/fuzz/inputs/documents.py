@@ -6,6 +6,9 @@ an alias inside of itself, depth, length, numbers of thousands of digits, keys t
 
 from __future__ import annotations
 
+from typing import Any
+
+import yaml
 from hypothesis import strategies as st
 
 WORDS = st.sampled_from(
@@ -69,3 +72,28 @@ def near(good: str) -> st.SearchStrategy[bytes]:
 
     texts = st.one_of(spoilt(), indented(), HURTING, st.builds("".join, st.lists(WORDS, max_size=30)))
     return st.binary(max_size=200) | texts.map(lambda text: text.encode("utf-8", "surrogatepass"))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.dates(),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5) | st.just("name"), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+def replaced(data: st.DataObject, content: Any) -> bytes:
+    """A document, whose content this spoils, with any value in any one place, or with something left out."""
+    value, holder = data.draw(VALUES), content
+    while True:
+        keys = sorted(holder) if isinstance(holder, dict) else list(range(len(holder)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(holder[key], dict | list) or not holder[key] or data.draw(st.booleans()):
+            break
+        holder = holder[key]
+    if isinstance(holder, dict) and data.draw(st.booleans()):
+        del holder[key]
+    else:
+        holder[key] = value
+    return yaml.safe_dump(content, allow_unicode=True).encode("utf-8", "surrogatepass")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from hypothesis import strategies as st
 
 from topology_api.install_config import Rule
@@ -84,8 +85,8 @@ def configuration(folder: pathlib.Path, raw: bytes) -> list[str]:
         told = list(settings.complaints(error))
     else:
         told = []
-    # It becomes the message of a condition, which the API bounds at 32 KiB.
-    assert sum(map(len, told)) < 16 * 1024
+    # It becomes the message of a condition, which people read.
+    assert sum(map(len, told)) < 4096
     return told
 
 
@@ -145,6 +146,15 @@ def test_any_file_is_understood_or_refused_in_time_and_memory(reader, data):
     with bounds.ended(len(raw)):
         told = about.read(folder, raw)
     assert all(told)
+
+
+@bounds.fuzz(st.data())
+def test_any_value_in_any_place_is_understood_or_refused_by_name(reader, data):
+    about, folder = reader
+    told = about.read(folder, documents.replaced(data, yaml.safe_load(about.good)))
+    assert all(told)
+    if about.read in {transition, operand, configuration}:
+        assert [one for one in told[:1] if not one.startswith(str(folder))] == []
 
 
 @pytest.mark.parametrize("merged", [False, True], ids=["aliases", "merge-keys"])

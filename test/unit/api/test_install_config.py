@@ -56,11 +56,6 @@ def written(cp: int, arbiters: int, workers: int) -> InstallConfig:
     )
 
 
-def counted(config: InstallConfig) -> tuple[int, int, int]:
-    found = install_config.machines(config)
-    return found.control_plane, found.arbiters, found.workers
-
-
 def refused(config: InstallConfig) -> list[tuple[str, str, str]]:
     with pytest.raises(install_config.ContradictionError) as caught:
         install_config.machines(config)
@@ -103,7 +98,8 @@ def test_the_truth_table():
     ],
 )
 def test_defaults(config, expected):
-    assert counted(config) == expected
+    found = install_config.machines(config)
+    assert (found.control_plane, found.arbiters, found.workers) == expected
 
 
 NUMBER = "a whole number, 0 or more"
@@ -114,12 +110,9 @@ CONTROL_PLANES = "1, 3, 4 or 5; 2 with an arbiter or with fencing"
     ("config", "field", "found", "wanted"),
     [
         (InstallConfig(control_plane=-1), "controlPlane.replicas", "-1", NUMBER),
-        (InstallConfig(control_plane="3"), "controlPlane.replicas", "'3'", NUMBER),
         (InstallConfig(control_plane=True), "controlPlane.replicas", "true", NUMBER),
         (InstallConfig(control_plane=10**5000), "controlPlane.replicas", "a number of more than 18 digits", NUMBER),
         (InstallConfig(control_plane=0), "controlPlane.replicas", "0", CONTROL_PLANES),
-        (InstallConfig(control_plane=6), "controlPlane.replicas", "6", CONTROL_PLANES),
-        (InstallConfig(compute=(Pool("worker", 1.5),)), "compute[0].replicas", "1.5", NUMBER),
         (InstallConfig(compute=(Pool("worker", "x" * 90),)), "compute[0].replicas", "'" + "x" * 59 + "...", NUMBER),
         (InstallConfig(compute=(Pool("infra", 1),)), "compute[0].name", "'infra'", "worker or edge"),
         (
@@ -138,7 +131,6 @@ CONTROL_PLANES = "1, 3, 4 or 5; 2 with an arbiter or with fencing"
             InstallConfig(arbiter=Pool("arbiter"), platform="none"),
             "arbiter.replicas", "nothing, which means 0", "1 or more, or no arbiter at all",
         ),
-        (InstallConfig(arbiter=Pool("arbiter", -1), platform="none"), "arbiter.replicas", "-1", NUMBER),
         (InstallConfig(arbiter=Pool("worker", 1), platform="none"), "arbiter.name", "'worker'", "arbiter"),
         (
             InstallConfig(control_plane=1, arbiter=Pool("arbiter", 1), platform="none"),

@@ -114,23 +114,6 @@ async def test_a_bad_file_leaves_the_last_good_one_in_force_until_it_is_mended(v
     assert len([line for line in said if "is good again" in line]) == 1
 
 
-@pytest.mark.looptime
-async def test_bad_from_the_beginning_the_defaults_hold_and_it_is_known_that_nobody_knows(volume):
-    volume.swap("settleSeconds: 30\n")
-    async with following(volume.file) as (made, seen):
-        assert made.transitions is TRANSITIONS
-        assert made.unknown
-        assert "key apiVersion is missing" in made.trouble
-        assert "no transition begins" in made.trouble
-        volume.swap(f"{HEAD}settleSeconds: 30\n")
-        await asyncio.sleep(SETTLED + 0.01)
-        assert (settles(made), made.trouble, made.unknown, seen.changes) == ({30}, "", False, 1)
-        volume.swap("nonsense")
-        await asyncio.sleep(SETTLED + 0.01)
-        assert made.trouble
-        assert not made.unknown, "there has been a good one since"
-
-
 @pytest.mark.parametrize("kind", ["folder", "pipe", "endless", "loop"])
 def test_what_is_no_file_is_trouble_and_neither_a_hang_nor_a_crash(tmp_path, kind):
     place = tmp_path / "config.yaml"

@@ -54,34 +54,7 @@ def message(cluster: clusters.Cluster, type_: str = "Degraded") -> str:
     return str(next(one["message"] for one in said if one["type"] == type_))
 
 
-def check(cluster: clusters.Cluster, name: str) -> dict[str, str]:
-    return next(one for one in cluster.record["checks"] if one["name"] == name)
-
-
 # -- followed at run time
-
-
-@pytest.mark.looptime
-async def test_the_minimum_of_a_node_is_asked_anew_as_soon_as_the_file_says_another_one(tmp_path):
-    volume = Volume(tmp_path)
-    volume.swap(f"{HEAD}minimumNodeResources: {{cpu: 64}}\n")
-    async with configured(volume) as (cluster, _):
-        available = cluster.record["available"]
-        assert [one["name"] for one in available[0]["blockers"]] == ["ControlPlaneNodes"], "discovery asks by it too"
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(2)
-        assert cluster.phase == "Pending"
-        assert "of 64 CPUs" in check(cluster, "ControlPlaneNodes")["message"]
-        volume.swap(f"{HEAD}minimumNodeResources: {{memory: 4000Gi}}\n")
-        await asyncio.sleep(60 + LOOK)
-        assert "of 4000 GiB memory" in check(cluster, "ControlPlaneNodes")["message"]
-        cluster.ask_for(None)
-        volume.swap(HEAD)
-        await asyncio.sleep(60 + LOOK)
-        assert (cluster.phase, cluster.record["available"][0]["available"]) == ("Idle", True)
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(2)
-        assert (cluster.phase, cluster.changes) == ("Converging", 1)
 
 
 @pytest.mark.looptime

@@ -7,11 +7,10 @@ import random
 
 import pytest
 from test.bench import figures
-from test.soak import disturb, run, verdict
+from test.soak import verdict
 
 GOOD = figures.Figure(value=1.5, unit="ms", target=1.6)
 LOWERED = dataclasses.replace(GOOD, target=1.4)
-UNPROMISED = dataclasses.replace(GOOD, target=None)
 MISSING = figures.Figure(value=None, unit="ms", target=1.5, note="the machine was too busy")
 MISS = figures.Miss(limit=1.5, why="it does it twice", until="it does it once")
 IS_KNOWN = "known miss: reaction 1.50, target 1.4, at most 1.5; it does it twice; until it does it once"
@@ -21,16 +20,12 @@ IS_KNOWN = "known miss: reaction 1.50, target 1.4, at most 1.5; it does it twice
     ("figure", "limit", "short", "failed", "words"),
     [
         (GOOD, None, False, False, []),
-        (UNPROMISED, None, False, False, []),
         (LOWERED, None, False, True, ["targets missed: reaction"]),
-        (LOWERED, None, True, True, ["targets missed: reaction"]),
         (MISSING, None, False, True, ["not measured: reaction"]),
         (MISSING, None, True, False, ["not measured in the short form: reaction"]),
         (LOWERED, 1.5, False, False, [IS_KNOWN]),
         (LOWERED, 1.45, False, True, ["targets missed: reaction (more than the 1.45 of its known miss)"]),
         (GOOD, 1.7, False, False, ["met, take it from the list of known misses: reaction"]),
-        (UNPROMISED, 1.5, False, False, []),
-        (MISSING, 1.5, False, True, ["not measured: reaction"]),
     ],
 )
 def test_a_missed_target_fails_unless_it_is_known(figure, limit, short, failed, words):
@@ -43,12 +38,12 @@ MINUTES_3 = range(60, 180, 2)
 MEMORY = verdict.Limits(growth=1.0)
 
 
-def memory(times: range, per_hour: float, seed: int, scatter: float = 0.3) -> verdict.Series:
+def memory(times: range, per_hour: float, seed: int) -> verdict.Series:
     """Resident memory as it looks: it wanders in steps, a few samples are far off, and it grows at a rate."""
     draw = random.Random(seed)  # noqa: S311 - made up, and to be repeated
     wandered, samples = 0.0, []
     for time in times:
-        wandered = 0.9 * wandered + draw.gauss(0.0, scatter / 2)
+        wandered = 0.9 * wandered + draw.gauss(0.0, 0.15)
         outlier = 6.0 if draw.random() < 0.03 else 0.0
         samples.append((float(time), 60.0 + wandered + outlier + per_hour * (time - times.start) / 3600))
     return tuple(samples)
@@ -63,32 +58,3 @@ def test_a_leak_is_found_and_noise_is_none(times, leak, seed):
     growth = verdict.judge("rss", "MiB", memory(times, leak, seed), MEMORY)
     assert "grows by" in growth.wrong, growth.line()
     assert growth.per_hour == pytest.approx(leak, rel=0.5), growth.line()
-
-
-def test_small_growth_is_allowed_and_few_samples_are_no_proof():
-    """A few hundred KiB more in half an hour are the allocator's."""
-    growth = verdict.judge("rss", "MiB", memory(MINUTES_30, 1.2, 1, scatter=0.01), MEMORY)
-    assert not growth.wrong, growth.line()
-    with pytest.raises(verdict.TooFewError, match="rss: 5 samples"):
-        verdict.judge("rss", "MiB", memory(range(0, 50, 10), 0.0, 1), MEMORY)
-
-
-def test_what_goes_wrong_in_a_soak_can_be_repeated():
-    targets = tuple(run.targets())
-    first = list(disturb.planned(7, 600.0, targets))
-    assert first == list(disturb.planned(7, 600.0, targets))
-    assert first != list(disturb.planned(8, 600.0, targets))
-    assert first[-1].at < 600.0
-    assert 150 < len(first) < 400, len(first)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("changes", ["infrastructures: {}"]), ("writes", ["patch"]), ("sent", 400.0), ("none", None)]
-)
-def test_one_change_one_write_or_too_few_heartbeats_are_wrong(field, value, tmp_path):
-    settings = run.Settings(180.0, 1, tmp_path)
-    level = [(float(at), 2.0) for at in range(0, 180, 2)]
-    found = run.Found(dict.fromkeys(run.SERIES, level), sent=run.RATE)
-    if value is not None:
-        setattr(found, field, value)
-    assert len(run.judged(found, settings)[1]) == int(value is not None)

@@ -1,11 +1,20 @@
-"""The Dockerfile says what docs/image.md promises, and a line that is not understood is refused, never skipped."""
+"""The Dockerfile says what docs/image.md promises; its base has the digest that the registry has, and proves."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import pathlib
 import re
+import urllib.request
+from typing import TYPE_CHECKING
 
-from topology_image import builder, dockerfile, locks
+import pytest
+
+from topology_image import base, builder, dockerfile, locks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 RECIPE = dockerfile.read(ROOT / "Dockerfile")
@@ -39,15 +48,6 @@ def test_the_last_stage_only_takes_away_and_copies():
     assert FINAL.base == BEFORE[0].base == "${BASE}"
 
 
-def test_it_starts_without_a_shell_as_a_number_in_group_zero():
-    assert said(FINAL, "ENTRYPOINT") == ['["/opt/operator/bin/cluster-topology-operator"]']
-    assert re.fullmatch(r"[1-9]\d*:0", said(FINAL, "USER")[-1])
-    home = said(FINAL, "ENV")[0]
-    # Without a HOME, kubernetes_asyncio cannot be imported by a UID that /etc/passwd does not know.
-    assert " HOME=/tmp " in home
-    assert "PYTHONDONTWRITEBYTECODE=1" in home
-
-
 def test_the_context_is_what_is_copied_and_nothing_else():
     copied = {
         name.strip("/").split("/")[0]
@@ -58,3 +58,49 @@ def test_the_context_is_what_is_copied_and_nothing_else():
     }
     assert set(builder.let_in(ROOT)) == copied
     assert copied & set(locks.FILES) == {"requirements.lock", "requirements-build.lock"}
+
+
+# -- the digest of the base
+
+INDEX = b'{"schemaVersion": 2, "manifests": []}'
+DIGEST = "sha256:" + hashlib.sha256(INDEX).hexdigest()
+OTHER = "sha256:" + "0" * 64
+
+
+REGISTRY = "registry.example.org/ubi9/python"
+
+
+class Answer(io.BytesIO):
+    headers: Mapping[str, str] = {}
+
+
+@pytest.fixture
+def pinned(tmp_path, monkeypatch):
+    """Pin a base where the registry claims this digest for its one tag; returns the Dockerfile as it is then."""
+
+    def pin(claimed, before=""):
+        def urlopen(request, timeout):
+            assert request.full_url == "https://registry.example.org/v2/ubi9/python/manifests/9.8"
+            assert "oci.image.index" in request.get_header("Accept")
+            answer = Answer(INDEX)
+            answer.headers = {"Docker-Content-Digest": claimed} if claimed else {}
+            return answer
+
+        monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+        path = tmp_path / "Dockerfile"
+        path.write_text(f"# head\nARG BASE={REGISTRY}:9.8{before}\n\nFROM ${{BASE}} AS one\n")
+        base.pin(path)
+        return path.read_text()
+
+    return pin
+
+
+@pytest.mark.parametrize("before", ["", f"@{OTHER}"])
+def test_the_digest_of_the_tag_is_written_and_nothing_else(pinned, before):
+    assert pinned(DIGEST, before) == f"# head\nARG BASE={REGISTRY}:9.8@{DIGEST}\n\nFROM ${{BASE}} AS one\n"
+
+
+@pytest.mark.parametrize("claimed", [OTHER, None])
+def test_an_answer_without_the_digest_that_it_claims_is_refused(pinned, claimed):
+    with pytest.raises(base.BaseError, match=f"claims digest {claimed}"):
+        pinned(claimed)

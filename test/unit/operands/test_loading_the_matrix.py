@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import shutil
 
-import hypothesis
 import pytest
 import yaml
-from hypothesis import strategies as st
 
 from topology_api.types import TopologyPair
 from topology_api.vocabulary import CheckName, Topology
@@ -79,14 +77,10 @@ ROUTER, ETCD, OAUTH = "RouterReplicas", "EtcdRevision", "OAuthReplicas"
 @pytest.mark.parametrize(
     ("name", "old", "new", "here", "text"),
     [
-        (ROUTER, "operator:", "operater:", True, "did you mean 'operator'?"),
-        (ROUTER, "operator: ingress\n", "", False, "key operator is missing"),
         (ROUTER, "check: RouterReplicas", "check: EtcdHealthy", True, "is not about operands"),
         (ROUTER, "check: RouterReplicas", "check: OAuthReplicas", True, "operands in OAuthReplicas.yaml already"),
         (ROUTER, "follows: infra", "follows: infre", True, "'infrestructure'; allowed: controlPlane, infrastructure"),
-        (ROUTER, "kind: IngressController", "knd: x", True, "unknown key 'knd' in operands[0]; allowed: kind,"),
         (ROUTER, "HighlyAvailable: 2", "HighlyAvailable: 99", True, "replicas.HighlyAvailable is 99; input should"),
-        (ROUTER, "HighlyAvailable: 2", "HighlyAvail: 2", True, "did you mean 'HighlyAvailable'?"),
         (ROUTER, "replicas: {Single", "replicas: perNode #", True, "replicas is 'perNode'; allowed: perConfiguration,"),
         (ROUTER, "    replicas: {Single", "    #", False, "needs replicas"),
         (ROUTER, "name: default", "name: Default_", True, "operands[0].name is 'Default_'"),
@@ -181,46 +175,3 @@ def test_figures_that_a_transition_needs_and_the_file_lacks(folder):
     assert group.lacks(SNO, COMPACT) == ("replicas of deployments.apps/openshift-console/console for HighlyAvailable",)
     # Where it starts from needs no figure.
     assert group.lacks(COMPACT, SNO) == ()
-
-
-LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.dates()
-VALUES = st.recursive(
-    LEAVES,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@pytest.fixture(scope="module")
-def scratch(tmp_path_factory):
-    made = tmp_path_factory.mktemp("any")
-    (made / "operands").mkdir()
-    shutil.copy(ROOT / "startup-readers.yaml", made)
-    return made
-
-
-@hypothesis.given(st.data(), VALUES, st.sampled_from(sorted(check.value for check in registry.OPERAND_CHECKS)))
-def test_any_value_in_any_place_gives_a_matrix_or_an_error_that_names_the_file(scratch, data, value, check):
-    document = yaml.safe_load((ROOT / "operands" / f"{check}.yaml").read_text(encoding="utf-8"))
-    holder = document
-    while True:
-        keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
-        key = data.draw(st.sampled_from(keys))
-        if not isinstance(holder[key], dict | list) or data.draw(st.booleans()):
-            break
-        holder = holder[key]
-    holder[key] = value
-    for old in (scratch / "operands").iterdir():
-        old.unlink()
-    place = scratch / "operands" / f"{check}.yaml"
-    place.write_bytes(yaml.safe_dump(document, allow_unicode=True).encode("utf-8", "surrogatepass"))
-    found: matrices.Matrix | read.DefinitionError
-    try:
-        found = matrices.load(scratch)
-    except read.DefinitionError as error:
-        found = error
-    if isinstance(found, read.DefinitionError):
-        assert found.problems
-        assert all(str(problem).startswith(str(place)) for problem in found.problems), str(found)
-    else:
-        assert len(found.groups) == 1

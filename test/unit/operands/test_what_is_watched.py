@@ -10,7 +10,6 @@ from topology_api.vocabulary import CheckName
 from topology_controller import bindata
 from topology_controller.definitions import load, registry
 from topology_controller.definitions import model as definitions
-from topology_controller.definitions import operands as matrices
 from topology_controller.observe import catalog, facts
 from topology_controller.observe import machines as under
 
@@ -99,17 +98,3 @@ def test_machines_are_read_live_where_the_watch_knows_of_one_and_hosts_where_a_m
     for fact in ((bare,), (), facts.NOT_READ, (facts.Unobserved("m", "malformed"),)):
         assert catalog.following(catalog.UNDER_NODES, fact) == ()
     assert catalog.following(catalog.UNDER_MACHINES, (placed,)) == ()
-
-
-def test_a_line_added_to_the_matrix_is_watched(tmp_path):
-    text = (ROOT / "operands" / "OAuthReplicas.yaml").read_text(encoding="utf-8")
-    folder = tmp_path / "operands"
-    folder.mkdir()
-    added = "  - {kind: StatefulSet, namespace: mine, name: one, replicas: {HighlyAvailable: 3}}\n"
-    (folder / "OAuthReplicas.yaml").write_text(text + added, encoding="utf-8")
-    (tmp_path / "startup-readers.yaml").write_text("startupReaders: []\n", encoding="utf-8")
-    transitions = load.Transitions(asking(CheckName.OAUTH_REPLICAS).definitions, matrices.load(tmp_path))
-    assert paths(catalog.operands(transitions)) == {
-        "/apis/apps/v1/namespaces/openshift-authentication/deployments/oauth-openshift",
-        "/apis/apps/v1/namespaces/mine/statefulsets/one",
-    }

@@ -83,19 +83,6 @@ async def test_what_had_not_moved_moves_once_everything_is_proven_again(version,
 
 
 @pytest.mark.looptime
-async def test_what_the_version_before_this_one_moved_is_finished():
-    made = stored.cluster("operands", "Converging")
-    await asyncio.sleep(LATER)
-    async with clusters.running(made):
-        await asyncio.sleep(5)
-        assert made.phase == "Converging"
-        made.follow()
-        await asyncio.sleep(65)
-        assert (made.phase, made.changes) == ("Completed", 0)
-        assert made.record["baseline"] == stored.record("operands", "Converging")["baseline"]
-
-
-@pytest.mark.looptime
 async def test_what_an_old_baseline_does_not_say_is_asked_for_its_present_state():
     made = stored.cluster("pools-only", "Converging")
     await asyncio.sleep(LATER)
@@ -132,19 +119,6 @@ async def test_an_operand_that_is_younger_than_the_record_makes_nothing_stick(op
         assert (made.phase, made.changes) == ("Completed", 0), made.record["checks"]
         assert made.record["baseline"]["operands"] == older
         assert made.condition("Degraded") == ("False", "AsExpected")
-
-
-@pytest.mark.looptime
-@pytest.mark.parametrize("version", stored.VERSIONS)
-async def test_a_record_that_the_upgrade_of_the_crd_has_pruned_is_rebuilt_from_its_copy(version):
-    made, before = stored.cluster(version, "Converging"), stored.record(version, "Converging")
-    made.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": None}})
-    await asyncio.sleep(LATER)
-    async with clusters.running(made):
-        await asyncio.sleep(5)
-        assert (made.phase, made.changes) == ("Converging", 0)
-        assert made.record["attempt"] == before["attempt"]
-        assert made.record["admittedTime"] == before["admittedTime"]
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,22 @@
-"""The tasks of one process: which ends first, what becomes of the others, and how the process ends."""
+"""What the flags of `run` say arrives; which of its tasks ends first, and what becomes of the others and of it."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import pathlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from topology_controller import cli, logs, process, reconcile
+from topology_api.vocabulary import Topology
+from topology_controller import cli, logs, process, reconcile, run_options
 from topology_controller.definitions import current
 from topology_controller.observe import watches
 from topology_controller.report import events
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import Callable
 
 CLEANING = 5.0
@@ -131,3 +132,33 @@ def test_a_task_that_ends_without_an_error_ends_the_process_as_a_failure(
     monkeypatch.setattr(owner, name, _nothing)
     assert operator(*flags) == cli.FAILED
     assert "ended, and nothing had asked for that" in caplog.text
+
+
+# -- its flags
+
+FLAGS = {
+    "--kubeconfig=k": ("kubeconfig", "k"),
+    "--context=c": ("context", "c"),
+    "--namespace=n": ("namespace", "n"),
+    "--no-leader-elect": ("leader_elect", False),
+    "--settle-seconds=7": ("settle_seconds", 7),
+    "--serving-cert-dir=d": ("certificates", pathlib.Path("d")),
+    "--etcd-cert-dir=e": ("etcd_certificates", pathlib.Path("e")),
+    "--config=f": ("configuration", pathlib.Path("f")),
+}
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_each_flag_sets_its_option(flag: str) -> None:
+    name, value = FLAGS[flag]
+    plain, with_flag = (
+        run_options.parse(cli._parser().parse_args(["run", "--bind-address=127.0.0.1:0", *more]))
+        for more in ([], [flag])
+    )
+    assert getattr(with_flag, name) == value
+    assert getattr(plain, name) != value
+
+
+def test_the_lease_has_the_figures_of_the_topology() -> None:
+    assert process.timing_for(Topology.SINGLE_REPLICA).duration == 270
+    assert process.timing_for(Topology.HIGHLY_AVAILABLE).duration == 137

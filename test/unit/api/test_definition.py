@@ -1,4 +1,4 @@
-"""Our fields, rules and columns go into a definition that is not ours, and nothing else changes."""
+"""The schema that the types turn into; and it goes into a definition that is not ours, where nothing else changes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import copy
 import functools
 import json
 import operator
-from typing import Any
+from typing import Annotated, Any
 
+import pydantic
 import pytest
 
-from topology_api import crd, crd_patch
+from topology_api import crd, crd_patch, types
 from topology_api import served as served_fields
 from topology_api.types import TopologyPair
+from topology_api.vocabulary import Phase
 from topology_controller import manifests
 
 EDGES = manifests.edges()
@@ -22,13 +24,7 @@ EDGES = manifests.edges()
 def payload() -> dict[str, Any]:
     """As a release payload has it: two versions, hundreds of fields, rules and columns of its own, and none of ours."""
     made = crd.infrastructure(EDGES)
-    made["metadata"].update(
-        annotations={
-            "api-approved.openshift.io": "https://example.com/470",
-            "include.release.openshift.io/ibm": "true",
-        },
-        resourceVersion="123",
-    )
+    made["metadata"].update(annotations={"include.release.openshift.io/ibm": "true"}, resourceVersion="123")
     version = made["spec"]["versions"][0]
     version["additionalPrinterColumns"] = [
         {"name": "PHASE", "type": "string", "jsonPath": ".status.platform", "priority": 1},
@@ -44,10 +40,8 @@ def payload() -> dict[str, Any]:
     for part in (spec, status):
         del part[crd.OPEN]
         for number in range(150):
-            part["properties"][f"field/{number}~x"] = {
-                "type": "object",
-                "properties": {f"inner{index}": {"type": "string", "maxLength": index + 1} for index in range(8)},
-            }
+            inner = {"inner": {"type": "string", "maxLength": number + 1}}
+            part["properties"][f"field/{number}~x"] = {"type": "object", "properties": inner}
     del spec["properties"][crd.DESIRED]
     del status["properties"][crd.RECORD]
     spec["properties"]["platformSpec"][crd.RULES] = [{"rule": "true", "message": "deeper"}]
@@ -162,3 +156,52 @@ def test_the_fields_that_are_asked_for_are_those_of_the_schema():
     assert {f"status.{crd.RECORD}.{path}" for path in served_fields.paths(schema)} == {
         path for path in served_fields._ours() if path.startswith(f"status.{crd.RECORD}.")
     }
+
+
+# -- the schema
+
+
+def test_every_field_of_the_record_is_in_the_schema_and_described():
+    made = crd.record_schema()
+    fields = types.TopologyTransition.model_fields
+    assert set(made["properties"]) == {field.alias for field in fields.values()}
+    assert made["required"] == ["phase"]
+    assert made["properties"]["phase"]["enum"] == [phase.value for phase in Phase]
+    undescribed = [name for name, child in made["properties"].items() if not child.get("description")]
+    assert not undescribed
+    assert made["properties"]["checks"]["x-kubernetes-list-map-keys"] == ["stage", "name"]
+    assert made["properties"]["admittedTime"]["format"] == "date-time"
+
+
+def test_nothing_of_json_schema_is_left_that_a_structural_schema_may_not_have():
+    def keys(node: Any) -> set[str]:
+        if isinstance(node, list):
+            return {key for item in node for key in keys(item)}
+        if not isinstance(node, dict):
+            return set()
+        return set(node) | {key for child in node.values() for key in keys(child)}
+
+    forbidden = {"$ref", "$defs", "anyOf", "oneOf", "title", "const"}
+    assert not keys(crd.infrastructure(EDGES)) & forbidden
+
+
+@pytest.mark.parametrize(
+    ("type_", "message"),
+    [
+        (int | str, "field: a union"),
+        (dict[str, int], "field: additionalProperties has no structural form"),
+        (Any, "field: no type"),
+        (Annotated[int, pydantic.Field(gt=0)], "field: exclusiveMinimum has no structural form"),
+        (list[types.PoolBaseline], "field: nothing says which fields tell"),
+    ],
+)
+def test_what_has_no_structural_form_is_refused(type_, message):
+    model: Any = pydantic.create_model("Made", field=(type_, ...))
+    with pytest.raises(TypeError, match=message):
+        crd.structural(model.model_json_schema(), {})
+
+
+def test_a_topology_without_any_edge_still_has_rules():
+    made = crd.rules(())
+    assert "none is defined" in made[1]["message"]
+    assert all(rule["fieldPath"] == ".spec.desiredTopology" for rule in made)

@@ -1,23 +1,26 @@
 """The words of the project: variables are nouns of the field, and sentences are in the words that users read.
 
 docs/style.md has the words: those to use, which the glossary explains, and those that are refused here, each with what
-may be said instead. Code spans, names of API fields, keys and tests are left alone.
+may be said instead. Code spans, names of API fields, keys and tests are left alone. Exit code 1 when a word is refused.
 """
+
+from __future__ import annotations
 
 import ast
 import io
 import pathlib
 import re
+import sys
 import tokenize
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import pytest
-from test.unit.docs import pages
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-ROOT = pathlib.Path(__file__).parents[3]
+ROOT = pathlib.Path(__file__).parents[1]
 BANNED_NAMES = {"found", "one", "made", "said", "told", "wish", "flip"}
 STYLE = (ROOT / "docs" / "style.md").read_text(encoding="utf-8")
-ROWS = pages.table(STYLE, "Words not to use")
+ROWS = re.findall(r"(?m)^\| (`.*) \| (.*) \|$", STYLE.partition("\n## Words not to use\n")[2])
 INSTEAD = {word: instead for words, instead in ROWS for word in re.findall(r"`([^`]+)`", words)}
 _ANY = "|".join(word.replace(" ", r"\s+") for word in INSTEAD)
 _WORDS = re.compile(rf"(?<![\w.:/-])({_ANY})(?![\w/-]|:\S)", re.IGNORECASE)
@@ -43,7 +46,8 @@ _TESTS = "simulator_tests"
 
 def _python() -> Iterator[pathlib.Path]:
     for folder in SOURCES:
-        yield from (path for path in sorted((ROOT / folder).rglob("*.py")) if _TESTS not in path.parts)
+        here = pathlib.Path(__file__).name
+        yield from (path for path in sorted((ROOT / folder).rglob("*.py")) if not {_TESTS, here} & {*path.parts})
 
 
 def _texts() -> Iterator[pathlib.Path]:
@@ -87,16 +91,26 @@ def _refused(path: pathlib.Path, first: int, text: str) -> list[str]:
     return [f"{path}:{first + line}: {word}; say {INSTEAD[word]}" for line, word in _banned(text)]
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=str(path.relative_to(ROOT))) for path in _python()])
-def test_the_code_uses_the_words_of_the_field(path: pathlib.Path) -> None:
-    source = path.read_text()
+def _of_code(path: pathlib.Path) -> list[str]:
+    source = path.read_text(encoding="utf-8")
     names = [f"{path}:{line}: a variable {name}" for line, name in _named(ast.parse(source)) if name in BANNED_NAMES]
-    words = [refused for number, text in _sentences(source) for refused in _refused(path, number, text)]
-    assert not names + words, "\n".join(names + words)
+    return names + [refused for number, text in _sentences(source) for refused in _refused(path, number, text)]
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=str(path.relative_to(ROOT))) for path in _texts()])
-def test_what_users_read_is_in_their_words(path: pathlib.Path) -> None:
+def _of_text(path: pathlib.Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
-    words = _refused(path, 1, _KEYS[path.suffix].sub("", text) if path.suffix in _KEYS else text)
-    assert not words, "\n".join(words)
+    return _refused(path, 1, _KEYS[path.suffix].sub("", text) if path.suffix in _KEYS else text)
+
+
+def main() -> int:
+    """Show each word that is refused, with its place; return the exit code."""
+    if not INSTEAD:
+        sys.exit("docs/style.md has no table of words that are refused")
+    refused = [line for path in _python() for line in _of_code(path)]
+    refused += [line for path in _texts() for line in _of_text(path)]
+    sys.stdout.write("".join(f"{line}\n" for line in refused))
+    return int(bool(refused))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""What a run of the tests does with seeds, skips and options: a pytest of its own, with our plugins."""
+"""What a run of the tests does with seeds, skips, and what a test leaves behind: a pytest of its own, our plugins."""
 
 from __future__ import annotations
 
@@ -9,22 +9,9 @@ import subprocess
 import sys
 
 import pytest
-from test import exploring
-from test.fuzz import conftest as machine
+from test import exploring, leftovers
 
 ROOT = pathlib.Path(__file__).parents[3]
-DRAWS = """
-import time
-
-import hypothesis
-from hypothesis import strategies as st
-
-@hypothesis.settings(max_examples=3)
-@hypothesis.given(st.integers(0, 2**64))
-def test_draws(number):
-    time.sleep(0.25)
-    print("drawn", number)
-"""
 FINDS = """
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,22 +34,6 @@ def run(folder, text, *arguments, **environment):
         cwd=ROOT, env={**known, **environment}, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr
-
-
-def drawn(output):
-    return re.findall(r"drawn (\d+)", output)
-
-
-@pytest.mark.nightly
-def test_a_run_repeats_another_one_by_its_seed_also_in_ci_and_a_new_one_tries_something_else(tmp_path):
-    code, first = run(tmp_path, DRAWS, CI="true")
-    assert code == 0, "an example that takes longer than Hypothesis' deadline is no failure"
-    (seed,) = set(re.findall(r"FUZZ_SEED=(\d+)", first))
-    assert drawn(first)
-    _, other = run(tmp_path, DRAWS, CI="true")
-    assert drawn(other) != drawn(first)
-    _, again = run(tmp_path, DRAWS, FUZZ_SEED=seed)
-    assert drawn(again) == drawn(first)
 
 
 SKIPS = {
@@ -99,10 +70,77 @@ def test_a_skip_fails_with_its_reason_a_finding_with_its_command(tmp_path, envir
     assert "@example(...)" in output
 
 
-def test_a_machine_that_moves_nothing_proves_too_little():
-    moved = {"examples": 1000, "admitted": 700, "changed": 600, "converged": 400}
-    assert machine.idle(moved) == []
-    assert machine.idle({**moved, "changed": 199}) == [
-        "only 199 of 1000 examples were changed: at least 20% are wanted"
-    ]
-    assert machine.idle({"examples": 60, "admitted": 0, "changed": 0, "converged": 0}) == []
+LEAVING = """
+import asyncio, os, socket, subprocess, tempfile, threading, time
+import pytest
+from test import leftovers
+
+leftovers.SECONDS = 1.0
+KEPT = []
+
+def opened():
+    return socket.create_server(("127.0.0.1", 0))
+
+@pytest.fixture(scope="module")
+def shared():
+    with opened() as server:
+        yield server
+
+def test_it_leaves_a_socket():
+    KEPT.append(opened())
+
+def test_it_leaves_a_thread():
+    threading.Thread(target=time.sleep, args=(60,), name="sleeper", daemon=True).start()
+
+def test_it_leaves_a_process():
+    subprocess.run(["sh", "-c", "sleep 22 >/dev/null 2>&1 &"], check=True)
+
+def test_it_leaves_a_file():
+    os.close(tempfile.mkstemp(prefix="left-")[0])
+
+def test_it_leaves_a_cycle():
+    cycle = [opened()]
+    cycle.append(cycle)
+
+async def test_it_leaves_a_task():
+    KEPT.append(asyncio.create_task(asyncio.Event().wait(), name="forgotten"))
+
+async def test_innocent_while_its_loop_still_closes():
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+    _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    writer.close()
+    server.close()
+
+def test_innocent_and_shares(shared):
+    with leftovers.kept():
+        KEPT.append(opened())
+"""
+LEFT = {
+    "a_socket": r"descriptor \d+: socket AF_INET \('127\.0\.0\.1', \d+\)",
+    "a_thread": r"thread sleeper",
+    "a_process": r"process \d+: sleep 22",
+    "a_file": r"file \S+/left-\w+",
+    "a_cycle": r"dropped: .*ResourceWarning.*unclosed.*socket",
+    "a_task": r"task <Task pending name='forgotten'",
+}
+
+
+def test_what_a_test_leaves_behind_fails_that_test_and_no_other(tmp_path):
+    """Also beside a folder that others use as well; what is none of a test's is not deleted."""
+    others = tmp_path / "others"
+    others.mkdir()
+    (others / "precious").touch()
+    with leftovers.kept():
+        code, output = run(
+            tmp_path, LEAVING, "-W", "error", "-p", "no:xdist", "-p", "no:randomly",
+            "-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function", TMPDIR=str(others),
+        )  # fmt: skip
+    assert code == 1
+    assert (others / "precious").exists()
+    assert "precious" not in output
+    for test, what in LEFT.items():
+        section = re.search(rf"(?s)_ ERROR at teardown of test_it_leaves_{test} _+\n(.*?)\n(?:_{{5}}|={{5}})", output)
+        assert section, output
+        assert re.search(rf"it left behind\n\s+{what}", section[1]), section[1]
+    wrong = set(re.findall(r"^(?:FAILED|ERROR) \S+::test_(\w+)", output, re.MULTILINE))
+    assert wrong == {f"it_leaves_{test}" for test in LEFT}, output

@@ -1,7 +1,7 @@
-"""The archive of kubectl-topology: krew takes its manifest, it is the same each time, and its program starts.
+"""The archive of kubectl-topology: krew takes its manifest, the console offers it, it is the same each time and starts.
 
 The rules are those of krew itself (internal/index/validation/validate.go). The whole archive, with libraries from the
-package index, is built in the nightly run; the others take the libraries of this environment.
+package index, is built in the nightly run.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ import sys
 import tarfile
 from typing import Any
 
-import pydantic_core
+import jsonschema
 import pytest
 import yaml
 from test import processes
+from test.unit.manifests import test_objects_are_valid as strictly
 
 import krew
+from topology_controller import _version, cli, manifests
+from topology_simulator.envtest import binaries
 
 BASE = "https://downloads.example.org/topology"
 DIGESTS = {name: hashlib.sha256(name.encode()).hexdigest() for name in krew.WHEELS}
 HERE = {("Linux", "x86_64"): "linux/amd64", ("Linux", "aarch64"): "linux/arm64", ("Darwin", "arm64"): "darwin/arm64"}
-SOURCES = pathlib.Path(__file__).parents[3]
 
 
 def sound(plugin: dict[str, Any]) -> None:
@@ -68,23 +70,12 @@ def test_an_archive_is_the_same_each_time_and_its_program_may_be_run(tmp_path: p
     assert entries == {krew.PROGRAM: 0o755, "lib/module.py": 0o644}
 
 
-@pytest.fixture
-def unpacked(tmp_path: pathlib.Path) -> pathlib.Path:
-    """An archive for this Python alone, as krew unpacks it; its libraries are those of this environment."""
-    folder = tmp_path / "store"
-    library = folder / "lib"
-    shutil.copytree(pathlib.Path(pydantic_core.__file__).parent, library / "pydantic_core")
-    for package in ("api/topology_api", "controller/topology_controller"):
-        shutil.copytree(SOURCES / package, library / pathlib.Path(package).name)
-    shutil.copytree(SOURCES / "bindata", library / "topology_controller" / "bindata", dirs_exist_ok=True)
-    shutil.copy(krew.LAUNCHER, folder / krew.PROGRAM)
-    return folder
-
-
-def test_a_python_that_the_archive_is_not_for_gets_a_sentence(unpacked: pathlib.Path) -> None:
-    for compiled in (unpacked / "lib" / "pydantic_core").glob("_pydantic_core.*"):
-        compiled.rename(compiled.with_name("_pydantic_core.cpython-398-x86_64-linux-gnu.so"))
-    ended = processes.python(str(unpacked / krew.PROGRAM), "--help")
+def test_a_python_that_the_archive_is_not_for_gets_a_sentence(tmp_path: pathlib.Path) -> None:
+    compiled = tmp_path / "lib" / "pydantic_core" / "_pydantic_core.cpython-398-x86_64-linux-gnu.so"
+    compiled.parent.mkdir(parents=True)
+    compiled.touch()
+    shutil.copy(krew.LAUNCHER, tmp_path / krew.PROGRAM)
+    ended = processes.python(str(tmp_path / krew.PROGRAM), "--help")
     found = ".".join(map(str, sys.version_info[:3]))
     assert (ended.code, ended.printed) == (1, "")
     assert ended.complaint == f"kubectl-topology: wanted Python 3.98, found {found}\n"
@@ -108,3 +99,51 @@ def test_the_whole_archive_starts_where_nothing_else_is_installed(tmp_path: path
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - what was built
     assert (done.returncode, done.stderr) == (0, "")
     assert "graph" in done.stdout
+
+
+# -- what the console offers
+
+BANNER = pathlib.Path(__file__).parents[3] / "docs" / "examples" / "gitops" / "clusters" / "edge-1" / "banner.yaml"
+
+
+def printed(*flags: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    assert cli.main(["manifests", *flags]) == cli.OK
+    return list(yaml.safe_load_all(capsys.readouterr().out))
+
+
+def schema(plural: str) -> dict[str, Any]:
+    """OpenShift's definition of a kind of the console, in which what is not named is not allowed."""
+    place = binaries.definitions() / "console" / "v1" / "zz_generated.crd-manifests" / f"00_{plural}.crd.yaml"
+    (version,) = yaml.safe_load(place.read_text())["spec"]["versions"]
+    return strictly.strict(version["schema"]["openAPIV3Schema"])
+
+
+def test_the_console_offers_the_archives_of_this_version_last_and_only_when_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plain = printed(capsys=capsys)
+    assert "ConsoleCLIDownload" not in {obj["kind"] for obj in plain}
+    *before, download = printed("--console", f"{BASE}/", capsys=capsys)
+    assert before == plain
+    version = _version.__version__.partition("+")[0]
+    links = [link["href"] for link in download["spec"]["links"]]
+    assert links == [f"{BASE}/{krew.archive_name(platform, version)}" for platform in krew.WHEELS]
+
+
+@pytest.mark.parametrize("bad", ["", "http://x", "https://", "https://a b", "https://x\nkind: Secret", "ftp://x"])
+def test_an_address_that_the_console_would_refuse_is_refused(bad: str) -> None:
+    with pytest.raises(manifests.ManifestsError, match="cannot be an address of downloads"):
+        manifests.console(bad)
+
+
+@pytest.mark.parametrize(
+    ("plural", "text"),
+    [("consoleclidownloads", manifests.console(BASE)), ("consolenotifications", BANNER.read_text())],
+    ids=["download", "banner"],
+)
+def test_openshift_takes_it(plural: str, text: str) -> None:
+    offered = yaml.safe_load(text)
+    jsonschema.validate(offered, schema(plural))
+    offered["spec"]["colour"] = "red"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(offered, schema(plural))
