@@ -1,7 +1,7 @@
 """`audit --capi` before a real API server: Cluster API's own definitions of two versions, applied as their owners do.
 
 They are those of the Go modules that hack/envtest/capi-*/go.mod name, server-side applied by kubectl under the owners'
-names. What is found in which case is said by test/unit/plugin/test_cluster_api_definitions.py.
+names. What is found in which case is said by test/unit/plugin/test_audit.py.
 """
 
 from __future__ import annotations

@@ -56,6 +56,8 @@ def printed(found: Any, width: int = 0, *, colour: bool = False) -> str:
         "TopologyPlanList": printing.overview,
         "TopologyStatus": printing.status,
         "TopologyAudit": printing.audit,
+        "TopologySet": printing.request,
+        "TopologyCancel": printing.cancel,
     }
     by_kind[found["kind"]](sheet, found)
     return sheet.text()
