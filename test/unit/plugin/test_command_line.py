@@ -144,23 +144,12 @@ def test_somebody_else_is_named_on_either_side_of_the_verb() -> None:
     assert str(acting) == "jane in ops, all"
 
 
-@pytest.mark.parametrize(
-    ("acting", "message", "words"),
-    [
-        (
-            cluster.Acting("jane", ("ops",)),
-            'User "joe" cannot impersonate resource',
-            "you may not act as jane in ops: ",
-        ),
-        (cluster.Acting("jane"), 'User "jane" cannot get resource', "forbidden: jane needs permission to get infra"),
-        (None, 'User "joe" cannot get resource', "forbidden: you need permission to get infra"),
-    ],
-)
-def test_whose_right_lacks_is_told(acting: cluster.Acting | None, message: str, words: str) -> None:
+def test_who_may_not_act_as_somebody_is_told_so() -> None:
+    acting, message = cluster.Acting("jane", ("ops",)), 'User "joe" cannot impersonate resource'
     made = cluster.Connection(None, "https://api.example.com:6443", acting)  # type: ignore[arg-type] # not asked
     infrastructures = resources.Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure")
     error = kube.Forbidden("get", infrastructures, None, "cluster", 403, "Forbidden", message)
-    assert str(cluster.explained(made, error)).startswith(words)
+    assert str(cluster.explained(made, error)).startswith("you may not act as jane in ops: ")
 
 
 def offered(*words: str, environ: dict[str, str] | None = None) -> list[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import io
 import itertools
 import json
@@ -236,28 +235,6 @@ PENDING = replies.told(replies.in_phase(Phase.PENDING))
 COMPLETED = replies.told(replies.in_phase(Phase.COMPLETED))
 
 
-class Terminal(io.TextIOWrapper):
-    """A terminal that keeps what is written to it. Once it has `gone`, it refuses that."""
-
-    def __init__(self, encoding: str = "utf-8") -> None:
-        super().__init__(io.BytesIO(), encoding, errors="backslashreplace", write_through=True)
-        self.gone = False
-
-    def isatty(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        if self.gone:
-            raise OSError(errno.EIO, "Input/output error")
-        return super().write(text)
-
-    @property
-    def seen(self) -> str:
-        """Everything that was written."""
-        buffer: Any = self.buffer
-        return str(buffer.getvalue(), "utf-8")
-
-
 def drawn(
     answer: dict[str, Any],
     width: int = 80,
@@ -267,7 +244,7 @@ def drawn(
     **shown: Any,
 ) -> list[str]:
     whole: Any = answer
-    on = console.Console(file=Terminal(encoding), width=width, height=height)
+    on = console.Console(file=replies.Terminal(encoding), width=width, height=height)
     lines = live_screen.drawing(live.Update(whole, **shown), LATER, on)
     assert sum(live_screen.rows(line, on) for line in lines) <= height
     if width >= 40:
@@ -337,7 +314,7 @@ def test_the_terminal_is_drawn_over_without_being_cleared_and_is_given_back(monk
     monkeypatch.setenv("LINES", "30")
     monkeypatch.setenv("TERM", "xterm-256color")
     whole: Any = CONVERGING
-    terminal = Terminal()
+    terminal = replies.Terminal()
     with live_screen.taken(terminal, {"COLUMNS": "100"}) as show:
         for seconds in range(3):
             show(live.Update(whole), LATER + timedelta(seconds=seconds))
@@ -351,7 +328,7 @@ def test_the_terminal_is_drawn_over_without_being_cleared_and_is_given_back(monk
 
 def test_a_terminal_that_has_gone_ends_it_without_another_word() -> None:
     whole: Any = CONVERGING
-    terminal = Terminal()
+    terminal = replies.Terminal()
     with live_screen.taken(terminal, {}) as show:
         show(live.Update(whole), LATER)
         terminal.gone = True
@@ -443,9 +420,9 @@ def test_no_message_breaks_a_line_or_moves_a_cursor() -> None:
     ("stream", "term", "draws"),
     [
         (io.StringIO(), "xterm", False),
-        (Terminal(), "xterm", True),
-        (Terminal(), "dumb", False),
-        (Terminal(), "", False),
+        (replies.Terminal(), "xterm", True),
+        (replies.Terminal(), "dumb", False),
+        (replies.Terminal(), "", False),
     ],
 )
 def test_where_it_draws(stream: Any, term: str, *, draws: bool) -> None:

@@ -26,7 +26,6 @@ from ..core import machine_worlds as under
 from ..core import worlds
 from ..core.strategies import terms, worlds_of_any_kind
 from . import replies
-from .test_answers_and_their_schemas import conforms
 
 if TYPE_CHECKING:
     import pathlib
@@ -229,7 +228,7 @@ def test_each_machine_says_whose_it_is_and_how_far(answer: Callable[[facts.Facts
         under.machine(2, phase="Provisioning", addresses=(), node=None, host="host-2"),
     )
     found = answer(pending(*listed, hosts=(under.host(0),)))
-    conforms(found)
+    replies.conforms(found)
     assert found["machines"] == [
         {
             "node": "node-0", "machine": "machine-0", "phase": "Running", "authority": None, "boundBy": "Address",
@@ -281,7 +280,7 @@ def _refused(source: str) -> list[str]:
 def _asked(known: facts.Facts, wanted: manifest.Wanted) -> tuple[dict[str, Any], int]:
     found, judgement = plan.manifest(replies.seen(known), worlds.TRANSITIONS, wanted)
     answer = replies.through_json(found)
-    conforms(answer)
+    replies.conforms(answer)
     assert replies.printed(answer, 80)
     return answer, judgement.verdict.exit_code
 

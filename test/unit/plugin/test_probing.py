@@ -20,7 +20,7 @@ from topology_controller.plugin import cluster, front, probe
 from topology_simulator.etcd import certificates
 
 from ..core import worlds
-from . import replies, test_answers_and_their_schemas
+from . import replies
 
 if TYPE_CHECKING:
     import pathlib
@@ -255,7 +255,7 @@ def test_the_answer_is_what_the_schema_says_and_nothing_moves_the_cursor() -> No
     plan = replies.planned(worlds.healthy())
     plan |= {"probes": answer.probes, "findings": answer.findings, "probeNotes": answer.notes}
     plan["checklist"] = front.worded(plan["checklist"], answer.words)
-    test_answers_and_their_schemas.conforms(plan)
+    replies.conforms(plan)
     text = replies.printed(plan, 40)
     assert "\x1b" not in text
     assert "Asked from here" in text

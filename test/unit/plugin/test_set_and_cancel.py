@@ -24,7 +24,6 @@ from ..core import worlds
 from ..core.strategies import worlds_of_any_kind
 from . import replies
 from .infrastructure_api import Api, elsewhere, error, fails, lost
-from .test_answers_and_their_schemas import conforms
 
 DESIRED, NAMESPACE = "HighlyAvailable", "openshift-topology-operator"
 WAITING = {"phase": "Pending", "observedGeneration": 2}
@@ -135,7 +134,7 @@ def test_in_any_cluster_it_is_written_only_where_the_operator_would_take_it_up(k
         verdict in {"Blocked", "CannotTell"} and patient["result"] == "WouldWrite"
     )
     for found in (strict, patient):
-        conforms(found)
+        replies.conforms(found)
         assert replies.printed(found, 40)
 
 

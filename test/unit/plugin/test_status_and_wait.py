@@ -78,13 +78,6 @@ def test_idle_says_what_the_last_transition_was_and_what_can_be_requested() -> N
     assert "sno-to-ha-compact is blocked by 2 checks (evaluated 32 s ago)" in blocked
 
 
-@pytest.mark.parametrize("phase", list(Phase))
-def test_it_is_the_first_line_and_in_the_answer(phase: Phase) -> None:
-    answer = replies.told(replies.in_phase(phase))
-    assert answer["assessment"]
-    assert replies.printed(answer).splitlines()[0] == answer["assessment"]
-
-
 def recorded_at(seconds: int, **changes: Any) -> facts.Facts:
     """An idle cluster whose operator evaluated what can be requested that long ago, and found the scheduler wrong."""
     blocked = dataclasses.replace(replies.WITHOUT_REQUEST, scheduler=facts.Scheduler(masters_schedulable=False))

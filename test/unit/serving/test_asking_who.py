@@ -58,6 +58,15 @@ async def test_all_that_is_known_of_somebody_is_asked_with(cluster, asked):
     assert (limited["extra"], whole["extra"]) == (extra, {})
 
 
+def answering(status):
+    """What every review ends with."""
+
+    async def create(*_: object, **__: object) -> dict[str, object]:
+        return {"status": status}
+
+    return create
+
+
 @pytest.mark.parametrize(
     "status",
     [
@@ -72,19 +81,13 @@ async def test_all_that_is_known_of_somebody_is_asked_with(cluster, asked):
     ],
 )
 async def test_an_answer_that_is_not_plainly_a_user_is_nobody(cluster, asked, monkeypatch, status):
-    async def answer(*_: object, **__: object) -> dict[str, object]:
-        return {"status": status}
-
-    monkeypatch.setattr(cluster, "create", answer)
+    monkeypatch.setattr(cluster, "create", answering(status))
     assert await asked.identity("odd") is None
 
 
 @pytest.mark.parametrize("status", [None, {}, {"allowed": "yes"}, {"allowed": 1}, {"allowed": True, "denied": True}])
 async def test_an_answer_that_is_not_plainly_yes_is_no(cluster, asked, monkeypatch, status):
-    async def answer(*_: object, **__: object) -> dict[str, object]:
-        return {"status": status}
-
-    monkeypatch.setattr(cluster, "create", answer)
+    monkeypatch.setattr(cluster, "create", answering(status))
     assert not await asked.allowed(authn.Identity("alice"), "/metrics")
 
 

@@ -78,23 +78,20 @@ def test_the_page_never_makes_elements_from_text():
 
 
 @pytest.mark.parametrize(
-    "headers",
+    ("header", "value"),
     [
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
-        {"Origin": "http://127.0.0.1"},
+        ("Sec-Fetch-Site", "cross-site"),
+        ("Sec-Fetch-Site", "same-site"),
+        ("Origin", "null"),
+        ("Origin", "http://127.0.0.1"),
     ],
 )
-async def test_a_browser_gets_nothing_for_another_site(house, session, headers):
+async def test_a_browser_gets_nothing_for_another_site(house, session, header, value):
     """The port of a forward is open to every site that the browser of that machine visits."""
     for path in ("/", "/state", "/events"):
-        async with session.get(f"{house.url}{path}", headers=headers) as answer:
-            assert (answer.status, await answer.text()) == (
-                403,
-                "a browser sends this for another site: open the address by itself\n",
-            )
+        async with session.get(f"{house.url}{path}", headers={header: value}) as answer:
+            assert answer.status == 403
+            assert "for another site" in await answer.text()
 
 
 async def test_what_is_not_watched_is_asked_for_while_a_page_is_open(house, session):
@@ -121,20 +118,12 @@ async def test_a_process_that_does_not_lead_reads_nothing_for_a_page(house, sess
     assert house.wanted == 0
 
 
-async def test_a_stream_tells_at_once_and_then_what_has_changed(house, session):
-    house.pin(worlds.healthy(scheduler=worlds.BROKEN))
-    async with session.get(f"{house.url}/events") as answer:
-        assert (answer.status, answer.content_type) == (200, "text/event-stream")
-        assert (await told(answer))["phase"] == "Pending"
-        house.pin(worlds.moved(worlds.healthy(), worlds.converging()))
-        assert (await told(answer))["phase"] == "Converging"
-
-
 async def test_many_decisions_in_a_moment_are_few_events_and_the_last_one_is_told(session):
     async with pages.opened(dataclasses.replace(pages.QUICK, interval=0.25)) as house:
         house.pin(worlds.healthy(scheduler=worlds.BROKEN))
         async with session.get(f"{house.url}/events") as answer:
-            await told(answer)
+            assert (answer.status, answer.content_type) == (200, "text/event-stream")
+            assert (await told(answer))["phase"] == "Pending"
             began = time.monotonic()
             for number in range(100):
                 house.pin(worlds.healthy(control_plane_nodes=(worlds.node(0, cpus=number / 100),)))
