@@ -180,14 +180,6 @@ async def test_without_confirm_and_without_leave_to_wait_nothing_is_sent() -> No
     assert api.written == []
 
 
-async def test_a_request_that_somebody_else_makes_meanwhile_is_not_replaced() -> None:
-    api = Api()
-    api.meets = [elsewhere("argocd", desired="HighlyAvailableArbiter")]
-    with pytest.raises(errors.PluginError, match="argocd has changed the request from none to HighlyAvailableArbiter"):
-        await ask_for(api)
-    assert api.written == []
-
-
 @pytest.mark.parametrize(
     ("meets", "words"),
     [
@@ -205,24 +197,44 @@ async def test_a_refusal_of_the_server_is_told_in_its_own_words(meets: Any, word
     assert "no request was made" in api.left
 
 
-async def test_a_right_that_lacks_is_named() -> None:
-    api = Api()
-    api.meets = [fails(kube.Forbidden, 403, "Forbidden", 'User "x" cannot patch resource "infrastructures"')]
-    with pytest.raises(errors.PluginError) as raised:
-        await ask_for(api, cluster.Acting("jane", ("ops",)))
-    text = str(raised.value)
-    assert text.startswith(
-        "forbidden: jane needs permission to patch infrastructures.config.openshift.io/cluster. Nothing"
-    )
-    assert "Role topology-requester grants it: oc adm policy add-cluster-role-to-user topology-requester" in text
-    assert "\n" not in text
-
-
-async def test_a_server_that_drops_the_request_lacks_our_fields() -> None:
-    api = Api()
+def prunes(api: Api) -> None:
     api.prunes = True
-    with pytest.raises(errors.PluginError, match=r"dropped spec\.desiredTopology: its API lacks our fields.*crd-patch"):
-        await ask_for(api)
+
+
+def away(api: Api) -> None:
+    api.unreadable = error(kube.Unreachable, 0, "NoConnection", "refused")
+
+
+NO_RIGHT = fails(kube.Forbidden, 403, "Forbidden", 'User "x" cannot patch resource "infrastructures"')
+
+
+@pytest.mark.parametrize(
+    ("meets", "told", "left"),
+    [
+        pytest.param(
+            elsewhere("argocd", desired="HighlyAvailableArbiter"),
+            r"argocd has changed the request from none to HighlyAvailableArbiter", "", id="another-request",
+        ),
+        pytest.param(NO_RIGHT, r"^forbidden: jane needs .* Role topology-requester grants it: oc", "", id="no-right"),
+        pytest.param(prunes, r"dropped spec\.desiredTopology: its API lacks our fields.*crd-patch", "", id="pruned"),
+        pytest.param(lost(), "it was as before: nothing was written", "", id="lost"),
+        pytest.param(
+            lost(elsewhere("oc", desired="DualReplica")),
+            "changed by oc since: the request is DualReplica now", "", id="lost-while-somebody-else-wrote",
+        ),
+        pytest.param(
+            lost(away), "it is not known whether it was executed", "whether it was written is not known", id="unknown",
+        ),
+    ],
+)  # fmt: skip
+async def test_what_was_not_written_is_never_claimed(meets: Any, told: str, left: str) -> None:
+    api = Api()
+    api.meets = [meets]
+    with pytest.raises(errors.PluginError, match=told) as raised:
+        await ask_for(api, cluster.Acting("jane", ("ops",)))
+    assert "\n" not in str(raised.value)
+    assert left in api.left
+    assert api.written == [] or api.prunes
 
 
 @pytest.mark.parametrize("kind", [kube.TimedOut, kube.Unreachable, kube.ServerError, kube.Malformed])
@@ -235,32 +247,6 @@ async def test_an_answer_that_is_lost_is_looked_for(kind: type[kube.KubeError]) 
     assert found["warnings"] == [
         "The write was not answered (no answer), but Infrastructure was read again, and there it is"
     ]
-
-
-async def test_a_write_that_was_lost_is_not_claimed() -> None:
-    api = Api()
-    api.meets = [lost()]
-    with pytest.raises(errors.PluginError, match="it was as before: nothing was written"):
-        await ask_for(api)
-
-
-async def test_a_write_that_was_lost_while_somebody_else_wrote_is_told_with_the_name() -> None:
-    api = Api()
-    api.meets = [lost(elsewhere("oc", desired="DualReplica"))]
-    with pytest.raises(errors.PluginError, match="changed by oc since: the request is DualReplica now"):
-        await ask_for(api)
-
-
-async def test_what_cannot_be_known_is_not_guessed() -> None:
-    api = Api()
-
-    def away(one: Api) -> None:
-        one.unreadable = error(kube.Unreachable, 0, "NoConnection", "refused")
-
-    api.meets = [lost(away)]
-    with pytest.raises(errors.PluginError, match="it is not known whether it was executed"):
-        await ask_for(api)
-    assert "whether it was written is not known" in api.left
 
 
 async def test_whoever_ends_it_in_the_middle_of_the_write_is_told_that_nobody_knows() -> None:
