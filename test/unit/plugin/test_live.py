@@ -191,7 +191,7 @@ async def test_credentials_that_expire_end_it_with_the_reason(how: type[kube.Kub
         assert not display.taken
 
 
-async def test_what_may_not_be_followed_alone_is_named() -> None:
+async def test_what_cannot_be_followed_is_named_and_what_was_known_stays() -> None:
     cluster, display = LosableCluster(), Display()
     cluster.refused = "nodes"
     cluster.ask_for("HighlyAvailable")
@@ -204,6 +204,13 @@ async def test_what_may_not_be_followed_alone_is_named() -> None:
         assert rights == {"list nodes"}
         assert any("nodes" in what for what in display.last.stale)
         assert display.last.lost is None
+        # Infrastructure itself may vanish.
+        known = display.last.answer["cluster"]
+        cluster.delete(clusters.INFRASTRUCTURE)
+        await asyncio.sleep(20)
+        assert not task.done(), task
+        assert display.last.answer["cluster"] == known
+        assert any("does not exist" in what for what in display.last.stale)
 
 
 async def test_who_may_not_watch_at_all_is_told_before_the_terminal_is_taken() -> None:
@@ -214,18 +221,6 @@ async def test_who_may_not_watch_at_all_is_told_before_the_terminal_is_taken() -
         with pytest.raises(errors.PluginError, match="permission to get infrastructures"):
             task.result()
     assert display.shown == []
-
-
-async def test_an_infrastructure_that_vanishes_is_said_and_what_was_known_stays() -> None:
-    cluster, display = LosableCluster(), Display()
-    async with following(cluster, display) as task:
-        await asyncio.sleep(2)
-        known = display.last.answer["cluster"]
-        cluster.delete(clusters.INFRASTRUCTURE)
-        await asyncio.sleep(20)
-        assert not task.done()
-        assert display.last.answer["cluster"] == known
-        assert any("does not exist" in what for what in display.last.stale)
 
 
 _TAKEN, _GIVEN_BACK, _HOME, _CLEARED = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H", "\x1b[2J"

@@ -67,6 +67,7 @@ def judged(known: facts.Facts, target: str = "HighlyAvailable", **asked: Any) ->
         pytest.param(replies.WITHOUT_REQUEST, "SingleReplica", False, "Unchanged", 0, id="it-is-that-already"),
         pytest.param(HOSTED, "HighlyAvailable", True, "Refused", 4, id="hosted"),
         pytest.param(replies.in_phase(Phase.PENDING), "HighlyAvailable", False, "Unchanged", 0, id="requested-already"),
+        pytest.param(replies.in_phase(Phase.CONVERGING), "HighlyAvailable", False, "Unchanged", 0, id="under-way"),
         pytest.param(replies.in_phase(Phase.UNSUPPORTED), "DualReplica", False, "Refused", 4, id="requested-in-vain"),
         pytest.param(replies.in_phase(Phase.PENDING), "SingleReplica", False, "WouldWrite", 0, id="set-back"),
         pytest.param(replies.in_phase(Phase.UNSUPPORTED), "HighlyAvailable", True, "WouldWrite", 0, id="replaced"),

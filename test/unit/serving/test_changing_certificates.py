@@ -144,6 +144,7 @@ def spec(kind: object = None, adherence: str | None = None, **custom: object) ->
     ("raw", "minimum"),
     [
         ({"spec": {}}, V12),
+        ({"spec": {"tlsSecurityProfile": {}}}, V12),
         (spec("Intermediate"), V12),
         (spec("Modern", STRICT), V13),
         (spec("Old", STRICT), V10),

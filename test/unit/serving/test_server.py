@@ -191,28 +191,16 @@ async def test_whatever_the_handshake_of_one_client_raises_the_others_are_served
 
 async def test_without_files_to_spare_it_waits_and_goes_on(tmp_path, monkeypatch, caplog):
     """EMFILE: the listening socket stays readable, which must not become a loop that does nothing else."""
-    tries = 0
+    accept, tries = socket.socket.accept, 0
 
-    class Exhausted:
-        def __init__(self, inner) -> None:
-            self.inner = inner
+    def exhausted(listening):
+        nonlocal tries
+        tries += 1
+        if tries <= 2:
+            raise OSError(24, "Too many open files")
+        return accept(listening)
 
-        def accept(self):
-            nonlocal tries
-            tries += 1
-            if tries <= 2:
-                raise OSError(24, "Too many open files")
-            return self.inner.accept()
-
-        def __getattr__(self, name: str):
-            return getattr(self.inner, name)
-
-    listen = servers._listen
-
-    async def listening(place):
-        return [Exhausted(one) for one in await listen(place)]
-
-    monkeypatch.setattr(servers, "_listen", listening)
+    monkeypatch.setattr(socket.socket, "accept", exhausted)
     monkeypatch.setattr(servers, "_PAUSE", 0.1)
     folder = ground.serving_pair(tmp_path / "serving")
     async with ground.served(ground.Cluster(), folder) as server:
