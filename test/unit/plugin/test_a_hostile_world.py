@@ -164,9 +164,6 @@ def _advised() -> tuple[facts.Facts, ...]:
         ),
         desired="DualReplica",
     )
-    lost = worlds.moved(worlds.healthy(), converging)
-    pods = (facts.Pod("p-0", worlds.NOW.replace(year=2025), deleting=False),)
-    old = {**worlds.converged(healthy).operands, **{reader.key: pods for reader in worlds.MATRIX.startup_readers}}
     return (
         healthy,
         dataclasses.replace(healthy, **pinned),
@@ -175,9 +172,6 @@ def _advised() -> tuple[facts.Facts, ...]:
         going,
         paused,
         native,
-        worlds.with_infrastructure(lost, desired=None),
-        lost,
-        dataclasses.replace(worlds.moved(worlds.converged(healthy), COMPLETED), operands=old),
         *(replies.in_phase(phase) for phase in Phase),
     )
 

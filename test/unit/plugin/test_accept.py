@@ -197,7 +197,7 @@ class Client:
         return self.config_map
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[facts.Facts]:
     """What is read of the cluster, one after the other; the last one again and again."""
     known = [converging(DEADLINE)]
@@ -221,7 +221,6 @@ async def accepted(client: Client) -> tuple[accept.Ended, cluster.Connection]:
 
 
 @pytest.mark.looptime
-@pytest.mark.usefixtures("reads")
 async def test_what_others_have_asked_for_stays_and_the_operator_is_waited_for(looptime: Any) -> None:
     client = Client()
     ended, connection = await accepted(client)
@@ -236,7 +235,6 @@ async def test_what_others_have_asked_for_stays_and_the_operator_is_waited_for(l
 
 
 @pytest.mark.looptime
-@pytest.mark.usefixtures("reads")
 @pytest.mark.parametrize(
     "meets", [(), (kube.Conflict,), (kube.TimedOut,)], ids=["nothing", "a conflict", "a lost answer"]
 )
@@ -261,7 +259,6 @@ async def test_it_is_judged_again_when_somebody_else_writes_in_between(reads: li
 
 
 @pytest.mark.looptime
-@pytest.mark.usefixtures("reads")
 async def test_conflicts_and_a_lost_answer_end_it_and_nothing_is_claimed() -> None:
     client = Client(*[kube.Conflict] * 3)
     told = "ConfigMap topology-accepted-checks was changed 3 times between reading and writing. Nothing was written"
@@ -275,7 +272,6 @@ async def test_conflicts_and_a_lost_answer_end_it_and_nothing_is_claimed() -> No
 
 
 @pytest.mark.looptime
-@pytest.mark.usefixtures("reads")
 async def test_a_right_and_a_config_map_that_lack_are_named() -> None:
     with pytest.raises(errors.PluginError, match=r"and nothing was written\. Role topology-check-acceptor grants it"):
         await accepted(Client(kube.Forbidden))

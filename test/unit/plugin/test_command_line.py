@@ -156,26 +156,21 @@ def offered(*words: str, environ: dict[str, str] | None = None) -> list[str]:
     return list(completion.candidates(words, environ or {})[0])
 
 
-def parsers() -> dict[str, argparse.ArgumentParser]:
-    (verbs,) = [one for one in arguments.parser()._actions if isinstance(one, argparse._SubParsersAction)]
-    return dict(verbs.choices)
-
-
 def test_verbs_and_targets_are_offered_with_what_they_are_for() -> None:
     found, what = completion.candidates([""], {})
-    assert list(found) == list(parsers())
+    assert list(found) == list(VERBS)
     assert all(found.values())
     assert what == completion.NOTHING | completion.IN_ORDER
-    assert offered() == list(parsers())
+    assert offered() == list(VERBS)
     found, _ = completion.candidates(["plan", ""], {})
     assert list(found) == [topology.value for topology in Topology]
     assert found["HighlyAvailableArbiter"] == "two control-plane nodes and an arbiter"
 
 
-@pytest.mark.parametrize("verb", list(parsers()))
+@pytest.mark.parametrize("verb", list(VERBS))
 def test_flags_are_those_of_the_verb_and_every_value_has_a_source_or_none(verb: str) -> None:
     """A new flag is offered its values, or is added here because nobody can know them."""
-    actions = parsers()[verb]._actions
+    actions = VERBS[verb]._actions
     names = {name for one in actions for name in one.option_strings if name.startswith("--")}
     assert set(offered(verb, "--")) == names
     for name in names:
