@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
 from topology_controller.plugin import answers, capi, cluster, document, printing
-from topology_controller.plugin.commands import audit, explain, plan, status
+from topology_controller.plugin.commands import audit, explain, fleet, plan, status
 
 from ..core import worlds
 
@@ -135,6 +135,8 @@ def printed(found: Any, width: int = 0, *, colour: bool = False) -> str:
         "TopologyAudit": printing.audit,
         "TopologySet": printing.request,
         "TopologyCancel": printing.cancel,
+        "TopologyFleet": fleet.table,
+        "CAPIAudit": printing.definitions,
     }
     by_kind[found["kind"]](sheet, found)
     return sheet.text()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from topology_api import audit as rules
 from topology_controller.observe import facts, fields, node_counts, parse
-from topology_controller.plugin import capi, capi_findings, cluster, document, errors, printing
+from topology_controller.plugin import capi, capi_findings, cluster, errors
 from topology_controller.plugin.commands import audit
 
 from ..core import worlds
@@ -174,12 +174,6 @@ def named(answer: dict[str, Any]) -> list[tuple[str, str]]:
     return [(found["name"], found["definition"]) for found in answer["findings"]]
 
 
-def printed(answer: dict[str, Any], width: int = 0) -> str:
-    sheet = document.Document(width)
-    printing.definitions(sheet, answer)  # type: ignore[arg-type] # it went through JSON
-    return sheet.text()
-
-
 OTHER = "metal3machines.infrastructure.cluster.x-k8s.io"
 
 
@@ -217,7 +211,7 @@ def test_which_dead_end_is_found(raw: dict[str, Any], unmanaged: tuple[str, ...]
     name = raw["metadata"]["name"]
     assert named(answer) == ([] if finding is None else [(finding, name)])
     assert (code, answer["verdict"]) == ((0, "Consistent") if finding is None else (3, "Inconsistent"))
-    assert (f"oc topology explain {finding}" in printed(answer)) is (finding is not None)
+    assert (f"oc topology explain {finding}" in replies.printed(answer)) is (finding is not None)
 
 
 def test_without_the_list_only_what_holds_either_way_is_found() -> None:
@@ -226,7 +220,7 @@ def test_without_the_list_only_what_holds_either_way_is_found() -> None:
     answer, code = audited(fought, operator=refused, unread=True)
     assert (code, answer["verdict"], named(answer)) == (1, "CannotTell", [])
     assert (answer["platform"]["present"], answer["definitions"][0]["unmanaged"]) == (None, None)
-    assert "No known dead end, as far as it could be read." in printed(answer)
+    assert "No known dead end, as far as it could be read." in replies.printed(answer)
     lost = crd("v1beta1", gone=("v1alpha4",), stored=("v1alpha4",))
     answer, code = audited(lost, operator=refused, unread=True)
     assert (code, named(answer)) == (3, [("CAPIStoredVersionNotServed", CLUSTERS)])
@@ -235,7 +229,7 @@ def test_without_the_list_only_what_holds_either_way_is_found() -> None:
 def test_no_definition_is_nothing_to_look_at() -> None:
     answer, code = audited(unmanaged=None)
     assert (code, answer["verdict"]) == (0, "NothingToLookAt")
-    assert "nothing to look at" in printed(answer)
+    assert "nothing to look at" in replies.printed(answer)
 
 
 def test_a_requirement_that_is_not_met_stands_with_its_definition() -> None:
@@ -251,7 +245,7 @@ def test_a_requirement_that_is_not_met_stands_with_its_definition() -> None:
     assert answer["definitions"][0]["incompatible"] == [
         {"name": "clusters-active", "reason": "RequirementsNotMet", "message": "no field x"}
     ]
-    assert "of clusters-active (RequirementsNotMet): no field x" in printed(answer)
+    assert "of clusters-active (RequirementsNotMet): no field x" in replies.printed(answer)
     for status in ("True", "Unknown"):
         raw["status"]["conditions"] = [{**condition, "status": status}]
         assert capi_findings.incompatible(raw) is None

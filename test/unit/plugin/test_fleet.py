@@ -14,7 +14,7 @@ from test.unit.fleet import evaluators, table
 from topology_controller import bindata
 from topology_controller.definitions import load
 from topology_controller.fleet import objects, plan
-from topology_controller.plugin import document, errors
+from topology_controller.plugin import errors
 from topology_controller.plugin.commands import fleet
 
 from . import replies
@@ -67,13 +67,6 @@ def counted(*works: Raw, unreached: frozenset[str] = frozenset()) -> tuple[answe
     return answer, code
 
 
-def text(answer: answers.Fleet) -> str:
-    """The answer on a pipe."""
-    sheet = document.Document(width=0)
-    fleet.table(sheet, answer)
-    return sheet.text()
-
-
 def test_a_fleet_on_one_page() -> None:
     answer, code = counted(
         work("edge-1", "Done"),
@@ -87,7 +80,7 @@ def test_a_fleet_on_one_page() -> None:
         work("edge-9", None),
     )
     assert code == errors.ExitCode.BLOCKED
-    assert text(answer) == (
+    assert replies.printed(answer) == (
         "9 surveyed: 1 done, 1 under way, 1 needs a person, 1 ready, 2 not ready, 1 silent, 1 not for us, "
         "1 not reported yet\n\n"
         "NOT READY BECAUSE  CLUSTERS  E.G.\n"
@@ -107,7 +100,7 @@ def test_a_request_that_conflicts_is_shown_with_the_owner_of_the_field() -> None
     why = 'Apply failed with 1 conflict: conflict with "ops": .spec.desiredTopology'
     answer, code = counted(work("edge-1", "Ready"), refused("edge-1", why))
     assert code == errors.ExitCode.BLOCKED
-    assert f"edge-1                 {why}" in text(answer)
+    assert f"edge-1                 {why}" in replies.printed(answer)
     done, code = counted(work("edge-1", "Done"), refused("edge-1", why))
     assert (done["counts"]["Done"], code) == (1, 0)
 

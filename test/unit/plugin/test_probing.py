@@ -42,10 +42,6 @@ def asked(
     return front.question(known, {"status": status}, ingress, SERVER)
 
 
-def hosts(question: front.Question) -> list[tuple[str, str, int]]:
-    return [(name.what, name.host, name.port) for name in question.names]
-
-
 # -- what is asked
 
 
@@ -60,7 +56,8 @@ def hosts(question: front.Question) -> list[tuple[str, str, int]]:
     ],
 )
 def test_an_api_url_is_read_as_host_and_port(url: str, place: tuple[str, int]) -> None:
-    assert hosts(asked(url))[0] == ("API", *place)
+    name = asked(url).names[0]
+    assert (name.what, name.host, name.port) == ("API", *place)
 
 
 @pytest.mark.parametrize(
