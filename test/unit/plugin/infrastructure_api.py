@@ -48,7 +48,6 @@ class Api:
         self.runs = runs
         self.meets: list[Meets] = []
         self.written: list[Raw] = []
-        self.reads = 0
         self.asked: list[str] = []
         self.unreadable: kube.KubeError | None = None
         self.refusal: type[kube.KubeError] = kube.Forbidden
@@ -67,9 +66,6 @@ class Api:
             self.raw["metadata"]["generation"] += 1
         self.raw["status"].update(status)
         part: Raw = {"f:spec": {"f:desiredTopology": {}}} if desired != "" else {"f:status": {}}
-        self._note(manager, part)
-
-    def _note(self, manager: str, part: Raw) -> None:
         metadata = self.raw["metadata"]
         metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
         time = f"2026-03-01T12:00:{len(metadata['managedFields']):02}Z"
@@ -78,7 +74,6 @@ class Api:
     async def get(self, resource: resources.Resource, name: str, **options: Any) -> Raw:
         self.asked.append(f"get {resource.plural}")
         if resource.plural == "infrastructures":
-            self.reads += 1
             if self.unreadable is not None:
                 raise self.unreadable
             return copy.deepcopy(self.raw)

@@ -2,18 +2,95 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import pathlib
 from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import referencing
+from hypothesis import strategies as st
 
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import cluster, document, printing
-from topology_controller.plugin.commands import audit, plan, status
+from topology_controller.plugin import answers, capi, cluster, document, printing
+from topology_controller.plugin.commands import audit, explain, fleet, plan, status
 
 from ..core import worlds
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+SCHEMAS = pathlib.Path(__file__).parents[3] / "docs" / "schemas"
+
+
+def _strict(schema: Any) -> Any:
+    """The same, refusing fields that it does not name: they may come, but not without being written down."""
+    if isinstance(schema, dict):
+        found = {name: _strict(value) for name, value in schema.items()}
+        return {**found, "additionalProperties": False} if "properties" in schema else found
+    return [_strict(one) for one in schema] if isinstance(schema, list) else schema
+
+
+def _schema(name: str) -> Any:
+    schema = json.loads((SCHEMAS / name).read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return _strict(schema)
+
+
+PLAN: referencing.Registry[Any] = referencing.Registry().with_resource(
+    "plan.json", referencing.Resource.from_contents(_schema("plan.json"))
+)
+FORMS = {
+    "TopologyPlan": ("plan.json", answers.Plan),
+    "TopologyPlanList": ("plan-list.json", answers.Overview),
+    "TopologyStatus": ("status.json", answers.Status),
+    "TopologyAudit": ("audit.json", answers.Audit),
+    "TopologyFleet": ("fleet.json", answers.Fleet),
+    "TopologySet": ("set.json", answers.Set),
+    "TopologyCancel": ("cancel.json", answers.Cancel),
+    "TopologyExplanationList": ("explain.json", explain.Explanations),
+    "CAPIAudit": ("audit-capi.json", capi.Audit),
+}
+VALID = {kind: jsonschema.Draft202012Validator(_schema(name), registry=PLAN) for kind, (name, _) in FORMS.items()}
+
+
+def conforms(found: dict[str, Any]) -> None:
+    wrong = [f"{error.json_path}: {error.message}" for error in VALID[found["kind"]].iter_errors(found)]
+    assert not wrong, "\n".join(wrong)
+
+
+class Terminal(io.TextIOWrapper):
+    """A terminal that keeps what is written to it. Once it has `gone`, it refuses that."""
+
+    def __init__(self, encoding: str = "utf-8") -> None:
+        super().__init__(io.BytesIO(), encoding, errors="backslashreplace", write_through=True)
+        self.gone = False
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if self.gone:
+            raise OSError(errno.EIO, "Input/output error")
+        return super().write(text)
+
+    @property
+    def seen(self) -> str:
+        """Everything that was written."""
+        buffer: Any = self.buffer
+        return str(buffer.getvalue(), "utf-8")
+
+
+def any_json(keys: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
+    """Whatever JSON can hold, with these keys."""
+    return st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+        max_leaves=12,
+    )
+
 
 LEASE = facts.EtcdLease("operator-a_1", worlds.NOW, 137)
 WITHOUT_REQUEST = worlds.with_infrastructure(worlds.healthy(), desired=None, cluster_name="edge-7f4kd")
@@ -56,6 +133,10 @@ def printed(found: Any, width: int = 0, *, colour: bool = False) -> str:
         "TopologyPlanList": printing.overview,
         "TopologyStatus": printing.status,
         "TopologyAudit": printing.audit,
+        "TopologySet": printing.request,
+        "TopologyCancel": printing.cancel,
+        "TopologyFleet": fleet.table,
+        "CAPIAudit": printing.definitions,
     }
     by_kind[found["kind"]](sheet, found)
     return sheet.text()

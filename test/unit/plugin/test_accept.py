@@ -66,12 +66,6 @@ def recorded(known: facts.Facts) -> TopologyTransition:
     return known.infrastructure.record
 
 
-def test_past_the_deadline_it_is_offered_for_the_attempt_that_is_under_way() -> None:
-    found = judged(converging(DEADLINE))
-    assert isinstance(found, accept.Offer)
-    assert (found.attempt, found.check.name, found.operator) == ("mine", ROUTER, "leader: operator-a")
-
-
 def test_before_it_it_is_refused_with_the_deadline_unless_the_operator_says_that_it_has_passed() -> None:
     at = DEADLINE - timedelta(seconds=1)
     found = refused(converging(at), at)
@@ -127,12 +121,9 @@ def test_what_is_accepted_already_is_done() -> None:
     assert found.message.startswith("RouterReplicas was accepted at 2026-03-01T14:00:00Z. ")
     done = converging(DEADLINE, accepted=ACCEPTED, phase=Phase.COMPLETED)
     assert refused(done).message.endswith("accepted without: RouterReplicas")
-
-
-def test_what_an_attempt_before_went_without_is_not_accepted_for_this_one() -> None:
-    """While something is wanted again the record still has it."""
-    known = worlds.recorded(worlds.healthy(), worlds.admitting().model_copy(update={"accepted": ACCEPTED}))
-    assert refused(known).code == errors.ExitCode.BLOCKED
+    # While something is wanted again the record still has what the attempt before went without.
+    again = worlds.recorded(worlds.healthy(), worlds.admitting().model_copy(update={"accepted": ACCEPTED}))
+    assert refused(again).code == errors.ExitCode.BLOCKED
 
 
 def test_a_person_is_told_what_they_give_up() -> None:
@@ -154,7 +145,7 @@ def terminal() -> Iterator[tuple[int, TextIO]]:
     os.close(ours)
 
 
-async def test_a_line_is_read_from_the_terminal(terminal: tuple[int, TextIO]) -> None:
+async def test_a_line_is_read_from_the_terminal_unless_it_is_stopped_first(terminal: tuple[int, TextIO]) -> None:
     ours, given = terminal
     shown = io.StringIO()
     asked = asyncio.create_task(accept.typed("Type it: ", given, shown))
@@ -162,10 +153,7 @@ async def test_a_line_is_read_from_the_terminal(terminal: tuple[int, TextIO]) ->
     assert shown.getvalue() == "Type it: "
     os.write(ours, b"RouterReplicas\n")
     assert await asyncio.wait_for(asked, 10.0) == "RouterReplicas"
-
-
-async def test_whoever_asks_can_be_stopped_at_once(terminal: tuple[int, TextIO]) -> None:
-    _, given = terminal
+    # Whoever asks can be stopped at once.
     asked = asyncio.create_task(accept.typed("Type it: ", given, io.StringIO()))
     await asyncio.sleep(0)
     asked.cancel()
@@ -209,7 +197,7 @@ class Client:
         return self.config_map
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[facts.Facts]:
     """What is read of the cluster, one after the other; the last one again and again."""
     known = [converging(DEADLINE)]
@@ -233,7 +221,6 @@ async def accepted(client: Client) -> tuple[accept.Ended, cluster.Connection]:
 
 
 @pytest.mark.looptime
-@pytest.mark.usefixtures("reads")
 async def test_what_others_have_asked_for_stays_and_the_operator_is_waited_for(looptime: Any) -> None:
     client = Client()
     ended, connection = await accepted(client)
@@ -248,7 +235,6 @@ async def test_what_others_have_asked_for_stays_and_the_operator_is_waited_for(l
 
 
 @pytest.mark.looptime
-@pytest.mark.usefixtures("reads")
 @pytest.mark.parametrize(
     "meets", [(), (kube.Conflict,), (kube.TimedOut,)], ids=["nothing", "a conflict", "a lost answer"]
 )
@@ -273,25 +259,19 @@ async def test_it_is_judged_again_when_somebody_else_writes_in_between(reads: li
 
 
 @pytest.mark.looptime
-@pytest.mark.usefixtures("reads")
-async def test_whoever_writes_again_and_again_ends_it() -> None:
+async def test_conflicts_and_a_lost_answer_end_it_and_nothing_is_claimed() -> None:
     client = Client(*[kube.Conflict] * 3)
     told = "ConfigMap topology-accepted-checks was changed 3 times between reading and writing. Nothing was written"
     with pytest.raises(errors.PluginError, match=told):
         await accepted(client)
     assert client.patches == []
-
-
-@pytest.mark.looptime
-@pytest.mark.usefixtures("reads")
-async def test_an_answer_that_was_lost_and_no_record_leave_it_unknown() -> None:
+    # An answer that was lost, and no record, leave it unknown.
     ended, connection = await accepted(Client(kube.TimedOut))
     assert ended.code == errors.ExitCode.TIMED_OUT
     assert connection.interruption.text.startswith("whether the request was written is not known")
 
 
 @pytest.mark.looptime
-@pytest.mark.usefixtures("reads")
 async def test_a_right_and_a_config_map_that_lack_are_named() -> None:
     with pytest.raises(errors.PluginError, match=r"and nothing was written\. Role topology-check-acceptor grants it"):
         await accepted(Client(kube.Forbidden))

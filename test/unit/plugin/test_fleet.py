@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 import yaml
 from hypothesis import given
@@ -17,8 +14,10 @@ from test.unit.fleet import evaluators, table
 from topology_controller import bindata
 from topology_controller.definitions import load
 from topology_controller.fleet import objects, plan
-from topology_controller.plugin import document, errors
+from topology_controller.plugin import errors
 from topology_controller.plugin.commands import fleet
+
+from . import replies
 
 if TYPE_CHECKING:
     from topology_controller.plugin import answers
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SURVEY = f"topology-fleet.{objects.SURVEY}"
-SCHEMA = json.loads((pathlib.Path(__file__).parents[3] / "docs" / "schemas" / "fleet.json").read_text())
 PLAN = plan.of(plan.Wanted("HighlyAvailable"), load.load(bindata.root() / "transitions"))
 
 
@@ -64,16 +62,9 @@ def refused(name: str, message: str) -> Raw:
 def counted(*works: Raw, unreached: frozenset[str] = frozenset()) -> tuple[answers.Fleet, int]:
     """The answer, which is as the schema says, and the exit code."""
     answer, code = fleet.count([fleet._work(raw, SURVEY) for raw in works], unreached, NOW)
-    jsonschema.Draft202012Validator(SCHEMA).validate(answer)
+    replies.conforms(replies.through_json(answer))
     assert sum(answer["counts"].values()) == answer["surveyed"]
     return answer, code
-
-
-def text(answer: answers.Fleet) -> str:
-    """The answer on a pipe."""
-    sheet = document.Document(width=0)
-    fleet.table(sheet, answer)
-    return sheet.text()
 
 
 def test_a_fleet_on_one_page() -> None:
@@ -89,7 +80,7 @@ def test_a_fleet_on_one_page() -> None:
         work("edge-9", None),
     )
     assert code == errors.ExitCode.BLOCKED
-    assert text(answer) == (
+    assert replies.printed(answer) == (
         "9 surveyed: 1 done, 1 under way, 1 needs a person, 1 ready, 2 not ready, 1 silent, 1 not for us, "
         "1 not reported yet\n\n"
         "NOT READY BECAUSE  CLUSTERS  E.G.\n"
@@ -109,7 +100,7 @@ def test_a_request_that_conflicts_is_shown_with_the_owner_of_the_field() -> None
     why = 'Apply failed with 1 conflict: conflict with "ops": .spec.desiredTopology'
     answer, code = counted(work("edge-1", "Ready"), refused("edge-1", why))
     assert code == errors.ExitCode.BLOCKED
-    assert f"edge-1                 {why}" in text(answer)
+    assert f"edge-1                 {why}" in replies.printed(answer)
     done, code = counted(work("edge-1", "Done"), refused("edge-1", why))
     assert (done["counts"]["Done"], code) == (1, 0)
 
@@ -129,20 +120,8 @@ def test_what_the_survey_says_of_each_recorded_cluster_is_understood(row: table.
     assert answer["counts"][row.state.value] == 1
 
 
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                ["conditions", "type", "status", "message", "values", "name", "fieldValue", "string", "kind"]
-            ),
-            inner,
-            max_size=3,
-        )
-    ),
-    max_leaves=12,
-)
+_FIELDS = ["conditions", "type", "status", "message", "values", "name", "fieldValue", "string", "kind"]
+_JSON = replies.any_json(st.sampled_from(_FIELDS))
 
 
 @given(_JSON, _JSON, _JSON)

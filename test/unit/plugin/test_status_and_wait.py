@@ -78,13 +78,6 @@ def test_idle_says_what_the_last_transition_was_and_what_can_be_requested() -> N
     assert "sno-to-ha-compact is blocked by 2 checks (evaluated 32 s ago)" in blocked
 
 
-@pytest.mark.parametrize("phase", list(Phase))
-def test_it_is_the_first_line_and_in_the_answer(phase: Phase) -> None:
-    answer = replies.told(replies.in_phase(phase))
-    assert answer["assessment"]
-    assert replies.printed(answer).splitlines()[0] == answer["assessment"]
-
-
 def recorded_at(seconds: int, **changes: Any) -> facts.Facts:
     """An idle cluster whose operator evaluated what can be requested that long ago, and found the scheduler wrong."""
     blocked = dataclasses.replace(replies.WITHOUT_REQUEST, scheduler=facts.Scheduler(masters_schedulable=False))
@@ -194,6 +187,10 @@ def _with_condition(known: facts.Facts, type_: str, reason: str, message: str = 
             dataclasses.replace(replies.in_phase(Phase.PENDING), infrastructure=worlds.BROKEN), None, "cannot be read",
             id="unreadable-for-a-while",
         ),
+        pytest.param(
+            worlds.with_infrastructure(replies.in_phase(Phase.COMPLETED), generation=99), None,
+            "waiting for the operator to pick it up", id="recorded-for-an-older-request",
+        ),
     ],
 )  # fmt: skip
 def test_where_it_stands(known: facts.Facts, code: int | None, words: str) -> None:
@@ -202,17 +199,15 @@ def test_where_it_stands(known: facts.Facts, code: int | None, words: str) -> No
     assert words in found.message
 
 
-def test_a_record_of_an_older_request_does_not_count() -> None:
-    known = worlds.with_infrastructure(replies.in_phase(Phase.COMPLETED), generation=99)
-    found = wait.standing(known, worlds.TRANSITIONS)
-    assert found.code is None
-    assert "waiting for the operator to pick it up" in found.message
-
-
-@pytest.mark.parametrize("changes", [{"desired": None}, {"desired": None, "record": None}])
-def test_without_a_request_there_is_nothing_to_wait_for(changes: dict[str, Any]) -> None:
-    with pytest.raises(errors.PluginError, match="no request"):
-        wait.standing(worlds.with_infrastructure(replies.in_phase(Phase.PENDING), **changes), worlds.TRANSITIONS)
+def test_without_a_request_or_our_fields_there_is_nothing_to_wait_for() -> None:
+    pending = replies.in_phase(Phase.PENDING)
+    for known, told in (
+        (worlds.with_infrastructure(pending, desired=None), "no request"),
+        (worlds.with_infrastructure(pending, desired=None, record=None), "no request"),
+        (_with_condition(pending, "Degraded", "APINotInstalled", "install it"), "install it"),
+    ):
+        with pytest.raises(errors.PluginError, match=told):
+            wait.standing(known, worlds.TRANSITIONS)
 
 
 def test_a_request_that_was_fulfilled_before_anybody_acted_is_fulfilled() -> None:
@@ -220,9 +215,3 @@ def test_a_request_that_was_fulfilled_before_anybody_acted_is_fulfilled() -> Non
     record = worlds.decide(known, worlds.term(available=())).record
     assert record is not None
     assert wait.standing(worlds.recorded(known, record), worlds.TRANSITIONS).code == 0
-
-
-def test_an_api_without_our_fields_is_an_error() -> None:
-    known = _with_condition(replies.in_phase(Phase.PENDING), "Degraded", "APINotInstalled", "install it")
-    with pytest.raises(errors.PluginError, match="install it"):
-        wait.standing(known, worlds.TRANSITIONS)

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import watch
-from topology_controller.serve import authn, connections
+from topology_controller.serve import connections
 from topology_controller.serve import server as servers
 from topology_simulator.etcd import certificates
 
@@ -112,9 +112,9 @@ class Cluster:
         return [{"metadata": meta, "data": {"client-ca-file": self.client_ca}}]
 
 
-def serving_pair(folder: pathlib.Path, name: str = "serving") -> pathlib.Path:
+def serving_pair(folder: pathlib.Path) -> pathlib.Path:
     """Put a new serving certificate into a folder."""
-    return certificates.write(folder, SERVICES.certificate, SERVICES.member(name))
+    return certificates.write(folder, SERVICES.certificate, SERVICES.member("serving"))
 
 
 def client_tls(
@@ -159,14 +159,12 @@ async def served(
     *,
     limits: connections.Limits = connections.DEFAULT,
     period: float = 0.1,
-    reviewing: authn.Timing = authn.DEFAULT,
 ) -> AsyncIterator[servers.Server]:
     """Serve over TLS, and wait until the cluster's settings were read."""
     quick = watch.Timing(first=0.05, cap=0.1, settle=0.05)
     made = servers.Security(
         cluster,  # type: ignore[arg-type]  # stands in for the client
         folder,
-        reviewing=reviewing,
         watching=quick,
         period=period,
     )

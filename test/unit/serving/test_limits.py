@@ -163,18 +163,6 @@ async def probe(server: servers.Server, tls: ssl.SSLContext, source: str = "127.
     return False
 
 
-async def test_when_it_is_full_a_probe_takes_the_place_of_who_waits_longest(cluster, folder, tls):
-    full = limits(connections=8, first_request=30.0, handshake=30.0, young=0.2)
-    async with ground.served(cluster, folder, limits=full) as server, contextlib.AsyncExitStack() as stack:
-        silent = await crowd(stack, server, tls, 8)
-        await asyncio.sleep(0.3)
-        for _ in range(4):
-            assert await probe(server, tls)
-            assert server.connected <= 8
-        await ground.until("the first one went", lambda: not silent[0].is_open)
-        assert silent[-1].is_open, "the latest is still there"
-
-
 async def test_a_young_connection_is_not_closed_for_another(cluster, folder, tls):
     full = limits(connections=4, first_request=30.0, young=30.0)
     async with ground.served(cluster, folder, limits=full) as server, contextlib.AsyncExitStack() as stack:

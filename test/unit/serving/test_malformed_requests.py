@@ -33,52 +33,31 @@ AMBIGUOUS = {
     "the same length twice": HOST + b"Content-Length: 0\r\nContent-Length: 0\r\n\r\n",
     "two lengths in one": HOST + b"Content-Length: 0, 60\r\n\r\n",
     "length with a sign": HOST + b"Content-Length: +0\r\n\r\n",
-    "length below zero": HOST + b"Content-Length: -1\r\n\r\n",
-    "length in hexadecimal": HOST + b"Content-Length: 0x0\r\n\r\n",
-    "length with a space in it": HOST + b"Content-Length: 0 0\r\n\r\n",
     "length of no end": HOST + b"Content-Length: 99999999999999999999999999\r\n\r\n",
-    "empty length": HOST + b"Content-Length:\r\n\r\n",
     "unknown coding": HOST + b"Transfer-Encoding: cow\r\n\r\n",
     "chunked is not the last": HOST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
-    "chunked twice": HOST + CHUNKED + CHUNKED + b"\r\n0\r\n\r\n",
     "chunked behind a control character": HOST + b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
-    "coding of HTTP/1.0": b"HTTP/1.0",
     "space before the colon": b"Host : localhost\r\n\r\n",
-    "space before the colon of the length": HOST + b"Content-Length : 60\r\n\r\n",
     "a line that goes on": HOST + b"X-A: b\r\n c\r\n\r\n",
-    "a line that goes on with a tab": HOST + b"Transfer-Encoding:\r\n\tchunked\r\n\r\n0\r\n\r\n",
     "bare LF after a field": b"Host: localhost\nX-A: b\r\n\r\n",
-    "bare LF at the end": HOST + b"X-A: b\r\n\n",
     "bare CR in a field": HOST + b"X-A: b\rX-B: c\r\n\r\n",
     "NUL in a field": HOST + b"X-A: b\x00c\r\n\r\n",
-    "NUL in a name": HOST + b"X\x00A: b\r\n\r\n",
     "no name": HOST + b": b\r\n\r\n",
-    "no colon": HOST + b"X-A\r\n\r\n",
     "chunk of no number": HOST + CHUNKED + b"\r\nzz\r\n\r\n",
-    "chunk with a sign": HOST + CHUNKED + b"\r\n+1\r\nx\r\n0\r\n\r\n",
-    "chunk with 0x": HOST + CHUNKED + b"\r\n0x1\r\nx\r\n0\r\n\r\n",
     "chunk that is longer": HOST + CHUNKED + b"\r\n1\r\nxyz\r\n0\r\n\r\n",
     "chunk with bare LF": HOST + CHUNKED + b"\r\n1\nx\r\n0\r\n\r\n",
-    "chunk of no end": HOST + CHUNKED + b"\r\nfffffffffffffffff\r\nx\r\n0\r\n\r\n",
 }
 FIRST_LINES = {
     "a tab": b"GET\t/healthz\tHTTP/1.1\r\n" + HOST + b"\r\n",
     "bare LF": b"GET /healthz HTTP/1.1\n" + HOST + b"\r\n",
     "no version": b"GET /healthz\r\n" + HOST + b"\r\n",
-    "another version": b"GET /healthz HTTP/9.9\r\n" + HOST + b"\r\n",
+    "chunks in HTTP/1.0": b"GET /healthz HTTP/1.0\r\n" + HOST + CHUNKED + b"\r\n0\r\n\r\n",
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "no method": b"/healthz HTTP/1.1\r\n" + HOST + b"\r\n",
-    "a method with a slash": b"GE/T /healthz HTTP/1.1\r\n" + HOST + b"\r\n",
     "control characters": b"GET /\x7fhealthz HTTP/1.1\r\n" + HOST + b"\r\n",
     "markup": b"<script>alert(1)</script>\r\n\r\n",
     "TLS in TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
 }
-REFUSED = FIRST_LINES | {
-    name: b"GET /healthz HTTP/1.0\r\n" + HOST + CHUNKED + b"\r\n0\r\n\r\n"
-    if rest == b"HTTP/1.0"
-    else b"GET /healthz HTTP/1.1\r\n" + rest
-    for name, rest in AMBIGUOUS.items()
-}
+REFUSED = FIRST_LINES | {name: b"GET /healthz HTTP/1.1\r\n" + rest for name, rest in AMBIGUOUS.items()}
 
 
 async def exchange(port: int, tls: ssl.SSLContext | None, *parts: bytes) -> bytes:

