@@ -333,10 +333,12 @@ class Etcd:
         self.fact: facts.Fact[facts.EtcdMembers] = facts.EtcdMembers(worlds.voices())
         self.lasting = 0.01
         self.asked: list[float] = []
+        self.published: list[Any] = []
         self.before: Callable[[], None] = accept
 
-    async def read(self, _published: Any) -> Any:
+    async def read(self, published: Any) -> Any:
         """Answer, as `members.Members` does."""
+        self.published.append(published)
         self.asked.append(asyncio.get_running_loop().time())
         self.before()
         await asyncio.sleep(self.lasting)

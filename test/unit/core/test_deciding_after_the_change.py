@@ -222,6 +222,7 @@ def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
     assert found.degraded is not None
     assert "field manager cluster-bootstrap" in found.degraded.message
     assert '"desiredTopology":null' in found.degraded.message
+    assert f"Stopped: {found.degraded.message}" in [condition.message for condition in conditions.of(found)]
 
 
 def test_set_back_and_lost_together_does_not_move_it_again_by_itself() -> None:

@@ -297,6 +297,16 @@ def test_what_would_be_larger_than_allowed_is_refused_and_says_so(monkeypatch: p
 
 
 NAMES = st.text(max_size=300)
+
+
+def test_the_control_plane_s_pool_is_kept_among_many_with_long_names() -> None:
+    many = tuple(worlds.pool(f"a{index:02}-" + "x" * 200, configuration="r" * 250) for index in range(40))
+    kept = captured(dataclasses.replace(worlds.healthy(), machine_config_pools=(*many, worlds.pool())))
+    assert kept.machine_config_pools[0].name == "master"
+    assert 1 < len(kept.machine_config_pools) < 20
+    assert len(json.dumps(kept.to_api())) < baseline.LARGEST
+
+
 NUMBERS = st.integers(-(10**3), 10**20)
 ODD = st.one_of(
     st.builds(facts.Workload, NUMBERS, st.booleans(), NUMBERS, NUMBERS, NUMBERS, NUMBERS),

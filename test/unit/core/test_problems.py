@@ -10,7 +10,7 @@ import pytest
 
 from topology_api.types import LastTransition, PoolBaseline
 from topology_api.vocabulary import AdvisoryName, ConditionType, Phase, ProblemReason, Reason
-from topology_controller.decide import assessment, leader
+from topology_controller.decide import assessment, convergence, leader
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
@@ -333,6 +333,13 @@ def test_the_command_that_a_check_waits_for_stands_last_and_whole() -> None:
     pinned = next(item for item in found.record.advisories if item.name == AdvisoryName.ROUTER_REPLICAS_PINNED)
     assert "An upgrade from 4.20.1 to 4.20.1 is under way. 1 action required: " in sentence(found)
     assert sentence(found).endswith(f": {pinned.command}")
+
+
+def test_an_event_that_is_cut_has_no_half_of_a_command() -> None:
+    """Its note has 1024 bytes."""
+    whole = f"Overdue. Blocked by A: {'m' * 900}. Action required: "
+    assert convergence._noted(f"{whole}oc get co") == f"{whole}oc get co"
+    assert convergence._noted(f"{whole}{'oc ' * 50}") == whole.partition(". Action")[0]
 
 
 def test_this_cluster_s_own_last_time_wins_over_the_estimate() -> None:

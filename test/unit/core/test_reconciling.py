@@ -176,6 +176,14 @@ async def test_evidence_that_took_more_than_two_seconds_moves_nothing() -> None:
         assert cluster.changes == 1
 
 
+async def test_without_watches_the_published_addresses_are_read_before_etcd_is_asked() -> None:
+    cluster, etcd = Cluster(), Etcd()
+    async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):
+        await asyncio.sleep(1)
+        (published,) = etcd.published
+        assert isinstance(published, facts.EtcdEndpoints)
+
+
 async def test_infrastructure_is_read_after_etcd_has_answered() -> None:
     cluster, etcd = Cluster(), Etcd()
     async with running(cluster, etcd=etcd, transitions=worlds.DIRECTLY):

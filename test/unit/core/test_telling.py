@@ -325,6 +325,18 @@ async def test_an_admission_that_a_check_takes_back_is_told_at_once() -> None:
         assert operator.told.reasons == ["TransitionRequested", "TransitionBlocked"]
 
 
+async def test_another_set_of_unmet_checks_is_told_once_it_has_stood_for_five_minutes() -> None:
+    cluster = Cluster()
+    cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster) as operator:
+        await asyncio.sleep(10)
+        cluster.change(("nodes", None, worlds.NAMES[1]), {"spec": {"unschedulable": True}})
+        for seconds, told in ((295, 1), (10, 2), (3600, 2)):
+            await asyncio.sleep(seconds)
+            assert operator.told.reasons.count("TransitionBlocked") == told
+
+
 def test_a_record_that_says_no_time_has_stood_long_enough() -> None:
     """Somebody may have written it by hand."""
     assert decided.stands_at(TopologyTransition(phase=Phase.PENDING)) < worlds.NOW

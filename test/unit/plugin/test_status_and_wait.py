@@ -46,6 +46,15 @@ def way(*blockers: str, seconds: int = 32) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def test_the_checks_of_status_are_those_of_the_record() -> None:
+    known = replies.in_phase(Phase.PENDING)
+    assert isinstance(known.infrastructure, facts.Infrastructure)
+    assert isinstance(known.infrastructure.record, TopologyTransition)
+    recorded = [(check.name, check.status.value, check.message) for check in known.infrastructure.record.checks]
+    assert [(one["name"], one["status"], one["message"]) for one in replies.told(known)["checks"]] == recorded
+    assert len(recorded) == 10
+
+
 def test_converging_ends_with_the_command_that_a_check_waits_for() -> None:
     transition = {**CONVERGING["transition"], "typical": "typically 25-75 min"}
     operands = [{"status": "Met"}] * 19 + [{"status": "Unmet"}] * 3
