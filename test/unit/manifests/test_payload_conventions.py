@@ -123,13 +123,6 @@ def test_the_namespace_is_for_management_and_restricted_and_scraped():
     assert "openshift.io/run-level" not in meta["labels"], "with it no security context constraint holds"
 
 
-def test_the_pod_asks_for_little_and_is_limited_in_memory_alone():
-    assert container()["resources"] == {
-        "requests": {"cpu": "10m", "memory": "66Mi"},
-        "limits": {"memory": "384Mi"},
-    }, "one that is throttled is of no use; docs/performance.md has what was measured"
-
-
 def test_the_pod_goes_where_the_control_plane_is_and_bears_no_other_taint():
     assert pod()["spec"]["tolerations"] == [
         {"key": "node-role.kubernetes.io/master", "operator": "Exists", "effect": "NoSchedule"}
