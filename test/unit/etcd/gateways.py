@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 CLUSTER = 0xCDF818194E3A8C32
-BUDGET = 60.0
+BUDGET = 20.0
 """Seconds in which also a busy machine answers: what must be cut off is so by `answers`."""
 
 

@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from ..core import clusters, raw_operands, worlds
+from ..core import clusters, raw_operands
 from . import transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from topology_controller.definitions import load
 
 Raw = dict[str, Any]
 MINUTE = 60.0
@@ -143,14 +141,13 @@ class Story:
         self._steps = steps
         self._running: clusters.Running | None = None
 
-    async def play(self, transitions: load.Transitions | None = None) -> None:
+    async def play(self) -> None:
         """Let it happen with the operator at work."""
         random.seed(self._name)  # how long a failure is waited for
         playing = asyncio.ensure_future(self._play())
         await asyncio.sleep(0)  # what is changed before the first wait stands there when the operator starts
         self.cluster.note("\n== the operator starts")
-        more = {} if transitions is None else {"transitions": transitions}
-        async with clusters.running(self.cluster, told=transcript.Events(self.cluster), **more) as self._running:
+        async with clusters.running(self.cluster, told=transcript.Events(self.cluster)) as self._running:
             try:
                 await playing
             finally:
@@ -193,7 +190,7 @@ async def keep() -> str:
     found: dict[str, Raw] = {}
     for steps in KEPT:
         story = Story("kept", steps)
-        await story.play(worlds.ONLY_COMPACT)
+        await story.play()
         found |= story.kept
     judged = {name: _judged(raw) for name, raw in sorted(found.items())}
     return yaml.safe_dump(judged, width=160, allow_unicode=True, default_flow_style=None)
