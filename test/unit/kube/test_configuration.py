@@ -56,6 +56,28 @@ async def test_the_order_in_which_places_are_looked_at(write, tmp_path):
         await config.load(environ=NOWHERE)
 
 
+RUN = {"apiVersion": "client.authentication.k8s.io/v1"}
+ECHO = {"command": "/bin/echo", "args": [json.dumps({**RUN, "kind": "ExecCredential", "status": {"token": "t"}})]}
+BAD_PROGRAMS: list[tuple[dict[str, object], str]] = [
+    ({"args": "one"}, "args is not a list"),
+    ({"env": [{"name": "A"}]}, "env is not a list of names and values"),
+    ({"env": "A=B"}, "env is not a list of names and values"),
+    ({"apiVersion": None}, "apiVersion is missing"),
+    ({"apiVersion": "v1beta1", **ECHO}, f"the program speaks {RUN['apiVersion']}, not v1beta1"),
+    ({"command": "a\0b"}, "a"),
+]
+BAD_NAMES: list[tuple[dict[str, object], str]] = [
+    ({"as-groups": ["ops"]}, "as-groups is about the user that `as` names, and there is no `as`"),
+    ({"as-uid": "u-7"}, "as-uid is about the user that `as` names, and there is no `as`"),
+    ({"as-user-extra": {"a": ["b"]}}, "as-user-extra is about the user that `as` names, and there is no `as`"),
+    ({"as": ["jane"]}, "as has what is no name"),
+    ({"as": "jane\r\nX-Admin: 1"}, "as has what is no name"),
+    ({"as": "jane", "as-groups": "ops"}, "as-groups is not a list"),
+    ({"as": "jane", "as-groups": ["ops\n"]}, "as-groups has what is no name"),
+    ({"as": "jane", "as-user-extra": ["a"]}, "as-user-extra is not a mapping"),
+    ({"as": "jane", "as-user-extra": {"a": "b"}}, "as-user-extra a is not a list"),
+]
+"""Who acts in another name does so in every request, or in none: it is never left out."""
 BAD = [
     ("", "it is empty"),
     ("just text", "holds no mapping"),
@@ -72,6 +94,8 @@ BAD = [
     ),
     (kubeconfig(user={"exec": {"apiVersion": "v1"}}), "command"),
     (kubeconfig(user={"tokenFile": "/nonexistent/token"}), "/nonexistent/token"),
+    *((kubeconfig(user={"exec": {"command": "/bin/true", **RUN, **bad}}), f"exec: {why}") for bad, why in BAD_PROGRAMS),
+    *((kubeconfig(user={"token": "secret-token", **bad}), why) for bad, why in BAD_NAMES),
 ]
 
 
