@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pathlib
-import runpy
-import shutil
 from typing import Any
 
 import pytest
 import yaml
 
-import operand_rights
 from topology_api import vocabulary
 from topology_controller import bindata, cli, manifests
 
@@ -65,40 +61,6 @@ def test_who_asks_for_it_lets_cluster_reader_read_bare_metal_hosts(printed):
 def test_the_committed_definition_is_current():
     committed = (bindata.root() / "crd" / "infrastructures.yaml").read_text(encoding="utf-8")
     assert committed == manifests.whole_crd(), "run make generate"
-
-
-def test_the_check_of_generated_files_tells_stale_from_current(tmp_path, capsys):
-    root = pathlib.Path(__file__).parents[3]
-    flux = pathlib.Path("docs/examples/gitops/flux/topology.yaml")
-    for place in ("hack/generate.py", "docs/rights.md", "docs/api.md", flux):
-        (tmp_path / place).parent.mkdir(exist_ok=True, parents=True)
-        shutil.copy(root / place, tmp_path / place)
-    shutil.copytree(root / "bindata" / "transitions", tmp_path / "bindata" / "transitions")
-    main = runpy.run_path(str(tmp_path / "hack" / "generate.py"))["main"]
-    assert main([]) == 0
-    # As committed: nothing is generated that was not.
-    table = next(line for line in (root / "docs" / "rights.md").read_text().splitlines() if "deployments.apps" in line)
-    damages = {
-        "bindata/crd/infrastructures.yaml": ("spec:", "spec: #"),
-        f"bindata/manifests/{operand_rights.FILE}": ("get, ", ""),
-        "bindata/kustomization.yaml": ("_07_", "_17_"),
-        "bindata/explanations.json": ("Idle", "Lazy"),
-        "bindata/fleet/work.yaml": ("Orphan", "Foreground"),
-        "docs/rights.md": (table, ""),
-        "docs/api.md": ("| `Idle` |", "| `Lazy` |"),
-        "docs/runbooks/TopologyTransitionStuck.md": ("oc topology status", "oc status"),
-        str(flux): (".hasValue()", ".value()"),
-    }
-    for name, (current, stale) in damages.items():
-        text = (tmp_path / name).read_text(encoding="utf-8")
-        assert text == (root / name).read_text(encoding="utf-8"), "run make generate"
-        (tmp_path / name).write_text(text.replace(current, stale, 1), encoding="utf-8")
-    capsys.readouterr()
-    assert main(["--check"]) == 1
-    complaints = capsys.readouterr().err.splitlines()
-    assert sorted(complaints) == sorted(f"{tmp_path / name} is not current: run make generate" for name in damages)
-    assert main([]) == 0
-    assert main(["--check"]) == 0
 
 
 def test_the_pod_is_restricted():
