@@ -238,10 +238,7 @@ class Looked:
 @pytest.fixture
 def looking(tmp_path: pathlib.Path, program: Any, faulty: Any, connect: Any, make_widget: Any) -> Any:
     async def opened(**options: Any) -> Looked:
-        async def behave(asked: Any, reply: Any) -> None:
-            await reply.whole(200, make_widget("a", 1))
-
-        faulty.behave = behave
+        faulty.answer(200, make_widget("a", 1))
         run = program(f"print({answer('first')!r})")
         loaded = await config.load(kubeconfig(tmp_path / "kc", run))
         client = await connect(configuration=loaded, **options)

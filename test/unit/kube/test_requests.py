@@ -1,10 +1,13 @@
-"""One request path: what is sent and what may be part of a path, what counts as an answer, how long it may take."""
+"""One request path; lists: what is sent, what may be part of a path, what counts as an answer, how long it lasts."""
 
 # ruff: noqa: PLR0917 - a row of a table has many columns
 
 import asyncio
+import gc
 import json
 import time
+import weakref
+from typing import Any
 
 import pytest
 
@@ -12,13 +15,6 @@ from topology_controller.kube import client as clients
 from topology_controller.kube import errors, queue, resource, slim_import, transport
 
 CLUSTER = resource.Resource("example.org", "v1", "widgets", "Widget")
-
-
-def answers(status, body, **headers):
-    async def behave(asked, reply):
-        await reply.whole(status, body, **headers)
-
-    return behave
 
 
 def status(code, reason, message="because", **more):
@@ -34,7 +30,7 @@ def status(code, reason, message="because", **more):
 
 
 async def test_a_read_carries_who_and_what(faulty, connect, make_widget):
-    faulty.behave = answers(200, make_widget("a", 7))
+    faulty.answer(200, make_widget("a", 7))
     seen = []
     client = await connect(observer=lambda *told: seen.append(told))
     assert await client.get(CLUSTER, "a") == make_widget("a", 7)
@@ -47,7 +43,7 @@ async def test_a_read_carries_who_and_what(faulty, connect, make_widget):
 
 
 async def test_each_write_says_its_content_type_and_its_author(faulty, connect, make_widget):
-    faulty.behave = answers(200, make_widget("a", 8))
+    faulty.answer(200, make_widget("a", 8))
     client = await connect()
     body = make_widget("a", 7, text="ä")
     await client.create(CLUSTER, body)
@@ -69,7 +65,7 @@ async def test_each_write_says_its_content_type_and_its_author(faulty, connect, 
     [(3.4567, 10.0, "3456ms"), (1.5, 10.0, "1500ms"), (3.5, 2.0, "2000ms")],
 )
 async def test_a_write_that_must_not_be_late_says_so_to_the_server(faulty, connect, make_widget, within, limit, sent):
-    faulty.behave = answers(200, make_widget("a", 8))
+    faulty.answer(200, make_widget("a", 8))
     client = await connect(request_timeout=limit)
     await client.merge_patch(CLUSTER, "a", {}, executed_within=within)
     assert faulty.asked[0].query == {"fieldManager": "tester", "timeout": sent}
@@ -109,7 +105,7 @@ async def test_a_write_that_must_not_be_late_is_given_up_in_time_and_its_outcome
 async def test_each_refusal_has_its_class_and_says_what_it_means(
     faulty, connect, code, reason, expected, may_pass, unknown
 ):
-    faulty.behave = answers(code, status(code, reason))
+    faulty.answer(code, status(code, reason))
     client = await connect()
     with pytest.raises(errors.KubeError) as caught:
         await client.merge_patch(CLUSTER, "a", {}, retry=False)
@@ -155,7 +151,7 @@ async def test_each_refusal_has_its_class_and_says_what_it_means(
     ],
 )
 async def test_what_is_not_an_answer_is_never_taken_for_one(faulty, connect, code, body, headers, expected, text):
-    faulty.behave = answers(code, body, **headers)
+    faulty.answer(code, body, **headers)
     client = await connect()
     with pytest.raises(errors.KubeError) as caught:
         await client.get(CLUSTER, "a", retry=False)
@@ -228,7 +224,7 @@ async def test_retry_after_is_obeyed_or_nothing_is_tried(answering, looptime):
     [(b"", {"Retry_After": "300"}, 300), (status(429, "TooManyRequests", details={"retryAfterSeconds": 7}), {}, 7)],
 )
 async def test_retry_after_stands_in_a_header_or_in_the_status(faulty, connect, body, headers, seconds):
-    faulty.behave = answers(429, body, **headers)
+    faulty.answer(429, body, **headers)
     client = await connect()
     with pytest.raises(errors.Throttled) as caught:
         await client.get(CLUSTER, "a", retry=False)
@@ -237,7 +233,7 @@ async def test_retry_after_stands_in_a_header_or_in_the_status(faulty, connect, 
 
 @pytest.mark.parametrize("code", [500, 502, 503, 504])
 async def test_a_write_is_never_tried_again(faulty, connect, code):
-    faulty.behave = answers(code, b"")
+    faulty.answer(code, b"")
     client = await connect()
     for write in (
         client.create(CLUSTER, {"metadata": {"name": "a"}}),
@@ -368,3 +364,115 @@ def test_a_path_that_makes_no_sense_is_refused(make, why):
 )
 def test_versions_compare_as_numbers_or_not_at_all(version, than, older):
     assert resource.is_older(version, than) is older
+
+
+# Lists: pages, a snapshot that is lost in the middle, and pages that are reduced as they arrive
+
+
+def page(names, token="", version="50", kind="WidgetList", **more):
+    items = [{"metadata": {"name": name, "resourceVersion": "1"}} for name in names]
+    return {"kind": kind, "metadata": {"resourceVersion": version, "continue": token}, "items": items, **more}
+
+
+def names(listing):
+    return [item["metadata"]["name"] for item in listing.items]
+
+
+@pytest.fixture
+async def paged(faulty, connect):
+    pages = {"": page("ab", "t1"), "t1": page("cd", "t2"), "t2": page("e")}
+
+    async def behave(asked, reply):
+        await reply.whole(200, pages[asked.query.get("continue", "")])
+
+    faulty.behave = behave
+    return await connect()
+
+
+async def test_pages_are_followed(faulty, paged):
+    listing = await paged.list(CLUSTER, reduce=dict, label_selector="a=b", field_selector="metadata.name=x", page=2)
+    assert (names(listing), listing.resource_version) == (list("abcde"), "50")
+    asked = {"limit": "2", "labelSelector": "a=b", "fieldSelector": "metadata.name=x"}
+    assert [one.query for one in faulty.asked] == [asked, {**asked, "continue": "t1"}, {**asked, "continue": "t2"}]
+
+
+@pytest.mark.parametrize(("enough", "read"), [(1, "ab"), (2, "ab"), (3, "abcd"), (9, "abcde")])
+async def test_no_page_is_asked_for_once_there_are_enough(paged, enough, read):
+    listing = await paged.list(CLUSTER, reduce=dict, page=2, enough=lambda items: len(items) >= enough)
+    assert names(listing) == list(read)
+
+
+async def test_a_snapshot_that_is_dropped_in_the_middle_is_begun_again_once(faulty, connect):
+    async def behave(asked, reply):
+        if "continue" not in asked.query:
+            first = len(faulty.asked) == 1
+            await reply.whole(200, page("ab", "old") if first else page("xy", "new", "60"))
+        elif asked.query["continue"] == "old":
+            await reply.whole(410, {"kind": "Status", "code": 410, "reason": "Expired"})
+        else:
+            await reply.whole(200, page("z", "", "60"))
+
+    faulty.behave = behave
+    client = await connect()
+    listing = await client.list(CLUSTER, reduce=dict)
+    assert names(listing) == list("xyz")
+    assert listing.resource_version == "60"
+
+
+class Item(dict[str, Any]):
+    """A dict that can be asked whether it is still alive."""
+
+
+async def test_raw_pages_do_not_pile_up(faulty, connect, monkeypatch):
+    refs: list[weakref.ref[Item]] = []
+    seen = []
+    judged = errors.page
+
+    def watched(call, status, raw):
+        # Here no request is under way that could be given up, and sent again, meanwhile.
+        gc.collect()
+        seen.append(sum(ref() is not None for ref in refs))
+        found, version, token = judged(call, status, raw)
+        alive = [Item(item) for item in found]
+        refs.extend(weakref.ref(item) for item in alive)
+        return alive, version, token
+
+    monkeypatch.setattr(errors, "page", watched)
+
+    async def behave(asked, reply):
+        at = int(asked.query.get("continue", "0"))
+        await reply.whole(200, page([f"n{at}-{i}" for i in range(10)], str(at + 1) if at < 5 else ""))
+
+    faulty.behave = behave
+    client = await connect()
+    listing = await client.list(CLUSTER, page=10, reduce=lambda raw: raw["metadata"]["name"])
+    assert len(listing.items) == 60
+    assert seen == [0] * 6, f"raw objects alive at each page: {seen}"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        page("a", kind="GadgetList"),
+        page("a", kind="Widget"),
+        page("a", items={"a": 1}),
+        page("a", items=["a"]),
+        page("a", items=[{"metadata": None}]),
+        page("a", items=[{"metadata": {"name": 5}}]),
+        page("a", metadata={}),
+        page("a", metadata=None),
+    ],
+)
+async def test_a_list_that_is_not_one_is_an_error(faulty, connect, broken):
+    faulty.answer(200, broken)
+    client = await connect(request_timeout=0.3)
+    with pytest.raises(errors.Malformed):
+        await client.list(CLUSTER, reduce=dict, timeout=0.4)
+
+
+@pytest.mark.parametrize("kind", ["PartialObjectMetadataList", "WidgetList"])
+async def test_metadata_only_asks_for_it_and_takes_the_whole_too(faulty, connect, kind):
+    faulty.answer(200, page("a", kind=kind))
+    client = await connect()
+    assert names(await client.list(CLUSTER, reduce=dict, metadata_only=True)) == ["a"]
+    assert faulty.asked[0].headers["Accept"] == "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"

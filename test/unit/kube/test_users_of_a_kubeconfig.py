@@ -54,10 +54,7 @@ USERS: dict[str, dict[str, Any]] = {
 async def test_no_credential_reaches_it_and_no_program_is_run(
     faulty: FaultyServer, make_widget: Callable[..., Any], tmp_path: pathlib.Path, user: dict[str, Any]
 ) -> None:
-    async def behave(asked: Any, reply: Any) -> None:
-        await reply.whole(200, make_widget("a", 1))
-
-    faulty.behave = behave
+    faulty.answer(200, make_widget("a", 1))
     (tmp_path / "token").write_text(SECRET)
     program(tmp_path / "program", f"touch {tmp_path}/was-run")
     loaded = await config.load(kubeconfigs.written(tmp_path / "kc", f"http://127.0.0.1:{faulty.port}", user))
@@ -205,10 +202,7 @@ SENT = [
 async def heard(faulty: FaultyServer, make_widget: Callable[..., Any]) -> Callable[[], list[tuple[str, str]]]:
     """In whose name the last request was made."""
 
-    async def behave(asked: Any, reply: Any) -> None:
-        await reply.whole(200, make_widget("a", 1))
-
-    faulty.behave = behave
+    faulty.answer(200, make_widget("a", 1))
     return lambda: [header for header in faulty.asked[-1].lines if header[0].startswith("Impersonate")]
 
 
