@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import textwrap
 
 import pytest
 import yaml
@@ -81,21 +82,13 @@ def test_json_and_yaml_say_the_same(rendered, rule):
     assert counted == [("controlPlane.replicas", 7, "master", 3), ("compute[0].replicas", 10, "worker", 1)]
 
 
-def in_cluster(style: str | None) -> bytes:
+def in_cluster(style: str) -> bytes:
     """ConfigMap cluster-config-v1; a block scalar or a quoted text."""
-
-    class Block(str):
-        __slots__ = ()
-
-    class Dumper(yaml.SafeDumper):
-        pass
-
-    Dumper.add_representer(Block, lambda one, data: one.represent_scalar("tag:yaml.org,2002:str", data, style=style))
-    whole = {"apiVersion": "v1", "data": {"install-config": Block(ONE_WORKER)}, "kind": "ConfigMap"}
-    return yaml.dump(whole, Dumper=Dumper, width=1000).encode()
+    text = json.dumps(ONE_WORKER) if style == '"' else "|\n" + textwrap.indent(ONE_WORKER, "    ")
+    return f"apiVersion: v1\ndata:\n  install-config: {text}\nkind: ConfigMap\n".encode()
 
 
-@pytest.mark.parametrize("style", ["|", '"', "'"])
+@pytest.mark.parametrize("style", ["|", '"'])
 def test_the_install_config_that_a_cluster_keeps(rendered, style):
     """The key is the closest thing there is to a line of a quoted text."""
     raw = in_cluster(style)
@@ -174,18 +167,16 @@ def test_a_file_that_is_not_yaml_is_refused_without_a_word_of_its_secrets(render
     assert bool(err) is (code == cli.FAILED)
 
 
+def test_what_is_too_large_or_empty_or_no_text(rendered):
+    assert rendered("")[2] == "cluster-topology-operator: install-config.yaml: is empty\n"
+    assert "is not UTF-8 text" in rendered(b"a: \xff\n")[2]
+    assert "is larger than 1048576 bytes" in rendered("a: b\n" + "#" * render.LARGEST_FILE)[2]
+
+
 def test_a_file_that_cannot_be_read(tmp_path, capsys):
     for place, why in ((tmp_path / "none.yaml", "No such file or directory"), (tmp_path, "Is a directory")):
         assert cli.main(["render", "--install-config", str(place)]) == cli.FAILED
         assert capsys.readouterr().err == f"cluster-topology-operator: {place}: cannot be read: {why}\n"
-
-
-def test_what_is_too_large_or_empty_or_no_text(rendered):
-    assert rendered("")[2] == "cluster-topology-operator: install-config.yaml: is empty\n"
-    assert "is not UTF-8 text" in rendered(b"a: \xff\n")[2]
-    code, _, err = rendered("a: b\n" + "#" * render.LARGEST_FILE)
-    assert code == cli.FAILED
-    assert "is larger than 1048576 bytes" in err
 
 
 KEYS = st.sampled_from(
