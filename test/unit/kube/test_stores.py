@@ -387,17 +387,31 @@ def unserved(store):
     store.refuse = lambda verb: store.error(errors.NotFound, 404, "NotFound")
 
 
-async def test_it_is_an_empty_store_and_no_trouble(store, reflect):
-    unserved(store)
+def refused(store):
+    store.refuse = lambda verb: store.error(errors.Forbidden, 403, "Forbidden")
+
+
+def hidden(store):
+    """An API server looks at rights before it looks for the kind: 403 says nothing about it, discovery does."""
+    refused(store)
+    store.discovery = False
+
+
+@pytest.mark.parametrize("absent", [unserved, hidden])
+async def test_absence_is_an_empty_store_and_no_trouble(store, reflect, absent):
+    absent(store)
     made = await reflect(name="a", optional=True)
     snapshot = made.snapshot()
-    assert (dict(snapshot.objects), snapshot.synced, snapshot.error) == ({}, True, None)
-    assert made.alive
+    assert (dict(snapshot.objects), snapshot.synced, snapshot.served, snapshot.error) == ({}, True, False, None)
     assert made.last_activity > 0
     await asyncio.sleep(3600)
-    assert made.snapshot().error is None
-    assert made.alive
-    assert made.woken == [0], "nothing has changed, so nobody is made.woken"
+    assert (made.alive, made.snapshot().error, made.woken) == (True, None, [0])
+    assert len(store.requests) <= 16, "every few minutes"
+    assert store.discovered == (len(store.requests) if absent is hidden else 0), "once with each list"
+    refused(store)
+    store.discovery = True
+    await asyncio.sleep(360)
+    assert isinstance(made.snapshot().error, errors.Forbidden), "now it is there, and may not be read"
 
 
 async def test_its_arrival_is_noticed(store, reflect):
@@ -444,25 +458,6 @@ async def test_a_server_in_trouble_is_trouble_and_its_end_is_the_end_of_it(store
     store.refuse = lambda verb: store.error(errors.Forbidden, 403)
     await asyncio.sleep(360)
     assert isinstance(made.snapshot().error, errors.Forbidden)
-
-
-def refused(store):
-    store.refuse = lambda verb: store.error(errors.Forbidden, 403, "Forbidden")
-
-
-async def test_without_the_right_it_is_asked_of_discovery_whether_there_is_anything(store, reflect):
-    """An API server looks at rights before it looks for the kind: 403 says nothing about it."""
-    refused(store)
-    store.discovery = False
-    made = await reflect(name="a", optional=True)
-    snapshot = made.snapshot()
-    assert (dict(snapshot.objects), snapshot.synced, snapshot.served, snapshot.error) == ({}, True, False, None)
-    await asyncio.sleep(3600)
-    assert (made.alive, made.woken) == (True, [0])
-    assert store.discovered == len(store.requests) <= 16, "once with each list, every few minutes"
-    store.discovery = True
-    await asyncio.sleep(360)
-    assert isinstance(made.snapshot().error, errors.Forbidden), "now it is there, and may not be read"
 
 
 async def test_a_right_that_lacks_is_trouble_where_the_kind_is_served(store, reflect):
