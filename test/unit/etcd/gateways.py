@@ -165,10 +165,11 @@ class Etcd:
         def heard(status: str) -> None:
             nonlocal left
             left -= status == "200"
-            if answers and left == 0:
+            if left == 0:
                 loop.time = lambda: clock() + 2 * BUDGET  # type: ignore[method-assign]
 
-        asked = members.Members(folder, endpoints or tuple(self.urls), budget=BUDGET, observer=heard)
+        observer = heard if answers else None
+        asked = members.Members(folder, endpoints or tuple(self.urls), budget=BUDGET, observer=observer)
         try:
             found = await asked.read(facts.NOT_READ)
         finally:
