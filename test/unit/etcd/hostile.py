@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Answer = Callable[[], Iterable[bytes]]
 
 _TICK = 0.005
-_PATIENCE = 5.0
+_PATIENCE = 30.0
 _SHORT = 16
 """Bytes: after a piece so short it rests for a millisecond."""
 

@@ -38,7 +38,8 @@ async def cheap() -> AsyncIterator[None]:
 
 
 def byte_by_byte() -> Iterator[bytes]:
-    for byte in itertools.cycle(hostile.head("Transfer-Encoding: chunked") + b"1\r\n{\r\n"):
+    """It is HTTP, however long it lasts: a head, and chunks without an end."""
+    for byte in itertools.chain(hostile.head("Transfer-Encoding: chunked"), itertools.cycle(b"1\r\n{\r\n")):
         yield bytes((byte,))
 
 
