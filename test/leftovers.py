@@ -180,6 +180,16 @@ def _of_no_shared_loop(held: Held) -> Held:
     return dataclasses.replace(held, descriptors=descriptors, tasks=frozenset())
 
 
+def _ended(pids: frozenset[int]) -> frozenset[int]:
+    """Those that have ended and that nobody has waited for yet."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(ChildProcessError):
+            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                found.add(pid)
+    return frozenset(found)
+
+
 def _bury(pids: frozenset[int]) -> None:
     """Wait for those that have ended and whose own parent did not: they came to this process."""
     for pid in pids:
@@ -229,7 +239,13 @@ class Leftovers:
             # The threads of its executor end with the loop.
             return Held(descriptors=left_open.descriptors, processes=left_open.processes, tasks=left_open.tasks)
 
-        left_open = _settled(left, lambda: loop.run_until_complete(asyncio.sleep(_STEP)))
+        def turn() -> None:
+            """Once more round; what had ended before, and the loop has not waited for, is nobody's."""
+            ended = _ended(left().processes)
+            loop.run_until_complete(asyncio.sleep(_STEP))
+            _bury(ended)
+
+        left_open = _settled(left, turn)
         self._lines += Held(tasks=left_open.tasks).lines()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

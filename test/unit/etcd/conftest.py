@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,15 +25,10 @@ def folder(tmp_path: pathlib.Path, authority: certificates.Authority) -> pathlib
 
 
 @pytest.fixture
-async def etcd(authority: certificates.Authority, folder: pathlib.Path) -> AsyncIterator[gateways.Etcd]:
+async def etcd(authority: certificates.Authority) -> AsyncIterator[gateways.Etcd]:
     """Three voters; 1 leads."""
     made = gateways.Etcd(authority)
     for number in (1, 2, 3):
         await made.add(number)
-    began = time.monotonic()
-    await made.survey(folder, seconds=60.0)
-    made.budget = max(made.budget, 10 * (time.monotonic() - began))
-    for gateway in made.gateways:
-        gateway.asked.clear()
     yield made
     await made.close()

@@ -52,18 +52,18 @@ def test_a_file_without_end_is_not_read_to_its_end(folder: pathlib.Path):
     assert "larger than" in refused(folder)
 
 
-def test_a_key_that_belongs_to_another_certificate(folder: pathlib.Path, authority: certificates.Authority):
-    (folder / "tls.key").write_bytes(authority.client().key)
-    assert "tls.key: it is no unencrypted key that goes with tls.crt: key values mismatch" in refused(folder)
-
-
-@pytest.mark.parametrize("password", [b"secret", b" "])
-def test_an_encrypted_key_is_refused_without_asking_anybody(folder: pathlib.Path, password: bytes):
-    key = serialization.load_pem_private_key((folder / "tls.key").read_bytes(), None)
+def locked(key: bytes, password: bytes) -> bytes:
     how = serialization.BestAvailableEncryption(password)
-    encrypted = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how)
-    (folder / "tls.key").write_bytes(encrypted)
-    assert "it is no unencrypted key" in refused(folder)
+    loaded = serialization.load_pem_private_key(key, None)
+    return loaded.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how)
+
+
+@pytest.mark.parametrize("damage", ["of another certificate", "secret", " "])
+def test_a_key_of_another_or_with_a_password_is_refused_and_nobody_asked(folder, authority, damage):
+    place = folder / "tls.key"
+    other = authority.client().key if damage.startswith("of") else locked(place.read_bytes(), damage.encode())
+    place.write_bytes(other)
+    assert "tls.key: it is no unencrypted key that goes with tls.crt" in refused(folder)
 
 
 def test_no_key_is_told(folder: pathlib.Path, caplog: pytest.LogCaptureFixture):

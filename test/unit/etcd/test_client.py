@@ -30,14 +30,6 @@ def test_endpoints_without_certificates_are_bad_usage(capsys):
     assert "--etcd-endpoints goes with --etcd-cert-dir" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("urls", ["http://192.0.2.1:2379", "192.0.2.1", "https://a:1,,https://b:1", ""])
-def test_an_endpoint_that_is_none_is_bad_usage(capsys, urls):
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(["run", *ADDRESS, "--etcd-cert-dir", "x", "--etcd-endpoints", urls])
-    assert stopped.value.code == cli.USAGE
-    assert "https://HOST:PORT" in capsys.readouterr().err
-
-
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What an operator process would have been started with."""
@@ -157,16 +149,6 @@ def test_a_member_list():
 def test_a_list_that_is_none(members: Any):
     with pytest.raises(ValueError, match=r"\S"):
         read(client.MemberList, {"header": HEADER, "members": members})
-
-
-def test_a_status_with_everything():
-    said = ["memberID:51966 alarm:NOSPACE ", "etcdserver: no leader", "memberID:51966 alarm:NOSPACE "]
-    found = read(
-        client.Status,
-        {"header": HEADER, "leader": "51966", "raftTerm": "7", "isLearner": True, "errors": said, "dbSize": "1"},
-    )
-    assert (found.leader, found.term, found.learner) == ("cafe", 7, True)
-    assert found.errors == ("alarm NOSPACE of member cafe", "etcdserver: no leader")
 
 
 @given(JSON)

@@ -111,6 +111,14 @@ class FaultyServer:
     async def nothing(asked: Asked, reply: Reply) -> None:
         await reply.whole(404, b"nothing here")
 
+    def answer(self, status: int, body: bytes | dict[str, Any], **headers: str) -> None:
+        """Say the same to everybody."""
+
+        async def behave(asked: Asked, reply: Reply) -> None:
+            await reply.whole(status, body, **headers)
+
+        self.behave = behave
+
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self.tls)
         self.port = self._server.sockets[0].getsockname()[1]

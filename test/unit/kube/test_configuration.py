@@ -7,6 +7,7 @@ import json
 import os
 
 import pytest
+from test import kubeconfigs, processes
 
 from topology_controller.kube import config, credentials, errors, resource, slim_import
 from topology_simulator.etcd import certificates
@@ -56,6 +57,28 @@ async def test_the_order_in_which_places_are_looked_at(write, tmp_path):
         await config.load(environ=NOWHERE)
 
 
+RUN = {"apiVersion": "client.authentication.k8s.io/v1"}
+ECHO = {"command": "/bin/echo", "args": [json.dumps({**RUN, "kind": "ExecCredential", "status": {"token": "t"}})]}
+BAD_PROGRAMS: list[tuple[dict[str, object], str]] = [
+    ({"args": "one"}, "args is not a list"),
+    ({"env": [{"name": "A"}]}, "env is not a list of names and values"),
+    ({"env": "A=B"}, "env is not a list of names and values"),
+    ({"apiVersion": None}, "apiVersion is missing"),
+    ({"apiVersion": "v1beta1", **ECHO}, f"the program speaks {RUN['apiVersion']}, not v1beta1"),
+    ({"command": "a\0b"}, "a"),
+]
+BAD_NAMES: list[tuple[dict[str, object], str]] = [
+    ({"as-groups": ["ops"]}, "as-groups is about the user that `as` names, and there is no `as`"),
+    ({"as-uid": "u-7"}, "as-uid is about the user that `as` names, and there is no `as`"),
+    ({"as-user-extra": {"a": ["b"]}}, "as-user-extra is about the user that `as` names, and there is no `as`"),
+    ({"as": ["jane"]}, "as has what is no name"),
+    ({"as": "jane\r\nX-Admin: 1"}, "as has what is no name"),
+    ({"as": "jane", "as-groups": "ops"}, "as-groups is not a list"),
+    ({"as": "jane", "as-groups": ["ops\n"]}, "as-groups has what is no name"),
+    ({"as": "jane", "as-user-extra": ["a"]}, "as-user-extra is not a mapping"),
+    ({"as": "jane", "as-user-extra": {"a": "b"}}, "as-user-extra a is not a list"),
+]
+"""Who acts in another name does so in every request, or in none: it is never left out."""
 BAD = [
     ("", "it is empty"),
     ("just text", "holds no mapping"),
@@ -72,6 +95,8 @@ BAD = [
     ),
     (kubeconfig(user={"exec": {"apiVersion": "v1"}}), "command"),
     (kubeconfig(user={"tokenFile": "/nonexistent/token"}), "/nonexistent/token"),
+    *((kubeconfig(user={"exec": {"command": "/bin/true", **RUN, **bad}}), f"exec: {why}") for bad, why in BAD_PROGRAMS),
+    *((kubeconfig(user={"token": "secret-token", **bad}), why) for bad, why in BAD_NAMES),
 ]
 
 
@@ -217,3 +242,38 @@ async def test_a_refused_token_while_the_authority_is_being_replaced_is_an_error
     (pod.folder / "ca.crt").write_bytes(AUTHORITY)
     pod.token("second")
     assert (await rotating.merge_patch(WIDGETS, "a", {}))["kind"] == "Widget"
+
+
+# The library without its models, and with them where its files are elsewhere: both answer the same
+
+PROGRAM = """
+import asyncio, json, sys
+from topology_controller.kube import client, config, slim_import, lease, reflector, watch
+{before}
+async def main():
+    loaded = await config.load({path!r})
+    async with client.Client(loaded, user_agent="x", field_manager="x"):
+        return [loaded.host, await loaded.auth_settings(), loaded.verify_ssl, loaded.tls_server_name]
+answer = asyncio.run(main())
+names = [name for name in sys.modules if name.partition(".")[0] == "kubernetes_asyncio"]
+parts = [sum(name.startswith(f"kubernetes_asyncio.client.{{part}}.") for name in names) for part in ("models", "api")]
+print(json.dumps([answer, len(names), parts]))
+"""
+
+
+def test_a_client_needs_no_model_and_another_layout_falls_back_to_the_ordinary_import(tmp_path):
+    fields = {"tls-server-name": "api", "insecure-skip-tls-verify": True}
+    path = kubeconfigs.written(tmp_path / "kubeconfig", "https://api.example:6443", {"token": "abc"}, **fields)
+    ended = []
+    for before in ("", "slim_import._EMPTY += ('kubernetes_asyncio.no_such_part',)"):
+        ran = processes.python("-W", "error", "-c", PROGRAM.format(before=before, path=str(path)))
+        assert ran.code == 0, ran.complaint
+        ended.append(json.loads(ran.printed.strip().splitlines()[-1]))
+    (slim, names, parts), (whole, _, fallen_back) = ended
+    assert parts == [0, 0]
+    # Today 16. A few more are no harm; a hundred more mean that something pulls the package in.
+    assert names <= 30
+    assert all(fallen_back), "models and APIs are there"
+    assert slim == whole
+    assert slim[0] == "https://api.example:6443"
+    assert slim[1]["BearerToken"]["value"] == "Bearer abc"

@@ -9,10 +9,12 @@ import asyncio
 import contextlib
 import copy
 import datetime
-import time
+import re
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from topology_controller.kube import errors, lease
 
@@ -125,39 +127,26 @@ async def test_a_dead_holder_is_followed_after_its_duration_on_our_clock(store, 
         assert spec(store)["acquireTime"] == spec(store)["renewTime"]
 
 
-@pytest.mark.parametrize("duration", [601, 3600, 2**31 - 1, 2**63])
-async def test_a_stranger_cannot_make_us_wait_for_longer_than_any_of_us_may_lead(store, elect, duration):
-    store.put("lock", spec={"holderIdentity": "ghost", "leaseDurationSeconds": duration})
-    second = elect("second")
-    async with running(second):
-        await second.leading.wait()
-        assert 600 <= now() <= 601
+GHOSTS = {f"of {seconds} s": ({"leaseDurationSeconds": seconds}, 600) for seconds in (601, 3600, 2**31 - 1, 2**63)}
+"""A stranger cannot make us wait for longer than any of us may lead."""
+HELD: dict[str, tuple[dict[str, Any] | None, float]] = {
+    **{name: ({"holderIdentity": "ghost", **said}, seconds) for name, (said, seconds) in GHOSTS.items()},
+    "its own duration, not ours": ({"holderIdentity": "single-node", "leaseDurationSeconds": 270}, 270),
+    "no spec": (None, 0),
+    "an empty one": ({}, 0),
+    "no name": ({"holderIdentity": 7}, 0),
+    "no duration": ({"holderIdentity": "x", "leaseDurationSeconds": "long"}, 137),
+    "nonsense": ({"holderIdentity": "x", "leaseDurationSeconds": -1, "leaseTransitions": "many"}, 137),
+}
 
 
-async def test_the_holders_own_duration_counts_not_ours(store, elect):
-    store.put("lock", spec={"holderIdentity": "single-node", "leaseDurationSeconds": 270})
-    second = elect("second")
-    async with running(second):
-        await second.leading.wait()
-        assert 270 <= now() <= 271
-
-
-@pytest.mark.parametrize(
-    "found",
-    [
-        None,
-        {},
-        {"holderIdentity": 7},
-        {"holderIdentity": "x", "leaseDurationSeconds": "long"},
-        {"holderIdentity": "x", "leaseDurationSeconds": -1, "leaseTransitions": "many"},
-    ],
-)
-async def test_a_lease_full_of_nonsense_is_waited_out_or_taken(store, elect, found):
+@pytest.mark.parametrize(("found", "seconds"), HELD.values(), ids=HELD)
+async def test_a_holder_that_is_silent_is_waited_for_as_long_as_it_may_lead(store, elect, found, seconds):
     store.put("lock", spec=found)
     elector = elect("me")
     async with running(elector):
         await elector.leading.wait()
-        assert now() < 138
+        assert seconds <= now() <= seconds + 1
         assert spec(store)["holderIdentity"] == "me"
 
 
@@ -176,7 +165,9 @@ async def test_cancelling_releases_it_and_the_next_one_is_there_at_once(store, e
     first, second = elect("first"), elect("second")
     async with running(first) as (task,):
         await first.leading.wait()
-        await asyncio.sleep(10)
+        async with running(elect("candidate")):
+            await asyncio.sleep(10)
+        assert spec(store)["holderIdentity"] == "first", "a candidate that is cancelled touches nothing"
     assert task.cancelled()
     assert spec(store)["holderIdentity"] == ""
     assert spec(store)["leaseDurationSeconds"] == 1
@@ -186,15 +177,6 @@ async def test_cancelling_releases_it_and_the_next_one_is_there_at_once(store, e
         await second.leading.wait()
         assert now() == began
         assert spec(store)["leaseTransitions"] == 1
-
-
-async def test_a_candidate_that_is_cancelled_touches_nothing(store, elect):
-    first, second = elect("first"), elect("second")
-    async with running(first):
-        await first.leading.wait()
-        async with running(second):
-            await asyncio.sleep(50)
-        assert spec(store)["holderIdentity"] == "first"
 
 
 async def test_a_release_that_cannot_be_sent_does_not_hang(store, elect):
@@ -327,20 +309,10 @@ async def test_a_server_that_always_says_conflict_is_no_hot_loop(store, elect):
     assert len(store.requests) < 80
 
 
-def test_times_are_written_in_utc_whatever_the_zone_of_this_machine(monkeypatch):
-    monkeypatch.setenv("TZ", "America/New_York")
-    time.tzset()
-    try:
-        before = time.time()
-        written = lease.micro_time(lease.utcnow())
-        assert written.endswith("Z")
-        read = datetime.datetime.fromisoformat(written)
-        assert before - 1 < read.timestamp() < before + 5
-        local = datetime.datetime(2026, 7, 1, 8, 0, 0, 1).astimezone()
-        assert lease.micro_time(local) == "2026-07-01T12:00:00.000001Z"
-    finally:
-        monkeypatch.undo()
-        time.tzset()
+def test_times_are_written_in_utc_whatever_the_zone():
+    assert lease.utcnow().utcoffset() == datetime.timedelta(0)
+    eastern = datetime.timezone(datetime.timedelta(hours=-4))
+    assert lease.micro_time(datetime.datetime(2026, 7, 1, 8, 0, 0, 1, eastern)) == "2026-07-01T12:00:00.000001Z"
     with pytest.raises(ValueError, match="time zone"):
         lease.micro_time(datetime.datetime(2026, 1, 1))  # noqa: DTZ001 - that it is refused is what is tested
 
@@ -375,17 +347,22 @@ async def test_a_lease_that_did_not_exist_yet_in_the_backup_is_made_again(store,
         assert len(store.noted) == 1
 
 
-async def test_an_answer_that_was_lost_and_another_holder_are_no_restored_backup(store, elect):
-    cut = Cut(store)
-    elector = elect("me", api=cut, on_restored=store.noted.append)
-    async with running(elector) as tasks:
+async def test_a_lost_answer_a_clock_set_back_a_label_and_another_holder_are_no_restored_backup(store, elect):
+    cut, wall = Cut(store), [START]
+    elector = elect("me", api=cut, on_restored=store.noted.append, utcnow=lambda: wall[0])
+    async with running(elector) as (task,):
         await elector.leading.wait()
         cut.lose_answers = True
         await asyncio.sleep(100)
+        wall[0] = START - datetime.timedelta(hours=1)
+        await asyncio.sleep(100)
+        store.put("lock", spec={**spec(store), "label": "of an administrator"})
+        await asyncio.sleep(100)
+        assert elector.leading.is_set()
         store.put("lock", spec={"holderIdentity": "another", "leaseDurationSeconds": 137, "leaseTransitions": 9})
         await asyncio.sleep(100)
         with pytest.raises(lease.LeaseLost):
-            tasks[0].result()
+            task.result()
         assert store.noted == []
 
 
@@ -403,18 +380,6 @@ async def test_a_lease_whose_versions_have_grown_past_ours_is_known_by_the_time_
         assert spec(store)["holderIdentity"] == "me"
         assert len(store.noted) == 1
         assert "to what was written at" in store.noted[0]
-
-
-async def test_a_clock_that_is_set_back_is_no_restored_backup(store, elect):
-    wall = [START]
-    elector = elect("me", on_restored=store.noted.append, utcnow=lambda: wall[0])
-    async with running(elector):
-        await elector.leading.wait()
-        wall[0] = START - datetime.timedelta(hours=1)
-        await asyncio.sleep(100)
-        store.put("lock", spec={**spec(store), "label": "of an administrator"})
-        await asyncio.sleep(100)
-        assert store.noted == []
 
 
 @pytest.mark.parametrize("raised", [0, 1_000_000])
@@ -477,3 +442,55 @@ async def test_a_write_begun_at_the_last_moment_has_ended_before_another_one_lea
             assert last > 0
             assert last + timing.request_timeout < now()
             assert not first.leading.is_set()
+
+
+# Which timings are accepted.
+
+SECONDS = st.floats(-10, 500) | st.floats() | st.integers(0, 300).map(float)
+
+
+@pytest.mark.parametrize(
+    ("figures", "text"),
+    [
+        ((107, 107, 26), "lease duration 107 s must be longer than renew deadline 107 s"),
+        ((137, 31, 26), "retry period 26 s must be at most 21 s with renew deadline 31 s"),
+        ((137, 107, 97), "retry period 97 s must be at most 89.1 s with renew deadline 107 s"),
+        ((6, 4, 3), "retry period 3 s must be at most 2 s with renew deadline 4 s"),
+        ((6, 1.5, 0.5), "renew deadline 1.5 s must be at least 2 s"),
+        ((137, 107, 0), "retry period 0 s must be more than 0"),
+        ((float("nan"), 107, 26), "lease duration nan s must be a number of seconds"),
+        ((137, float("nan"), 26), "renew deadline nan s must be a number of seconds"),
+        ((137, 107, float("nan")), "retry period nan s must be a number of seconds"),
+        ((float("inf"), 107, 26), "lease duration inf s must be a number of seconds"),
+        ((601, 240, 60), "lease duration 601 s must be at most 600 s: no candidate waits longer for a holder"),
+    ],
+)
+def test_figures_that_can_never_work_are_refused_with_the_pair_and_what_is_allowed(figures, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        lease.LeaseTiming(*figures)
+
+
+@pytest.mark.parametrize(
+    ("figures", "timeout"),
+    [((6, 4, 1), 2), ((3, 2, 1), 1), ((15, 13, 1), 6.5), ((137, 107, 26), 10), ((270, 240, 60), 10)],
+)
+def test_a_request_gets_half_of_the_renew_deadline_and_ten_seconds_at_most(figures, timeout):
+    assert lease.LeaseTiming(*figures).request_timeout == timeout
+
+
+@given(SECONDS, SECONDS, SECONDS)
+@example(6.0, 4.0, 2.0)
+@example(21.0, 20.0, 10.0)
+@example(130.0, 120.0, 100.0)
+def test_with_what_is_accepted_a_renewal_and_a_write_fit_and_with_what_is_refused_they_do_not(
+    duration, deadline, period
+):
+    request = min(10, deadline / 2)
+    fits = request >= 1 and 0 < period <= deadline - request and period <= deadline / 1.2 and deadline < duration <= 600
+    try:
+        timing = lease.LeaseTiming(duration, deadline, period)
+    except ValueError:
+        assert not fits
+    else:
+        assert fits
+        assert timing.request_timeout == request

@@ -71,10 +71,7 @@ def items(*, metadata_first: bool, deep: str = "ingress") -> dict[str, Any]:
 async def test_of_a_list_of_three_two_are_read_and_one_is_named(
     faulty: Any, connect: Any, depth: int, sign: str, *, metadata_first: bool
 ) -> None:
-    async def behave(asked: Any, reply: Any) -> None:
-        await reply.whole(200, nested(items(metadata_first=metadata_first), depth, sign))
-
-    faulty.behave = behave
+    faulty.answer(200, nested(items(metadata_first=metadata_first), depth, sign))
     read_facts = await live.read(await connect(), EVERY)
     (ingress,) = (fact for fact in read_facts if isinstance(fact, facts.Unobserved))
     others = [(fact.name, fact.state) for fact in read_facts if fact is not ingress]
@@ -84,10 +81,7 @@ async def test_of_a_list_of_three_two_are_read_and_one_is_named(
 
 @pytest.mark.parametrize("depth", DEPTHS)
 async def test_a_single_object_is_malformed_at_once(faulty: Any, connect: Any, depth: int) -> None:
-    async def behave(asked: Any, reply: Any) -> None:
-        await reply.whole(200, nested(operator("ingress", 1, extension="HERE"), depth))
-
-    faulty.behave = behave
+    faulty.answer(200, nested(operator("ingress", 1, extension="HERE"), depth))
     client = await connect()
     fact = await live.read(client, NAMED)
     assert (str(fact), fact.malformed) == (INGRESS, True)

@@ -230,6 +230,7 @@ async def test_what_the_server_repeats_is_not_logged(kind, tmp_path, faulty, con
     for call in (client.get(WIDGETS, "a"), client.merge_patch(WIDGETS, "a", {})):
         with pytest.raises(errors.KubeError) as caught:
             await call
+        assert TOKEN[4:] not in str(caught.value) + repr(caught.value.message)
         log.warning("%(error)s", {"error": caught.value})
         log.error("a bug", exc_info=caught.value)
         # As a body that somebody logs without having cleaned it, and with a cause that nobody cleaned.

@@ -26,11 +26,11 @@ class Watched(reflector.Reflector[Any]):
 async def reflect(store):
     tasks = []
 
-    async def started(reduce=lambda raw: raw.get("spec"), name=None):
+    async def started(reduce=lambda raw: raw.get("spec"), name=None, *, optional=False):
         restored: list[str] = []
         made = Watched(
             store,
-            resource.Selection(WIDGETS, name=name),
+            resource.Selection(WIDGETS, name=name, optional=optional),
             reduce,
             lambda: made.woken.append(asyncio.get_running_loop().time()),
             malformed=lambda name, error: f"{name}: {type(error).__name__}",
@@ -38,7 +38,7 @@ async def reflect(store):
         )
         made.woken, made.restored = [], restored
         tasks.append(asyncio.create_task(made.run()))
-        while not made.snapshot().synced:  # noqa: ASYNC110 - a store tells of changes, not of this
+        while not (made.snapshot().synced or made.snapshot().error):  # noqa: ASYNC110 - a store tells of changes alone
             await asyncio.sleep(0)
         return made
 
@@ -139,49 +139,40 @@ async def test_silence_is_only_ended_by_a_sign_of_life(store, reflect):
     assert made.snapshot().error is None
 
 
-async def test_the_answer_to_our_own_write_is_there_at_once(store, reflect):
-    store.put("a", spec=1)
+OURS, LIVE, CHANGED, GONE = "apply", "learn", "MODIFIED", "DELETED"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [(OURS, 150, 150), (CHANGED, 120, 150), (GONE, 130, 150), (CHANGED, 151, 151)],
+        [(CHANGED, 200, 200), (OURS, 150, 200), (GONE, 210, None), (OURS, 205, None)],
+        [(LIVE, 150, 150), (LIVE, 140, 150), (GONE, 160, None), (LIVE, 155, None)],
+        [(OURS, 150, 150), (CHANGED, 150, 150)],
+    ],
+    ids=["our write, then events", "events, then answers to writes", "read live", "the event of our own write"],
+)
+async def test_an_older_event_does_not_take_our_own_write_back(store, reflect, make_widget, steps):
+    """What is older is no news, whichever way it comes, and what was deleted after it stays deleted."""
+    store.put("a", spec=101)
     made = await reflect()
-    queue = store.watching[0]
-    answer = store.put("a", spec=2)
-    held = queue.get_nowait()
-    made.apply(answer)
-    assert objects(made) == {"a": 2}
-    assert len(made.woken) == 2
-    queue.put_nowait(held)
-    await asyncio.sleep(0.1)
-    assert len(made.woken) == 2, "its event is no news"
+    kept: int | None = 101
+    for how, version, then in steps:
+        before = len(made.woken)
+        raw = make_widget("a", version, spec=version)
+        if how == OURS:
+            made.apply(raw)
+        elif how == LIVE:
+            made.learn(made.entry(raw))
+        else:
+            store.watching[0].put_nowait((how, raw))
+            await asyncio.sleep(0.1)
+        assert objects(made).get("a") == then, (how, version)
+        assert (len(made.woken) > before) is (then != kept)
+        kept = then
 
 
-async def test_an_older_event_does_not_take_our_own_write_back(store, reflect, make_widget):
-    store.put("a", spec="old")
-    made = await reflect()
-    made.apply(make_widget("a", 150, spec="ours"))
-    store.watching[0].put_nowait(("MODIFIED", make_widget("a", 120, spec="somebody's before")))
-    await asyncio.sleep(0.1)
-    assert objects(made) == {"a": "ours"}
-    store.watching[0].put_nowait(("DELETED", make_widget("a", 130, spec="somebody's before")))
-    await asyncio.sleep(0.1)
-    assert objects(made) == {"a": "ours"}
-    store.watching[0].put_nowait(("MODIFIED", make_widget("a", 151, spec="somebody's after")))
-    await asyncio.sleep(0.1)
-    assert objects(made) == {"a": "somebody's after"}
-
-
-async def test_an_old_answer_does_not_take_a_newer_event_back(store, reflect, make_widget):
-    store.put("a", spec="old")
-    made = await reflect()
-    store.watching[0].put_nowait(("MODIFIED", make_widget("a", 200, spec="newer")))
-    await asyncio.sleep(0.1)
-    made.apply(make_widget("a", 150, spec="ours, late"))
-    assert objects(made) == {"a": "newer"}
-    store.watching[0].put_nowait(("DELETED", make_widget("a", 210)))
-    await asyncio.sleep(0.1)
-    made.apply(make_widget("a", 205, spec="ours, very late"))
-    assert objects(made) == {}, "what was deleted after our write stays deleted"
-
-
-async def test_a_list_that_was_on_its_way_does_not_take_our_own_write_back(store, reflect):
+async def test_a_list_that_was_on_its_way_takes_nothing_back_and_shows_no_restored_backup(store, reflect, make_widget):
     store.put("a", spec=1)
     made = await reflect()
     await asyncio.sleep(100)
@@ -189,18 +180,19 @@ async def test_a_list_that_was_on_its_way_does_not_take_our_own_write_back(store
 
     async def slow(*arguments, **options):
         found = await listed(*arguments, **options)
-        await asyncio.sleep(5)
+        if options.get("page") != 1:
+            made.learn(made.entry(make_widget("live", 170, spec="live")))
+            made.apply(store.put("a", spec=2))
+            made.apply(store.put("b", spec=2))
+            store.log.clear()
         return found
 
     store.list = slow
     store.cut(store.error(errors.Gone, 410))
-    await asyncio.sleep(1)
-    made.apply(store.put("a", spec=2))
-    made.apply(store.put("b", spec=2))
-    store.log.clear()
     await asyncio.sleep(10)
     assert lists(store) == 2
-    assert objects(made) == {"a": 2, "b": 2}
+    assert {name: objects(made)[name] for name in "ab"} == {"a": 2, "b": 2}
+    assert made.restored == []
 
 
 async def test_a_restored_backup_wins_over_what_we_wrote_just_before(store, reflect):
@@ -306,19 +298,6 @@ async def test_a_live_list_that_is_not_ahead_of_the_watch_is_not_taken(store, re
     assert objects(made) == {"a": 2, "b": 1}
 
 
-async def test_one_live_object_is_taken_where_it_is_newer(store, reflect, make_widget):
-    store.put("a", spec=1)
-    made = await reflect()
-    made.learn(made.entry(make_widget("a", 150, spec="live")))
-    assert objects(made) == {"a": "live"}
-    made.learn(made.entry(make_widget("a", 140, spec="of a server that lags")))
-    assert objects(made) == {"a": "live"}
-    store.watching[0].put_nowait(("DELETED", make_widget("a", 160)))
-    await asyncio.sleep(0.1)
-    made.learn(made.entry(make_widget("a", 155, spec="before it was gone")))
-    assert objects(made) == {}
-
-
 async def test_what_was_read_live_outweighs_no_list(store, reflect, make_widget):
     """After a restored backup every version is older, and still the truth."""
     store.put("a", spec=1)
@@ -362,25 +341,6 @@ async def test_one_object_that_is_read_live_and_is_older_shows_a_restored_backup
     assert made.restored == ["widgets.example.org went back from version 150 to 101"]
 
 
-async def test_what_came_while_a_list_was_on_its_way_shows_no_restored_backup(store, reflect, make_widget):
-    store.put("a", spec=1)
-    made = await reflect()
-    listing = store.list
-
-    async def slow(*arguments, **options):
-        answer = await listing(*arguments, **options)
-        if options.get("page") != 1:
-            made.learn(made.entry(make_widget("b", 170, spec="live")))
-            made.apply(make_widget("a", 180, spec="ours"))
-        return answer
-
-    store.list = slow
-    store.cut(store.error(errors.Gone, 410))
-    await asyncio.sleep(1)
-    assert objects(made)["a"] == "ours"
-    assert made.restored == []
-
-
 async def test_an_object_that_cannot_be_reduced_is_a_value(store, reflect):
     store.put("good", spec={"size": 1})
     store.put("bad", spec=None)
@@ -418,3 +378,101 @@ async def test_nothing_raw_is_kept(store, reflect):
     gc.collect()
     assert objects(made)["a"] == 7
     assert not [found for found in gc.get_objects() if type(found) is Big]
+
+
+# A kind that a server need not have: its absence is an answer, asked again seldom, and its arrival is noticed.
+
+
+def unserved(store):
+    store.refuse = lambda verb: store.error(errors.NotFound, 404, "NotFound")
+
+
+def refused(store):
+    store.refuse = lambda verb: store.error(errors.Forbidden, 403, "Forbidden")
+
+
+def hidden(store):
+    """An API server looks at rights before it looks for the kind: 403 says nothing about it, discovery does."""
+    refused(store)
+    store.discovery = False
+
+
+@pytest.mark.parametrize("absent", [unserved, hidden])
+async def test_absence_is_an_empty_store_and_no_trouble(store, reflect, absent):
+    absent(store)
+    made = await reflect(name="a", optional=True)
+    snapshot = made.snapshot()
+    assert (dict(snapshot.objects), snapshot.synced, snapshot.served, snapshot.error) == ({}, True, False, None)
+    assert made.last_activity > 0
+    await asyncio.sleep(3600)
+    assert (made.alive, made.snapshot().error, made.woken) == (True, None, [0])
+    assert len(store.requests) <= 16, "every few minutes"
+    assert store.discovered == (len(store.requests) if absent is hidden else 0), "once with each list"
+    refused(store)
+    store.discovery = True
+    await asyncio.sleep(360)
+    assert isinstance(made.snapshot().error, errors.Forbidden), "now it is there, and may not be read"
+
+
+async def test_its_arrival_is_noticed(store, reflect):
+    unserved(store)
+    made = await reflect(name="a", optional=True)
+    await asyncio.sleep(1000)
+    store.refuse = lambda verb: None
+    store.put("a", spec=1)
+    for _ in range(6):
+        # A server shows about once a minute that it is alive.
+        await asyncio.sleep(60)
+        store.bookmark()
+    assert dict(made.snapshot().objects) == {(None, "a"): 1}
+    assert len(made.woken) == 2
+    store.put("a", spec=2)
+    await asyncio.sleep(1)
+    # From here on it is watched like any other.
+    assert dict(made.snapshot().objects) == {(None, "a"): 2}
+
+
+async def test_its_departure_is_noticed(store, reflect):
+    store.put("a", spec=1)
+    made = await reflect(name="a", optional=True)
+    assert dict(made.snapshot().objects) == {(None, "a"): 1}
+    await asyncio.sleep(100)
+    unserved(store)
+    store.cut()
+    await asyncio.sleep(1)
+    snapshot = made.snapshot()
+    assert (dict(snapshot.objects), snapshot.synced, snapshot.error) == ({}, True, None)
+    before = len(store.requests)
+    await asyncio.sleep(3600)
+    assert len(store.requests) - before <= 16
+
+
+async def test_a_server_in_trouble_is_trouble_and_its_end_is_the_end_of_it(store, reflect):
+    store.refuse = lambda verb: store.error(errors.ServerError, 503)
+    made = await reflect(name="a", optional=True)
+    assert isinstance(made.snapshot().error, errors.ServerError)
+    unserved(store)
+    await asyncio.sleep(60)
+    assert made.snapshot().error is None
+    assert made.snapshot().synced
+    store.refuse = lambda verb: store.error(errors.Forbidden, 403)
+    await asyncio.sleep(360)
+    assert isinstance(made.snapshot().error, errors.Forbidden)
+
+
+async def test_a_right_that_lacks_is_trouble_where_the_kind_is_served(store, reflect):
+    refused(store)
+    made = await reflect(name="a", optional=True)
+    assert not made.alive
+    assert isinstance(made.snapshot().error, errors.Forbidden)
+    store.refuse = lambda verb: None
+    await asyncio.sleep(60)
+    assert (made.alive, made.snapshot().served) == (True, True), "given back it needs no restart"
+
+
+@pytest.mark.parametrize("kind", [errors.Forbidden, errors.Unreachable, errors.TimedOut, errors.ServerError])
+async def test_where_discovery_cannot_be_asked_the_refusal_stands(store, reflect, kind):
+    refused(store)
+    store.discovery = store.error(kind)
+    made = await reflect(name="a", optional=True)
+    assert isinstance(made.snapshot().error, errors.Forbidden)

@@ -49,10 +49,7 @@ def serving(authority, trusts=None):
 async def reach(faulty, make_widget):
     """Serve with one TLS context, and open clients with a Configuration made of files."""
 
-    async def behave(asked, reply):
-        await reply.whole(200, make_widget("a", 1))
-
-    faulty.behave = behave
+    faulty.answer(200, make_widget("a", 1))
     async with contextlib.AsyncExitStack() as stack:
 
         async def opened(**files):
@@ -159,12 +156,9 @@ def kubeconfig(authority, port, user="first", context="c"):
 async def by_kubeconfig(faulty, make_widget, tmp_path):
     """A client with a kubeconfig that holds its authority itself."""
 
-    async def behave(asked, reply):
-        await reply.whole(200, make_widget("a", 1))
-
     ours = Authority(tmp_path / "ours")
     await serve(faulty, serving(ours))
-    faulty.behave = behave
+    faulty.answer(200, make_widget("a", 1))
     path = tmp_path / "kubeconfig"
     path.write_text(kubeconfig(ours, faulty.port))
     loaded = await config.load(path)

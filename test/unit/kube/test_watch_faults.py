@@ -1,8 +1,6 @@
-"""Faults of the network and of servers, on a real socket: never a hot loop, never garbage as an event,
-never a hang.
+"""Faults of the network and of servers, on a real socket: never a hot loop, never garbage as an event, never a hang.
 
-Each fault is met by a whole reflector. The server keeps doing it for a while, and then behaves; nothing
-may be lost.
+Each fault is met by a whole reflector. The server keeps doing it for a while, and then behaves; nothing may be lost.
 """
 
 import asyncio
@@ -67,31 +65,6 @@ async def reflect(connect, quick):
         yield started
 
 
-@pytest.fixture
-def each_fault(connect, quick, faulty):
-    """Tell one story with all faults at the same time.
-
-    Each with a server of its own; name the faults that fail.
-    """
-
-    async def told(faults, story):
-        async def one(fault, expected):
-            server = type(faulty)()
-            server.behave = fault
-            await server.start()
-            try:
-                async with reflecting(connect, dataclasses.replace(quick, listing=1.0), server, 1.0) as made:
-                    await story(server, made, fault, expected)
-            finally:
-                await server.stop()
-
-        results = await asyncio.gather(*(one(*pair) for pair in faults.values()), return_exceptions=True)
-        wrong = {name: result for name, result in zip(faults, results, strict=True) if result}
-        assert not wrong, wrong
-
-    return told
-
-
 def whole(status, body, **headers):
     """Answer so, and nothing else."""
 
@@ -152,10 +125,8 @@ FAULTS = {
     "silent": (stream(then="silence"), errors.TimedOut),
     "cut in the middle": (stream(HALF, then="hang up"), errors.Unreachable),
     "cut in the middle in good order": (stream(HALF, then="end"), errors.Unreachable),
-}
-IN_THE_STREAM = {
-    "401": (stream(event("ERROR", status(401, "Unauthorized")), then="silence"), errors.Unauthorized),
-    "410": (stream(event("ERROR", status(410, "Expired")), then="end"), errors.Gone),
+    "event 401": (stream(event("ERROR", status(401, "Unauthorized")), then="silence"), errors.Unauthorized),
+    "event 410": (stream(event("ERROR", status(410, "Expired")), then="end"), errors.Gone),
     "garbage": (stream(b'"text"\n', then="silence"), errors.Malformed),
     "another kind": (stream(event("ADDED", GADGET), then="silence"), errors.Malformed),
     "no name": (stream(event("ADDED", NAMELESS), then="silence"), errors.Malformed),
@@ -163,15 +134,27 @@ IN_THE_STREAM = {
 }
 
 
-def assert_paused(requests):
-    """Pauses of 0.1, 0.2 and 0.4 s, each with its jitter; a hot loop makes a thousand requests in that time."""
-    times = [asked.at for asked in requests]
-    assert times[-1] - times[0] > 0.25, times
+async def test_a_watch_in_trouble_waits_and_recovers(faulty, connect, quick, make_widget, soon):
+    """All faults at the same time, each on a server of its own; those that fail are named."""
 
+    async def story(server, made, expected, good):
+        await soon(lambda: len(server.watches) >= 5, 30.0)
+        # Pauses of 0.1, 0.2 and 0.4 s, each with its jitter; a hot loop makes a thousand requests in that time.
+        assert server.watches[-1].at - server.watches[0].at > 0.25
+        await soon(lambda: made.snapshot().error is not None)
+        assert type(made.snapshot().error) is expected, made.snapshot().error
+        assert not made.alive
+        assert dict(made.snapshot().objects) == {(None, "a"): "old"}
+        good.set()
+        await soon(lambda: made.snapshot().objects == {(None, "a"): "new"})
+        await soon(lambda: made.snapshot().error is None)
+        assert made.alive
+        if expected is not errors.Gone:
+            assert len(server.lists) == 1
+            assert {asked.query["resourceVersion"] for asked in server.watches} == {"10"}
 
-async def test_a_watch_in_trouble_waits_and_recovers(each_fault, make_widget, soon):
-    async def story(server, made, fault, expected):
-        good = asyncio.Event()
+    async def one(fault, expected):
+        server, good = type(faulty)(), asyncio.Event()
 
         async def behave(asked, reply):
             if not asked.is_watch:
@@ -184,49 +167,16 @@ async def test_a_watch_in_trouble_waits_and_recovers(each_fault, make_widget, so
                 await reply.peer_hangs_up()
 
         server.behave = behave
-        await soon(lambda: len(server.watches) >= 5, 30.0)
-        assert_paused(server.watches)
-        await soon(lambda: made.snapshot().error is not None)
-        assert type(made.snapshot().error) is expected, made.snapshot().error
-        assert not made.alive
-        assert dict(made.snapshot().objects) == {(None, "a"): "old"}
-        assert len(server.lists) == 1 or expected is errors.Gone
-        good.set()
-        await soon(lambda: made.snapshot().objects == {(None, "a"): "new"})
-        await soon(lambda: made.snapshot().error is None)
-        assert made.alive
-        if expected is not errors.Gone:
-            assert len(server.lists) == 1
-            assert {asked.query["resourceVersion"] for asked in server.watches} == {"10"}
+        await server.start()
+        try:
+            async with reflecting(connect, dataclasses.replace(quick, listing=1.0), server, 1.0) as made:
+                await story(server, made, expected, good)
+        finally:
+            await server.stop()
 
-    await each_fault(FAULTS | IN_THE_STREAM, story)
-
-
-async def test_a_list_in_trouble_waits_and_recovers(each_fault, make_widget, soon):
-    async def story(server, made, fault, expected):
-        good = asyncio.Event()
-
-        async def behave(asked, reply):
-            if not good.is_set():
-                await fault(asked, reply)
-            elif not asked.is_watch:
-                await reply.whole(200, listing(make_widget("a", 5, spec="x")))
-            else:
-                await reply.begin()
-                await reply.peer_hangs_up()
-
-        server.behave = behave
-        await soon(lambda: len(server.asked) >= 4, 30.0)
-        assert_paused(server.asked)
-        assert not made.snapshot().synced
-        assert not made.alive
-        assert not made.snapshot().objects
-        good.set()
-        await soon(lambda: made.snapshot().synced, 3.0)
-        assert dict(made.snapshot().objects) == {(None, "a"): "x"}
-        await soon(lambda: made.snapshot().error is None)
-
-    await each_fault(FAULTS, story)
+    results = await asyncio.gather(*(one(*pair) for pair in FAULTS.values()), return_exceptions=True)
+    wrong = {name: result for name, result in zip(FAULTS, results, strict=True) if result}
+    assert not wrong, wrong
 
 
 @pytest.mark.parametrize("size", [1, 5 * 1024 * 1024])

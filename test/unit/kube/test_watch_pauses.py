@@ -176,13 +176,6 @@ async def test_a_version_that_is_too_old_leads_to_a_list_at_once(store, in_the_s
     assert pauses(seen) == []
 
 
-async def test_when_a_list_did_not_help_against_a_version_that_is_too_old_it_waits(store):
-    store.refuse = lambda asked: store.error(errors.Gone, 410) if asked == "watch" else None
-    seen = await collect(store, 20)
-    assert pauses(seen) == [1, 2, 4, 8, 16]
-    assert [at for at, verb in store.requests if verb == "list"] == [0, 0, 1, 3, 7, 15]
-
-
 async def test_a_version_that_is_gone_again_does_not_wait_for_the_trouble_in_between(store):
     """Two restores within a minute, and the server was away for the second."""
 

@@ -1,6 +1,7 @@
 """One key: what is coalesced, what is kept while somebody works, and what comes later. Virtual time."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -23,55 +24,48 @@ def now():
     return asyncio.get_running_loop().time()
 
 
-async def test_additions_are_one_delivery_and_those_while_working_one_more_after():
-    work = queue.WorkQueue()
-    for _ in range(5):
-        work.add()
-    assert work.depth == 1
-    await work.get()
-    assert work.depth == 0
-    work.add()
-    work.add()
-    assert work.depth == 1
-    await asyncio.sleep(5)
-    work.done()
-    await work.get()
-    assert now() == 5
-    work.done()
+ADD, DONE, FAILED = ("add",), ("done",), ("failed",)
+Action = tuple[Any, ...]
+CASES: dict[str, tuple[list[Action], list[list[Action]], list[float]]] = {
+    "additions are one delivery, and those while working one more after": (
+        [ADD] * 5, [[ADD, ADD, ("wait", 5), DONE], [DONE]], [0, 5],
+    ),
+    "of several later looks the earliest wins": (
+        [("add_after", 10), ("add_after", 4), ("add_after", 7)], [[DONE]], [4],
+    ),
+    "looking again replaces what was asked before": (
+        [("look_again", 4), ("look_again", 10)], [[("look_again", 5), ("look_again", None), DONE]], [10],
+    ),
+    "a delivery in between does not take a later look away": ([("look_again", 10), ADD], [[DONE], [DONE]], [0, 10]),
+    "the pause that the server asked for is obeyed": ([ADD], [[("failed", 20)], [DONE]], [0, 20]),
+    "a change does not wait for the pause after a failure, and success takes the retry back": (
+        [ADD], [[ADD, FAILED], [DONE]], [0, 0],
+    ),
+    "a retry and a later look do not disturb each other": (
+        [ADD], [[("look_again", 100), FAILED], [DONE], [DONE]], [0, 1, 100],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "at_each", "delivered"), CASES.values(), ids=CASES)
+async def test_what_is_asked_for_is_delivered_at_its_time_and_no_more_often(before, at_each, delivered):
+    work = queue.WorkQueue(backoff=exact())
+
+    async def act(actions):
+        for what, *figures in actions:
+            if what == "wait":
+                await asyncio.sleep(*figures)
+            else:
+                getattr(work, what)(*figures)
+
+    await act(before)
+    found = []
+    for actions in at_each:
+        await work.get()
+        found.append(now())
+        await act(actions)
+    assert found == delivered
     assert await nothing_within(work, 1000)
-
-
-async def test_of_several_later_looks_the_earliest_wins():
-    work = queue.WorkQueue()
-    work.add_after(10)
-    work.add_after(4)
-    work.add_after(7)
-    await work.get()
-    assert now() == 4
-    work.done()
-    assert await nothing_within(work, 1000)
-
-
-async def test_looking_again_replaces_what_was_asked_before():
-    work = queue.WorkQueue()
-    work.look_again(4)
-    work.look_again(10)
-    await work.get()
-    assert now() == 10
-    work.look_again(5)
-    work.look_again(None)
-    work.done()
-    assert await nothing_within(work, 1000)
-
-
-async def test_a_delivery_in_between_does_not_take_a_later_look_away():
-    work = queue.WorkQueue()
-    work.look_again(10)
-    work.add()
-    await work.get()
-    work.done()
-    await work.get()
-    assert now() == 10
 
 
 async def test_failures_wait_longer_each_time_and_success_forgets_them():
@@ -99,46 +93,14 @@ async def test_failures_wait_longer_each_time_and_success_forgets_them():
     assert pauses == [2, 4, 8, 16, 32, 60, 60]
 
 
-async def test_the_pause_that_the_server_asked_for_is_obeyed():
-    work = queue.WorkQueue(backoff=exact())
-    work.add()
-    await work.get()
-    assert work.failed(at_least=20) == 20
-    await work.get()
-    assert now() == 20
-
-
-async def test_a_change_does_not_wait_for_the_pause_after_a_failure():
-    work = queue.WorkQueue(backoff=exact(first=30))
-    work.add()
-    await work.get()
-    work.add()
-    work.failed()
-    await work.get()
-    assert now() == 0
-    work.done()
-    assert await nothing_within(work, 1000), "success took the retry back"
-
-
-async def test_a_retry_and_a_later_look_do_not_disturb_each_other():
-    work = queue.WorkQueue(backoff=exact())
-    work.add()
-    await work.get()
-    work.look_again(100)
-    work.failed()
-    await work.get()
-    assert now() == 1
-    work.done()
-    await work.get()
-    assert now() == 100
-
-
 async def test_each_delivery_must_be_answered_once():
     work = queue.WorkQueue()
     with pytest.raises(RuntimeError, match="nothing was delivered"):
         work.done()
     work.add()
+    assert work.depth == 1
     await work.get()
+    assert work.depth == 0
     with pytest.raises(RuntimeError, match="not answered"):
         await work.get()
 

@@ -84,5 +84,4 @@ def test_a_bug_ends_the_process_with_one_record_and_its_trace(
     assert "abcdefghijklmnop" not in said
     assert said.count("Traceback") == 1
     assert said.count("this is a bug") == 1
-    if form == "json":
-        assert "in run" in json.loads(said)["exception"]
+    assert "in run" in (json.loads(said)["exception"] if form == "json" else said)

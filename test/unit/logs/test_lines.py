@@ -82,48 +82,24 @@ def test_a_long_text_loses_its_end_and_a_long_trace_its_beginning() -> None:
     assert fields["exception"].endswith("the end")
 
 
-def _deep() -> None:
-    raise KeyError("control_plane")
-
-
-def test_a_bug_is_one_record_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
-    try:
-        _deep()
-    except KeyError as error:
-        logs.bug(logging.getLogger("topology_controller.cli"), error)
-    (made,) = caplog.records
-    text, fields = logs.Text().format(made), json.loads(logs.Json().format(made))
-    assert text.count("Traceback") == 1
-    assert "in _deep" in text
-    assert "KeyError: 'control_plane'" in text.splitlines()[0]
-    assert "in _deep" in fields["exception"]
-    assert fields["kind"] == "KeyError"
-
-
 def test_others_are_heard_from_warnings_on_whatever_is_asked(
     untouched: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     logs.set_up(redact.REQUESTS, "text")
+    server = logging.getLogger("aiohttp.server")
+    server.error("Error handling request", exc_info=http_exceptions.BadHttpMethod("\x16\x03"))
+    server.error("Error handling request", exc_info=KeyError("ours"))
     for name in ("asyncio", "aiohttp.client", "kubernetes_asyncio.client.rest"):
         logging.getLogger(name).info("chatter")
         logging.getLogger(name).warning("trouble of %s", name)
     logging.getLogger("topology_controller.kube.transport").log(redact.REQUESTS, "a request")
     logs.flush()
     lines = capfd.readouterr().err.splitlines()
+    assert lines[1] == "KeyError: 'ours'", "what is no HTTP is no line"
     assert [line.partition("] ")[2] for line in lines] == [
-        "trouble of asyncio", "trouble of aiohttp.client", "trouble of kubernetes_asyncio.client.rest", "a request",
+        "Error handling request", "", "trouble of asyncio", "trouble of aiohttp.client",
+        "trouble of kubernetes_asyncio.client.rest", "a request",
     ]  # fmt: skip
-
-
-def test_what_is_no_http_is_no_line(untouched: None, capfd: pytest.CaptureFixture[str]) -> None:
-    logs.set_up(logging.INFO, "text")
-    server = logging.getLogger("aiohttp.server")
-    server.error("Error handling request from %s", "192.0.2.1", exc_info=http_exceptions.BadHttpMethod("\x16\x03"))
-    server.error("Error handling request from %s", "192.0.2.1", exc_info=KeyError("ours"))
-    logs.flush()
-    lines = capfd.readouterr().err.splitlines()
-    assert [line.partition("] ")[2] for line in lines] == ["Error handling request from 192.0.2.1", ""]
-    assert lines[1] == "KeyError: 'ours'"
 
 
 def test_a_line_that_cannot_be_formatted_ends_nothing(untouched: None, capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pathlib
-import runpy
-import shutil
 from typing import Any
 
 import pytest
 import yaml
 
-import operand_rights
 from topology_api import vocabulary
 from topology_controller import bindata, cli, manifests
 
@@ -34,97 +30,37 @@ def test_every_file_is_printed_in_the_order_of_the_names():
     assert len({named(obj) for obj in both}) == len(both)
 
 
-@pytest.mark.parametrize(
-    ("flags", "code", "has_rules"),
-    [
-        ([], cli.OK, True),
-        (["--without-monitoring"], cli.OK, False),
-        (["--without-monitoring", "--crd-only"], cli.USAGE, False),
-    ],
-)
-def test_monitoring_is_left_out_by_a_flag(flags, code, has_rules, capsys):
-    assert cli.main(["manifests", *flags]) == code
-    printed, complaint = capsys.readouterr()
-    assert ("kind: PrometheusRule" in printed) is ("monitoring.coreos.com" in printed) is has_rules
-    assert bool(printed) is (code == cli.OK)
-    assert bool(complaint) is (code != cli.OK)
+@pytest.fixture
+def printed(capsys):
+    """Run the command; the objects that it prints come back."""
 
-
-@pytest.mark.parametrize(
-    ("flags", "code"),
-    [(["--without-machine-api"], cli.OK), (["--without-machine-api", "--crd-patch"], cli.USAGE)],
-)
-def test_what_belongs_into_a_namespace_that_may_not_be_there_is_left_out_by_a_flag(flags, code, capsys):
-    assert "namespace: openshift-machine-api" in manifests.render(manifests.Kind.OPERATOR)
-    assert cli.main(["manifests", *flags]) == code
-    printed, complaint = capsys.readouterr()
-    assert (bool(printed), bool(complaint)) == (code == cli.OK, code != cli.OK)
-    left = [one for one in yaml.safe_load_all(printed) if one]
-    assert "openshift-machine-api" not in {one["metadata"].get("namespace") for one in left}
-    if code == cli.OK:
-        whole = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))
-        gone = [one for one in whole if one not in left]
-        assert [one["kind"] for one in gone] == ["Role", "RoleBinding"]
-
-
-@pytest.mark.parametrize(
-    ("flags", "code"),
-    [
-        (["--namespace", "mine"], cli.OK),
-        (["--elsewhere", "management", "--namespace", "mine"], cli.USAGE),
-        (["--crd-patch"], cli.USAGE),
-    ],
-)
-def test_who_asks_for_it_lets_cluster_reader_read_bare_metal_hosts(flags, code, capsys):
-    def printed(*more: str) -> list[object]:
-        found = cli.main(["manifests", *flags, *more])
+    def run(*flags: str) -> list[dict[str, Any]]:
+        assert cli.main(["manifests", *flags]) == cli.OK
         output, complaint = capsys.readouterr()
-        assert (found, bool(complaint)) == ((code, code != cli.OK) if more else (cli.OK, False))
-        return [one for one in yaml.safe_load_all(output) if one] if found == cli.OK else []
+        assert not complaint
+        return [one for one in yaml.safe_load_all(output) if one]
 
-    plain, asked = printed() if code == cli.OK else [], printed("--bare-metal-host-reader")
-    assert asked == ([*plain, yaml.safe_load(manifests.host_reader())] if code == cli.OK else [])
+    return run
+
+
+def test_monitoring_is_left_out_by_a_flag(printed):
+    assert (printed(), printed("--without-monitoring")) == ([*OURS, *MONITORING], OURS)
+
+
+def test_what_belongs_into_a_namespace_that_may_not_be_there_is_left_out_by_a_flag(printed):
+    left = printed("--without-machine-api")
+    assert "openshift-machine-api" not in {one["metadata"].get("namespace") for one in left}
+    assert [one["kind"] for one in [*OURS, *MONITORING] if one not in left] == ["Role", "RoleBinding"]
+
+
+def test_who_asks_for_it_lets_cluster_reader_read_bare_metal_hosts(printed):
+    plain, asked = printed("--namespace", "mine"), printed("--namespace", "mine", "--bare-metal-host-reader")
+    assert asked == [*plain, yaml.safe_load(manifests.host_reader())]
 
 
 def test_the_committed_definition_is_current():
     committed = (bindata.root() / "crd" / "infrastructures.yaml").read_text(encoding="utf-8")
     assert committed == manifests.whole_crd(), "run make generate"
-
-
-def test_the_check_of_generated_files_tells_stale_from_current(tmp_path, capsys):
-    root = pathlib.Path(__file__).parents[3]
-    flux = pathlib.Path("docs/examples/gitops/flux/topology.yaml")
-    for place in ("hack/generate.py", "docs/rights.md", "docs/api.md", flux):
-        (tmp_path / place).parent.mkdir(exist_ok=True, parents=True)
-        shutil.copy(root / place, tmp_path / place)
-    shutil.copytree(root / "bindata" / "transitions", tmp_path / "bindata" / "transitions")
-    main = runpy.run_path(str(tmp_path / "hack" / "generate.py"))["main"]
-    assert main([]) == 0
-    # As committed: nothing is generated that was not.
-    table = next(line for line in (root / "docs" / "rights.md").read_text().splitlines() if "deployments.apps" in line)
-    damages = {
-        "bindata/crd/infrastructures.yaml": ("spec:", "spec: #"),
-        f"bindata/manifests/{operand_rights.FILE}": ("get, ", ""),
-        "bindata/kustomization.yaml": ("_07_", "_17_"),
-        "bindata/explanations.json": ("Idle", "Lazy"),
-        "bindata/fleet/work.yaml": ("Orphan", "Foreground"),
-        "docs/rights.md": (table, ""),
-        "docs/api.md": ("| `Idle` |", "| `Lazy` |"),
-        "docs/runbooks/TopologyTransitionStuck.md": ("oc topology status", "oc status"),
-        str(flux): (".hasValue()", ".value()"),
-    }
-    for name, (current, stale) in damages.items():
-        text = (tmp_path / name).read_text(encoding="utf-8")
-        assert text == (root / name).read_text(encoding="utf-8"), "run make generate"
-        (tmp_path / name).write_text(text.replace(current, stale, 1), encoding="utf-8")
-    capsys.readouterr()
-    assert main(["--check"]) == 1
-    complaints = capsys.readouterr().err.splitlines()
-    assert sorted(complaints) == sorted(f"{tmp_path / name} is not current: run make generate" for name in damages)
-    assert main([]) == 0
-    assert main(["--check"]) == 0
-    for name in damages:
-        assert (tmp_path / name).read_text(encoding="utf-8") == (root / name).read_text(encoding="utf-8")
 
 
 def test_the_pod_is_restricted():

@@ -5,18 +5,15 @@ from __future__ import annotations
 import pytest
 from test import recorded
 
-from . import infrastructures, stories
+from . import stories
 
 
 @pytest.mark.looptime
-@pytest.mark.parametrize("name", stories.STORIES)
+@pytest.mark.parametrize("name", stories.TOLD)
 async def test_a_story_is_told_as_it_is_recorded(name: str) -> None:
     recorded.compare(f"story-{name}.txt", await stories.tell(name))
 
 
 @pytest.mark.looptime
 async def test_the_objects_that_engines_judge_are_what_the_operator_writes() -> None:
-    found: infrastructures.Recorded = {}
-    for story in infrastructures.STORIES:
-        found |= await infrastructures.play(story)
-    recorded.compare(recorded.INFRASTRUCTURES, infrastructures.text(found))
+    recorded.compare(recorded.INFRASTRUCTURES, await stories.keep())
