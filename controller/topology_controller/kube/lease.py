@@ -384,6 +384,8 @@ class Elector:
         metadata = {"name": self._name, "namespace": self._namespace}
         body: Raw = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
         self._unsure = True
+        # Where our clock was set back and the answer is lost, this is what a lease shows that nobody put back.
+        self._renewed = min(self._renewed, now)
         try:
             if self._seen.spec is None:
                 return await self._client.create(LEASES, body, namespace=self._namespace, timeout=seconds)
