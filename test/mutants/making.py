@@ -23,7 +23,7 @@ _IDENTITIES = ("Is_IsNot", "IsNot_Is")
 _SUMS = ("Add_Sub", "Sub_Add", "Mul_Div", "Div_Mul", "BitAnd_BitOr")
 _OTHERS = (
     "AddNot", "ReplaceUnaryOperator_Delete_Not", "ReplaceTrueWithFalse", "ReplaceFalseWithTrue", "ReplaceAndWithOr",
-    "ReplaceOrWithAnd", "ReplaceBreakWithContinue", "ReplaceContinueWithBreak", "ExceptionReplacer",
+    "ReplaceOrWithAnd", "ReplaceBreakWithContinue", "ReplaceContinueWithBreak",
     "ZeroIterationForLoop",
 )  # fmt: skip
 
@@ -65,6 +65,22 @@ class Opposite(operator.Operator):  # type: ignore[misc] # cosmic-ray comes with
         return (operator.Example("min(a, b)", "max(a, b)"),)
 
 
+class Except(operator.Operator):  # type: ignore[misc] # cosmic-ray comes without types
+    """A handler of what nothing raises. That of cosmic-ray does not know names with a dot."""
+
+    def mutation_positions(self, node: Any) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+        if node.type == "except_clause":
+            yield node.children[1].start_pos, node.children[1].end_pos
+
+    def mutate(self, node: Any, index: int) -> Any:  # noqa: ARG002 - there is one mutation of each place
+        node.children[1] = parso.python.tree.Name("FloatingPointError", node.children[1].start_pos, prefix=" ")
+        return node
+
+    @classmethod
+    def examples(cls) -> tuple[operator.Example, ...]:
+        return (operator.Example("try: a()\nexcept b.C: d()", "try: a()\nexcept FloatingPointError: d()"),)
+
+
 class Number(provider.OperatorProvider()["NumberReplacer"]):  # type: ignore[misc] # cosmic-ray comes without types
     """One more, one less; what stands before the number, which may be the end of a line, stays."""
 
@@ -89,7 +105,7 @@ _OPERATORS: dict[str, Any] = {
         *(f"ReplaceBinaryOperator_{pair}" for pair in _SUMS),
         *_OTHERS,
     )
-} | {"Opposite": Opposite(), "NumberReplacer": Number()}
+} | {"Opposite": Opposite(), "Except": Except(), "NumberReplacer": Number()}
 
 
 def files(root: pathlib.Path = ROOT) -> list[str]:
