@@ -225,6 +225,14 @@ def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
     assert f"Stopped: {found.degraded.message}" in [condition.message for condition in conditions.of(found)]
 
 
+@pytest.mark.parametrize(("generation", "phase"), [(1, Phase.COMPLETED), (2, Phase.ADMITTING)])
+def test_what_the_native_controller_began_was_set_back_and_is_asked_for(generation: int, phase: Phase) -> None:
+    """A spec that has changed since asks for it anew; nobody need have asked us before."""
+    record = worlds.completed().model_copy(update={"attempt": "native-20260301T120000Z", "observed_generation": 1})
+    found = worlds.decide(worlds.recorded(worlds.healthy(AFTER), record, generation=generation), now=AFTER)
+    assert found.phase is phase
+
+
 def test_set_back_and_lost_together_does_not_move_it_again_by_itself() -> None:
     """The copy says that it was admitted, the topology says that it is not there: whoever did it removed both."""
     known = worlds.healthy(AFTER, own_operator=worlds.copy_of(worlds.converging()), live=True)
