@@ -293,34 +293,3 @@ async def test_without_a_cluster_version_nothing_is_admitted(world: World) -> No
     await world.until_phase("Admitting")
     await world.echo.go_on()
     await world.completed_once()
-
-
-async def test_after_twenty_conflicts_in_a_row_it_takes_a_breath_and_still_changes(
-    world: World, figure: Callable[[str], None]
-) -> None:
-    operator = await pending(world)
-    conflicts = 25
-
-    async def be_faster(_: requests.Request) -> None:
-        change = {"metadata": {"annotations": {"example.com/at": str(time.monotonic_ns())}}}
-        await world.api.patch(kinds.INFRASTRUCTURES, "cluster", change)
-
-    world.server.before(
-        lambda request: backend.is_write(request) and request.target.plural == "infrastructures",
-        be_faster,
-        count=conflicts,
-    )
-    before = world.server.mark()
-    began = time.monotonic()
-    await set_schedulable(world, wanted=True)
-    await world.until_phase("Converging", "Completed", seconds=60.0)
-    lasted = time.monotonic() - began
-
-    asked = [one for one in world.server.asked(before) if one.resource not in {"leases", "events"}]
-    figure(f"{conflicts} conflicts in a row: changed in {lasted:.2f} s, {len(asked)} requests")
-    assert sum(one.code == 409 for one in asked) == conflicts
-    # A conflict of the record costs itself and two reads.
-    assert len(asked) <= 3 * conflicts + 20
-    assert "trying again in" in operator.words()
-    assert lasted > 0.5
-    await world.completed_once()
