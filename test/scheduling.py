@@ -20,7 +20,7 @@ _COMPONENT = "test/component/"
 _ON_REAL = re.compile(r"[\[-]real[\]-]")
 _ON_EMBEDDED = re.compile(r"[\[-]embedded[\]-]")
 _SHARING = frozenset({
-    "test_changes_refused", "test_fields_for_a_conversion", "test_openshift_definitions", "test_plugin",
+    "test_changes_refused", "test_openshift_definitions", "test_plugin",
     "test_serving_to_others",
 })  # fmt: skip
 _WITH_THEIR_OWN = frozenset({"test_installing_and_leaving", "test_real_server", "test_several_api_servers"})

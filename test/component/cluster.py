@@ -1,8 +1,7 @@
 """A cluster whose facts are all good, by writing objects; and each of them to be spoilt and repaired.
 
-`topology_simulator.install` has put a cluster there; `grow` makes a single-node one to one of three nodes and three
-etcd voters, `follow_the_change` does what all its operators do after the change, at once. No actor runs, so a fact
-stays what a test made of it.
+`topology_simulator.install` has put a cluster there; `follow_the_change` does what all its operators do after the
+change, at once. No actor runs, so a fact stays what a test made of it.
 """
 
 from __future__ import annotations
@@ -18,18 +17,9 @@ if TYPE_CHECKING:
     from topology_simulator import client
 
 MASTERS = ("master-0", "master-1", "master-2")
-ROLES = ("control-plane", "master", "worker")
 EVENTS = kinds.Kind("events.k8s.io", "events", "Event", namespaced=True)
 OWN_NAMESPACE = "openshift-topology-operator"
 OWN_LEASE = "cluster-topology-operator"
-
-
-async def add_node(api: client.Client, name: str, roles: tuple[str, ...] = ROLES, **size: int) -> None:
-    """Register a Ready node, with its machine configuration and without taints."""
-    made = machines.node(name, roles=roles, ready=True, **size)
-    made["metadata"]["annotations"] |= simulated.pool_node_annotations("master", "SingleReplica")
-    await api.create(kinds.NODES, made)
-    await api.patch(kinds.NODES, name, {"spec": {"taints": None}})
 
 
 async def set_ready(api: client.Client, name: str, *, ready: bool) -> None:
@@ -66,17 +56,6 @@ async def renew_etcd_lease(api: client.Client, *, ago: float = 0.0) -> None:
     stamp = conditions.now_micro() if not ago else conditions.now(ago).replace("Z", ".000000Z")
     change = {"spec": {"renewTime": stamp}}
     await api.patch(kinds.LEASES, simulated.ETCD_LEASE, change, simulated.ETCD_OPERATOR_NAMESPACE)
-
-
-async def grow(api: client.Client) -> None:
-    """Make every preflight fact of sno-to-ha-compact good."""
-    for name in MASTERS[1:]:
-        await add_node(api, name)
-    await set_endpoints(
-        api, {simulated.member_id(name): machines.address(machines.number_of(name)) for name in MASTERS}
-    )
-    await set_conditions(api, kinds.ETCDS, "cluster", *simulated.etcd_states(len(MASTERS)))
-    await follow.follow(api)
 
 
 async def follow_the_change(api: client.Client, *, without: Collection[str] = ()) -> None:

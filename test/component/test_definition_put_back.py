@@ -56,37 +56,6 @@ async def test_put_back_while_admitting_nothing_moves_and_the_request_can_be_mad
     await world.until_condition("Degraded", "False", "AsExpected")
 
 
-async def test_put_back_while_converging_upgrades_stay_blocked_and_it_is_finished_later(world: World) -> None:
-    await phases.reach(world, "Converging")
-    attempt = (await world.record())["attempt"]
-    await world.until_condition("Progressing", "True", "TransitionConverging")
-    block = await world.until_condition("Upgradeable", "False", "TransitionInProgress")
-    ours = await put_back(world)
-    # All operators follow meanwhile: with its record it would be Completed now.
-    await phases.go_on(world, "Converging")
-
-    await until_missing(world)
-    assert "topologyTransition" not in (await world.infrastructure())["status"]
-
-    async def still_blocked() -> bool:
-        said = {name: await world.condition(name) for name in ("Upgradeable", "Progressing", "Available")}
-        return (
-            (said["Upgradeable"]["status"], said["Upgradeable"]["message"]) == ("False", block["message"])
-            and said["Progressing"].get("reason") != "TransitionCompleted"
-            and said["Available"]["status"] == "True"
-        )
-
-    await world.stays_so("minor upgrades stay blocked, nothing is called completed", still_blocked)
-
-    await definitions.restore(world.api, kinds.INFRASTRUCTURES, ours)
-    await world.ask_for()
-    record = await world.completed_once(seconds=20.0)
-    assert record["attempt"] == attempt
-    assert len(world.server.topology_changes) == 1
-    await world.until_condition("Upgradeable", "True", "AsExpected")
-    await world.until_condition("Degraded", "False", "AsExpected")
-
-
 async def write_typed(world: World) -> None:
     """PUT the status as a client does whose types do not know our field."""
 

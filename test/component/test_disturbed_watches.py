@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test import polling
 from test.component import backend, process
 from test.component.phases import IDLE, NOT_SERVED, OPEN, go_on, reach
 from topology_simulator import client as clients
@@ -46,28 +45,6 @@ async def test_watches_that_are_cut_or_expired_come_back(world: World, how: str,
     figure(f"{how}: {dict(asked)}")
     assert asked["watch"] <= OPEN + IDLE, asked
     assert asked["list"] <= MOST_LISTS, asked
-
-
-async def test_while_a_watch_is_down_nothing_is_called_finished_from_old_news(world: World) -> None:
-    await reach(world, "Converging")
-    # What etcd's voters are: the change changes nothing about them, so what was last seen is good.
-    watch = {"verb": "watch", "resource": "configmaps", "namespace": "openshift-etcd"}
-    refused = world.server.fault("status", code=503, **watch)
-    assert world.server.fault("cut", **watch).hits == 1
-    await world.operands.go_on()
-
-    def all_met(status: dict[str, dict[str, dict[str, int]]]) -> bool:
-        progress = status["topologyTransition"]["progress"]
-        return progress["met"] == progress["total"]
-
-    await world.until("everything that is known is good", all_met)
-
-    async def not_completed() -> bool:
-        return bool((await world.record())["phase"] == "Converging")
-
-    await world.stays_so("it stays Converging", not_completed)
-    world.server.lift(refused)
-    await world.completed_once(seconds=15.0)
 
 
 async def test_429_is_obeyed_although_there_is_news_all_the_time(world: World) -> None:
@@ -124,32 +101,4 @@ async def test_a_server_that_comes_back_costs_one_list_for_each_watch(
     asked = world.server.asked(before)
     figure(f"it {how}: {len(asked)} requests until Completed")
     assert len(asked) <= RESTARTED, collections.Counter((one.verb, one.resource, one.code) for one in asked)
-    assert len(world.server.topology_changes) == 1
-
-
-async def test_silence_on_all_watches(world: World, figure: Callable[[str], None]) -> None:
-    """Shorter than what it takes for a dead peer: it waits, renews its lease, and goes on where it was."""
-    await reach(world, "Pending")
-    before = world.server.mark()
-    silent = world.server.fault("silent", verb="watch")
-    assert silent.hits == OPEN
-    await go_on(world, "Pending")
-
-    async def two_renewals() -> bool:
-        asked = world.server.asked(before)
-        assert not [one for one in asked if one.watch], "no watch is opened"
-        return sum(one.resource == "leases" for one in asked) >= 2
-
-    await polling.until("the lease is renewed twice", two_renewals)
-    during = collections.Counter(one.resource for one in world.server.asked(before))
-    assert during.total() - during["leases"] <= OPEN, during
-
-    world.server.lift(silent)
-    world.server.fault("cut", verb="watch")
-    await world.completed_once(seconds=30.0)
-    asked = collections.Counter(one.verb for one in world.server.asked(before) if one.resource != "leases")
-    figure(f"silence on all watches: {dict(during)} meanwhile, {dict(asked)} until Completed")
-    assert asked["watch"] <= OPEN + IDLE, asked
-    # No watch has lost its place: is that reached by the store, each asks by a list of one object.
-    assert asked["list"] <= 10 + 6 * NOT_SERVED + asked["watch"], asked
     assert len(world.server.topology_changes) == 1

@@ -44,7 +44,7 @@ NOT_HERE = {
     "get csr": "no node asks for a certificate there, and our own server has no such kind",
     "get pods": "neither the operator nor etcd is a pod there",
     "get machines.machine.openshift.io": "platform None has no Machines",
-    "get service,servicemonitor,networkpolicy": "the operator is not applied there: test_applying asks for these",
+    "get service,servicemonitor,networkpolicy": "not applied there: test_installing_and_leaving has these",
     "get role,rolebinding prometheus-k8s": "the same",
     "-n open-cluster-management-observability": "it is asked on the hub of a fleet",
     "--context edge-1": "it takes two clusters, which test_elsewhere has",

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from test.component.elsewhere import Management, Pair, Site
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "elsewhere.md"
-FAILED, USAGE, LOST_THE_LEASE = 1, 2, 3
 OWN_LEASE = "leases.coordination.k8s.io/cluster-topology-operator in namespace openshift-topology-operator"
 
 
@@ -100,52 +99,7 @@ async def test_scrapers_are_known_where_it_runs(
 # -- who leads
 
 
-async def test_a_leader_cut_off_from_its_lease_writes_nothing_more_and_is_replaced(pair: Pair) -> None:
-    """The site is in reach of both all the time; of the lease only the second one hears."""
-    world = pair.world
-    world.echo.on = False
-    first = await pair.operator("operator-a")
-    await pair.held_by("operator-a")
-    second = await pair.operator("operator-b")
-    await world.ask_for()
-    await world.until_condition("Progressing", "True", "TransitionAdmitting")
-
-    pair.local.fault("silent", token="operator-a")
-    before = pair.writes("operator-a")
-    # All that it waits for is there now: it would change the topology.
-    await world.echo.go_on()
-    world.echo.on = True
-    assert await first.ended(30.0) == LOST_THE_LEASE, first.tail()
-    assert pair.writes("operator-a") == before
-    await pair.held_by("operator-b", seconds=30.0)
-    await world.completed_once()
-    assert {one.who for one in world.server.topology_changes} == {"operator-b"}
-    assert second.alive
-
-
 # -- a site out of reach
-
-
-async def test_a_site_out_of_reach_is_waited_for(pair: Pair) -> None:
-    world = pair.world
-    world.echo.on = False
-    operator = await pair.operator()
-    await world.ask_for()
-    await world.until_condition("Progressing", "True", "TransitionAdmitting")
-
-    gone = world.server.fault("drop")
-    world.server.fault("cut", verb="watch")
-    await world.echo.go_on()
-    world.echo.on = True
-    await pair.not_ready(operator, "the target cluster: cannot get namespaces/kube-system")
-    await operator.said("nothing is written to the target: the target cluster: cannot get")
-    assert world.server.topology_changes == []
-    assert await pair.holder() == "operator-a", "the lease is in reach, and is kept"
-
-    world.server.lift(gone)
-    await world.completed_once(30.0)
-    await operator.ready()
-    assert operator.alive
 
 
 # -- an operator of the site's own

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test import polling, sentences
+from test import polling
 from test.component import backend, cluster, phases
 from topology_simulator import conditions, kinds
 
@@ -53,26 +53,6 @@ async def admitting_without_echo(world: World) -> process.Operator:
     await world.until_phase("Admitting")
     await world.until_condition("Progressing", "True", "TransitionAdmitting")
     return operator
-
-
-async def stays_unmoved(world: World) -> None:
-    async def unmoved() -> bool:
-        return not world.server.topology_changes and await world.moves() == []
-
-    await world.stays_so("the topology does not move", unmoved)
-
-
-async def test_evidence_older_than_two_seconds_is_thrown_away(world: World) -> None:
-    operator = await pending(world)
-    slow = world.server.fault("slow", verb="get", resource="schedulers", delay=2.2, count=1)
-
-    await set_schedulable(world, wanted=True)
-    await operator.said("the evidence is older than 2 s")
-    assert slow.hits == 1
-    assert world.server.topology_changes == []
-
-    await world.completed_once()
-    assert len(world.server.topology_changes) == 1
 
 
 @pytest.mark.nightly("the connection ends")
@@ -194,24 +174,6 @@ async def test_an_attempt_that_somebody_else_superseded_does_not_change(world: W
     assert codes.count(409) == 1, codes
 
 
-async def test_a_request_that_is_cancelled_at_the_last_moment_costs_nothing(world: World) -> None:
-    await pending(world)
-
-    async def cancel(_: requests.Request) -> None:
-        await world.ask_for(None)
-
-    world.server.before(backend.is_change, cancel)
-    await set_schedulable(world, wanted=True)
-
-    record = await world.until_phase("Idle")
-    assert not {"name", "attempt", "checks", "admittedTime"} & set(record), record
-    await world.until_reasons()
-    assert await world.moves() == []
-    assert len(world.server.topology_changes) == 1
-    await world.until_told("TransitionCancelled")
-    assert "TopologyChanged" not in await world.reasons()
-
-
 async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: World) -> None:
     operator = await pending(world)
     muted = world.server.fault("silent", verb="watch", resource="nodes")
@@ -262,65 +224,3 @@ async def test_a_change_without_an_answer_is_followed_by_a_look(
     about = [one.verb for one in asked if one.resource == "infrastructures" and one.verb in {"get", "patch"}]
     after_the_first_change = about[about.index("patch", about.index("patch") + 1) + 1 :]
     assert after_the_first_change[0] == "get", about
-
-
-async def test_an_echo_that_belongs_to_somebody_else_is_none(world: World) -> None:
-    await admitting_without_echo(world)
-    said = conditions.Condition(
-        "Upgradeable", "False", "AdminAckRequired", "Kubernetes 1.35 removes several APIs, see the release notes"
-    )
-    await cluster.set_conditions(world.api, kinds.CLUSTER_VERSIONS, "version", said)
-    await stays_unmoved(world)
-    assert (await world.record())["phase"] == "Admitting"
-
-    await world.echo.go_on()
-    await world.completed_once()
-
-
-async def test_without_a_cluster_version_nothing_is_admitted(world: World) -> None:
-    await admitting_without_echo(world)
-    version = await world.api.get(kinds.CLUSTER_VERSIONS, "version")
-    await world.api.delete(kinds.CLUSTER_VERSIONS, "version")
-
-    found = await world.until_check("NoUpgradeInProgress", "Unknown")
-    assert sentences.MISSING in found["message"], found
-    assert (await world.record())["phase"] == "Pending"
-    await stays_unmoved(world)
-
-    meta = {"name": "version"}
-    made = await world.api.create(kinds.CLUSTER_VERSIONS, {**version, "metadata": meta})
-    await world.api.put_status(kinds.CLUSTER_VERSIONS, {**made, "status": version["status"]})
-    await world.until_phase("Admitting")
-    await world.echo.go_on()
-    await world.completed_once()
-
-
-async def test_after_twenty_conflicts_in_a_row_it_takes_a_breath_and_still_changes(
-    world: World, figure: Callable[[str], None]
-) -> None:
-    operator = await pending(world)
-    conflicts = 25
-
-    async def be_faster(_: requests.Request) -> None:
-        change = {"metadata": {"annotations": {"example.com/at": str(time.monotonic_ns())}}}
-        await world.api.patch(kinds.INFRASTRUCTURES, "cluster", change)
-
-    world.server.before(
-        lambda request: backend.is_write(request) and request.target.plural == "infrastructures",
-        be_faster,
-        count=conflicts,
-    )
-    before = world.server.mark()
-    began = time.monotonic()
-    await set_schedulable(world, wanted=True)
-    await world.until_phase("Converging", "Completed", seconds=60.0)
-    lasted = time.monotonic() - began
-
-    asked = [one for one in world.server.asked(before) if one.resource not in {"leases", "events"}]
-    figure(f"{conflicts} conflicts in a row: changed in {lasted:.2f} s, {len(asked)} requests")
-    assert sum(one.code == 409 for one in asked) == conflicts
-    # A conflict of the record costs itself and two reads.
-    assert len(asked) <= 3 * conflicts + 20
-    assert "trying again in" in operator.words()
-    assert lasted > 0.5
-    await world.completed_once()

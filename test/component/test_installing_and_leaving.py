@@ -15,6 +15,7 @@ import contextlib
 import copy
 import json
 import os
+import pathlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -25,23 +26,27 @@ import yaml
 from test import polling, processes
 from test.component import documented, installing, process, reactors
 from topology_api import crd
+from topology_controller import manifests
 from topology_simulator import client as clients
 from topology_simulator import kinds, kubeconfig, serving
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from test.component.installing import Administrator, Empty
     from topology_simulator.envtest.server import RealServer
 
+ROOT = pathlib.Path(__file__).parents[2]
 NAMESPACE, NAME = installing.NAMESPACE, installing.NAME
 _SECONDS = 30.0
 _PAUSE = 0.1
 _METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+RUNBOOK = ROOT / "docs" / "runbooks" / "TopologyOperatorNotWatching.md"
 TAKEN = re.compile(r" (?:created|configured|unchanged)(?: \(server dry run\))?$", re.MULTILINE)
 FOLLOWERS = {reactors.Echo.agent, reactors.Operands.agent}
 """Those who follow a new topology in the simulated cluster: what they make of it stays."""
+OTHER = {"kind": "Deployment", "group": "apps", "namespace": "x", "name": "y", "unmanaged": True}
+"""An override of somebody else."""
 
 
 @pytest.fixture(scope="module")
@@ -232,17 +237,36 @@ async def _leave(administrator: Administrator, operator: process.Operator) -> No
             assert await operator.stop() == 0, operator.tail()
 
 
-async def _nothing_is_added(administrator: Administrator, printed: str) -> None:
-    """The version operator knows these kinds by no type, and would write again what a server adds, for ever."""
+async def _apply(administrator: Administrator, line: str) -> str:
+    """All is taken at once, nothing changes the next time, and a mistake in a field is refused. Return what it was.
+
+    The version operator knows some kinds by no type, and would write again what a server adds, for ever.
+    """
+    printed = await administrator.prints("--image", "REGISTRY/cluster-topology-operator:0.1.0")
+    said = await administrator.types(line)
+    assert len(TAKEN.findall(said)) == len(objects(printed)), said
+    again = [one for one in (await administrator.types(line)).splitlines() if not one.endswith(" unchanged")]
+    assert all(one.startswith(("namespace/", "clusteroperator.")) for one in again), again
+    wrong = printed.replace("serverName: ", "servername: ")
+    refused = await administrator.tries("kubectl", "apply", "--dry-run=server", "-f", "-", given=wrong)
+    assert (refused.code, "tlsConfig.servername" in refused.complaint) == (1, True), refused
+    commands = re.findall(
+        r"^ +oc (-n \S+ get (?:service,|role,).*|get namespace .*)$", RUNBOOK.read_text(), re.MULTILINE
+    )
+    assert len(commands) == 3, commands
+    for command in commands:
+        assert await administrator.oc(*command.split()), command
     made = json.loads(await administrator.oc("get", "-f", "-", "-o", "json", given=printed))["items"]
     for wanted, found in zip(objects(printed), made, strict=True):
         if wanted["kind"] in {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "NetworkPolicy"}:
             assert found["spec"] == wanted["spec"], wanted["metadata"]["name"]
+    return printed
 
 
 async def test_from_an_empty_cluster_and_back(
     empty: Empty, administrator: Administrator, api: clients.Client, figure: Callable[[str], None]
 ) -> None:
+    await api.patch(kinds.CLUSTER_VERSIONS, "version", {"spec": {"overrides": [OTHER]}})
     before = await settled(empty.server)
     infrastructure = await api.get(kinds.INFRASTRUCTURES, "cluster")
     definition = await api.get(kinds.DEFINITIONS, crd.NAME)
@@ -251,11 +275,11 @@ async def test_from_an_empty_cluster_and_back(
 
     *fields, apply, ask, wait = installing.converting()
     for command in fields:
-        await administrator.types(command.text)
-    printed = await administrator.prints("--image", "REGISTRY/cluster-topology-operator:0.1.0")
-    said = await administrator.types(apply.text)
-    assert len(TAKEN.findall(said)) == len(objects(printed)), said
-    await _nothing_is_added(administrator, printed)
+        said = await administrator.types(command.text)
+    assert "OpenShift 4." in said, "the price of the override is said"
+    overrides = (await api.get(kinds.CLUSTER_VERSIONS, "version"))["spec"]["overrides"]
+    assert [one["name"] for one in overrides] == ["y", crd.NAME]
+    printed = await _apply(administrator, apply.text)
     token = (await administrator.oc("create", "token", NAME, "-n", NAMESPACE)).strip()
     installed = await everything(empty.server)
     async with (
@@ -304,3 +328,20 @@ async def test_from_an_empty_cluster_and_back(
         f"{len(objects(printed))} objects applied; {len(asked)} requests by the operator, none refused; {len(before)} "
         f"objects before, {len(after)} after: {len(events)} more are events, {len(others)} made by others that followed"
     )
+
+
+async def test_kubectl_builds_what_is_printed_and_for_older_releases_another_constraint() -> None:
+    """People without a payload need one of the two. restricted-v3, and what it asks for, is there since 4.20."""
+
+    async def built(folder: str) -> list[dict[str, Any]]:
+        ended = await processes.run(documented.kubectl(), "kustomize", ROOT / folder)
+        assert (ended.code, ended.complaint) == (0, ""), ended
+        return objects(ended.printed)
+
+    newer, older = await built("bindata"), await built("docs/examples/restricted-v2")
+    assert newer == objects(manifests.render(manifests.Kind.OPERATOR))
+    ((old, new),) = [pair for pair in zip(older, newer, strict=True) if pair[0] != pair[1]]
+    for one, constraint in ((old, "restricted-v2"), (new, "restricted-v3")):
+        assert one["spec"]["template"]["metadata"]["annotations"]["openshift.io/required-scc"] == constraint
+    assert "hostUsers" not in old["spec"]["template"]["spec"]
+    assert new["spec"]["template"]["spec"]["hostUsers"] is False

@@ -96,22 +96,3 @@ async def test_a_record_that_cannot_be_read_is_replaced_and_nothing_is_made_of_i
     await world.until_phase("Converging")
     await cluster.follow_the_change(world.api)
     await world.until_phase("Completed")
-
-
-async def test_a_malformed_infrastructure_is_told_and_keeps_what_it_held_back(world: World) -> None:
-    await world.idle_operator()
-    await definitions.change(world.api, kinds.INFRASTRUCTURES, lax)
-    world.operands.on = False
-    await world.ask_for()
-    await world.until_phase("Converging")
-    reasons = {"Progressing": "TransitionConverging", "Upgradeable": "TransitionInProgress"}
-    await world.until_reasons(**reasons)
-    deafen(world)
-    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"platformStatus": "None"})
-    await world.until_reasons(**reasons, Degraded="EvidenceUnreadable")
-    assert "infrastructures.config.openshift.io/cluster" in (await world.condition("Degraded"))["message"]
-    await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"platformStatus": {"type": "None"}})
-    await world.until_reasons(**reasons)
-    await cluster.follow_the_change(world.api)
-    await world.until_phase("Completed")
-    assert len(world.server.topology_changes) == 1

@@ -16,7 +16,6 @@ from test import polling
 from test.component import cluster, phases
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
-from topology_simulator import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -179,25 +178,6 @@ async def test_a_completed_transition_is_quiet(world: World) -> None:
 
 
 # -- and back: a request is taken back at no cost until the topology has changed; afterwards the API says why not
-
-
-async def test_cancelling_while_pending_leaves_nothing_behind(world: World) -> None:
-    await phases.reach(world, "Pending")
-    await world.until_condition("Upgradeable", "False", "TransitionPending")
-    await world.ask_for(None)
-    record = await world.until_phase("Idle")
-    assert not {"name", "source", "target", "attempt", "checks", "progress", "requestedTime"} & set(record), record
-    await world.until_reasons()
-    await world.until_told("TransitionCancelled")
-    assert await world.reasons() == ["TransitionBlocked", "TransitionCancelled", "TransitionRequested"]
-    assert world.server.topology_changes == []
-
-    # The block of upgrades is gone from ClusterVersion too.
-    async def free() -> bool:
-        version = await world.api.get(kinds.CLUSTER_VERSIONS, "version")
-        return all(one["type"] != "Upgradeable" for one in version["status"]["conditions"])
-
-    await polling.until("ClusterVersion holds nothing back", free)
 
 
 async def test_a_request_that_is_cancelled_while_admitting_is_never_changed(world: World) -> None:

@@ -88,34 +88,3 @@ async def test_the_next_version_takes_a_pending_request_over_once_and_finishes_i
     names = [one.record["name"] for one in world.server.writes if "name" in one.record]
     assert names == [OLDER, NEWER], "each of them has named its definition once"
     assert {one.who for one in world.server.topology_changes} == {NEW}
-
-
-async def test_a_change_by_a_definition_that_the_next_version_lacks_is_kept_for_the_way_back(
-    world: World, tmp_path: pathlib.Path
-) -> None:
-    world.operands.on = False
-    flags = older(tmp_path)
-    first = await world.idle_operator(OLD, *flags)
-    await world.ask_for()
-    record = await world.until_phase("Converging")
-    await world.until_condition("Progressing", "True", "TransitionConverging")
-    second = await world.operator(NEW)
-    assert await first.stop() == 0
-    await led_by(world, NEW)
-
-    degraded = await world.until_condition("Degraded", "True", "TransitionStuck")
-    assert OLDER in degraded["message"]
-    assert "Install the version that started it" in degraded["message"]
-    assert (await world.condition("Upgradeable"))["status"] == "False"
-    assert await world.record() == record, "what only the other version understands is left alone"
-
-    # The update is undone in the middle.
-    third = await world.operator("operator-c", *flags)
-    assert await second.stop() == 0
-    await third.said("leading as")
-    await world.until_condition("Degraded", "False", "AsExpected")
-    await world.operands.go_on()
-    done = await world.completed_once()
-    assert (done["attempt"], done["name"]) == (record["attempt"], OLDER)
-    assert len(world.server.topology_changes) == 1
-    assert NEW not in {one.who for one in world.server.writes if one.resource == "infrastructures"}

@@ -1,8 +1,7 @@
 """Several API servers, one of which lags behind: nobody acts on what it shows, and nothing is changed back.
 
-Two real kube-apiservers that share an etcd, behind one address; and an API server that answers what was true before, or
-that it is not so far yet (504), as after a store was restored or by a cache in between. That leaders and members of
-etcd change under an API server is told in test/etcd.
+Two real kube-apiservers that share an etcd, behind one address. A new leader that is shown the past is told in virtual
+time (test/unit/core/test_reconciling_through_failures.py), that members of etcd change in test/etcd.
 """
 
 from __future__ import annotations
@@ -10,15 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from test import polling
 from test.component import backend, cluster, phases, real
 from test.component import world as worlds
 from topology_simulator import proxy
-from topology_simulator.apiserver import statuses
 from topology_simulator.envtest.server import API, SECOND
 
 if TYPE_CHECKING:
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
     from topology_simulator.apiserver import requests
 
 _LONG = 60.0
-OURS = {"infrastructures", "clusteroperators"}
 
 
 class Two(real.Session):
@@ -102,73 +98,3 @@ async def test_a_server_that_lags_shows_nothing_that_anybody_acts_on(led: worlds
         lead(led, two, choose)
     await completed_once(led)
     assert await operator.metric("topology_store_restored_total") == 0, "lag is no restored backup"
-
-
-# -- lists of the past, which a new leader cannot know for what they are
-
-
-def too_large(version: int) -> statuses.StatusError:
-    """What a real server says of a version that its cache has not seen."""
-    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-    text = f"Timeout: Too large resource version: {version}, current: {version - 10}"
-    return statuses.StatusError(504, text, details={"causes": [cause], "retryAfterSeconds": 1})
-
-
-@pytest.fixture
-async def embedded(tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
-    # A list as of any version is asked for in the embedded server only: the proxy passes requests on as they are.
-    async with worlds.opened(backend.Place(None), tmp_path) as made:
-        yield made
-
-
-async def test_a_new_leader_that_is_shown_the_past_changes_nothing_back(embedded: worlds.World) -> None:
-    world = embedded
-    await phases.reach(world, "Admitting")
-    old = (await world.infrastructure())["metadata"]["resourceVersion"]
-    world.operands.on = False
-    await world.echo.go_on()
-    attempt = (await world.until_phase("Converging"))["attempt"]
-    await world.until_condition("Progressing", "True", "TransitionConverging")
-    assert await world.operators[0].stop() == 0
-
-    def listed(request: requests.Request) -> bool:
-        return request.verb == "list" and backend.by_operator(request) and request.target.plural in OURS
-
-    async def lag(_: requests.Request) -> None:
-        raise too_large(int(old) + 10)
-
-    async def show_the_past(request: requests.Request) -> None:
-        # The server reads the very request that its hooks were shown.
-        past = {**request.query, "resourceVersion": old, "resourceVersionMatch": "Exact"}
-        object.__setattr__(request, "query", past)
-
-    # The first list is refused, all later ones are of the past.
-    world.server.before(listed, lag, count=1)
-    world.server.before(listed, show_the_past, count=None)
-    # And nothing newer is told: what it knows of the present are answers to its own requests.
-    silent = [world.server.fault("silent", verb="watch", resource=plural) for plural in OURS]
-    before = len(world.server.writes)
-    second = await world.operator("operator-b", wait=False)
-    await second.said("leading as")
-
-    async def looked() -> bool:
-        asked = world.server.asked()
-        read = any((one.resource, one.verb) == ("infrastructures", "get") for one in asked)
-        return read and any(one.code == 409 for one in asked)
-
-    await polling.until("a write was refused for its version, and Infrastructure read", looked)
-    assert await world.moves() == [worlds.MOVED]
-    assert not [one for one in world.server.writes[before:] if one.is_change]
-    await world.operands.go_on()
-    for one in silent:
-        world.server.lift(one)
-    await completed_once(world)
-    assert (await world.record())["attempt"] == attempt
-    assert "TransitionAdmitting" not in _progressing(world, before), "our own report did not go back either"
-
-
-def _progressing(world: worlds.World, since: int) -> list[Any]:
-    """The reason of every Progressing that was sent."""
-    reports = [one.body["status"] for one in world.server.writes[since:] if one.resource == "clusteroperators"]
-    listed = [one for status in reports for one in status.get("conditions") or []]
-    return [one["reason"] for one in listed if one["type"] == "Progressing"]

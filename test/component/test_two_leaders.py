@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import signal
 import time
 from typing import TYPE_CHECKING
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 LOST_THE_LEASE = 3
 NOT_FOR_WRITES = ("--lease-duration", "6", "--renew-deadline", "4", "--retry-period", "0.5")
 """Too short for any write, which needs ten seconds of it, and long enough to see what becomes of a leader."""
-STILL = 5.0
-"""Longer than what may pass between a renewal and a write (3 s: `process.LEASE` less one request timeout of 10 s), and
-shorter than what ends a term."""
 
 
 async def held_by(world: World, name: str, seconds: float = 10.0) -> None:
@@ -171,79 +167,3 @@ async def test_a_leader_that_is_cut_off_has_stopped_before_the_next_one_begins(
     assert "not renewed for 4 s" in first.words()
     await second.said("leading as")
     assert await world.holder() == "operator-b"
-
-
-@pytest.mark.slow
-async def test_a_leader_that_is_killed_is_replaced_in_time_and_its_transition_is_finished(
-    world: World, figure: Callable[[str], None]
-) -> None:
-    duration = float(process.LEASE[1])
-    world.operands.on = False
-    first = await world.idle_operator("operator-a")
-    second = await world.operator("operator-b")
-    await world.ask_for()
-    found = await world.until_phase("Converging")
-    await world.until_condition("Progressing", "True", "TransitionConverging")
-
-    began = time.monotonic()
-    await first.kill()
-    await held_by(world, "operator-b", seconds=2 * duration)
-    lasted = time.monotonic() - began
-    figure(f"SIGKILL to the next leader, with a lease of {duration:g} s: {lasted:.2f} s")
-    assert lasted > duration / 2, "a lease is not taken before it has run out"
-
-    await world.operands.go_on()
-    record = await world.completed_once()
-    assert record["attempt"] == found["attempt"]
-    (change,) = world.server.topology_changes
-    assert change.who == "operator-a"
-    assert world.server.writes[-1].who == "operator-b"
-    assert second.alive
-
-
-class Ages:
-    """Seconds since the last renewal, as the server saw it, when a write of an operator arrives."""
-
-    def __init__(self, world: World) -> None:
-        self.of_writes: list[float] = []
-        self.renewals: list[float] = []
-        world.server.before(_renews, self._renewed, count=None)
-        world.server.before(backend.is_write, self._wrote, count=None)
-
-    async def _renewed(self, _: requests.Request) -> None:
-        self.renewals.append(time.monotonic())
-
-    async def _wrote(self, _: requests.Request) -> None:
-        self.of_writes.append(time.monotonic() - self.renewals[-1])
-
-
-def _renews(request: requests.Request) -> bool:
-    return (
-        backend.by_operator(request)
-        and request.target.plural == "leases"
-        and (request.verb == "create" or (request.verb == "update" and request.target.name == cluster.OWN_LEASE))
-    )
-
-
-async def test_a_leader_that_renews_late_changes_the_topology_only_after_a_renewal(world: World) -> None:
-    """It gets nothing of the processor for a while. What matters is seen from the server."""
-    world.echo.on = False
-    ages = Ages(world)
-    operator = await world.idle_operator()
-    await world.ask_for()
-    await world.until_condition("Progressing", "True", "TransitionAdmitting")
-    operator.send(signal.SIGSTOP)
-    # What was on its way is over: the renewal that takes its time is the first one after this.
-    await asyncio.sleep(1.0)
-    # All that the change waits for comes while it stands still, and its next renewal takes its time.
-    await world.echo.go_on()
-    world.server.fault("slow", verb="update", resource="leases", name=cluster.OWN_LEASE, delay=2.0, count=1)
-    await asyncio.sleep(STILL)
-    operator.send(signal.SIGCONT)
-
-    await operator.said("the lease has less than one request timeout left")
-    await world.completed_once(seconds=30.0)
-    assert max(later - first for first, later in itertools.pairwise(ages.renewals)) >= STILL
-    assert max(ages.of_writes) < STILL, ages.of_writes
-    assert len(world.server.topology_changes) == 1
-    assert operator.alive

@@ -1,4 +1,4 @@
-"""Members that die, stand still, or lose each other: not Met, within the budget, and Met again when they are back."""
+"""Members that join, die, stand still, or lose each other: not Met, within the budget, and Met when all three vote."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from test.etcd import asking, conftest
+from topology_simulator.etcd import cluster
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -95,3 +96,29 @@ async def test_an_alarm_is_not_met_until_it_is_over(etcd):
     assert "etcd itself says" in answer.message
     await etcd.client.call(url, "maintenance/alarm", action="DEACTIVATE", **alarm)
     await asker.until(asking.MET)
+
+
+async def test_every_step_of_growing_is_not_met_and_says_why():
+    async with cluster.Cluster(strict=False) as etcd:
+        await etcd.bootstrap("master-0")
+        asker = asking.Asker(etcd, endpoints=etcd.urls)
+
+        async def unmet(*words: str) -> None:
+            answer = await asker.ask()
+            assert answer.status is asking.UNMET, answer
+            for word in words:
+                assert word in answer.message, answer.message
+
+        ids = await asking.ids(etcd)
+        await unmet(f"1 voters: master-0 ({ids['master-0']})")
+        for number, name in enumerate(conftest.THREE[1:], start=1):
+            await etcd.announce(name)
+            ids = await asking.ids(etcd)
+            await unmet(f"{number} voters", f"{ids[name]} is a learner")
+            await etcd.start(name)
+            await unmet(f"{number} voters", f"{name} ({ids[name]}) is a learner")
+            await etcd.promote(name)
+            if number == 1:
+                await unmet("2 voters")
+        answer = await asker.ask()
+        assert answer.status is asking.MET, answer

@@ -36,12 +36,6 @@ def _with(operator: Object, **status: Any) -> Object:
     return changed
 
 
-def _without(operator: Object) -> Object:
-    changed = copy.deepcopy(operator)
-    del changed["status"]["extension"]
-    return changed
-
-
 def _applied(**status: Any) -> Object:
     return kinds.CLUSTER_OPERATORS.new("topology", status=status)
 
@@ -52,12 +46,9 @@ def _operations(*operations: Object, path: str = _STATUS) -> Request:
 
 TO_STATUS: dict[str, Callable[[Object], Request]] = {
     "replace": lambda operator: Request("PUT", _with(operator, extension=_FORGED), _JSON, _STATUS),
-    "replace without it": lambda operator: Request("PUT", _without(operator), _JSON, _STATUS),
     "replace with no status": lambda operator: Request("PUT", {**operator, "status": {}}, _JSON, _STATUS),
     "merge": lambda _: Request("PATCH", {"status": {"extension": _FORGED}}, path=_STATUS),
-    "merge one key": lambda _: Request("PATCH", {"status": {"extension": {"accepted": []}}}, path=_STATUS),
     "merge a null status": lambda _: Request("PATCH", {"status": None}, path=_STATUS),
-    "JSON patch": lambda _: _operations({"op": "replace", "path": "/status/extension/phase", "value": "Completed"}),
     "JSON patch that moves": lambda _: _operations(
         {"op": "move", "from": "/status/extension", "path": "/status/another"}
     ),
@@ -65,14 +56,10 @@ TO_STATUS: dict[str, Callable[[Object], Request]] = {
     "JSON patch of a condition": lambda _: _operations(
         {"op": "replace", "path": "/status/conditions/0/status", "value": "True"}
     ),
-    "JSON patch that drops the conditions": lambda _: _operations({"op": "remove", "path": "/status/conditions"}),
     "apply a condition": lambda _: Request(
         "PATCH", _applied(conditions=[{**changes.BLOCK[0], "status": "True"}]), _APPLY, _STATUS, _FORCE
     ),
     "apply": lambda _: Request("PATCH", _applied(extension=_FORGED), _APPLY, _STATUS, _FORCE),
-    "apply one key": lambda _: Request(
-        "PATCH", _applied(extension={"accepted": [{"name": "x"}]}), _APPLY, _STATUS, _FORCE
-    ),
 }
 """Through the sub-resource: refused by the policy."""
 TO_ALL: dict[str, Callable[[Object], Request]] = {

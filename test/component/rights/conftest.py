@@ -1,4 +1,4 @@
-"""One grown cluster on the real API server for all tests of this folder, and a stage on it for each of them."""
+"""The manifests on the real API server for all tests of this folder, and a stage with a cluster for each of them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from test.component.rights import restricted_world
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from test.component import real
 
 
 @pytest.fixture(scope="package")
-def ground(real_server: real.Session) -> restricted_world.SharedCluster:
-    return restricted_world.SharedCluster(real_server)
+def ground(real_server: real.Session) -> Iterator[restricted_world.SharedCluster]:
+    made = restricted_world.SharedCluster(real_server)
+    yield made
+    made.leave()
 
 
 @pytest.fixture

@@ -2,13 +2,11 @@
 
 The manifests are applied as an administrator does it (`cluster-topology-operator manifests`, kubectl apply), the token
 comes from the TokenRequest API, and the operator speaks TLS to kube-apiserver with nothing in between. `SharedCluster`
-is the grown cluster that all tests of a module share: installed once, and what a story has used up is put back before
-the next, which takes a fifth of what a new cluster takes. `RestrictedWorld` is one test's view of it.
+is where all tests of a folder have theirs: the manifests are applied once. `RestrictedWorld` is one test's view of it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import json
@@ -19,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from test import polling, processes, sentences
-from test.component import backend, cluster, machine_world, process, reactors, real
+from test.component import backend, cluster, process, reactors, real
 from test.component import world as worlds
-from test.component.rights import grants, restoring
+from test.component.rights import grants
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import install, kinds, kubeconfig, machine_api, proxy, serving
@@ -52,32 +50,29 @@ _AGENTS = kinds.DEFINITIONS.new(
 
 
 class SharedCluster:
-    """The cluster under all stages of a module."""
+    """The server under all stages of a folder, with the manifests applied."""
 
     def __init__(self, session: real.Session) -> None:
         self.session = session
-        self._memory = restoring.Memory(ours=("topology",))
+        self._rules: frozenset[tuple[str, str]] | None = None
 
     async def prepare(self, api: clients.Client) -> None:
-        """Make the cluster as no story has been there: once from nothing, then by putting back what was used up."""
-        if self._memory.is_empty:
-            await self.session.wipe()
-            await install.install(api, simulated.Shape(), reuse=True)
-            await cluster.grow(api)
+        """Make the cluster as no story has been there, but for what the manifests say about requests."""
+        await self.session.wipe()
+        await install.populate(api, simulated.Shape(masters=len(cluster.MASTERS)))
+        if self._rules is None:
             await _apply_manifests(self.session)
-            await self._memory.remember(api)
-        else:
-            await self._memory.put_back(api)
-        await asyncio.gather(
-            # Nobody plays the etcd operator here, and the stories last longer than its lease.
-            cluster.renew_etcd_lease(api),
-            restoring.forget(api, kinds.CLUSTER_OPERATORS, "topology"),
-            restoring.forget(api, kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE),
-            *(
-                restoring.forget(api, cluster.EVENTS, one["metadata"]["name"], "default")
-                for one in await api.list(cluster.EVENTS, "default")
-            ),
-        )
+            self._rules = await self.session.keep_rules()
+            await api.delete(kinds.CLUSTER_OPERATORS, "topology")
+            return
+        for one in grants.rendered():
+            if one["kind"] == kinds.CONFIG_MAPS.kind:
+                await api.create(kinds.CONFIG_MAPS, one)
+
+    def leave(self) -> None:
+        """Let what the manifests say about requests go with the next wipe."""
+        if self._rules is not None:
+            self.session.keep_only(self._rules)
 
     async def token(self, api: clients.Client, *, bound_to: dict[str, Any] | None = None) -> str:
         """Have a token issued for the ServiceAccount; it ends with the Secret that it is bound to."""
@@ -171,20 +166,11 @@ class RestrictedWorld(worlds.World):
 
         await polling.until(f"advisory {name} {'is' if there else 'is not'} there", asked)
 
-    @contextlib.asynccontextmanager
-    async def machines(self) -> AsyncIterator[None]:
+    async def add_machines(self) -> None:
         """Let every control-plane node stand on a Machine that runs, and that on a host."""
-        made = [obj for node in cluster.MASTERS for obj in machine_api.installed(node, bare_metal=True)]
-        for obj in made:
+        for obj in (one for node in cluster.MASTERS for one in machine_api.installed(node, bare_metal=True)):
             created = await self.api.create(kinds.of(obj), obj)
             await install.put_status(self.api, kinds.of(obj), {**created, "status": obj["status"]})
-        try:
-            yield
-        finally:
-            for obj in made:
-                kind, name = kinds.of(obj), obj["metadata"]["name"]
-                await machine_world.let_go(self.api, kind, name)
-                await restoring.forget(self.api, kind, name, machine_api.NAMESPACE)
 
     @contextlib.asynccontextmanager
     async def lifecycle_agent(self) -> AsyncIterator[None]:
@@ -198,7 +184,7 @@ class RestrictedWorld(worlds.World):
             await polling.until("image based upgrades are served", are_served)
             yield
         finally:
-            await restoring.forget(self.api, kinds.DEFINITIONS, _AGENTS["metadata"]["name"])
+            await self.api.delete(kinds.DEFINITIONS, _AGENTS["metadata"]["name"])
 
     # -- rights
 

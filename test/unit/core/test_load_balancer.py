@@ -324,6 +324,21 @@ def test_an_address_with_a_scope_is_no_backend_and_no_voter(evil: str) -> None:
     assert "no IP address" in voters.why
 
 
+def test_a_node_has_its_own_addresses_of_both_families_in_one_form() -> None:
+    """In capital letters and written out, as somebody may; etcd-endpoints has the short form."""
+    raw = {
+        "metadata": {"name": "node-0", "labels": {"node-role.kubernetes.io/master": ""}},
+        "status": {
+            "addresses": [
+                {"type": "InternalIP", "address": "192.0.2.10"},
+                {"type": "InternalIP", "address": "2001:0DB8:0000::0001"},
+                {"type": "Hostname", "address": "192.0.2.99"},
+            ]
+        },
+    }
+    assert parse.node(raw).addresses == ("192.0.2.10", "2001:db8::1")
+
+
 @pytest.mark.parametrize("evil", EVIL)
 def test_the_command_that_confirms_backends(evil: str) -> None:
     node = worlds.node(addresses=(evil,))

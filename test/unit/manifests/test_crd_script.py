@@ -1,7 +1,7 @@
 """The script of `manifests --crd-patch`: what it sends, what it refuses, what it says an override costs.
 
 It runs in a real shell with an `oc` that answers from the environment and keeps what it is sent; the same script with
-kubectl against API servers is test/component/test_fields_for_a_conversion.py.
+kubectl against API servers is test/component/test_installing_and_leaving.py.
 """
 
 from __future__ import annotations
