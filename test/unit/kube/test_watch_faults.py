@@ -17,13 +17,9 @@ from topology_controller.kube import errors, reflector, resource, transport
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 
 
-def listing(*items, version="10"):
-    return {
-        "kind": "WidgetList",
-        "apiVersion": "example.org/v1",
-        "metadata": {"resourceVersion": version},
-        "items": list(items),
-    }
+def listing(*items):
+    metadata = {"resourceVersion": "10"}
+    return {"kind": "WidgetList", "apiVersion": "example.org/v1", "metadata": metadata, "items": list(items)}
 
 
 class Watched(reflector.Reflector[Any]):
