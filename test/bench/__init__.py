@@ -1,6 +1,6 @@
 """Measures what the operator costs and how fast it is: reaction, start, memory, and requests while nothing is wanted.
 
-    python -m test.bench [--apiserver embedded|real] [--short] [--only FIGURE] [--output build/bench.json]
+    python -m test.bench [--apiserver embedded|real] [--short] [--output build/bench.json]
 
 The operator and the API server are processes of their own, as in production. The driver (this process) makes requests,
 looks on through watches of its own, and plays a version operator that answers at once. Milliseconds belong to the

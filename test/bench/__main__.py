@@ -31,9 +31,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--short", action="store_true", help="fewer samples: two minutes")
     parser.add_argument(
-        "--only", choices=measure.ALL, metavar="FIGURE", action="append", help=f"one of {', '.join(measure.ALL)}"
-    )
-    parser.add_argument(
         "--output", type=pathlib.Path, default=_ROOT / "build" / "bench.json", help="where it is written"
     )
     options = parser.parse_args(argv)
@@ -41,8 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sizes = measure.SHORT if options.short else long
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        wanted = frozenset(options.only or measure.ALL)
-        run = measure.Run(sizes, wanted, pathlib.Path(folder), options.apiserver)
+        run = measure.Run(sizes, pathlib.Path(folder), options.apiserver)
         try:
             found = asyncio.run(measure.measure(run))
         except BaseException:
@@ -53,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.output.write_text(json.dumps(content, indent=2) + "\n")
     lasted = f"{options.apiserver} API server, {time.monotonic() - began:.0f} s"
     sys.stdout.write(f"{figures.table(found)}\n\n{lasted}, written to {options.output}\n")
-    lines, failed = figures.verdict(found, wanted, figures.MISSES, short=options.short)
+    lines, failed = figures.verdict(found, measure.ALL, figures.MISSES, short=options.short)
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return int(failed)
 

@@ -23,7 +23,6 @@ from . import figures, processes, servers, side
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import Collection
 
 Found = dict[str, figures.Figure]
 NODES, MANY = 500, 2000
@@ -64,16 +63,11 @@ SHORT = Sizes(starts=3, trials=15, idle=6.0)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: how much of everything, which figures are wanted, and where files go."""
+    """One run: how much of everything, and where files go."""
 
     sizes: Sizes
-    wanted: frozenset[str]
     folder: pathlib.Path
     apiserver: str = "embedded"
-
-    def wants(self, names: Collection[str]) -> bool:
-        """Is any of these asked for?"""
-        return not self.wanted.isdisjoint(names)
 
     def say(self, text: str) -> None:
         """Tell what is being done; standard output is for the table."""
@@ -81,17 +75,11 @@ class Run:
 
 
 async def measure(run: Run) -> Found:
-    """Measure what is wanted. Raises BenchError and whatever the server raises."""
-    found: Found = {}
+    """Measure everything. Raises BenchError and whatever the server raises."""
     async with servers.opened(run.apiserver, run.folder) as server, side.opened(server) as cluster:
-        if run.wants((START,)):
-            run.say(f"start, {run.sizes.starts} times")
-            found |= await _start(cluster, run)
-        if run.wants((*IDLE, *DESIRED, *FACT, RSS_PENDING, RSS_AFTER, WORKERS)):
-            found |= await _quiet(cluster, run)
-        if run.wants((*LOADED, WORKERS)):
-            found |= await _crowded(cluster, run, found.get(RSS_PENDING))
-    return {name: found[name] for name in ALL if name in found and name in run.wanted}
+        found = await _start(cluster, run) | await _quiet(cluster, run)
+        found |= await _crowded(cluster, run, found[RSS_PENDING].value or 0.0)
+    return {name: found[name] for name in ALL}
 
 
 def _figure(name: str, value: float, unit: str, note: str) -> Found:
@@ -100,6 +88,7 @@ def _figure(name: str, value: float, unit: str, note: str) -> Found:
 
 async def _start(cluster: side.Side, run: Run) -> Found:
     """From exec until ClusterOperator `topology`, deleted before, has been written."""
+    run.say(f"start, {run.sizes.starts} times")
     took = []
     for _ in range(run.sizes.starts + 1):
         await cluster.forget_report()
@@ -117,9 +106,8 @@ async def _quiet(cluster: side.Side, run: Run) -> Found:
     count = run.sizes.trials
     async with cluster.operator(run.folder) as pid:
         found = _figure(RSS_IDLE, processes.rss_mib(pid), "MiB", "after discovery")
-        if run.wants(IDLE):
-            run.say(f"idle, {run.sizes.idle:g} s")
-            found |= await _idle(cluster, pid, run.sizes.idle)
+        run.say(f"idle, {run.sizes.idle:g} s")
+        found |= await _idle(cluster, pid, run.sizes.idle)
         await cluster.renew_lease()
         found |= await _pending(cluster, pid, RSS_PENDING, "the first request")
         await cluster.to_idle()
@@ -182,20 +170,16 @@ def _latency(names: tuple[str, str], took: list[float], where: str) -> Found:
     return found
 
 
-async def _crowded(cluster: side.Side, run: Run, before: figures.Figure | None) -> Found:
+async def _crowded(cluster: side.Side, run: Run, before: float) -> Found:
     """With 500 nodes how fast, with 2,000 workers how much memory more; the definition is the one for workers."""
-    found: Found = {}
     run.say(f"{NODES} nodes, {run.sizes.trials} trials")
     await cluster.add_workers(0, NODES - side.MEMBERS)
-    if run.wants(LOADED):
-        async with cluster.operator(run.folder):
-            found |= _latency(LOADED, await _trials(cluster, "fact", run.sizes.trials), f"{NODES} nodes")
-            await cluster.to_idle()
-    if run.wants((WORKERS,)) and before is not None and before.value is not None:
-        run.say(f"{MANY} workers")
-        await cluster.add_workers(NODES - side.MEMBERS, MANY)
-        async with cluster.operator(run.folder) as pid:
-            rss = (await _pending(cluster, pid, RSS_PENDING, ""))[RSS_PENDING].value or 0.0
-        note = f"a request Pending: {before.value:.1f} without workers, {rss:.1f} with"
-        found |= _figure(WORKERS, rss - before.value, "MiB", note)
-    return found
+    async with cluster.operator(run.folder):
+        found = _latency(LOADED, await _trials(cluster, "fact", run.sizes.trials), f"{NODES} nodes")
+        await cluster.to_idle()
+    run.say(f"{MANY} workers")
+    await cluster.add_workers(NODES - side.MEMBERS, MANY)
+    async with cluster.operator(run.folder) as pid:
+        rss = (await _pending(cluster, pid, RSS_PENDING, ""))[RSS_PENDING].value or 0.0
+    note = f"a request Pending: {before:.1f} without workers, {rss:.1f} with"
+    return found | _figure(WORKERS, rss - before, "MiB", note)

@@ -53,8 +53,8 @@ def payload() -> dict[str, Any]:
     return made
 
 
-def version(definition: Any, name: str = "v1") -> Any:
-    return next(one for one in definition["spec"]["versions"] if one["name"] == name)
+def version(definition: Any) -> Any:
+    return next(one for one in definition["spec"]["versions"] if one["name"] == "v1")
 
 
 def root(definition: Any) -> Any:

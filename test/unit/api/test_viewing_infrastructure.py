@@ -26,8 +26,8 @@ JSON = st.recursive(
 )
 
 
-def infrastructure(status: object, **besides: object) -> dict[str, object]:
-    return {"kind": "Infrastructure", "metadata": {"name": "cluster"}, "status": status, **besides}
+def infrastructure(status: object) -> dict[str, object]:
+    return {"kind": "Infrastructure", "metadata": {"name": "cluster"}, "status": status}
 
 
 @pytest.mark.parametrize(

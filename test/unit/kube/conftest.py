@@ -123,6 +123,12 @@ class FaultyServer:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self.tls)
         self.port = self._server.sockets[0].getsockname()[1]
 
+    async def secure(self, tls: ssl.SSLContext) -> None:
+        """Serve with this from now on, at the same port."""
+        await self.stop()
+        self.tls = tls
+        await self.start()
+
     async def stop(self) -> None:
         if self._server is not None:
             self._server.close()

@@ -144,36 +144,28 @@ async def test_a_file_that_is_not_there_or_not_text(tmp_path):
         await config.load(tmp_path / "binary")
 
 
-class Pod:
-    """The folder that a kubelet mounts, and its environment."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.environ = {**NOWHERE, "KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
-        self.token("first")
-        (folder / "ca.crt").write_text("not read here")
-
-    def token(self, text):
-        (self.folder / "token").write_text(text)
-
-    def load(self):
-        return config.in_cluster(environ=self.environ, folder=self.folder)
-
-
 @pytest.fixture
 def pod(tmp_path):
-    return Pod(tmp_path)
+    """The folder that a kubelet mounts."""
+    (tmp_path / "token").write_text("first")
+    (tmp_path / "ca.crt").write_text("not read here")
+    return tmp_path
+
+
+def in_pod(folder):
+    environ = {**NOWHERE, "KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    return config.in_cluster(environ=environ, folder=folder)
 
 
 async def test_a_pod_with_an_empty_token(pod):
-    pod.token(" \n")
+    (pod / "token").write_text(" \n")
     with pytest.raises(config.ConfigError, match="empty"):
-        pod.load()
+        in_pod(pod)
 
 
 async def test_a_token_is_read_again_once_a_minute(pod):
     now = [0.0]
-    source = credentials.TokenFile(pod.folder / "token", lambda: now[0])
+    source = credentials.TokenFile(pod / "token", lambda: now[0])
     loaded = slim_import.library().client.Configuration()
 
     def used():
@@ -181,19 +173,19 @@ async def test_a_token_is_read_again_once_a_minute(pod):
         return loaded.api_key["BearerToken"]
 
     assert used() == "Bearer first"
-    pod.token("second\n")
+    (pod / "token").write_text("second\n")
     now[0] = 59
     assert used() == "Bearer first"
     now[0] = 61
     assert used() == "Bearer second"
     for damaged in ("", "\n", "half a\ntoken", "with space", "nön-ascii"):
-        pod.token(damaged)
+        (pod / "token").write_text(damaged)
         now[0] += 61
         assert used() == "Bearer second", f"the last good one, in spite of {damaged!r}"
-    (pod.folder / "token").unlink()
+    (pod / "token").unlink()
     now[0] += 61
     assert used() == "Bearer second"
-    pod.token("third")
+    (pod / "token").write_text("third")
     now[0] += 1
     assert used() == "Bearer third", "a bad file is looked at again soon"
 
@@ -209,15 +201,15 @@ async def rotating(pod, faulty, connect):
             await reply.whole(401, {"kind": "Status", "code": 401, "reason": "Unauthorized"})
 
     faulty.behave = behave
-    (pod.folder / "ca.crt").write_bytes(AUTHORITY)
-    return await connect(configuration=pod.load())
+    (pod / "ca.crt").write_bytes(AUTHORITY)
+    return await connect(configuration=in_pod(pod))
 
 
 async def test_a_rotated_token_costs_one_refused_request_and_nobody_notices(pod, faulty, rotating):
     with pytest.raises(errors.Unauthorized):
         await rotating.get(WIDGETS, "a")
     assert len(faulty.asked) == 1, "nothing newer to try"
-    pod.token("second\n")
+    (pod / "token").write_text("second\n")
     # A write too: what was refused was not executed.
     assert (await rotating.merge_patch(WIDGETS, "a", {}))["kind"] == "Widget"
     tokens = [asked.headers["Authorization"] for asked in faulty.asked]
@@ -230,17 +222,17 @@ async def test_a_refused_token_while_the_authority_is_being_replaced_is_an_error
 ):
     """The whole folder of a pod is replaced together: what is not there for a moment must not end the process."""
     if damage is None:
-        (pod.folder / "ca.crt").unlink()
+        (pod / "ca.crt").unlink()
     else:
-        (pod.folder / "ca.crt").write_text(damage)
+        (pod / "ca.crt").write_text(damage)
     for _ in range(3):
         with pytest.raises(errors.Unauthorized):
             await rotating.merge_patch(WIDGETS, "a", {})
     assert len(faulty.asked) == 3, "each was sent once"
     assert [record.levelname for record in caplog.records] == ["WARNING"], "said once"
     assert "ca.crt: cannot be used for TLS" in caplog.text
-    (pod.folder / "ca.crt").write_bytes(AUTHORITY)
-    pod.token("second")
+    (pod / "ca.crt").write_bytes(AUTHORITY)
+    (pod / "token").write_text("second")
     assert (await rotating.merge_patch(WIDGETS, "a", {}))["kind"] == "Widget"
 
 

@@ -29,8 +29,8 @@ VERSION = "client.authentication.k8s.io/v1"
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 
 
-def answer(token: str, **more: Any) -> str:
-    return json.dumps({"apiVersion": VERSION, "kind": "ExecCredential", "status": {"token": token, **more}})
+def answer(token: str) -> str:
+    return json.dumps({"apiVersion": VERSION, "kind": "ExecCredential", "status": {"token": token}})
 
 
 @pytest.fixture
@@ -46,9 +46,9 @@ def program(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
     return written
 
 
-def kubeconfig(place: pathlib.Path, run: pathlib.Path, **more: Any) -> pathlib.Path:
+def kubeconfig(place: pathlib.Path, run: pathlib.Path) -> pathlib.Path:
     """Write a kubeconfig; its server has TLS, or no program would be run."""
-    user = {"exec": {"command": str(run), "apiVersion": VERSION, **more}}
+    user = {"exec": {"command": str(run), "apiVersion": VERSION}}
     return kubeconfigs.written(place.with_suffix(".fresh"), "https://127.0.0.1:1", user).rename(place)
 
 

@@ -471,14 +471,6 @@ def test_figures_that_can_never_work_are_refused_with_the_pair_and_what_is_allow
         lease.LeaseTiming(*figures)
 
 
-@pytest.mark.parametrize(
-    ("figures", "timeout"),
-    [((6, 4, 1), 2), ((3, 2, 1), 1), ((15, 13, 1), 6.5), ((137, 107, 26), 10), ((270, 240, 60), 10)],
-)
-def test_a_request_gets_half_of_the_renew_deadline_and_ten_seconds_at_most(figures, timeout):
-    assert lease.LeaseTiming(*figures).request_timeout == timeout
-
-
 @given(SECONDS, SECONDS, SECONDS)
 @example(6.0, 4.0, 2.0)
 @example(21.0, 20.0, 10.0)

@@ -19,16 +19,9 @@ from topology_controller.kube import errors, queue, resource, slim_import, trans
 CLUSTER = resource.Resource("example.org", "v1", "widgets", "Widget")
 
 
-def status(code, reason, message="because", **more):
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "status": "Failure",
-        "code": code,
-        "reason": reason,
-        "message": message,
-        **more,
-    }
+def status(code, reason, **more):
+    found = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason}
+    return {**found, "message": "because", **more}
 
 
 async def test_a_read_carries_who_and_what(faulty, connect, make_widget):

@@ -64,16 +64,13 @@ async def secured(faulty, make_widget, tmp_path):
         else:
             await reply.whole(404, {"kind": "Status", "code": 404, "reason": "NotFound", "message": "not here"})
 
-    serving = AUTHORITY.member("server", ("127.0.0.1",))
-    for name, content in (("crt", serving.certificate), ("key", serving.key), ("ca", AUTHORITY.certificate)):
-        (tmp_path / f"server.{name}").write_bytes(content)
+    place = certificates.write(tmp_path / "server", AUTHORITY.certificate, AUTHORITY.member("server"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "server.crt", tmp_path / "server.key")
-    context.load_verify_locations(tmp_path / "server.ca")
+    context.load_cert_chain(place / certificates.CERTIFICATE_FILE, place / certificates.KEY_FILE)
+    context.load_verify_locations(place / certificates.CA_FILE)
     context.verify_mode = ssl.CERT_REQUIRED
-    await faulty.stop()
-    faulty.tls, faulty.behave = context, behave
-    await faulty.start()
+    faulty.behave = behave
+    await faulty.secure(context)
     return faulty
 
 

@@ -383,6 +383,14 @@ async def test_nothing_raw_is_kept(store, reflect):
 # A kind that a server need not have: its absence is an answer, asked again seldom, and its arrival is noticed.
 
 
+def served(store):
+    store.refuse = lambda verb: None
+
+
+def in_trouble(store):
+    store.refuse = lambda verb: store.error(errors.ServerError, 503)
+
+
 def unserved(store):
     store.refuse = lambda verb: store.error(errors.NotFound, 404, "NotFound")
 
@@ -414,60 +422,35 @@ async def test_absence_is_an_empty_store_and_no_trouble(store, reflect, absent):
     assert isinstance(made.snapshot().error, errors.Forbidden), "now it is there, and may not be read"
 
 
-async def test_its_arrival_is_noticed(store, reflect):
-    unserved(store)
-    made = await reflect(name="a", optional=True)
-    await asyncio.sleep(1000)
-    store.refuse = lambda verb: None
+@pytest.mark.parametrize(
+    ("before", "error", "after", "there"),
+    [
+        pytest.param(unserved, type(None), served, True, id="it-arrives"),
+        pytest.param(served, type(None), unserved, False, id="it-departs"),
+        pytest.param(in_trouble, errors.ServerError, unserved, False, id="trouble-ends"),
+        pytest.param(refused, errors.Forbidden, served, True, id="the-right-is-given"),
+    ],
+)
+async def test_what_becomes_of_it_is_noticed_and_needs_no_restart(store, reflect, before, error, after, *, there):
     store.put("a", spec=1)
+    before(store)
+    made = await reflect(name="a", optional=True)
+    assert type(made.snapshot().error) is error
+    await asyncio.sleep(100)
+    after(store)
+    store.cut()
     for _ in range(6):
         # A server shows about once a minute that it is alive.
         await asyncio.sleep(60)
         store.bookmark()
-    assert dict(made.snapshot().objects) == {(None, "a"): 1}
-    assert len(made.woken) == 2
+    snapshot = made.snapshot()
+    assert (dict(snapshot.objects), snapshot.served) == ({(None, "a"): 1} if there else {}, there)
+    assert (snapshot.synced, snapshot.error, made.alive) == (True, None, True)
+    assert error is not type(None) or len(made.woken) == 2, "told once"
     store.put("a", spec=2)
     await asyncio.sleep(1)
     # From here on it is watched like any other.
-    assert dict(made.snapshot().objects) == {(None, "a"): 2}
-
-
-async def test_its_departure_is_noticed(store, reflect):
-    store.put("a", spec=1)
-    made = await reflect(name="a", optional=True)
-    assert dict(made.snapshot().objects) == {(None, "a"): 1}
-    await asyncio.sleep(100)
-    unserved(store)
-    store.cut()
-    await asyncio.sleep(1)
-    snapshot = made.snapshot()
-    assert (dict(snapshot.objects), snapshot.synced, snapshot.error) == ({}, True, None)
-    before = len(store.requests)
-    await asyncio.sleep(3600)
-    assert len(store.requests) - before <= 16
-
-
-async def test_a_server_in_trouble_is_trouble_and_its_end_is_the_end_of_it(store, reflect):
-    store.refuse = lambda verb: store.error(errors.ServerError, 503)
-    made = await reflect(name="a", optional=True)
-    assert isinstance(made.snapshot().error, errors.ServerError)
-    unserved(store)
-    await asyncio.sleep(60)
-    assert made.snapshot().error is None
-    assert made.snapshot().synced
-    store.refuse = lambda verb: store.error(errors.Forbidden, 403)
-    await asyncio.sleep(360)
-    assert isinstance(made.snapshot().error, errors.Forbidden)
-
-
-async def test_a_right_that_lacks_is_trouble_where_the_kind_is_served(store, reflect):
-    refused(store)
-    made = await reflect(name="a", optional=True)
-    assert not made.alive
-    assert isinstance(made.snapshot().error, errors.Forbidden)
-    store.refuse = lambda verb: None
-    await asyncio.sleep(60)
-    assert (made.alive, made.snapshot().served) == (True, True), "given back it needs no restart"
+    assert dict(made.snapshot().objects) == ({(None, "a"): 2} if there else {})
 
 
 @pytest.mark.parametrize("kind", [errors.Forbidden, errors.Unreachable, errors.TimedOut, errors.ServerError])

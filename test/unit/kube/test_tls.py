@@ -5,7 +5,6 @@ An authority of its own, client certificates, and certificates that are replaced
 
 import asyncio
 import base64
-import contextlib
 import json
 import ssl
 
@@ -20,53 +19,13 @@ WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 
 
 class Authority:
-    """Puts what it signs into a folder; a certificate of its serves and dials, at 127.0.0.1 and api.example."""
+    """An authority, and the TLS of a server with a certificate of its."""
 
     def __init__(self, folder):
-        self.folder = folder
-        self._signer = certificates.Authority("test authority")
-        folder.mkdir()
-        (folder / "ca.crt").write_bytes(self._signer.certificate)
-
-    def issue(self, name):
-        pair = self._signer.member(name, ("127.0.0.1", "api.example"))
-        certificate, key = self.folder / f"{name}.crt", self.folder / f"{name}.key"
-        certificate.write_bytes(pair.certificate)
-        key.write_bytes(pair.key)
-        return certificate, key
-
-
-def serving(authority, trusts=None):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*authority.issue("server"))
-    if trusts is not None:
-        context.load_verify_locations(trusts.folder / "ca.crt")
-        context.verify_mode = ssl.CERT_REQUIRED
-    return context
-
-
-@pytest.fixture
-async def reach(faulty, make_widget):
-    """Serve with one TLS context, and open clients with a Configuration made of files."""
-
-    faulty.answer(200, make_widget("a", 1))
-    async with contextlib.AsyncExitStack() as stack:
-
-        async def opened(**files):
-            configuration = slim_import.library().client.Configuration()
-            configuration.host, configuration.proxy = f"https://127.0.0.1:{faulty.port}", ""
-            for name, value in files.items():
-                setattr(configuration, name, str(value))
-            made = clients.Client(configuration, user_agent="t", field_manager="t", request_timeout=3 * PATIENCE)
-            return await stack.enter_async_context(made)
-
-        yield opened
-
-
-async def serve(faulty, context):
-    await faulty.stop()
-    faulty.tls = context
-    await faulty.start()
+        signer = certificates.Authority("test authority")
+        place = certificates.write(folder, signer.certificate, signer.member("server"))
+        self.certificate, self.tls = signer.certificate, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.tls.load_cert_chain(place / certificates.CERTIFICATE_FILE, place / certificates.KEY_FILE)
 
 
 @pytest.fixture
@@ -76,18 +35,23 @@ def minutes(monkeypatch):
 
 
 @pytest.fixture
-async def trusting(faulty, reach, tmp_path):
+async def trusting(faulty, make_widget, tmp_path):
     """A client that trusts the bundle, which is that of the server for now; the server's authority, and another one."""
     ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
     bundle = tmp_path / "bundle"
-    bundle.write_bytes((ours.folder / "ca.crt").read_bytes())
-    await serve(faulty, serving(ours))
-    return await reach(ssl_ca_cert=bundle), bundle, ours, theirs
+    bundle.write_bytes(ours.certificate)
+    faulty.answer(200, make_widget("a", 1))
+    await faulty.secure(ours.tls)
+    configuration = slim_import.library().client.Configuration()
+    configuration.host, configuration.proxy = f"https://127.0.0.1:{faulty.port}", ""
+    configuration.ssl_ca_cert = str(bundle)
+    async with clients.Client(configuration, user_agent="t", field_manager="t", request_timeout=3 * PATIENCE) as made:
+        yield made, bundle, ours, theirs
 
 
 async def test_a_server_of_another_authority_is_refused_and_nothing_is_sent(faulty, trusting):
     client, _, _, theirs = trusting
-    await serve(faulty, serving(theirs))
+    await faulty.secure(theirs.tls)
     with pytest.raises(errors.Unreachable, match="certificate verify failed") as caught:
         await client.merge_patch(WIDGETS, "a", {})
     assert not caught.value.outcome_unknown
@@ -98,8 +62,8 @@ async def test_a_new_authority_is_found_when_the_old_one_does_not_do(faulty, tru
     client, bundle, _, theirs = trusting
     await client.get(WIDGETS, "a")
     # The cluster's authority is replaced, and the kubelet writes the new bundle.
-    await serve(faulty, serving(theirs))
-    bundle.write_bytes((theirs.folder / "ca.crt").read_bytes())
+    await faulty.secure(theirs.tls)
+    bundle.write_bytes(theirs.certificate)
     await client.merge_patch(WIDGETS, "a", {})
     assert faulty.asked[-1].method == "PATCH"
 
@@ -108,7 +72,7 @@ async def test_an_authority_that_was_taken_out_of_the_bundle_is_not_trusted_any_
     """Its key may have been stolen, which is why it was taken out: no refusal comes before the next handshake."""
     client, bundle, _, theirs = trusting
     await client.get(WIDGETS, "a")
-    bundle.write_bytes((theirs.folder / "ca.crt").read_bytes())
+    bundle.write_bytes(theirs.certificate)
     with pytest.raises(errors.Unreachable, match="certificate verify failed"):
         await client.merge_patch(WIDGETS, "a", {})
     assert len(faulty.asked) == 1
@@ -131,7 +95,7 @@ async def test_a_watch_goes_on_while_the_authority_is_replaced_beneath_it(minute
     faulty.behave = behave
     async with client.open_watch(resource.Selection(WIDGETS), "5", 30, 30) as lines:
         assert (await anext(lines))[0] == "ADDED"
-        bundle.write_bytes((ours.folder / "ca.crt").read_bytes() + (theirs.folder / "ca.crt").read_bytes())
+        bundle.write_bytes(ours.certificate + theirs.certificate)
         for _ in range(3):
             await client.get(WIDGETS, "a")
         assert faulty.connections == 2, "the watch, and one for all the others since"
@@ -140,7 +104,7 @@ async def test_a_watch_goes_on_while_the_authority_is_replaced_beneath_it(minute
 
 
 def kubeconfig(authority, port, user="first", context="c"):
-    data = base64.b64encode((authority.folder / "ca.crt").read_bytes()).decode()
+    data = base64.b64encode(authority.certificate).decode()
     cluster = {"server": f"https://127.0.0.1:{port}", "certificate-authority-data": data}
     return json.dumps({
         "apiVersion": "v1",
@@ -157,7 +121,7 @@ async def by_kubeconfig(faulty, make_widget, tmp_path):
     """A client with a kubeconfig that holds its authority itself."""
 
     ours = Authority(tmp_path / "ours")
-    await serve(faulty, serving(ours))
+    await faulty.secure(ours.tls)
     faulty.answer(200, make_widget("a", 1))
     path = tmp_path / "kubeconfig"
     path.write_text(kubeconfig(ours, faulty.port))
@@ -171,7 +135,7 @@ async def by_kubeconfig(faulty, make_widget, tmp_path):
 async def test_a_kubeconfig_that_holds_a_new_authority_is_read_again(faulty, by_kubeconfig, tmp_path):
     client, path, _ = by_kubeconfig
     theirs = Authority(tmp_path / "theirs")
-    await serve(faulty, serving(theirs))
+    await faulty.secure(theirs.tls)
     path.write_text(kubeconfig(theirs, faulty.port, "second"))
     await client.merge_patch(WIDGETS, "a", {})
     assert faulty.asked[-1].headers["Authorization"] == "Bearer second"

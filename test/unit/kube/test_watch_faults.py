@@ -17,42 +17,29 @@ from topology_controller.kube import errors, reflector, resource, transport
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
 
 
-def listing(*items, version="10"):
-    return {
-        "kind": "WidgetList",
-        "apiVersion": "example.org/v1",
-        "metadata": {"resourceVersion": version},
-        "items": list(items),
-    }
-
-
-class Watched(reflector.Reflector[Any]):
-    """A reflector that is run by a test."""
-
-    news: list[reflector.Snapshot[Any]]
-    task: asyncio.Task[None]
+def listing(*items):
+    metadata = {"resourceVersion": "10"}
+    return {"kind": "WidgetList", "apiVersion": "example.org/v1", "metadata": metadata, "items": list(items)}
 
 
 @contextlib.asynccontextmanager
 async def reflecting(connect, timing, server=None, request_timeout=PATIENCE):
-    """Run a reflector of `spec` on a faulty server; `news` are its wake-ups."""
-    client = await connect(request_timeout=request_timeout, server=server)
-    made = Watched(
-        client,
+    """Run a reflector of `spec` on a faulty server."""
+    made: reflector.Reflector[Any] = reflector.Reflector(
+        await connect(request_timeout=request_timeout, server=server),
         resource.Selection(WIDGETS),
         lambda raw: raw.get("spec"),
-        lambda: made.news.append(made.snapshot()),
+        lambda: None,
         malformed=lambda name, error: (name, error),
         timing=timing,
     )
-    made.news = []
-    made.task = asyncio.create_task(made.run())
+    task = asyncio.create_task(made.run())
     try:
         yield made
     finally:
-        made.task.cancel()
+        task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await made.task
+            await task
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from topology_controller.kube import queue
 pytestmark = pytest.mark.looptime
 
 
-def exact(first=1.0, cap=60.0):
-    return queue.Backoff(first, cap, lambda low, high: (low + high) / 2)
+def exact():
+    return queue.Backoff(1.0, 60.0, lambda low, high: (low + high) / 2)
 
 
 async def nothing_within(work, seconds):

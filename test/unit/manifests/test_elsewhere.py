@@ -18,10 +18,9 @@ RUN = "run --bind-address 127.0.0.1:0"
 EDGE, OURS = "topology-edge-1", vocabulary.DEFAULT_NAMESPACE
 
 
-def printed(part: str, namespace: str, *, monitoring: bool = True) -> list[dict[str, Any]]:
-    return list(
-        yaml.safe_load_all(manifests_elsewhere.render(part, "registry/topology:1", namespace, monitoring=monitoring))
-    )
+def printed(part: str, namespace: str) -> list[dict[str, Any]]:
+    text = manifests_elsewhere.render(part, "registry/topology:1", namespace, monitoring=True)
+    return list(yaml.safe_load_all(text))
 
 
 TARGET, MANAGEMENT = printed("target", OURS), printed("management", EDGE)

@@ -31,7 +31,7 @@ class Api:
 
     request_timeout = 10.0
 
-    def __init__(self, desired: str | None = None, record: Raw | None = None, *, runs: bool = True) -> None:
+    def __init__(self, desired: str | None = None, record: Raw | None = None) -> None:
         self.raw: Raw = {
             "apiVersion": "config.openshift.io/v1",
             "kind": "Infrastructure",
@@ -45,7 +45,6 @@ class Api:
         }
         if record is not None:
             self.raw["status"]["topologyTransition"] = record
-        self.runs = runs
         self.meets: list[Meets] = []
         self.written: list[Raw] = []
         self.asked: list[str] = []
@@ -77,13 +76,10 @@ class Api:
             if self.unreadable is not None:
                 raise self.unreadable
             return copy.deepcopy(self.raw)
-        ours = (resource.plural, name) == ("leases", "cluster-topology-operator")
-        if ours and self.runs:
+        if (resource.plural, name) == ("leases", "cluster-topology-operator"):
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             spec = {"holderIdentity": "operator-a_1", "renewTime": now, "leaseDurationSeconds": 137}
             return {"kind": "Lease", "metadata": {"name": name, "resourceVersion": "1"}, "spec": spec}
-        if ours:
-            raise kube.NotFound("get", resource, options.get("namespace"), name, 404, "NotFound", "")
         raise self._refused("get", resource, options.get("namespace"), name)
 
     async def list(self, resource: resources.Resource, **options: Any) -> Any:

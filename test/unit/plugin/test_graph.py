@@ -26,9 +26,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 BLOCKED = worlds.with_infrastructure(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False)), desired=None)
 
 
-def _edges(known: facts.Facts, here: TopologyPair = worlds.SNO) -> tuple[graph.Edge, ...]:
+def _edges(known: facts.Facts) -> tuple[graph.Edge, ...]:
     ways, _ = simulate.ways(known, worlds.TRANSITIONS, worlds.NOW)
-    return graph.edges(worlds.TRANSITIONS, here, ways)
+    return graph.edges(worlds.TRANSITIONS, worlds.SNO, ways)
 
 
 def test_where_nothing_is_known_to_be_in_the_way_a_form_says_that_it_cannot_tell() -> None:

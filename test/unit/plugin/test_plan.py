@@ -373,20 +373,6 @@ def test_what_is_no_text_is_refused(tmp_path: pathlib.Path, raw: bytes, told: st
     assert _refused(str(tmp_path)) == ["cannot be read: Is a directory"]
 
 
-@given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "surrogatepass")))
-def test_no_file_can_end_the_program(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
-    place = tmp_path_factory.getbasetemp() / "any-manifest"
-    for begin in (b"kind: Infrastructure\napiVersion: config.openshift.io/v1\n", b'{"kind": "Infrastructure", '):
-        place.write_bytes(begin + raw)
-        problems: tuple[str, ...] = ("none",)
-        try:
-            manifest.wanted(str(place))
-        except manifest.ManifestError as error:
-            problems = error.problems
-        assert problems
-        assert all(problems)
-
-
 # What would come of it
 
 

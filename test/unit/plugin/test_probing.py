@@ -34,11 +34,9 @@ GIVEN_UP_SECONDS = 60.0
 """What a bounded step may take on a busy machine. Without its bound it lasts for ever."""
 
 
-def asked(
-    url: Any = API_URL, internal: Any = INTERNAL_URL, ingress: Any = INGRESS, nodes: Any = None
-) -> front.Question:
+def asked(url: Any = API_URL, ingress: Any = INGRESS, nodes: Any = None) -> front.Question:
     known = worlds.healthy() if nodes is None else worlds.healthy(control_plane_nodes=nodes)
-    status = {"apiServerURL": url, "apiServerInternalURI": internal}
+    status = {"apiServerURL": url, "apiServerInternalURI": INTERNAL_URL}
     return front.question(known, {"status": status}, ingress, SERVER)
 
 
@@ -111,14 +109,12 @@ def test_ten_thousand_nodes_are_ten_addresses_and_two_lines() -> None:
 
 
 class Site:
-    """Listeners on loopback addresses of their own, and where names lead."""
+    """Listeners on loopback addresses of their own."""
 
     def __init__(self, folder: pathlib.Path) -> None:
-        self._folder = folder
         authority = desk.certified(folder, HOST)
         client = certificates.Authority("clients").client("administrator")
         self.listening = desk.Listening(folder)
-        self.names: dict[str, list[str]] = {}
         self._net = f"127.{random.randrange(10, 250)}.{random.randrange(250)}"  # noqa: S311 - tests that run at once
         in_base64 = {name: base64.b64encode(text).decode() for name, text in
                      (("ca", authority), ("certificate", client.certificate), ("key", client.key))}  # fmt: skip
@@ -138,11 +134,7 @@ class Site:
         configuration.verify_ssl = verify
         async with clients.Client(configuration, user_agent="t", field_manager="t") as client:
             tls = client.anonymous_tls()
-        seen = await probe.look(question, tls, lookup or self._lookup)
-        return front.answer(question, seen)
-
-    def _lookup(self, host: str) -> list[str]:
-        return self.names[host]
+        return front.answer(question, await probe.look(question, tls, lookup))
 
 
 @pytest.fixture

@@ -178,17 +178,13 @@ WHO = "The controller of cluster-config-operator (feature gate MutableTopology) 
 COMMAND = """oc patch infrastructure cluster --type merge -p '{"spec":{"controlPlaneTopology":"HighlyAvailable"}}'"""
 
 
-def guest(
-    infrastructure: str = "HighlyAvailable", *, routers: int | None = 2, registries: int = 2, **changes: Any
-) -> facts.Facts:
+def guest(infrastructure: str = "HighlyAvailable", *, routers: int = 2, registries: int = 2) -> facts.Facts:
     nodes = tuple(facts.OtherNode(f"worker-{index}", master=False, arbiter=False) for index in range(2))
     known = worlds.healthy(
         control_plane_nodes=(), other_nodes=nodes, scheduler=facts.Scheduler(masters_schedulable=False),
         ingress_controller=facts.IngressController(routers, 1),
     )  # fmt: skip
-    known = worlds.with_infrastructure(
-        known, control_plane="External", infrastructure=infrastructure, desired=None, **changes
-    )
+    known = worlds.with_infrastructure(known, control_plane="External", infrastructure=infrastructure, desired=None)
     registry = facts.Managed("Managed", registries)
     return dataclasses.replace(known, operands={**known.operands, REGISTRY: registry})
 

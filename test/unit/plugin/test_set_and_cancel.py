@@ -147,7 +147,9 @@ async def ask_for(api: Api, acting: cluster.Acting | None = None, **asked: Any) 
     made = api.made(acting)
     made.interruption.begin("set")
     try:
-        return await setting.request(made, worlds.TRANSITIONS, NAMESPACE, wanted)
+        found, code = await setting.request(made, worlds.TRANSITIONS, NAMESPACE, wanted)
+        replies.conforms(replies.through_json(found))
+        return found, code
     finally:
         api.left = made.interruption.text
 
@@ -309,7 +311,9 @@ async def cancelled(api: Api) -> tuple[Any, int]:
     made = api.made()
     made.interruption.begin("cancel")
     try:
-        return await cancel.cancel(made, worlds.TRANSITIONS, NAMESPACE)
+        found, code = await cancel.cancel(made, worlds.TRANSITIONS, NAMESPACE)
+        replies.conforms(replies.through_json(found))
+        return found, code
     finally:
         api.left = made.interruption.text
 

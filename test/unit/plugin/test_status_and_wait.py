@@ -37,11 +37,11 @@ def line(answer: dict[str, Any], after: timedelta = LATER) -> str:
     return assessment.line(whole, worlds.NOW + after)
 
 
-def way(*blockers: str, seconds: int = 32) -> dict[str, Any]:
+def way(*blockers: str) -> dict[str, Any]:
     return {
         "name": "sno-to-ha-compact", "summary": "", "available": not blockers, "command": "",
         "target": {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"},
-        "evaluated": (worlds.NOW + LATER - timedelta(seconds=seconds)).isoformat(),
+        "evaluated": (worlds.NOW + LATER - timedelta(seconds=32)).isoformat(),
         "blockers": [{"name": name, "status": "Unmet", "message": ""} for name in blockers],
     }  # fmt: skip
 

@@ -15,12 +15,10 @@ from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
 from topology_controller.plugin import document, errors, naming
 from topology_controller.plugin.commands import cancel
-from topology_controller.plugin.commands import set as setting
 
 from ..core import worlds
 from ..core.strategies import worlds_of_any_kind
 from . import replies
-from .infrastructure_api import Api
 
 OC, KUBECTL = naming.Caller(), naming.Caller("kubectl topology", "kubectl")
 PATCH = """oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p '{"spec":{"replicas":2}}'"""
@@ -70,16 +68,6 @@ def test_a_message_cannot_move_somebodys_cursor() -> None:
 
 
 # As data
-
-
-async def test_what_is_written_conforms_too() -> None:
-    api = Api(runs=False)
-    asked = setting.Asked("HighlyAvailable", confirm=True, allow_pending=True)
-    made, _ = await setting.request(api.made(), worlds.TRANSITIONS, "openshift-topology-operator", asked)
-    cancelled, _ = await cancel.cancel(api.made(), worlds.TRANSITIONS, "openshift-topology-operator")
-    for found in (made, cancelled):
-        assert found["result"] == "Written"
-        replies.conforms(replies.through_json(found))
 
 
 @given(known=worlds_of_any_kind())

@@ -174,10 +174,10 @@ async def served(
 
 
 @contextlib.asynccontextmanager
-async def session(tls: ssl.SSLContext, **options: Any) -> AsyncIterator[aiohttp.ClientSession]:
+async def session(tls: ssl.SSLContext) -> AsyncIterator[aiohttp.ClientSession]:
     """Lend a client."""
     limit = aiohttp.ClientTimeout(total=10)
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls), timeout=limit, **options) as made:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls), timeout=limit) as made:
         yield made
 
 

@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives import serialization
 from topology_controller import mounted
 from topology_controller.serve import server as servers
 from topology_controller.serve import tls
-from topology_controller.serve import tls as serving
 
 from . import ground
 
@@ -108,7 +107,7 @@ async def test_the_profile_is_followed_at_once_and_back(cluster, folder, tmp_pat
 
 async def test_before_anything_was_read_the_strictest_holds(cluster, folder, tmp_path):
     made = servers.Security(cluster, folder).tls
-    assert made.profile == serving.MODERN
+    assert made.profile == tls.MODERN
     assert made.context.minimum_version == ssl.TLSVersion.TLSv1_3
     assert made.context.verify_mode == ssl.CERT_NONE
 
@@ -164,29 +163,27 @@ def spec(kind: object = None, adherence: str | None = None, **custom: object) ->
     ids=str,
 )
 def test_the_lowest_version_that_is_spoken(raw, minimum):
-    assert serving.wanted(raw).minimum == minimum
+    assert tls.wanted(raw).minimum == minimum
 
 
 def test_without_strict_adherence_nothing_weaker_than_our_own_profile_is_taken_over():
-    assert serving.wanted(spec("Old", LEGACY)) == serving.INTERMEDIATE
-    assert (
-        serving.wanted(spec("Custom", minTLSVersion="VersionTLS10", ciphers=["DES-CBC3-SHA"])) == serving.INTERMEDIATE
-    )
-    assert serving.wanted(spec("Old", STRICT)) == serving.OLD
+    assert tls.wanted(spec("Old", LEGACY)) == tls.INTERMEDIATE
+    assert tls.wanted(spec("Custom", minTLSVersion="VersionTLS10", ciphers=["DES-CBC3-SHA"])) == tls.INTERMEDIATE
+    assert tls.wanted(spec("Old", STRICT)) == tls.OLD
 
 
 def test_what_is_no_name_of_a_cipher_never_reaches_openssl():
     """Its list has a language: ALL, !this, @SECLEVEL=0. An administrator who is not to be trusted could write it."""
     names = ["ALL", "@SECLEVEL=0", "!AES128-SHA", "-AES128-SHA", "a:b-c", "eNULL", "ECDHE-RSA-AES256-SHA"]
-    found = serving.wanted(spec("Custom", STRICT, minTLSVersion="VersionTLS12", ciphers=names))
+    found = tls.wanted(spec("Custom", STRICT, minTLSVersion="VersionTLS12", ciphers=names))
     assert found.ciphers == ("ECDHE-RSA-AES256-SHA",)
 
 
 def test_every_profile_of_the_api_is_one_that_this_openssl_can_make(folder):
-    pair = serving.read(folder)
-    for one in (serving.OLD, serving.INTERMEDIATE, serving.MODERN):
-        known = {cipher["name"] for cipher in serving.make(pair, "", one).get_ciphers()}
-        assert set(serving.INTERMEDIATE.ciphers) <= known or one is serving.MODERN
+    pair = tls.read(folder)
+    for one in (tls.OLD, tls.INTERMEDIATE, tls.MODERN):
+        known = {cipher["name"] for cipher in tls.make(pair, "", one).get_ciphers()}
+        assert set(tls.INTERMEDIATE.ciphers) <= known or one is tls.MODERN
 
 
 CA = ground.CLIENTS.certificate.decode()

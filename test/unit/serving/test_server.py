@@ -24,29 +24,11 @@ from . import ground
 TRANSITIONS = load.load(pathlib.Path(__file__).resolve().parents[3] / "bindata" / "transitions")
 
 
-class Watches:
-    def __init__(self, *troubles: str) -> None:
-        self.troubles = troubles
-
-    def last_activity(self) -> dict[str, float]:
-        return {"infrastructure": 1700000000.0}
-
-
-class Queue:
-    working_since: float | None = None
-
-
-@pytest.fixture
-def queue():
-    return Queue()
-
-
-def server(queue: Queue, *troubles: str) -> servers.Server:
+def server(*troubles: str, working_since: float | None = None) -> servers.Server:
     measured = metrics.Metrics(TRANSITIONS, lease="test")
-    watches = Watches(*troubles)
     served = (
-        *routes.probes(lambda: watches.troubles, lambda: queue.working_since),
-        *routes.scrape(measured, watches.last_activity),
+        *routes.probes(lambda: troubles, lambda: working_since),
+        *routes.scrape(measured, lambda: {"infrastructure": 1700000000.0}),
     )
     return servers.Server(servers.Address.parse("127.0.0.1:0"), served)
 
@@ -57,23 +39,22 @@ async def get(url: str, **options: Any) -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
-async def test_a_blind_operator_is_not_ready_and_says_which_watch(queue):
-    async with server(queue, "nodes: Forbidden") as served:
+async def test_a_blind_operator_is_not_ready_and_says_which_watch():
+    async with server("nodes: Forbidden") as served:
         assert await get(f"http://127.0.0.1:{served.bound}/readyz") == (500, "nodes: Forbidden\n")
         # A restart would not give it the right to read nodes.
         for path in ("healthz", "livez"):
             assert await get(f"http://127.0.0.1:{served.bound}/{path}") == (200, "ok\n")
 
 
-async def test_a_loop_that_hangs_is_not_alive(queue):
-    async with server(queue) as served:
-        queue.working_since = asyncio.get_running_loop().time() - routes.STUCK_BOUND - 1
+async def test_a_loop_that_hangs_is_not_alive():
+    async with server(working_since=asyncio.get_running_loop().time() - routes.STUCK_BOUND - 1) as served:
         status, text = await get(f"http://127.0.0.1:{served.bound}/healthz")
         assert (status, "one pass" in text) == (500, True), text
 
 
-async def test_metrics_are_there_from_the_start(queue):
-    async with server(queue) as served:
+async def test_metrics_are_there_from_the_start():
+    async with server() as served:
         status, text = await get(f"http://127.0.0.1:{served.bound}/metrics")
     assert status == 200
     for line in (
