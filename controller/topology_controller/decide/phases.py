@@ -115,8 +115,8 @@ def _by_record(context: contexts.Context) -> Decision:
         return _request(context)
     requested = infrastructure.desired == record.target.control_plane
     if record.target != here:
-        # Another client has set the topology back: what stands is either the same request, or another one. Nobody need
-        # have asked us for what the native controller began: a spec that has changed since asks for it anew.
+        # Another client has set the topology back: what stands is either the same request, or another one. What the
+        # native controller began needs none of ours: a spec that has changed since asks for it anew.
         anew = record.by_native and record.observed_generation != infrastructure.generation
         return _overwritten(context, record) if requested and not anew else _request(context)
     if record.phase is Phase.CONVERGING:

@@ -384,7 +384,7 @@ class Elector:
         metadata = {"name": self._name, "namespace": self._namespace}
         body: Raw = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
         self._unsure = True
-        # Where our clock was set back and the answer is lost, this is what a lease shows that nobody put back.
+        # Where our clock was set back and the answer is lost, this is what a lease shows that was not put back.
         self._renewed = min(self._renewed, now)
         try:
             if self._seen.spec is None:
