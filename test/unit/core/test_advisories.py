@@ -111,6 +111,8 @@ def test_what_a_person_has_to_do_is_told_until_it_is_done(
     found = told(cluster(**left), record)
     assert set(found) == {name}
     assert found[name].command.startswith(command)
+    follows_nothing = name is AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED
+    assert ("so nothing waits for it" in found[name].message) is follows_nothing
     assert told(cluster(), record) == {}, "a cluster that leaves nothing to a person has none"
     assert [told(cluster(**changes), record) for changes in done] == [{}] * len(done)
     assert told(cluster(**left), record, target=worlds.SNO) == {}

@@ -41,6 +41,18 @@ def nodes(known: facts.Facts, **spec: Any) -> tuple[CheckStatus, str]:
     return ask(CheckName.CONTROL_PLANE_NODES, known, **spec)
 
 
+@pytest.mark.parametrize(
+    ("least", "status"),
+    [
+        ({"minCpus": 16}, CheckStatus.UNMET),
+        ({"minMemoryGib": 64}, CheckStatus.UNMET),
+        ({"minCpus": 8, "minMemoryGib": 32}, CheckStatus.MET),
+    ],
+)
+def test_a_node_needs_what_the_definition_asks_for_and_no_more(least: dict[str, int], status: CheckStatus) -> None:
+    assert nodes(worlds.healthy(), atLeast=3, **least)[0] is status
+
+
 def with_third(**changes: Any) -> facts.Facts:
     third = worlds.node(2, **changes)
     return dataclasses.replace(worlds.healthy(), control_plane_nodes=(worlds.node(0), worlds.node(1), third))

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, ConditionType, EventReason, Phase, Reason
-from topology_controller.decide import decision
+from topology_controller.decide import decision, discovery
 from topology_controller.decide.decision import Step
 from topology_controller.definitions import load, model
 from topology_controller.observe import facts
@@ -222,3 +223,21 @@ def test_workers_that_cannot_be_counted_choose_nothing_and_admit_nothing(others:
     found = worlds.decide(worlds.healthy(other_nodes=others), transitions=siblings())
     assert found.phase is Phase.PENDING
     assert CheckName.DEDICATED_WORKERS in failing(found.record)
+
+
+def test_what_a_request_finds_blocked_is_not_called_available() -> None:
+    offered = discovery.available(worlds.healthy(), worlds.ONLY_COMPACT, worlds.NOW)
+    assert offered is not None
+    assert [item.available for item in offered] == [True]
+    known = worlds.recorded(worlds.healthy(scheduler=worlds.BROKEN), TopologyTransition(phase=Phase.IDLE))
+    found = worlds.decide(known, worlds.term(available=offered)).record
+    assert found is not None
+    (item,) = found.available
+    assert not item.available
+    assert [(one.name, one.status.value) for one in item.blockers] == [("MastersSchedulable", "Unknown")]
+
+
+def test_an_admission_without_an_echo_is_looked_at_when_its_time_is_over() -> None:
+    at = worlds.NOW + timedelta(seconds=400)
+    known = worlds.recorded(worlds.healthy(at), worlds.admitting())
+    assert worlds.decide(known, worlds.term(attempt="mine"), at).look_again == pytest.approx(80, abs=0.1)

@@ -266,6 +266,13 @@ def test_what_is_gone_is_a_problem_with_the_first_look(changes: dict[str, Any], 
     assert said(first, ConditionType.DEGRADED) == (T, Reason.REDUNDANCY_LOST)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_after_the_change_one_voter_is_as_bad_as_two(count: int) -> None:
+    looking = Looking.waiting(Phase.CONVERGING)
+    assert reason_of(looking.look(etcd_endpoints=voters(count))) is None
+    assert reason_of(looking.look(SECOND + QUARTER, etcd_endpoints=voters(count))) is ProblemReason.TWO_VOTERS
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -333,6 +340,7 @@ def test_the_command_that_a_check_waits_for_stands_last_and_whole() -> None:
     pinned = next(item for item in found.record.advisories if item.name == AdvisoryName.ROUTER_REPLICAS_PINNED)
     assert "An upgrade from 4.20.1 to 4.20.1 is under way. 1 action required: " in sentence(found)
     assert sentence(found).endswith(f": {pinned.command}")
+    assert f"(since {worlds.NOW:%Y-%m-%dT%H:%M:%SZ}, " in sentence(found)
 
 
 def test_an_event_that_is_cut_has_no_half_of_a_command() -> None:

@@ -478,6 +478,21 @@ def test_members_that_cannot_be_told_say_why():
         assert (node["eligible"], "is a node name" in node["why"]) == (None, True), node
 
 
+def test_requests_to_etcd_have_series_where_etcd_is_asked() -> None:
+    name = "topology_etcd_requests_total"
+    assert series(registry(), name) == {}
+    found = metrics.Metrics(worlds.DIRECTLY, lease="lease")
+    assert series(found, name) == {("200",): 0, ("<error>",): 0}
+
+
+def test_completed_keeps_the_answers_that_it_ended_with() -> None:
+    known = worlds.moved(worlds.converged(worlds.healthy(LATER)), worlds.completed())
+    shown = page_state.led(known, LATER)
+    assert (shown["phase"], shown["stage"]) == ("Completed", "Convergence")
+    assert shown["progress"]["met"] == sum(check["status"] == "Met" for check in shown["checks"])
+    assert shown["transition"]["typical"] == "typically 25-75 min", "not the time that it took itself"
+
+
 def test_converging_counts_every_operand_and_says_what_its_check_says():
     shown = page_state.led(moved())
     assert (shown["phase"], shown["stage"], shown["stuck"]) == ("Converging", "Convergence", False)

@@ -244,6 +244,13 @@ async def test_a_connection_that_is_cut_leaves_a_write_unknown(faulty, connect, 
 
 async def test_a_kept_connection_that_was_closed_costs_a_read_nothing(faulty, connect, make_widget, monkeypatch):
     monkeypatch.setattr(queue.Backoff, "next", lambda *_: pytest.fail("a pause"))
+    sleep, pauses = asyncio.sleep, []
+
+    async def noted(seconds, *result):
+        pauses.append(seconds)
+        return await sleep(0, *result)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
 
     async def behave(asked, reply):
         if len(faulty.asked) == 2:
@@ -256,6 +263,7 @@ async def test_a_kept_connection_that_was_closed_costs_a_read_nothing(faulty, co
     await client.get(CLUSTER, "a")
     await client.get(CLUSTER, "a")
     assert len(faulty.asked) == 3
+    assert not any(pauses), pauses
 
 
 async def test_a_write_that_was_never_sent_is_known_not_to_have_happened(faulty, connect):
