@@ -457,3 +457,20 @@ def test_nothing_of_hostile_nodes_stays_in_memory(reduce: Callable[[dict[str, An
     finally:
         tracemalloc.stop()
     assert kept < 512 * 1024, f"{kept} bytes stay of {len(nodes)} nodes of 1.4 MB each"
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerates"),
+    [
+        (("", "Exists", "", ""), True),
+        (("infra", "Exists", "", "NoSchedule"), True),
+        (("infra", "Exists", "", "NoExecute"), False),
+        (("other", "Exists", "", ""), False),
+        (("infra", "Equal", "reserved", ""), True),
+        (("infra", "Equal", "", ""), False),
+        (("infra", "Gt", "reserved", ""), False),
+    ],
+)
+def test_what_a_toleration_tolerates(toleration: tuple[str, str, str, str], *, tolerates: bool) -> None:
+    taint = facts.Taint("infra", "reserved", "NoSchedule")
+    assert facts.Toleration(*toleration).tolerates(taint) is tolerates
