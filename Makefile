@@ -137,7 +137,7 @@ parity: envtest ## judge: the embedded API server, and what was recorded, compar
 planted: envtest ## judge: faults planted in a copy of the sources, and the test that catches each; prints the table (FAULTS="NAME ...")
 	@$(BIN)/python -m test.planted $(FAULTS)
 
-mutants: $(STAMP) ## judge: mutants of the core and all unit tests that kill each, MUTANTS_SEED=1 for MUTANTS_MINUTES=15, or MUTANTS=all; writes build/mutants.json
+mutants: $(STAMP) ## judge: mutants of the core and all unit tests that kill each, MUTANTS_SEED=1 for MUTANTS_MINUTES=15, or MUTANTS=all; MUTANTS_FIRST=1 until one test fails; writes build/mutants.json
 	@MUTANTS=$(MUTANTS) MUTANTS_SEED=$(MUTANTS_SEED) MUTANTS_MINUTES=$(MUTANTS_MINUTES) $(BIN)/python -m test.mutants $(if $(AGAIN),--again $(AGAIN))
 
 lint: $(STAMP) ## work: style, words, types, layers, the Dockerfile, generated files, budgets

@@ -88,12 +88,16 @@ def _banned(text: str) -> list[tuple[int, str]]:
 
 
 def _refused(path: pathlib.Path, first: int, text: str) -> list[str]:
-    return [f"{path}:{first + line}: {word}; say {INSTEAD[word]}" for line, word in _banned(text)]
+    return [f"{path.relative_to(ROOT)}:{first + line}: {word}; say {INSTEAD[word]}" for line, word in _banned(text)]
 
 
 def _of_code(path: pathlib.Path) -> list[str]:
     source = path.read_text(encoding="utf-8")
-    names = [f"{path}:{line}: a variable {name}" for line, name in _named(ast.parse(source)) if name in BANNED_NAMES]
+    names = [
+        f"{path.relative_to(ROOT)}:{line}: variable {name}; name what it is, by a noun of the field"
+        for line, name in _named(ast.parse(source))
+        if name in BANNED_NAMES
+    ]
     return names + [refused for number, text in _sentences(source) for refused in _refused(path, number, text)]
 
 

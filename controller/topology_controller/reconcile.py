@@ -392,8 +392,8 @@ class Reconciler:
         self._deps.watches.apply(catalog.INFRASTRUCTURE, raw)
         before = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
         stored, now = _stored(infrastructure), self._now()
+        # After newer answers and texts alone, the same would be decided from what was written.
         if stored is None or cadence.has_happened(record, stored):
-            # Newer answers and texts lead nowhere: from what was written the same would be decided.
             self._deps.queue.add()
         self._state = leader.wrote(self._state, record, stored, now, next_attempt=_new_attempt())
         self._deps.metrics.changed(before, record, infrastructure.desired, now)
@@ -421,8 +421,6 @@ class Reconciler:
         if raw is not None:
             self._deps.watches.apply(catalog.OWN_OPERATOR, raw)
             self._deps.latest.written()
-            if isinstance(own, facts.Unobserved):
-                self._deps.queue.add()
             self._state = leader.reported(self._state, self._now(), news=news)
 
     async def _gather(self, definition: model.Definition | None) -> live.Evidence:

@@ -36,7 +36,7 @@ def pin(recipe: pathlib.Path) -> str:
     url = f"https://{base['host']}/v2/{base['name']}/manifests/{base['tag']}"
     request = urllib.request.Request(url, headers={"Accept": _INDEXES})
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - the same
+        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - https
             claimed, body = answer.headers.get("Docker-Content-Digest"), answer.read(_LARGEST + 1)
     except (OSError, http.client.HTTPException) as error:
         raise BaseError(f"{base['image']}: the registry does not answer: {error}") from None

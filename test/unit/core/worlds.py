@@ -49,7 +49,6 @@ ONLY_COMPACT = load.Transitions((COMPACT,), MATRIX)
 DIRECTLY = load.Transitions((COMPACT.asking_members(),), MATRIX)
 """The same, where the administrator has given a way to etcd's members."""
 BLOCK = operators.block_message("sno-to-ha-compact", "HighlyAvailable")
-BLOCK_AFTER = operators.block_message_after_change("sno-to-ha-compact", "HighlyAvailable")
 DEADLINE = NOW + timedelta(minutes=30 + 3 * 30)
 """Of the compact transition when it changes the topology at NOW: three machines on platform None."""
 BROKEN = facts.Unobserved("things.example.org/one", sentences.FORBIDDEN)
