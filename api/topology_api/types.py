@@ -36,7 +36,7 @@ def whole_seconds(moment: datetime) -> datetime:
 
 
 def _write_time(moment: datetime) -> str:
-    return whole_seconds(moment).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _to_utc(value: object) -> object:
@@ -334,6 +334,7 @@ class RecordCopy(ApiModel):
     accepted: Annotated[tuple[Accepted, ...], Field(max_length=16)] = ()
 
     @classmethod
-    def of(cls, record: TopologyTransition) -> Self:
+    def of(cls, record: TopologyTransition) -> RecordCopy:
         """Copy the head of a record."""
-        return cls.model_validate(record.model_dump(include=set(cls.model_fields)))
+        # What a record holds has been judged, and nothing can change it.
+        return cls.model_construct(**{name: getattr(record, name) for name in cls.model_fields})

@@ -275,8 +275,7 @@ class Reconciler:
         if not self._state.unsure and not self._state.misled:
             return
         watches = self._deps.watches
-        known = watches.known()
-        kept = {catalog.INFRASTRUCTURE: known.infrastructure, catalog.OWN_OPERATOR: known.own_operator}
+        kept = {source: watches.fact(source) for source in (catalog.INFRASTRUCTURE, catalog.OWN_OPERATOR)}
         for source in catalog.IDLE if self._state.misled else kept:
             try:
                 await watches.read_again(source)
@@ -400,7 +399,7 @@ class Reconciler:
 
     async def _report(self, known: facts.Facts, decision: Decision) -> None:
         # A change may lie between the facts and this write; only our own object matters here.
-        own = self._deps.watches.known().own_operator
+        own = self._deps.watches.fact(catalog.OWN_OPERATOR)
         if isinstance(own, facts.Unobserved) and not own.missing:
             own = known.own_operator
         wanted = clusteroperator.status(
@@ -476,13 +475,14 @@ class Reconciler:
     async def _discover(self, known: facts.Facts, decision: Decision) -> None:
         """Find out which transitions are available: at start, when the place changes, hourly; not during a request."""
         # As they are after this pass: it may have written both.
-        written = self._deps.watches.known()
-        known = dataclasses.replace(known, infrastructure=written.infrastructure, own_operator=written.own_operator)
-        infrastructure = known.infrastructure
+        watches = self._deps.watches
+        infrastructure = watches.fact(catalog.INFRASTRUCTURE)
         if (due := self._discoverer.owner_due_in) is not None:
             self._deps.queue.add_after(due)
         if decision.watch or decision.disabled or decision.degraded or isinstance(infrastructure, facts.Unobserved):
             return
+        own = watches.fact(catalog.OWN_OPERATOR)
+        known = dataclasses.replace(known, infrastructure=infrastructure, own_operator=own)
         if (due := self._discoverer.due_in(known)) > 0:
             self._deps.queue.add_after(due)
             return

@@ -189,10 +189,10 @@ def _restarting(record: TopologyTransition, now: datetime) -> bool:
     """
     if record.deadline_time is not None and now >= record.deadline_time:
         return False
-    return any(
-        check.name == CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT and check.status is not CheckStatus.MET
-        for check in record.checks
-    )
+    for check in record.checks:
+        if check.name == CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT:
+            return check.status is not CheckStatus.MET
+    return False
 
 
 def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime) -> Advisory | None:
@@ -202,7 +202,7 @@ def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime
         return None
     if own.backup_time is not None and changed < own.backup_time <= now + SKEW:
         return None
-    if isinstance(others, facts.Unobserved) or any(isinstance(operator, facts.Unobserved) for operator in others):
+    if isinstance(others, facts.Unobserved) or [item for item in others if isinstance(item, facts.Unobserved)]:
         return None
     etcd = [item.backup_time for item in others if isinstance(item, facts.ClusterOperator) and item.name == "etcd"]
     backups = [time for time in (own.backup_time, *etcd) if time is not None]

@@ -52,7 +52,8 @@ def ask(
     answers: dict[CheckName, CheckResult] = {}
     specs = definition.stages[stage]
     # It looks at what the checks of operands have found.
-    for spec in sorted(specs, key=lambda spec: spec.check is CheckName.CLUSTER_OPERATORS_STABLE):
+    last = [spec for spec in specs if spec.check is CheckName.CLUSTER_OPERATORS_STABLE]
+    for spec in (*[spec for spec in specs if spec not in last], *last):
         context = CheckContext(known, spec, definition, now, convergence, stage, answers)
         answers[spec.check] = CHECKS[spec.check](context)
-    return tuple(answers[spec.check] for spec in specs)
+    return tuple([answers[spec.check] for spec in specs])

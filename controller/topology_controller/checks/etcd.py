@@ -28,6 +28,7 @@ _LEASE = "leases.coordination.k8s.io/openshift-cluster-etcd-operator-lock in nam
 LEASE_GRACE = timedelta(seconds=30)
 
 
+@facts.once
 def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
     """Voters by member id with their address, or why they are not known.
 

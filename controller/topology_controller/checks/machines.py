@@ -75,6 +75,7 @@ class Claim:
         return self.node is None and not (self.machine.arbiter or self.leaving or self.machine.phase == "Failed")
 
 
+@facts.once
 def readable(known: facts.Facts) -> tuple[machines.Machine, ...]:
     """The Machines that could be read; none where they are not asked about."""
     listed = () if isinstance(known.machines, facts.Unobserved) else known.machines
@@ -86,6 +87,7 @@ def in_use(known: facts.Facts) -> bool:
     return any(machine.running for machine in readable(known))
 
 
+@facts.once
 def claims(known: facts.Facts) -> tuple[Claim, ...]:
     """Every Machine that could be read, sorted by name, once for each node that it belongs to."""
     nodes = [] if isinstance(known.control_plane_nodes, facts.Unobserved) else known.control_plane_nodes
@@ -110,6 +112,7 @@ def claims(known: facts.Facts) -> tuple[Claim, ...]:
     return tuple(claimed)
 
 
+@facts.once
 def left_out(known: facts.Facts) -> dict[str, str]:
     """Control-plane nodes on which the etcd operator adds no member, each with the reason; empty where not in use.
 

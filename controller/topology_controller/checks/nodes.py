@@ -18,7 +18,7 @@ from . import etcd, machines, result
 from .result import Count, Finding, first_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from .result import CheckContext, CheckResult
 
@@ -167,8 +167,8 @@ def _state(node: facts.Node) -> tuple[tuple[bool, str], ...]:
     )
 
 
-def _tainted(taints: Iterable[facts.Taint]) -> str:
-    return f"has taint {result.listed(map(str, taints), 2)}"
+def _tainted(taints: Sequence[facts.Taint]) -> str:
+    return f"has taint {result.listed(map(str, taints), 2)}" if taints else ""
 
 
 def _minor(node: facts.Node) -> str | None:

@@ -22,6 +22,7 @@ record that has no baseline at all has lost it; then nothing that needs it is ca
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
@@ -59,20 +60,17 @@ def followed(context: CheckContext) -> CheckResult:
     if not group.operands:
         return context.unknown(f"the operand matrix names no operand for {context.spec.check}")
     judges = {"StaticPods": _static_pods, "PodDisruptionBudget": _budget}
-    return context.of(tuple(judges.get(operand.kind, _replicas)(context, group, operand) for operand in group.operands))
+    return context.of(
+        tuple([judges.get(operand.kind, _replicas)(context, group, operand) for operand in group.operands])
+    )
 
 
 def _finding(
     group: matrices.Group, operand: matrices.Operand, status: CheckStatus, text: str, wanted: str = ""
 ) -> Finding:
     """The finding of an operand; static pods go by their operator."""
-    static_pods = operand.kind == "StaticPods"
-    name = group.operator_of(operand) if static_pods else f"{operand.namespace}/{operand.name}"
-    where = shell.command("oc get {} {}", operand.plural, operand.name)
-    if operand.namespace:
-        where = shell.command("oc -n {} get {} {}", operand.namespace, operand.plural, operand.name)
-    where += " -o yaml" if static_pods else ""
-    return Finding(operand.kind, name, status, text, wanted or operand.key, where)
+    name = group.operator_of(operand) if operand.kind == "StaticPods" else f"{operand.namespace}/{operand.name}"
+    return Finding(operand.kind, name, status, text, wanted or operand.key, operand.look)
 
 
 def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved | None:
@@ -90,8 +88,9 @@ def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved
     if managed is None or group.managed_by is None:
         return None
     # Where topology implies no number, one that an administrator scales has nothing to follow.
-    by_configuration = all(operand.replicas == "perConfiguration" for operand in group.operands)
-    if managed.state == "Removed" or (managed.state == "Unmanaged" and by_configuration):
+    if managed.state == "Removed" or (
+        managed.state == "Unmanaged" and all(operand.replicas == "perConfiguration" for operand in group.operands)
+    ):
         return f"{group.managed_by.key} has managementState {managed.state}"
     return None
 
@@ -131,6 +130,7 @@ def at(operand: matrices.Operand, topology: str) -> int | facts.Unobserved:
     return facts.Unobserved(operand.key, f"the operand matrix does not say what topology {topology} implies for it")
 
 
+@facts.once
 def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
     """Names of the control-plane nodes as the operators count them, or why they are not known.
 
@@ -149,7 +149,10 @@ def _before(context: CheckContext, operand: matrices.Operand) -> OperandBaseline
     """The operand at the change, None when it was not recorded."""
     baseline = context.convergence.baseline
     recorded = baseline.operands if baseline is not None else ()
-    return next((entry for entry in recorded if entry.name == operand.key), None)
+    for entry in recorded:
+        if entry.name == operand.key:
+            return entry
+    return None
 
 
 def unmeasured(what: str, field: str) -> str:
@@ -186,23 +189,25 @@ def _missing(context: CheckContext, group: matrices.Group, operand: matrices.Ope
 
 def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
     """A Deployment, StatefulSet or IngressController has the replicas that the target implies."""
-    implied = _implied(context, group, operand)
-    workload = context.facts.operand(operand.key)
-    finding = _ready(context, group, operand, implied)
+    implied, workload = _implied(context, group, operand), context.facts.operand(operand.key)
+    finding = _ready(context, group, operand, implied, workload)
     count = None
     if isinstance(workload, facts.Workload | facts.IngressController) and not isinstance(implied, facts.Unobserved):
         have = workload.ready if isinstance(workload, facts.Workload) else workload.available_replicas
         count = Count(have, implied, "replicas")
-    return dataclasses.replace(finding, count=count, lacks=_unasked(context, group, operand, finding))
+    return dataclasses.replace(finding, count=count, lacks=_unasked(context, group, operand, finding, implied))
 
 
 def _ready(
-    context: CheckContext, group: matrices.Group, operand: matrices.Operand, count: int | facts.Unobserved
+    context: CheckContext,
+    group: matrices.Group,
+    operand: matrices.Operand,
+    count: int | facts.Unobserved,
+    workload: facts.Fact[facts.Operand],
 ) -> Finding:
     if isinstance(count, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(count))
     wanted = f"{operand.key} with {count} ready {'replica' if count == 1 else 'replicas'}"
-    workload = context.facts.operand(operand.key)
     if isinstance(workload, facts.Unobserved):
         if workload.missing:
             return _missing(context, group, operand, wanted)
@@ -245,7 +250,11 @@ def _short_of(workload: facts.Workload, count: int, *, restarts: bool) -> str | 
 
 
 def _unasked(
-    context: CheckContext, group: matrices.Group, operand: matrices.Operand, finding: Finding
+    context: CheckContext,
+    group: matrices.Group,
+    operand: matrices.Operand,
+    finding: Finding,
+    wanted: int | facts.Unobserved,
 ) -> str | facts.Unobserved | None:
     """What shows that the operator has yet to react to the change: an operand that it has not asked enough of.
 
@@ -253,16 +262,16 @@ def _unasked(
     """
     if operand.replicas == "perConfiguration":
         return None
-    wanted = _implied(context, group, operand)
     workload = context.facts.operand(operand.key)
     if isinstance(wanted, facts.Unobserved):
         return wanted
     if isinstance(workload, facts.Unobserved):
         return finding.lacks if workload.missing else workload
-    if _pinned(context.facts, group, operand, wanted):
+    asked = isinstance(workload, facts.Workload) and workload.wanted >= wanted
+    if asked or _pinned(context.facts, group, operand, wanted):
         return None
     if isinstance(workload, facts.Workload):
-        return None if workload.wanted >= wanted else f"{operand.key} asks for {workload.wanted} of {wanted}"
+        return f"{operand.key} asks for {workload.wanted} of {wanted}"
     if isinstance(workload, facts.IngressController):
         enough = workload.wanted_replicas is not None or workload.available_replicas >= wanted
         return None if enough else f"{operand.key} has {workload.available_replicas} of {wanted} available"
@@ -337,7 +346,7 @@ def needs_revision(definition: model.Definition, group: matrices.Group, operand:
     target = group.topology(definition.target.pair)
     infrastructure = group.follows == "infrastructure"
     sources = definition.source.infrastructure if infrastructure else (definition.source.control_plane.value,)
-    return not all(source == target or matrices.same(operand.variant, source, target) for source in sources)
+    return any(source != target and not matrices.same(operand.variant, source, target) for source in sources)
 
 
 def _revision(
@@ -392,17 +401,11 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
     nodes = node_names(context.facts)
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
-    # It wakes the controllers. They do not wait for long where nodes are annotated or report, so it is no advisory.
-    command = shell.command("oc annotate node {} {}=guard --overwrite", nodes[0], _NUDGE)
-    nudge = (
-        "Its operator looks again at the next event of a Node, Pod or ServiceAccount. The machine config controller "
-        f"makes one within half a minute; where it is down, this does: {command}"
-    )
     wanted = f"{operand.key} with minAvailable {len(nodes) - 1}"
     budget = context.facts.operand(operand.key)
     if isinstance(budget, facts.Unobserved):
         if budget.missing:
-            return dataclasses.replace(_missing(context, group, operand, wanted), action=nudge)
+            return dataclasses.replace(_missing(context, group, operand, wanted), action=_nudge(nodes[0]))
         return _finding(group, operand, _UNKNOWN, str(budget), wanted)
     if not isinstance(budget, facts.DisruptionBudget):
         return _finding(group, operand, _UNKNOWN, f"{operand.key} is not a PodDisruptionBudget", wanted)
@@ -411,4 +414,14 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
         return _finding(group, operand, _MET, text, wanted)
     if budget.min_available is None:
         text = f"{operand.key} gives minAvailable not as a number"
-    return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), action=nudge)
+    return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), action=_nudge(nodes[0]))
+
+
+@functools.lru_cache(maxsize=16)
+def _nudge(node: str) -> str:
+    """What wakes the controllers. They do not wait long where nodes are annotated or report, so it is no advisory."""
+    command = shell.command("oc annotate node {} {}=guard --overwrite", node, _NUDGE)
+    return (
+        "Its operator looks again at the next event of a Node, Pod or ServiceAccount. The machine config controller "
+        f"makes one within half a minute; where it is down, this does: {command}"
+    )

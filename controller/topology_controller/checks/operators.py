@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _KIND = "ClusterOperator"
 _VERSION = "clusterversions.config.openshift.io/version"
 _LOOK = "Look at oc get co"
-_STABLE = (("Available", "True"), ("Progressing", "False"), ("Degraded", "False"))
+_AT_REST = {"Available": "True", "Progressing": "False", "Degraded": "False"}
 _SET_OFF_BY_WRITES = {"console": "SyncLoopRefresh_InProgress"}
 """Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then.
 
@@ -125,9 +125,10 @@ def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) 
         if settled is not None and entry.settled_time is not None and settled > entry.settled_time:
             busy_since.add(entry.name)
     first: dict[str, str | facts.Unobserved] = {}
-    for spec in context.definition.convergence.checks:
-        group, answer = context.group(spec.check), context.answers.get(spec.check)
-        if group is None or answer is None or spec.check in context.convergence.accepted:
+    matrix = context.convergence.matrix
+    for group in matrix.groups if matrix is not None else ():
+        answer = context.answers.get(group.check)
+        if answer is None or group.check in context.convergence.accepted:
             continue
         # A group that this cluster lacks has one finding for all of it, and that lacks nothing.
         for operand, finding in zip(group.operands, answer.findings, strict=False):
@@ -147,8 +148,14 @@ def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterato
     Absent and Unknown conditions say nothing. Progress that a write of Infrastructure alone sets off is none, and
     neither is that of a native controller that is switched off: it will never end.
     """
-    statuses = {type_: operator.conditions.status(type_) for type_, _ in _STABLE}
-    progressing = operator.conditions.find("Progressing")
+    statuses = dict.fromkeys(_AT_REST, "absent")
+    progressing: facts.Condition | None = None
+    for condition in reversed(operator.conditions.items):
+        if condition.type in statuses:
+            statuses[condition.type] = condition.status
+            progressing = condition if condition.type == "Progressing" else progressing
+    if statuses == _AT_REST:
+        return
     reason = _SET_OFF_BY_WRITES.get(operator.name)
     if progressing is not None and progressing.status == "True":
         of_native = operator.name == _NATIVE_OPERATOR and all(
@@ -156,7 +163,7 @@ def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterato
         )
         if progressing.reason == reason or (of_native and known.mutable_topology is False):
             statuses["Progressing"] = "False"
-    wrong = {type_: statuses[type_] for type_, wanted in _STABLE if statuses[type_] != wanted}
+    wrong = {type_: statuses[type_] for type_, wanted in _AT_REST.items() if statuses[type_] != wanted}
     if wrong:
         status = CheckStatus.UNMET if {"True", "False"} & set(wrong.values()) else CheckStatus.UNKNOWN
         why = ", ".join(f"{type_}={value}" for type_, value in wrong.items())

@@ -137,27 +137,28 @@ class CheckContext:
     def of(self, findings: tuple[Finding, ...]) -> CheckResult:
         """Answer by what was found of each object: Met when each is, Unknown only when none is Unmet."""
         statuses = {finding.status for finding in findings}
-        worst = (CheckStatus.UNMET, CheckStatus.UNKNOWN, CheckStatus.MET)
-        status = next(status for status in worst if status in statuses)
+        status = CheckStatus.UNKNOWN if CheckStatus.UNKNOWN in statuses else CheckStatus.MET
+        status = CheckStatus.UNMET if CheckStatus.UNMET in statuses else status
         return CheckResult(self.spec.check, status, sentence(status, findings), findings)
 
 
 def sentence(status: CheckStatus, findings: tuple[Finding, ...]) -> str:
     """The message of a check about its objects: those that keep it from being Met, or all where none does."""
     if status is CheckStatus.MET:
-        return listed(finding.text for finding in findings)
-    unknown = listed(finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN)
+        return listed([finding.text for finding in findings])
+    unread = [finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN]
+    unknown = listed(unread) if unread else ""
     if status is CheckStatus.UNKNOWN:
         return f"Cannot tell: {unknown}"
     unmet = [finding for finding in findings if finding.status is CheckStatus.UNMET]
-    text = "; ".join(finding.text for finding in unmet)
+    text = "; ".join([finding.text for finding in unmet])
     if unknown:
         text += f"; and cannot tell: {unknown}"
     wanted = [finding.wanted for finding in unmet if finding.wanted]
     if not wanted:
         return text
-    where = dict.fromkeys(finding.where for finding in unmet)
-    actions = dict.fromkeys(finding.action for finding in unmet if finding.action)
+    where = dict.fromkeys([finding.where for finding in unmet])
+    actions = dict.fromkeys([finding.action for finding in unmet if finding.action])
     return ". ".join((f"Wanted: {listed(wanted)}", f"Found: {text}", f"Look at {listed(where)}", *actions))
 
 
@@ -170,14 +171,23 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 
 def first_reason(*reasons: tuple[bool, str]) -> str | None:
     """The first of these reasons that holds, None where none does."""
-    return next((reason for holds, reason in reasons if holds), None)
+    for holds, reason in reasons:
+        if holds:
+            return reason
+    return None
 
 
 def every(items: facts.Fact[tuple[facts.Fact[T], ...]]) -> list[T] | facts.Unobserved:
     """The items of a list when it and each of them could be read, else all of them that could not, in one."""
     if isinstance(items, facts.Unobserved):
         return items
-    broken = [item for item in items if isinstance(item, facts.Unobserved)]
+    broken = []
+    whole = []
+    for item in items:
+        if isinstance(item, facts.Unobserved):
+            broken.append(item)
+        else:
+            whole.append(item)
     if broken:
         return dataclasses.replace(broken[0], why=listed(map(str, broken)).removeprefix(f"{broken[0].what}: "))
-    return [item for item in items if not isinstance(item, facts.Unobserved)]
+    return whole

@@ -49,9 +49,9 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
     if timed_out:
         results = (*results, echo if not echo.met else dataclasses.replace(echo, status=CheckStatus.UNMET))
     hold = _hold(context)
-    failing = [result for result in results if not result.met]
-    measured = baseline.capture(known, definition, context.transitions.matrix)
-    unproven = "" if failing else _unproven(context, measured)
+    failing = [result for result in results if result.status is not CheckStatus.MET]
+    measured = None if failing else baseline.capture(known, definition, context.transitions.matrix)
+    unproven = "" if measured is None else _unproven(context, measured)
     previous = context.record
     if not failing and _holding(context) and previous is not None and previous.phase is Phase.PENDING:
         # What the record says was read live a moment ago; what is watched here is older, and would take it back.
@@ -91,7 +91,7 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
         checks=records.checks(context.record, Stage.PREFLIGHT, results, now),
         progress=records.progress(results),
         available=discovery.judged(contexts.available(context), definition, results, now, ready=ready),
-        baseline=_kept_baseline(context, definition, measured) if ready else None,
+        baseline=_kept_baseline(context, definition, measured) if ready and measured is not None else None,
         # What the attempt before went without is history from here on: a new one waits for everything.
         accepted=() if ready else records.accepted_before(context.record),
         last_transition=contexts.last(context),

@@ -46,7 +46,7 @@ class Components:
 def components(results: Iterable[CheckResult]) -> Components:
     """Count the components that the checks of convergence judge, as `status` and the page list them."""
     answers = [
-        finding.met
+        finding.status is CheckStatus.MET
         for result in results
         if result.name in registry.OPERAND_CHECKS
         for finding in result.findings
@@ -114,7 +114,7 @@ def left(advisories: Iterable[Advisory]) -> str:
 def unmet(results: Iterable[CheckResult], of: str) -> str:
     """Name the checks that keep something waiting, each with how far it is. `of` is the kind of check."""
     answers = list(results)
-    failing = [result for result in answers if not result.met]
+    failing = [result for result in answers if result.status is not CheckStatus.MET]
     named = listed((_counted(result) for result in failing), most=_EVERY)
     return f"{len(failing)} of {len(answers)} {of} checks not met: {named}"
 
@@ -131,10 +131,13 @@ def _counted(result: CheckResult) -> str:
 def _summed(result: CheckResult) -> Count | None:
     """How far all objects of a check are together, None where that is no number. One too many makes up for no other."""
     counts = [finding.count for finding in result.findings if finding.counts]
-    if not counts or any(count is None for count in counts):
-        return None
-    have = sum(min(count.have, count.wanted) for count in counts if count is not None)
-    return Count(have, sum(count.wanted for count in counts if count is not None), "")
+    have = wanted = 0
+    for count in counts:
+        if count is None:
+            return None
+        have += min(count.have, count.wanted)
+        wanted += count.wanted
+    return Count(have, wanted, "") if counts else None
 
 
 def sentences(*parts: str) -> str:

@@ -90,10 +90,10 @@ def _revised(
     known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix
 ) -> Iterator[tuple[str, facts.StaticPods]]:
     """The static pods that the definition waits for and that must get another revision."""
-    checks = frozenset(spec.check for spec in definition.convergence.checks)
+    checks = definition.convergence.asked
     for group in matrix.groups:
         for operand in group.operands if group.check in checks else ():
-            fact = known.operand(operand.key)
+            fact = known.operand(operand.key) if operand.kind == "StaticPods" else None
             if isinstance(fact, facts.StaticPods) and operands.needs_revision(definition, group, operand):
                 yield operand.key, fact
 
@@ -126,7 +126,7 @@ def afterwards(
     observed = parts.get("control_plane_observed")
     if observed is None or observed == definition.target.control_plane:
         parts |= {"control_plane_observed": None, "machine_config_pools": ()}
-    checks = frozenset(spec.check for spec in definition.convergence.checks)
+    checks = definition.convergence.asked
     groups = [group for group in matrix.groups if group.check in checks]
     parts["operands"] = tuple(
         _afterwards(known.operand(operand.key), operand, changed)
@@ -152,8 +152,8 @@ def _measured(
     known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix
 ) -> tuple[Part, list[facts.Unobserved]]:
     """The parts of a baseline, and what cannot be read for it."""
-    checks = frozenset(spec.check for spec in definition.convergence.checks)
-    groups = tuple(group for group in matrix.groups if group.check in checks)
+    checks = definition.convergence.asked
+    groups = [group for group in matrix.groups if group.check in checks]
     absent = {group.check: operands.absence(known, group) for group in groups}
     unread = [why for why in absent.values() if isinstance(why, facts.Unobserved)]
     parts: dict[str, Any] = {}
@@ -174,9 +174,11 @@ def _measured(
         carrying = nodes.carrying(known) or {}
         parts["control_plane_nodes"] = tuple(sorted(name for name, why in carrying.items() if not why))[:_MOST_NODES]
     parts["operands"] = tuple(
-        part
-        for group in groups
-        for part in _operands(known, group, unread, absent=isinstance(absent[group.check], str))
+        [
+            part
+            for group in groups
+            for part in _operands(known, group, unread, absent=isinstance(absent[group.check], str))
+        ]
     )
     if groups:
         parts["cluster_operators"] = _operators(known, {name for group in groups for name in group.operators}, unread)
@@ -252,7 +254,9 @@ def _operators(known: facts.Facts, wanted: set[str], unread: list[facts.Unobserv
         return ()
     unread += [operator for operator in known.cluster_operators if isinstance(operator, facts.Unobserved)]
     return tuple(
-        {"name": operator.name, "settled_time": operator.settled_time}
-        for operator in known.cluster_operators
-        if isinstance(operator, facts.ClusterOperator) and operator.name in wanted
+        [
+            {"name": operator.name, "settled_time": operator.settled_time}
+            for operator in known.cluster_operators
+            if isinstance(operator, facts.ClusterOperator) and operator.name in wanted
+        ]
     )

@@ -63,9 +63,9 @@ class Context:
             known.cluster_version, known.cluster_operators, known.control_plane_nodes, known.other_nodes,
             known.scheduler, known.etcd_endpoints, known.etcd, known.etcd_lease, known.etcd_members,
             known.machine_config_pools, known.ingress_controller, *known.operands.values(),
-            *(fact for fact in at_times if fact is not facts.NOT_READ),
+            *[fact for fact in at_times if fact is not facts.NOT_READ],
         )  # fmt: skip
-        return any(isinstance(fact, facts.Unobserved) and fact.awaited for fact in evidence)
+        return bool([fact for fact in evidence if isinstance(fact, facts.Unobserved) and fact.awaited])
 
 
 def available(context: Context) -> tuple[AvailableTransition, ...]:

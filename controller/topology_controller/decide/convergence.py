@@ -79,8 +79,8 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
     # By the answers of this moment: what a roll-out that is under way will do by itself is no advisory.
     kept = kept.model_copy(update={"advisories": contexts.advised(context, kept)})
     accepted = acceptance.names(record)
-    awaited = tuple(result for result in results if result.name not in accepted)
-    pending = tuple(check for check in converged if check.name not in accepted)
+    awaited = tuple([result for result in results if result.name not in accepted])
+    pending = tuple([check for check in converged if check.name not in accepted])
     quiet_at = _quiet_at(context, pending or converged, definition)
     if record.by_native:
         # No operator waited for these to be measured at the change: what they answer now may be from before it.
@@ -150,7 +150,7 @@ def note(
 ) -> str:
     """What Progressing says: how far it is, what is dangerous, what is waited for, and what has to be done."""
     known, accepted = context.known, acceptance.names(record)
-    awaited = tuple(result for result in results if result.name not in accepted)
+    awaited = tuple([result for result in results if result.name not in accepted])
     missing = acceptance.missing(record)
     return assessment.sentences(
         f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}" if overdue and record.deadline_time else "",
@@ -254,7 +254,7 @@ def _quiet_at(context: contexts.Context, converged: tuple[Check, ...], definitio
     """When it will have been quiet for long enough, if all checks are Met and stay so."""
     state = context.leader
     # Times are kept in whole seconds: one more makes up for the fraction that was cut off.
-    changed = max(check.last_transition_time for check in converged) + timedelta(seconds=1)
+    changed = max([check.last_transition_time for check in converged]) + timedelta(seconds=1)
     begins = max(changed, state.since, state.steady_since or state.since)
     return begins + timedelta(seconds=_settle(context, definition))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topology_api.types import AvailableTransition, Blocker, fit, whole_seconds
-from topology_api.vocabulary import Stage
+from topology_api.vocabulary import CheckStatus, Stage
 
 from ..checks import catalog
 from ..observe import facts
@@ -35,7 +35,7 @@ def available(
     for definition in transitions.starting_at(records.pair(infrastructure)):
         if infrastructure.platform in definition.platforms:
             results = catalog.ask(Stage.PREFLIGHT, definition, known, now)
-            met = all(result.met for result in results)
+            met = {result.status for result in results} <= {CheckStatus.MET}
             items.append(_judged(definition, results, now, available=met))
     return tuple(items)
 
@@ -46,7 +46,7 @@ def _judged(
     blockers = tuple(
         Blocker(name=result.name, status=result.status, message=fit(result.message))
         for result in results
-        if not result.met
+        if result.status is not CheckStatus.MET
     )
     return AvailableTransition(
         name=definition.name,

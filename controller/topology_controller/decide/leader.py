@@ -217,8 +217,10 @@ def is_progress(leader: LeaderState, record: TopologyTransition) -> bool:
 def _answers(record: TopologyTransition) -> frozenset[int]:
     """The answers of convergence, by hash."""
     return frozenset(
-        hash((record.attempt, check.name, check.status, check.message))
-        for check in records.of_stage(record, Stage.CONVERGENCE)
+        [
+            hash((record.attempt, check.name, check.status, check.message))
+            for check in records.of_stage(record, Stage.CONVERGENCE)
+        ]
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 from topology_api.types import Problem, TopologyTransition, fit, whole_seconds
-from topology_api.vocabulary import CheckName, Phase, ProblemReason, Reason
+from topology_api.vocabulary import CheckName, CheckStatus, Phase, ProblemReason, Reason
 
 from .. import shell
 from ..checks import etcd, nodes
@@ -188,7 +188,7 @@ def restored(target: TopologyPair) -> str:
 
 def _paused_pools(awaited: tuple[CheckResult, ...]) -> str:
     """What to unpause, where nothing else is left to wait for; else empty."""
-    failing = {result.name: result for result in awaited if not result.met}
+    failing = {result.name: result for result in awaited if result.status is not CheckStatus.MET}
     pools = failing.get(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
     stable = failing.get(CheckName.CLUSTER_OPERATORS_STABLE)
     if pools is None or not set(failing) <= _OF_POOLS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topology_api.types import Check, Progress, RecordCopy, TopologyPair, TopologyTransition, fit, whole_seconds
-from topology_api.vocabulary import Phase
+from topology_api.vocabulary import CheckStatus, Phase
 
 from ..observe import facts
 
@@ -92,16 +92,16 @@ def checks(
     known = {(check.stage, check.name): check for check in (previous.checks if previous else ())}
     kept = []
     for result in results:
-        before = known.get((stage, result.name))
-        same = before is not None and before.status is result.status
+        before, message = known.get((stage, result.name)), fit(result.message)
+        if before is None or before.status is not result.status:
+            since = whole_seconds(now)
+        elif before.message == message:
+            kept.append(before)
+            continue
+        else:
+            since = before.last_transition_time
         kept.append(
-            Check(
-                stage=stage,
-                name=result.name,
-                status=result.status,
-                message=fit(result.message),
-                last_transition_time=before.last_transition_time if same and before else whole_seconds(now),
-            )
+            Check(stage=stage, name=result.name, status=result.status, message=message, last_transition_time=since)
         )
     return tuple(kept)
 
@@ -113,12 +113,12 @@ def accepted_before(previous: TopologyTransition | None) -> tuple[Accepted, ...]
 
 def of_stage(record: TopologyTransition | None, stage: Stage) -> tuple[Check, ...]:
     """The checks of one stage."""
-    return tuple(check for check in (record.checks if record else ()) if check.stage is stage)
+    return tuple([check for check in (record.checks if record else ()) if check.stage is stage])
 
 
 def progress(results: Iterable[CheckResult]) -> Progress:
     """How many are Met."""
-    answers = [result.met for result in results]
+    answers = [result.status is CheckStatus.MET for result in results]
     met, total = sum(answers), len(answers)
     return Progress(met=met, total=total, summary=f"{met}/{total}")
 
@@ -138,7 +138,7 @@ def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
         changes["admitted_time"] = whole_seconds(now)
         if record.deadline_time is not None:
             changes["deadline_time"] = whole_seconds(record.deadline_time - (admitted - now))
-    if any(check.last_transition_time > now for check in record.checks):
+    if record.checks and max([check.last_transition_time for check in record.checks]) > now:
         latest = whole_seconds(now)
         changes["checks"] = tuple(
             check.model_copy(update={"last_transition_time": min(check.last_transition_time, latest)})

@@ -122,6 +122,11 @@ class Convergence(read.Strict):
     """How long it usually takes, at least and at most: shown, and nothing is decided by it."""
     checks: Annotated[tuple[CheckSpec, ...], Field(min_length=1)]
 
+    @property
+    def asked(self) -> frozenset[CheckName]:
+        """The names of its checks."""
+        return frozenset([spec.check for spec in self.checks])
+
     @model_validator(mode="after")
     def _typical_is_a_range(self) -> Self:
         if self.typical_minutes is not None and self.typical_minutes[0] > self.typical_minutes[1]:

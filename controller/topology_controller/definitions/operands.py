@@ -77,6 +77,14 @@ class Operand(read.Strict):
         """What `Facts.operand` and the baseline know it by."""
         return "/".join(part for part in (self.plural, self.namespace, self.name) if part)
 
+    @functools.cached_property
+    def look(self) -> str:
+        """The command that shows it."""
+        if self.namespace:
+            return shell.command("oc -n {} get {} {}", self.namespace, self.plural, self.name)
+        command = shell.command("oc get {} {}", self.plural, self.name)
+        return f"{command} -o yaml" if self.kind == "StaticPods" else command
+
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
         static_pods = self.kind == "StaticPods"
@@ -231,7 +239,10 @@ class Matrix(read.Strict):
 
     def group(self, check: CheckName) -> Group | None:
         """The operands of a check, None for a check that is about something else."""
-        return next((group for group in self.groups if group.check is check), None)
+        for group in self.groups:
+            if group.check is check:
+                return group
+        return None
 
 
 _GROUP = read.Form(Group, "operand file", sorted(check.value for check in registry.OPERAND_CHECKS))

@@ -97,7 +97,7 @@ class Reflector(Generic[T]):
         self._steps = 0
         self._synced = False
         self._served = True
-        self._error: errors.KubeError | None = None
+        self.error: errors.KubeError | None = None
         self._since = 0.0
         self._trouble_since = 0.0
         self._snapshot: Snapshot[T] | None = None
@@ -120,7 +120,7 @@ class Reflector(Generic[T]):
         if self._snapshot is None:
             objects = {key: entry.value for key, entry in self._entries.items()}
             objects_ = types.MappingProxyType(objects)
-            self._snapshot = Snapshot(objects_, self._synced, self._error, self._since, self._served)
+            self._snapshot = Snapshot(objects_, self._synced, self.error, self._since, self._served)
         return self._snapshot
 
     @property
@@ -128,7 +128,7 @@ class Reflector(Generic[T]):
         """Whether the store can be relied on: synced, and not in trouble for longer than the grace."""
         if not self._synced:
             return False
-        return self._error is None or self._now() - self._trouble_since <= self._timing.grace
+        return self.error is None or self._now() - self._trouble_since <= self._timing.grace
 
     @property
     def steps(self) -> int:
@@ -279,15 +279,14 @@ class Reflector(Generic[T]):
         fresh = {entry.key: entry for entry in listed.entries}
         restored = self._restored(listed, fresh)
         # A list may be older than what we wrote while it was on its way: the watch from it brings that write.
-        self._own = {
-            key: answered
-            for key, answered in self._own.items()
-            if answered >= listed.began and resources.is_older(listed.resource_version, self._entries[key].version)
-        }
-        fresh |= {key: self._entries[key] for key in self._own}
         self._newest = listed.resource_version
-        for key in self._own:
-            self._note(fresh[key].version)
+        for key, answered in tuple(self._own.items()):
+            kept = self._entries[key]
+            if answered < listed.began or not resources.is_older(listed.resource_version, kept.version):
+                del self._own[key]
+                continue
+            fresh[key] = kept
+            self._note(kept.version)
         if first := not self._synced or served is not self._served:
             self._synced, self._served, self._since = True, served, self._now()
         self._replace(fresh, first=first)
@@ -320,7 +319,7 @@ class Reflector(Generic[T]):
 
     def _disturbed(self, error: errors.KubeError) -> None:
         self._stop_settling()
-        before, self._error = self._error, error
+        before, self.error = self.error, error
         if before is None:
             self._trouble_since = self._now()
         self._snapshot = None
@@ -331,14 +330,14 @@ class Reflector(Generic[T]):
     def _settle_later(self) -> None:
         """End the trouble when the watch is still open in a while; after a silent peer, only an event does."""
         self._stop_settling()
-        if isinstance(self._error, errors.TimedOut) and self._error.verb == "watch":
+        if isinstance(self.error, errors.TimedOut) and self.error.verb == "watch":
             return
         self._settling = asyncio.get_running_loop().call_later(self._timing.settle, self._settled)
 
     def _settled(self) -> None:
         self._stop_settling()
-        if self._error is not None:
-            self._error, self._since = None, self._now()
+        if self.error is not None:
+            self.error, self._since = None, self._now()
             self._changed()
 
     def _stop_settling(self) -> None:

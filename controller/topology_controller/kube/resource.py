@@ -122,6 +122,9 @@ class Selection:
         """The field selector that `name` stands for."""
         return None if self.name is None else f"metadata.name={self.name}"
 
+    def __str__(self) -> str:
+        return self.describe()
+
     def describe(self) -> str:
         """Name the selection: `nodes (node-role.kubernetes.io/master=)`."""
         text = self.resource.describe(self.name, self.namespace)
@@ -152,7 +155,7 @@ def version_of(raw: object) -> str:
 
 def is_older(version: str, than: str) -> bool:
     """Return whether one resourceVersion is older than another: they compare as integers (Kubernetes KEP-5504)."""
-    if not all(text.isascii() and text.isdigit() for text in (version, than)):
+    if not (version.isascii() and version.isdigit() and than.isascii() and than.isdigit()):
         return False
     # As text: Python makes no number of more than 4,300 digits, and a server may send as many as it likes.
     mine, other = version.lstrip("0"), than.lstrip("0")

@@ -150,7 +150,8 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
     state = _State(selection, timing, uniform)
 
     def entry(raw: Raw) -> Entry[T]:
-        return Entry(state.judged(resources.key_of, raw), state.judged(resources.version_of, raw), reduce(raw))
+        key, version = state.judged(raw)
+        return Entry(key, version, reduce(raw))
 
     while True:
         trouble: Disturbed | Unserved | None
@@ -175,14 +176,14 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
             version, lasting = state.version, uniform(timing.shortest, timing.longest)
             async with source.open_watch(selection, version, lasting, timing.silence) as events:
                 state.opened()
-                _LOG.debug("the watch of %(object)s is open", {"object": selection.describe(), "version": version})
+                _LOG.debug("the watch of %(object)s is open", {"object": selection, "version": version})
                 yield Opened()
                 if resumed:
                     written = newest()
                     state.reached(await client.newest(source, selection), written)
                 async for kind, raw in events:
                     if kind == "BOOKMARK":
-                        yield Bookmark(state.bookmarked(state.judged(resources.version_of, raw)))
+                        yield Bookmark(state.bookmarked(state.judged(raw, named=False)[1]))
                         continue
                     changed = entry(raw)
                     state.moved(changed.version)
@@ -218,10 +219,10 @@ class _State:
         self._opened_at: float | None = None
         self._heard_at = 0.0
 
-    def judged(self, read: Callable[[Raw], R], raw: Raw) -> R:
-        """Read the key or the version of an object; raises Malformed when it has none."""
+    def judged(self, raw: Raw, *, named: bool = True) -> tuple[Key, str]:
+        """Read key and version of an object, the version alone of what has no name; raises Malformed without them."""
         try:
-            return read(raw)
+            return resources.key_of(raw) if named else (None, ""), resources.version_of(raw)
         except ValueError as error:
             raise self._error(errors.Malformed, "NotAnObject", str(error)) from error
 

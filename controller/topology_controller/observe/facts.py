@@ -8,11 +8,12 @@ check that needs it answers Unknown. Made by `parse`, used by `checks` and `deci
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from topology_api.types import RecordCopy, TopologyTransition
@@ -70,7 +71,10 @@ class Conditions:
 
     def find(self, type_: str) -> Condition | None:
         """The condition of that type, if it is there."""
-        return next((item for item in self.items if item.type == type_), None)
+        for item in self.items:
+            if item.type == type_:
+                return item
+        return None
 
     def status(self, type_: str) -> str:
         """True, False, Unknown, whatever else was written, or "absent"."""
@@ -582,6 +586,8 @@ class Facts:
     there is none. See `operand`."""
     live: bool = False
     disturbed: tuple[str, ...] = ()
+    derived: dict[object, Any] = dataclasses.field(default_factory=dict, init=False, repr=False, compare=False)
+    """What was computed from these facts alone (`once`)."""
 
     @property
     def mutable_topology(self) -> bool | None:
@@ -604,3 +610,16 @@ class Facts:
         if key == "ingresscontrollers.operator.openshift.io/openshift-ingress-operator/default":
             return self.ingress_controller
         return self.operands.get(key, NOT_READ)
+
+
+def once(function: Callable[[Facts], T]) -> Callable[[Facts], T]:
+    """Compute this once for a set of facts: what it returns is shared, and nobody changes it."""
+
+    @functools.wraps(function)
+    def kept(known: Facts) -> T:
+        if function not in known.derived:
+            known.derived[function] = function(known)
+        answer: T = known.derived[function]
+        return answer
+
+    return kept

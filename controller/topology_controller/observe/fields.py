@@ -13,7 +13,10 @@ import functools
 import ipaddress
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?\Z")
 _LONGEST_NAME = 253
@@ -50,18 +53,25 @@ def at(raw: object, path: str, kind: type | None = None, wanted: str = "") -> An
         if not isinstance(value, dict):
             raise Malformed(".".join(_parts(path)[:depth]) or "the object", "an object", value)
         value = value.get(part)
-    if kind is not None and value is not None and not _is(value, kind):
+    if kind is None or value is None:
+        return value
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise Malformed(path, wanted, value)
     return value
-
-
-def _is(value: object, kind: type) -> bool:
-    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
 
 
 def text(raw: object, path: str) -> str | None:
     """A string, or None when absent; an empty string counts as absent."""
     return at(raw, path, str, "a string") or None
+
+
+def texts(raw: Mapping[str, object], *names: str) -> list[str | None]:
+    """The strings of these fields of an object, as `text` returns each."""
+    values = list(map(raw.get, names))
+    for name, value in zip(names, values, strict=True):
+        if value is not None and not isinstance(value, str):
+            raise Malformed(name, "a string", value)
+    return cast("list[str | None]", values)
 
 
 def optional_whole(raw: object, path: str) -> int | None:
@@ -72,7 +82,7 @@ def optional_whole(raw: object, path: str) -> int | None:
 
 def whole(raw: object, path: str, default: int = 0) -> int:
     """An integer, or the default when absent."""
-    value = optional_whole(raw, path)
+    value: int | None = at(raw, path, int, "an integer")
     return default if value is None else value
 
 
@@ -90,7 +100,7 @@ def items(raw: object, path: str, kind: type = dict) -> list[Any]:
     """A list of objects, or of strings if `kind` is str; absent is empty."""
     values = at(raw, path, list, "a list") or []
     for value in values:
-        if not _is(value, kind):
+        if not isinstance(value, kind):
             raise Malformed(f"{path}[]", "an object" if kind is dict else "a string", value)
     return values
 
@@ -136,6 +146,9 @@ def time(value: object, path: str = "") -> datetime | None:
     return parsed.astimezone(UTC)
 
 
-def computable(moment: datetime) -> bool:
-    """Can it be compared with now, and bounds added to it? It has a zone, and is no end of the calendar."""
-    return moment.tzinfo is not None and 1970 <= moment.year < 9000
+def computable(*moments: datetime | None) -> bool:
+    """Can each be compared with now, and bounds added to it? It has a zone, and is no end of the calendar."""
+    for moment in moments:
+        if moment is not None and (moment.tzinfo is None or not 1970 <= moment.year < 9000):
+            return False
+    return True

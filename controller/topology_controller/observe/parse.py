@@ -42,17 +42,11 @@ _MOST_UNKNOWN_CHECKS = 16
 
 def conditions(raw: Raw) -> facts.Conditions:
     """status.conditions of any object; an absent list is empty."""
-    return facts.Conditions(
-        tuple(
-            facts.Condition(
-                type=fields.text(item, "type") or "",
-                status=fields.text(item, "status") or "Unknown",
-                reason=fields.text(item, "reason") or "",
-                message=fields.text(item, "message") or "",
-            )
-            for item in fields.items(raw, "status.conditions")
-        )
-    )
+    kept = []
+    for item in fields.items(raw, "status.conditions"):
+        type_, status, reason, message = fields.texts(item, "type", "status", "reason", "message")
+        kept.append(facts.Condition(type_ or "", status or "Unknown", reason or "", message or ""))
+    return facts.Conditions(tuple(kept))
 
 
 def _observed(raw: Raw) -> bool:
@@ -125,11 +119,13 @@ def cluster_operator(raw: Raw) -> facts.ClusterOperator:
     # Messages change with every pod that restarts; the verdict does not depend on them. It depends on the reason
     # of one condition alone (`checks.operators`).
     kept = tuple(
-        facts.Condition(
-            item.type, item.status, item.reason if (item.type, item.status) == ("Progressing", "True") else ""
-        )
-        for item in conditions(raw)
-        if item.type in {"Available", "Progressing", "Degraded"}
+        [
+            facts.Condition(
+                item.type, item.status, item.reason if (item.type, item.status) == ("Progressing", "True") else ""
+            )
+            for item in conditions(raw).items
+            if item.type in {"Available", "Progressing", "Degraded"}
+        ]
     )
     # A type stands there once: the API keeps conditions as a map.
     entries = {item.get("type"): item for item in fields.items(raw, "status.conditions")}

@@ -8,6 +8,7 @@ promises. Used by `parse`.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pydantic
 
@@ -16,10 +17,13 @@ from topology_api.types import RecordCopy, TopologyTransition
 
 from . import facts, fields
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 _WHAT = "infrastructures.config.openshift.io/cluster"
 _LONGEST_NAME = 64
 _PHASES = frozenset(vocabulary.Phase)
-_STAGES, _STATUSES = frozenset(vocabulary.Stage), frozenset(vocabulary.CheckStatus)
+_STAGES, _STATUSES = tuple(vocabulary.Stage), tuple(vocabulary.CheckStatus)
 _WORD = re.compile(r"[A-Z][A-Za-z]{0,63}")
 """What values of our enumerations look like; anything else in their place is no value of a newer version."""
 _SHOWN = frozenset({"checks", "progress", "problem", "accepted", "completedTime", "deadlineTime"})
@@ -43,13 +47,13 @@ def record(raw: object) -> TopologyTransition | facts.Unobserved | None:
     times = (
         transition.requested_time, transition.phase_transition_time,
         transition.admitted_time, transition.completed_time,
-        *(check.last_transition_time for check in transition.checks),
-        *(item.evaluated_time for item in transition.available),
-        *(item.accepted_time for item in transition.accepted),
-        *(item.settled_time for item in (transition.baseline.cluster_operators if transition.baseline else ())),
+        *[check.last_transition_time for check in transition.checks],
+        *[item.evaluated_time for item in transition.available],
+        *[item.accepted_time for item in transition.accepted],
+        *[item.settled_time for item in (transition.baseline.cluster_operators if transition.baseline else ())],
     )  # fmt: skip
     # A time without a zone passes the schema; bounds are computed from these, and it could not be compared with now.
-    if not all(time is None or fields.computable(time) for time in times):
+    if not fields.computable(*times):
         return facts.Unobserved(_WHAT, "status.topologyTransition has a time that cannot be reckoned with")
     return transition
 
@@ -68,7 +72,7 @@ def copy(extension: object) -> RecordCopy | None:
     for left_out in (frozenset[str](), _SHOWN, _SHOWN | _MEASURED):
         head = {name: value for name, value in extension.items() if name not in left_out}
         if isinstance(transition := record(head), TopologyTransition) and _plain(transition):
-            return RecordCopy.model_validate(head)
+            return RecordCopy.of(transition)
     return None
 
 
@@ -95,7 +99,7 @@ def _newer(raw: object) -> facts.Newer | None:
     return facts.Newer(_WHAT, why, phase=str(phase), name=name, target=control_plane)
 
 
-def _is_newer(value: object, known: frozenset[str]) -> bool:
+def _is_newer(value: object, known: Collection[str]) -> bool:
     return isinstance(value, str) and value not in known and _WORD.fullmatch(value) is not None
 
 
@@ -107,6 +111,7 @@ def _without_newer_checks(raw: object) -> object:
         check
         for check in raw["checks"]
         if not isinstance(check, dict)
+        or (check.get("stage") in _STAGES and check.get("status") in _STATUSES)
         or not (_is_newer(check.get("stage"), _STAGES) or _is_newer(check.get("status"), _STATUSES))
     ]
     return {**raw, "checks": kept}

@@ -168,7 +168,7 @@ class Watches:
     def trouble(self, source: catalog.Source) -> errors.KubeError | None:
         """What the watch of this source is in trouble with now; None when it works, or is not open."""
         watch = self._watches.get(source.field)
-        return None if watch is None else watch.reflector.snapshot().error
+        return None if watch is None else watch.reflector.error
 
     def unsure(self) -> bool:
         """Whether the watch of Infrastructure has yet to say if the store was put back: the API server was away."""
@@ -227,17 +227,24 @@ class Watches:
         self._kept = None if self._in_trouble else known
         return known
 
+    def fact(self, source: catalog.Source) -> Any:
+        """What is known now of one source that is watched."""
+        watch = self._watches[source.field]
+        if watch.fact is not None:
+            return watch.fact
+        fact = self._fact(watch)
+        if watch.reflector.error is None:
+            watch.fact = fact
+        return fact
+
     def _assembled(self) -> facts.Facts:
         known: dict[str, Any] = {}
         operands: dict[str, Any] = {}
         for field, watch in self._watches.items():
-            if watch.fact is None:
-                watch.fact = self._fact(watch)
-            (known if watch.source.operand is None else operands)[field] = watch.fact
+            fact = watch.fact if watch.fact is not None else self.fact(watch.source)
+            (known if watch.source.operand is None else operands)[field] = fact
         # What a watch in trouble has brought is good for a while, and no event says when that ends.
-        self._in_trouble = [watch for watch in self._watches.values() if watch.reflector.snapshot().error is not None]
-        for watch in self._in_trouble:
-            watch.fact = None
+        self._in_trouble = [watch for watch in self._watches.values() if watch.reflector.error is not None]
         disturbed = tuple(watch.source.what for watch in self._in_trouble if watch.source.evidence)
         return facts.Facts(**known, operands=operands, disturbed=disturbed)
 
@@ -289,7 +296,7 @@ class Watches:
         if self._etcd is not None and source.field in _ABOUT_ETCD:
             self._etcd.nudge()
         watch = self._watches.get(source.field)
-        trouble = None if watch is None else self._trouble(watch)
+        trouble = None if watch is None or watch.reflector.error is None else self._trouble(watch)
         if watch is not None:
             watch.fact = None
             if source is catalog.UNDER_NODES:
@@ -332,7 +339,7 @@ class Watches:
         return facts.NOT_READ if watch is None else self._fact(watch)
 
     def _trouble(self, watch: _Watch) -> str | None:
-        error = watch.reflector.snapshot().error
+        error = watch.reflector.error
         return None if error is None else live.unobserved(watch.source.what, error).why
 
     def _fact(self, watch: _Watch) -> Any:

@@ -10,6 +10,7 @@ import asyncio
 import collections
 import contextlib
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 _ORDER_SECONDS = 10.0
 _POLL_SECONDS = 0.002
 _PROC = pathlib.Path("/proc")
+_GARBAGE = {"GOGC": "400"}
+"""Go collects garbage when this much more, in percent, has piled up: kube-apiserver starts with 30 % less CPU (4.6 s
+instead of 6.6 s, definitions of OpenShift included) and holds 730 MB instead of 400 MB."""
 _TAIL = 15
 _WIDTH = 300
 """etcd puts a stack trace behind many a line."""
@@ -61,6 +65,7 @@ class Keeping:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 start_new_session=True,
+                env=_GARBAGE | os.environ,
             )
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
