@@ -24,24 +24,24 @@ FROM dependencies AS project
 # VERSION is PEP 440, such as 0.2.0+g1a2b3c4d5e6f; without it, what _version.py says.
 ARG VERSION=""
 ARG SOURCE_DATE_EPOCH=0
-COPY pyproject.toml README.md LICENSE ./
+# The operator alone: pyproject.toml of the checkout is the whole project, with the tools.
+COPY controller/pyproject.toml README.md LICENSE ./
 COPY api api
-COPY controller controller
+COPY controller/topology_controller controller/topology_controller
 COPY bindata bindata
 # hadolint ignore=DL3042 # the same
 RUN if [ -n "${VERSION}" ]; then /opt/build/bin/hatchling version "${VERSION}"; fi \
  && /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
  && /opt/build/bin/pip --python /opt/operator/bin/python install --no-compile --no-deps --no-index \
     --find-links dist cluster-topology-operator
-# What is not started, imported or read in a container goes: programs of libraries, tests, sources of C, manuals, and how to
-# colour 600 languages. A read-only root never gets byte code later, and without it a start takes several times as long;
-# unchecked, because the files of an image cannot change; a fixed seed, because sets are written in its order. The typed
-# API, which the operator never imports, stays as source only: its byte code would be a fifth of the layer.
-RUN find /opt/operator/bin -type f ! -name cluster-topology-operator ! -name 'kubectl*' -delete \
+# What is not started, imported or read in a container goes: programs of libraries, tests, sources of C and manuals. A
+# read-only root never gets byte code later, and without it a start takes several times as long; unchecked, because the
+# files of an image cannot change; a fixed seed, because sets are written in its order. The typed API, which the operator
+# never imports, stays as source only: its byte code would be a fifth of the layer.
+RUN find /opt/operator/bin -type f ! -name cluster-topology-operator -delete \
  && find /opt/operator/lib -type f -regextype posix-extended \
     -regex '.*(_test\.py|/test_[^/]*\.pyi?|\.pyi|\.pyx|\.pxd|\.[ch]|/_testcapi\..*\.so|/(tests|testing)/.*)' -delete \
  && find /opt/operator/lib -type f -name '*.md' ! -path '*.dist-info/*' -delete \
- && find /opt/operator/lib -type f -path '*/pygments/lexers/[!_]*' -delete \
  && find /opt/operator/lib -type d -empty -delete \
  && PYTHONHASHSEED=0 /opt/operator/bin/python -m compileall -f -q --invalidation-mode unchecked-hash \
     -x '/kubernetes_asyncio/client/(api|models)/' /opt/operator/lib \
@@ -63,7 +63,7 @@ LABEL name="cluster-topology-operator" \
       version="${VERSION}" \
       summary="Lets a single-node OpenShift cluster grow" \
       description="Proves that a cluster can carry another topology, moves it in one guarded write, and tells what follows" \
-      usage="cluster-topology-operator manifests prints what to apply to a cluster" \
+      usage="what to apply to a cluster is in /manifests, and printed by the installed program" \
       vendor="Cluster Topology Operator" \
       maintainer="Cluster Topology Operator" \
       com.redhat.component="cluster-topology-operator-container" \

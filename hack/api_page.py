@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from kubectl_topology.explanations import Explanation
     from topology_controller.definitions import operands as matrices
-    from topology_controller.plugin.explanations import Explanation
 
 _MARK = "<!-- made by `make generate`: {} -->"
 _END = "<!-- until here -->"

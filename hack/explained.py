@@ -24,19 +24,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pydantic
 import yaml
 
-from topology_api import audit, crd, install_config, shape, vocabulary
+from kubectl_topology import answers, audit, capi_findings, errors
+from kubectl_topology.commands import fleet
+from topology_api import crd, shape, vocabulary
 from topology_controller.definitions import model, registry
-from topology_controller.fleet import meaning as states
-from topology_controller.plugin import answers, capi_findings, errors
-from topology_controller.plugin.commands import fleet
 from topology_controller.report import metrics
+from topology_deploy import install_config
+from topology_deploy.fleet import meaning as states
 
 if TYPE_CHECKING:
     import enum
     from collections.abc import Iterable, Iterator
 
+    from kubectl_topology.explanations import Explanation
     from topology_controller.definitions import load
-    from topology_controller.plugin.explanations import Explanation
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 ADVICE = _ROOT / "hack" / "explanations"

@@ -3,7 +3,7 @@
 That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/rights.md
 (`operand_rights`), the list of all manifests for kustomize (`kustomization`), what each name means (`explained`), the
 tables of docs/api.md (`api_page`) and docs/runbooks (`runbooks`).
-The files of a fleet's engines (`topology_controller.fleet`) are made for a fleet of the documented size, and so are the
+The files of a fleet's engines (`topology_deploy.fleet`) are made for a fleet of the documented size, and so are the
 health checks of docs/examples/gitops.
 `make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
 """
@@ -19,10 +19,10 @@ import explained
 import kustomization
 import operand_rights
 import runbooks
-from topology_controller import manifests
+from kubectl_topology import explanations
 from topology_controller.definitions import load
-from topology_controller.fleet import argo, objects, plan, policy, work
-from topology_controller.plugin import explanations
+from topology_deploy import manifests
+from topology_deploy.fleet import argo, objects, plan, policy, work
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CRD = _ROOT / "bindata" / "crd" / "infrastructures.yaml"

@@ -18,7 +18,7 @@ def main() -> int:
     minors = sorted(int(place.name.split("-")[1][1:]) for place in compiled)
     if sys.version_info.minor in minors:
         sys.path.insert(0, str(library))
-        from topology_controller.plugin.main import main as program  # noqa: PLC0415 - it is beside this file
+        from kubectl_topology.main import main as program  # noqa: PLC0415 - it is beside this file
 
         return program()
     for minor in reversed(minors):

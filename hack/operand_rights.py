@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from kubectl_topology import cluster
 from topology_api import vocabulary
-from topology_controller import bindata, manifests
+from topology_controller import bindata
 from topology_controller.definitions import load
-from topology_controller.plugin import cluster
+from topology_deploy import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,8 +15,8 @@ import explained
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kubectl_topology.explanations import Explanation
     from topology_controller.definitions import load
-    from topology_controller.plugin.explanations import Explanation
 
 _WIDTH = 120
 _SPAN = re.compile(r"`[^`]+`|\[[^\]]+\]")

@@ -4,8 +4,6 @@
 * `types`: `status.topologyTransition` and what it is made of.
 * `view`: Infrastructure as an operator that reacts to a topology needs it.
 * `shape`: which of the six kinds of cluster that people speak of is this?
-* `install_config`: what the installer makes of an install-config, by the released rule and by the proposed one.
-* `audit`: do status, scheduler and nodes of a cluster fit together?
 * `served`: does a cluster serve our fields?
 * `crd`, `crd_patch`: the definition of Infrastructure, whole and as a patch.
 """

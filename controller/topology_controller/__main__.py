@@ -1,8 +1,10 @@
-"""`python -m topology_controller`: the same as the installed `cluster-topology-operator`."""
+"""`python -m topology_controller`: the program of the image, which has the operator alone."""
+
+from __future__ import annotations
 
 import sys
 
-from topology_controller import cli
+from .cli import main
 
 if __name__ == "__main__":
-    sys.exit(cli.main())
+    sys.exit(main())

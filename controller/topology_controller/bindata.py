@@ -1,6 +1,7 @@
 """Where the files are: the definition of the API, transitions, operands, manifests.
 
-In a checkout they stand in `bindata/` beside the source folders; the wheel carries the same folder inside the package.
+In a checkout they stand in `bindata/` beside the source folders; the wheel carries the same folder inside the package,
+and the image of it what the operator reads: transitions, operands, the page.
 Nothing else in the operator knows which of the two it runs from.
 """
 
@@ -18,7 +19,7 @@ class BindataMissingError(Exception):
 
 
 def root() -> pathlib.Path:
-    """Return the folder that holds crd/, transitions/, operands/ and manifests/.
+    """Return the folder that holds transitions/, operands/ and, where there are tools, what these print.
 
     Raises BindataMissingError when there is none.
     """

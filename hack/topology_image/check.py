@@ -178,7 +178,7 @@ def listed(asked: str | None = None) -> tuple[pathlib.Path, int]:
         build(STAGES, context, asked, lambda _: None)
     stage = STAGES / "project" / "build"
     environment = bom.environment(
-        STAGES / "final" / layer_rules.HOME / "bin" / "python", ROOT / "pyproject.toml", EPOCH
+        STAGES / "final" / layer_rules.HOME / "bin" / "python", ROOT / "controller" / "pyproject.toml", EPOCH
     )
     locked = locks.read(ROOT / "requirements.lock")
     listing = bom.completed(

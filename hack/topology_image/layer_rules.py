@@ -21,7 +21,7 @@ HOME = "opt/operator"
 """Where the operator is, from the root of the image."""
 LIMIT = 60 * 1024 * 1024
 """What the layer may weigh, in bytes: the sum of its files, uncompressed."""
-PROGRAMS = frozenset({"cluster-topology-operator", "kubectl-topology", "kubectl_complete-topology"})
+PROGRAMS = frozenset({"cluster-topology-operator"})
 NOT_COMPILED = "/kubernetes_asyncio/client/(api|models)/"
 """What stays as source only; the Dockerfile says the same to compileall."""
 _TESTS = re.compile(r"(^|/)(tests?|testing)/|_test\.py$|/test_[^/]*\.py$|/_testcapi\.")
@@ -153,7 +153,7 @@ def _programs(layer: Layer) -> Iterator[str]:
     there = {path.name for path in folder.iterdir()} - links
     if there - PROGRAMS:
         yield f"{HOME}/bin: {sorted(there - PROGRAMS)}: not ours"
-    if not there >= {"cluster-topology-operator", "kubectl-topology"}:
+    if not there >= PROGRAMS:
         yield f"{HOME}/bin: {sorted(PROGRAMS - there)} missing"
     for name in sorted(there):
         first = (folder / name).read_text(encoding="utf-8").partition("\n")[0]

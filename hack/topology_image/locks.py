@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import Iterator
 
-FILES = ("requirements.lock", "requirements-build.lock", "requirements-dev.lock", "requirements-go.lock")
+FILES = (
+    "requirements.lock",
+    "requirements-build.lock",
+    "requirements-dev.lock",
+    "requirements-go.lock",
+    "requirements-tools.lock",
+)
 _HASH = re.compile(r"--hash=(\S+)")
 _SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
 

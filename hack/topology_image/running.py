@@ -109,10 +109,12 @@ def words(runner: Runner, version: str) -> list[str]:
     wrong = []
     for command, code, wanted in (
         ([*entry, "version"], 0, version),
-        ([*entry, "manifests", "--image", "example.com/operator:1"], 0, "image: example.com/operator:1"),
+        ([*entry, "manifests", "--image", "example.com/it:1"], 2, "manifests is in the program that is installed"),
         ([*entry, *runner.image.command], 0, "usage: cluster-topology-operator"),
-        (["kubectl-topology", "--version"], 0, version),
-        (["kubectl-topology", "status"], 1, "KUBECONFIG is not set"),
+        ([*entry, "run"], 2, "without --serving-cert-dir"),
+        ([python, "-c", "import topology_deploy"], 1, "No module named 'topology_deploy'"),
+        ([python, "-c", "import kubectl_topology"], 1, "No module named 'kubectl_topology'"),
+        ([python, "-c", "import rich"], 1, "No module named 'rich'"),
         ([python, "-c", "import os; print(os.getuid(), os.getgid(), os.getgroups())"], 0, f"{UID} 0 [0, {UID}]"),
         ([python, "-c", "import pip"], 1, "No module named 'pip'"),
         ([python, "-c", "import os; os.execvp('sh', ['sh'])"], 1, "PermissionError"),

@@ -20,7 +20,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topology_controller import cli
+from topology_controller import cli as operator
+from topology_deploy import cli
 from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _verb(words: list[str]) -> str:
 def _parse(page: str, line: int, words: list[str]) -> None:
     """Let the program's own parser judge; a placeholder such as REGISTRY is a word like any other."""
     try:
-        cli._parser().parse_args(words)
+        operator.parser(cli.COMMANDS).parse_args(words)
     except SystemExit:
         raise NoCommandError(f"{page}:{line}: {PROGRAM} does not understand {' '.join(words)}") from None
 

@@ -15,7 +15,7 @@ import yaml
 
 from test import polling
 from test.component import backend, cluster, real
-from topology_controller import manifests_elsewhere
+from topology_deploy import manifests_elsewhere
 from topology_simulator import client as clients
 from topology_simulator import kinds, kubeconfig
 from topology_simulator.envtest import server as servers

@@ -32,14 +32,13 @@ from test import processes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-OPERATOR, PLUGIN = "topology_controller", "topology_controller.plugin"
-_ENTRIES = {OPERATOR: "topology_controller.cli", PLUGIN: "topology_controller.plugin.main"}
+OPERATOR, PLUGIN = "topology_controller", "kubectl_topology"
+_ENTRIES = {OPERATOR: "topology_controller.cli", PLUGIN: "kubectl_topology.main"}
 _IMPORTED = (
     "topology_controller.process",
-    "topology_controller.manifests",
-    "topology_controller.plugin.main",
-    "topology_controller.plugin.commands.status",
-    "topology_controller.plugin.commands.set",
+    "kubectl_topology.main",
+    "kubectl_topology.commands.status",
+    "kubectl_topology.commands.set",
 )
 _READ_ONCE = (
     ("topology_controller.kube.slim_import", "library"),

@@ -3,8 +3,8 @@
 `Empty` is the cluster on a real API server of its own: the run's other one has the operator's rights from the start.
 The namespace controller and the garbage collector run there. Those of workloads do not: the simulated cluster answers
 for its Deployments itself.
-`Administrator` has `oc`, `kubectl` and the program, and runs what a page says. OPERATOR_PROGRAM names the program: that
-in the folder of a built image, for instance; without it, it is this checkout.
+`Administrator` has `oc`, `kubectl` and the program, and runs what a page says. OPERATOR_PROGRAM names the program that
+then runs as the operator: that in the folder of a built image, for instance; without it, it is this checkout.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAGE = _REPOSITORY / "docs" / "operations.md"
 _PATIENCE = 60.0
 _CONTROLLERS = ("namespace-controller", "garbage-collector-controller")
 """Nothing empties a namespace or takes dependents along otherwise; even an idle controller watches every kind."""
-_CHECKOUT = [sys.executable, "-m", "topology_controller"]
+_CHECKOUT = [sys.executable, "-m", "topology_deploy"]
 
 
 def converting() -> list[documented.Command]:
@@ -86,8 +86,8 @@ class Administrator:
         for name in ("oc", "kubectl"):
             (bin_ / name).symlink_to(kubectl)
         (folder / "kubeconfig").write_text(yaml.safe_dump(access))
-        self.program = _given() or _CHECKOUT
-        (bin_ / NAME).write_text(f'#!/bin/sh\nexec {shlex.join(self.program)} "$@"\n')
+        self.operator = _given() or _CHECKOUT
+        (bin_ / NAME).write_text(f'#!/bin/sh\nexec {shlex.join(_CHECKOUT)} "$@"\n')
         (bin_ / NAME).chmod(0o755)
         self._environment = {
             "KUBECONFIG": str(folder / "kubeconfig"),
@@ -113,6 +113,6 @@ class Administrator:
 
     async def prints(self, *flags: str) -> str:
         """Let the program print manifests."""
-        said = await self.tries(*self.program, "manifests", *flags)
+        said = await self.tries(*_CHECKOUT, "manifests", *flags)
         assert said.code == 0, said.complaint
         return said.printed

@@ -20,7 +20,7 @@ import yaml
 
 from test import polling
 from test.component import cluster, definitions
-from topology_controller import manifests
+from topology_deploy import manifests
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import install, kinds, kubeconfig

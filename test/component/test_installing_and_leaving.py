@@ -26,7 +26,7 @@ import yaml
 from test import polling, processes
 from test.component import documented, installing, process, reactors
 from topology_api import crd
-from topology_controller import manifests
+from topology_deploy import manifests
 from topology_simulator import client as clients
 from topology_simulator import kinds, kubeconfig, serving
 
@@ -191,7 +191,7 @@ async def _running(
     # What a test needs besides: where the API server is, and no patience.
     flags = ["--kubeconfig", str(folder / "operator.kubeconfig"), "--settle-seconds", "0", *process.LEASE]
     started = await processes.logged(
-        *administrator.program, *_arguments(printed, folder, served.certificates), *flags, log=log, cwd="/",
+        *administrator.operator, *_arguments(printed, folder, served.certificates), *flags, log=log, cwd="/",
         env={"PATH": os.defpath, "PYTHONUNBUFFERED": "1", "POD_NAME": "operator", "POD_NAMESPACE": NAMESPACE},
     )  # fmt: skip
     operator = process.Operator("operator", log, started, served.scraper().tls())

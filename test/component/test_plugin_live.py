@@ -81,7 +81,7 @@ async def terminal(access: pathlib.Path, *words: str, **environ: str) -> AsyncIt
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     os.set_blocking(ours, False)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "topology_controller.plugin", *words, "--kubeconfig", str(access),
+        sys.executable, "-m", "kubectl_topology", *words, "--kubeconfig", str(access),
         stdin=its, stdout=its, stderr=its,
         env={**kept, "TERM": "xterm-256color", "LANG": "C.UTF-8", "_": "/usr/bin/oc", **environ},
     )  # fmt: skip

@@ -110,7 +110,7 @@ async def test_no_output_holds_a_credential(here: World, tmp_path: pathlib.Path,
 
 # -- on a terminal
 
-PLUGIN, OPERATOR = "topology_controller.plugin", "topology_controller"
+PLUGIN, OPERATOR = "kubectl_topology", "topology_controller"
 STARTED = {PLUGIN: ("plan",), OPERATOR: ("run", "--bind-address", "127.0.0.1:0")}
 EVIL = "\x1b]0;PWNED\x07\x1b[2J\x1b[H\u202edlrow\u2066\u200b\x9b31m"
 TAG = "!%1B%5D0%3BPWNED%07%1B%5B2J%1B%5BH%E2%80%AEdlrow"

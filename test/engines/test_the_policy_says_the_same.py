@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from test.unit.fleet import table
-from topology_controller.fleet import languages, meaning
-from topology_controller.fleet.meaning import State
+from topology_deploy.fleet import languages, meaning
+from topology_deploy.fleet.meaning import State
 from topology_simulator import install, kinds
 from topology_simulator.fleet import pack
 

@@ -13,7 +13,7 @@ import yaml
 
 from topology_api import crd
 from topology_api import served as served_fields
-from topology_controller import manifests
+from topology_deploy import manifests
 from topology_simulator import kinds
 from topology_simulator.envtest import openshift
 from topology_simulator.fleet import verdict

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _Place = tuple[str, str, int]
+_OURS = ("topology_controller", "topology_deploy", "kubectl_topology")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Imported:
                 function.__code__ = code
         if change.constant is not None:
             file, statement = change.constant
-            ours = [each for name, each in sys.modules.items() if name.startswith("topology_controller")]
+            ours = [each for name, each in sys.modules.items() if name.startswith(_OURS)]
             (module,) = (each for each in ours if getattr(each, "__file__", None) == file)
             before = dict(vars(module))
             exec(compile(ast.Module([statement], []), file, "exec"), vars(module))  # noqa: S102 - that is its purpose

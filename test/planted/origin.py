@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ELSEWHERE = 70
 """The exit code of such a run; pytest has none of that number."""
-_OURS = ("topology_api", "topology_controller", "topology_simulator", "test")
+_OURS = ("topology_api", "topology_controller", "topology_deploy", "kubectl_topology", "topology_simulator", "test")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

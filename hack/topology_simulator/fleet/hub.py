@@ -81,7 +81,7 @@ class Hub:
 
     async def surveyed(self) -> tuple[int, str]:
         """Return what `oc topology fleet` ends with and prints here."""
-        command = (sys.executable, "-m", "topology_controller.plugin", "fleet")
+        command = (sys.executable, "-m", "kubectl_topology", "fleet")
         return await _run(*command, f"--kubeconfig={self._administrator()}")
 
     async def replica_set(self) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def replaced(old: str, new: str = "") -> Edit:
 def _printed(engine: str) -> str:
     """Return what the command prints."""
     size = ("--canary", "edge-1", "--clusters", "16", "--max-concurrency", "16")
-    command = (sys.executable, "-m", "topology_controller", "fleet", engine, "--to", TARGET, *size)
+    command = (sys.executable, "-m", "topology_deploy", "fleet", engine, "--to", TARGET, *size)
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own program
 
 

@@ -18,7 +18,7 @@ import yaml
 
 from test import polling, processes
 from test.component import cluster, real
-from topology_controller import manifests
+from topology_deploy import manifests
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import kinds

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 import operand_rights
-from topology_controller import manifests
+from topology_deploy import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -317,7 +317,7 @@ async def _end(staged: RestrictedWorld) -> None:
 
 async def _apply_manifests(session: real.Session) -> None:
     """Print the manifests with the operator's own command and apply them with kubectl."""
-    printed = await _run(sys.executable, "-m", "topology_controller", "manifests")
+    printed = await _run(sys.executable, "-m", "topology_deploy", "manifests")
     file = session.server.folder / "administrator.kubeconfig"
     file.write_text(json.dumps(session.server.kubeconfig()))
     kubectl = str(binaries.folder() / "kubectl")

@@ -10,12 +10,13 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
-from topology_api.install_config import Rule
-from topology_controller import bindata, render
+from kubectl_topology import manifest
+from topology_controller import bindata
 from topology_controller.definitions import load as transitions
 from topology_controller.definitions import operands, settings
 from topology_controller.definitions.read import DefinitionError
-from topology_controller.plugin import manifest
+from topology_deploy import render
+from topology_deploy.install_config import Rule
 
 from . import bounds, documents
 

@@ -15,7 +15,7 @@ from topology_api import crd, crd_patch, types
 from topology_api import served as served_fields
 from topology_api.types import TopologyPair
 from topology_api.vocabulary import Phase
-from topology_controller import manifests
+from topology_deploy import manifests
 
 EDGES = manifests.edges()
 

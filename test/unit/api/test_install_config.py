@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topology_api import install_config, shape
-from topology_api.install_config import InstallConfig, Pool, Rule
+from topology_api import shape
 from topology_api.shape import Vector
+from topology_deploy import install_config
+from topology_deploy.install_config import InstallConfig, Pool, Rule
 
 SINGLE, HA, DUAL, ARBITER = "SingleReplica", "HighlyAvailable", "DualReplica", "HighlyAvailableArbiter"
 

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topology_api import audit, shape
-from topology_api.audit import Question
+from kubectl_topology import audit
+from kubectl_topology.audit import Question
+from topology_api import shape
 from topology_api.shape import Shape, Vector
 
 SINGLE, HA, DUAL, ARBITER, EXTERNAL = (

@@ -8,7 +8,7 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-SOURCES = (ROOT / "controller" / "topology_controller", ROOT / "api", ROOT / "hack", ROOT)
+SOURCES = (ROOT / "controller" / "topology_controller", ROOT / "controller", ROOT / "api", ROOT / "hack", ROOT)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"(?m)^```.*?^```$|`[^`\n]*`", re.DOTALL)
 

@@ -21,15 +21,16 @@ from test.unit.docs import pages
 
 import explained
 import krew
-from topology_api import audit, install_config, vocabulary
-from topology_api.install_config import Machines, Rule
+from kubectl_topology import audit
+from topology_api import vocabulary
 from topology_api.vocabulary import REASON_CONDITIONS, ConditionType, Phase, Reason
 from topology_controller import _version
 from topology_controller.checks import advisories
 from topology_controller.decide import admission, applicability
 from topology_controller.observe import facts
-from topology_controller.plugin import __main__ as plugin
 from topology_controller.report import conditions, state
+from topology_deploy import install_config
+from topology_deploy.install_config import Machines, Rule
 
 API, OPERATIONS, RENDER, UPGRADING, INSTALL = (
     (pages.ROOT / "docs" / f"{name}.md").read_text() for name in ("api", "operations", "render", "upgrading", "install")
@@ -81,9 +82,7 @@ COLUMNS = ((0,), (1,), (2, 3, 40))
 
 def run(folder, text: str) -> processes.Ended:
     (folder / "install-config.yaml").write_text(text)
-    return processes.python(
-        "-m", "topology_controller", "render", "--install-config", "install-config.yaml", cwd=folder
-    )
+    return processes.python("-m", "topology_deploy", "render", "--install-config", "install-config.yaml", cwd=folder)
 
 
 def numbers(cell: str) -> tuple[int, ...]:
@@ -190,14 +189,12 @@ def test_the_grace_and_the_command_are_those_of_the_program():
 VERSION = _version.__version__.partition("+")[0]
 
 
-def test_the_path_in_the_image_is_where_the_dockerfile_installs():
-    dockerfile = (pages.ROOT / "Dockerfile").read_text()
-    folder = re.search(r"-m venv --without-pip (\S+)", dockerfile)
-    python = re.search(r"ARG PYTHON=/usr/bin/(\S+)", dockerfile)
+def test_the_path_in_the_image_is_where_the_dockerfile_puts_the_manifests():
+    folder = re.search(
+        r"COPY bindata/manifests/ bindata/monitoring/\*\.yaml (\S+)", (pages.ROOT / "Dockerfile").read_text()
+    )
     assert folder
-    assert python
-    assert f"--path {folder[1]}/lib/{python[1]}/site-packages/:" in INSTALL
-    assert f"{python[1]} -m {plugin.__package__} " in INSTALL
+    assert f"--path {folder[1]}:" in INSTALL
 
 
 def test_the_names_of_wheel_and_archive_are_those_that_are_built():

@@ -10,7 +10,7 @@ import yaml
 from test import recorded
 
 from topology_api.types import TopologyPair
-from topology_controller.fleet.meaning import State
+from topology_deploy.fleet.meaning import State
 from topology_simulator.apiserver import patch
 
 VERDICTS = pathlib.Path(__file__).with_name("verdicts.yaml")

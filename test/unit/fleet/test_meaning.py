@@ -18,8 +18,8 @@ from test import recorded
 from test.unit.fleet import evaluators, table
 
 from topology_api.vocabulary import Phase, ProblemReason
-from topology_controller.fleet import languages, meaning
-from topology_controller.fleet.meaning import State
+from topology_deploy.fleet import languages, meaning
+from topology_deploy.fleet.meaning import State
 from topology_simulator.apiserver import patch
 
 EXAMPLE = pathlib.Path(__file__).parents[3] / "docs" / "examples" / "gitops"

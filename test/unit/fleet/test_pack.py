@@ -9,10 +9,11 @@ import pytest
 import yaml
 from test.unit.fleet import evaluators, table
 
-from topology_controller import bindata, cli
+from topology_controller import bindata
 from topology_controller.definitions import load
-from topology_controller.fleet import objects, plan
-from topology_controller.fleet.meaning import State
+from topology_deploy import cli
+from topology_deploy.fleet import objects, plan
+from topology_deploy.fleet.meaning import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -58,7 +58,7 @@ def linked(path, target):
 
 SOURCE = f"{PACKAGE}/it.py"
 PYTHON = "opt/operator/bin/python3"
-PROGRAM = "opt/operator/bin/kubectl-topology"
+PROGRAM = "opt/operator/bin/cluster-topology-operator"
 NO_SOURCE = f"{PACKAGE}/__pycache__/gone.cpython-{sys.version_info[0]}{sys.version_info[1]}.pyc"
 COMPARED = "its byte code would be compared with the source at every start"
 

@@ -151,7 +151,7 @@ def test_an_interrupt_meanwhile_is_one_sentence(tmp_path: Any, program: Any) -> 
         time.sleep(600)
     """)
     environ = {**os.environ, "KUBECONFIG": str(kubeconfig(tmp_path / "kc", run))}
-    command = [sys.executable, "-m", "topology_controller.plugin", "status"]
+    command = [sys.executable, "-m", "kubectl_topology", "status"]
     with subprocess.Popen(  # noqa: S603 - our own program
         command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as plugin:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from test import kubeconfigs
 
+from kubectl_topology import arguments, cluster, errors
 from topology_controller.kube import client, config, credentials, resource
-from topology_controller.plugin import arguments, cluster, errors
 
 if TYPE_CHECKING:
     import pathlib

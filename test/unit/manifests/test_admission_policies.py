@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from topology_api import vocabulary
-from topology_controller import manifests
+from topology_deploy import manifests
 
 OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)))
 OURS = vocabulary.DEFAULT_NAMESPACE

@@ -14,7 +14,7 @@ import pytest
 
 from topology_api import crd, crd_patch
 from topology_api import served as served_fields
-from topology_controller import manifests
+from topology_deploy import manifests
 
 if TYPE_CHECKING:
     import pathlib

@@ -9,7 +9,9 @@ import pytest
 import yaml
 
 from topology_api import vocabulary
-from topology_controller import cli, manifests, manifests_elsewhere
+from topology_controller import cli
+from topology_deploy import cli as deploy
+from topology_deploy import manifests, manifests_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,7 +84,7 @@ def test_the_pod_acts_on_the_cluster_of_the_secret_and_holds_its_lease_at_home()
     assert volume["secret"] == {"secretName": manifests_elsewhere.SECRET}
     assert mount["readOnly"] is True
     assert "subPath" not in mount, "a file by subPath would never change"
-    options = cli._parser().parse_args(container["args"])
+    options = cli.parser(cli.COMMANDS).parse_args(container["args"])
     assert options.kubeconfig == f"{mount['mountPath']}/{manifests_elsewhere.KEY}"
     assert (options.lease_kubeconfig, options.lease_namespace) == ("in-cluster", "$(POD_NAMESPACE)")
     assert options.namespace == OURS, "that of the target"
@@ -107,7 +109,7 @@ def test_the_pod_acts_on_the_cluster_of_the_secret_and_holds_its_lease_at_home()
     ],
 )
 def test_bad_usage_says_what_goes_with_what(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(shlex.split(line)) == cli.USAGE
+    assert deploy.main(shlex.split(line)) == cli.USAGE
     printed, complaint = capsys.readouterr()
     assert said in complaint
     assert not printed

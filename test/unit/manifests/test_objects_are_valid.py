@@ -16,7 +16,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from topology_controller import manifests, manifests_elsewhere
+from topology_deploy import manifests, manifests_elsewhere
 from topology_simulator import install
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 import operand_rights as rights
+from kubectl_topology import cluster
 from topology_controller import bindata
 from topology_controller.definitions import operands as matrices
-from topology_controller.plugin import cluster
 
 Rule = tuple[str, str, str, str, str]
 DEPLOYMENT = {

@@ -14,8 +14,9 @@ import pytest
 import yaml
 
 import operand_rights
-from topology_controller import bindata, manifests
+from topology_controller import bindata
 from topology_controller.report import clusteroperator
+from topology_deploy import manifests
 from topology_simulator import cluster as simulated
 from topology_simulator import kinds
 

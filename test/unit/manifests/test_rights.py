@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 import operand_rights
+from kubectl_topology import cluster
 from topology_api import vocabulary
-from topology_controller import bindata, discover, manifests
+from topology_controller import bindata, discover
 from topology_controller.definitions import load as transitions
 from topology_controller.kube import lease
 from topology_controller.observe import catalog
-from topology_controller.plugin import cluster
 from topology_controller.report import events
 from topology_controller.serve import authn, tls
+from topology_deploy import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from topology_api import vocabulary
-from topology_controller import bindata, cli, manifests
+from topology_controller import bindata, cli
+from topology_deploy import cli as deploy
+from topology_deploy import manifests
 
 NAMESPACE = "openshift-topology-operator"
 OURS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)))
@@ -35,7 +37,7 @@ def printed(capsys):
     """Run the command; the objects that it prints come back."""
 
     def run(*flags: str) -> list[dict[str, Any]]:
-        assert cli.main(["manifests", *flags]) == cli.OK
+        assert deploy.main(["manifests", *flags]) == cli.OK
         output, complaint = capsys.readouterr()
         assert not complaint
         return [one for one in yaml.safe_load_all(output) if one]
@@ -127,7 +129,7 @@ def test_the_alerts_link_the_runbooks_where_they_are(flags, environ, folder, cap
     monkeypatch.delenv(vocabulary.RUNBOOKS_VARIABLE, raising=False)
     if environ is not None:
         monkeypatch.setenv(vocabulary.RUNBOOKS_VARIABLE, environ)
-    assert cli.main(["manifests", *flags]) == cli.OK
+    assert deploy.main(["manifests", *flags]) == cli.OK
     assert runbooks(capsys.readouterr().out) == {folder}
 
 
@@ -140,10 +142,10 @@ def test_the_alerts_link_the_runbooks_where_they_are(flags, environ, folder, cap
 )  # fmt: skip
 def test_an_address_that_cannot_be_one_is_refused(bad, capsys, monkeypatch):
     monkeypatch.delenv(vocabulary.RUNBOOKS_VARIABLE, raising=False)
-    assert cli.main(["manifests", "--runbooks", bad]) == cli.USAGE
+    assert deploy.main(["manifests", "--runbooks", bad]) == cli.USAGE
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "cannot be the address of the runbooks: wanted https://HOST" in captured.err
     monkeypatch.setenv(vocabulary.RUNBOOKS_VARIABLE, bad)
-    assert cli.main(["manifests"]) == cli.USAGE
-    assert cli.main(["manifests", "--crd-only"]) == cli.OK, "what has no alerts does not ask for it"
+    assert deploy.main(["manifests"]) == cli.USAGE
+    assert deploy.main(["manifests", "--crd-only"]) == cli.OK, "what has no alerts does not ask for it"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from topology_controller.plugin import naming
+from kubectl_topology import naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

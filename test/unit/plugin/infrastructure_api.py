@@ -12,9 +12,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from kubectl_topology import cluster
 from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
-from topology_controller.plugin import cluster
 
 Raw = dict[str, Any]
 _KIND = resources.Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure")

@@ -12,10 +12,10 @@ import jsonschema
 import referencing
 from hypothesis import strategies as st
 
+from kubectl_topology import answers, capi, cluster, document, printing
+from kubectl_topology.commands import audit, explain, fleet, plan, status
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import answers, capi, cluster, document, printing
-from topology_controller.plugin.commands import audit, explain, fleet, plan, status
 
 from ..core import worlds
 

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
+from kubectl_topology import capi_findings, cluster, errors, naming, write
+from kubectl_topology.commands import accept
 from topology_api.vocabulary import AdvisoryName, Phase
 from topology_controller.checks import advisories
 from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
 from topology_controller.observe import facts
-from topology_controller.plugin import capi_findings, cluster, errors, naming, write
-from topology_controller.plugin.commands import accept
 from topology_controller.serve import authn
 
 from ..core import machine_worlds, page_state, strategies, worlds

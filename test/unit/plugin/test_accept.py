@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kubectl_topology import cluster, document, errors, printing
+from kubectl_topology.commands import accept
 from topology_api import vocabulary
 from topology_api.types import Accepted, TopologyTransition
 from topology_api.vocabulary import CheckName, Phase
 from topology_controller.definitions.registry import ACCEPTABLE_CHECKS
 from topology_controller.kube import errors as kube
 from topology_controller.observe import facts
-from topology_controller.plugin import cluster, document, errors, printing
-from topology_controller.plugin.commands import accept
 
 from ..core import worlds
 from . import replies

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from topology_api import audit as rules
+from kubectl_topology import audit as rules
+from kubectl_topology import capi, capi_findings, cluster, errors
+from kubectl_topology.commands import audit
 from topology_controller.observe import facts, fields, node_counts, parse
-from topology_controller.plugin import capi, capi_findings, cluster, errors
-from topology_controller.plugin.commands import audit
 
 from ..core import worlds
 from ..core.strategies import worlds_of_any_kind

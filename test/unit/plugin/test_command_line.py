@@ -15,10 +15,10 @@ import pytest
 import yaml
 from test import processes
 
+from kubectl_topology import arguments, cluster, completion, main
 from topology_api.vocabulary import Topology
 from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
-from topology_controller.plugin import arguments, cluster, completion, main
 
 DOCS = pathlib.Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "kubectl-topology.md").read_text(encoding="utf-8")
@@ -244,7 +244,7 @@ def test_no_name_breaks_the_lines_that_the_shell_reads() -> None:
 def test_the_command_answers_quickly_and_with_nothing_heavy() -> None:
     script = (
         "import sys; sys.argv = ['kubectl_complete-topology', 'plan', ''];"
-        "from topology_controller.plugin import completion; assert completion.main() == 0;"
+        "from kubectl_topology import completion; assert completion.main() == 0;"
         "heavy = {'aiohttp', 'asyncio', 'kubernetes_asyncio', 'pydantic', 'rich', 'yaml'};"
         "assert not heavy & {name.partition('.')[0] for name in sys.modules}"
     )

@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 import explained
-from topology_api import audit, crd, shape, vocabulary
+from kubectl_topology import answers, arguments, audit, capi_findings, errors, explanations, main
+from topology_api import crd, shape, vocabulary
 from topology_controller.definitions import load
-from topology_controller.plugin import answers, arguments, capi_findings, errors, explanations, main
 from topology_controller.report import metrics
 
 from . import replies
@@ -36,7 +36,7 @@ RULES = (
 ENUMS = [
     words
     for words in (*vars(vocabulary).values(), *vars(shape).values(), audit.Question)
-    if isinstance(words, type) and issubclass(words, enum.Enum) and words.__module__.startswith("topology_api.")
+    if isinstance(words, type) and issubclass(words, enum.Enum) and "topology" in words.__module__
 ]
 CONSTANTS = {
     value

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test.unit.fleet import evaluators, table
 
+from kubectl_topology import errors
+from kubectl_topology.commands import fleet
 from topology_controller import bindata
 from topology_controller.definitions import load
-from topology_controller.fleet import objects, plan
-from topology_controller.plugin import errors
-from topology_controller.plugin.commands import fleet
+from topology_deploy.fleet import objects, plan
 
 from . import replies
 
 if TYPE_CHECKING:
-    from topology_controller.plugin import answers
+    from kubectl_topology import answers
 
 Raw = dict[str, Any]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

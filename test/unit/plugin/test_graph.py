@@ -14,10 +14,10 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubectl_topology import simulate, svg
+from kubectl_topology.commands import graph
 from topology_api.types import TopologyPair
 from topology_controller.observe import facts
-from topology_controller.plugin import simulate, svg
-from topology_controller.plugin.commands import graph
 
 from ..core import worlds
 from . import replies

@@ -22,14 +22,14 @@ from hypothesis import strategies as st
 from rich import console
 from test import sentences
 
-import topology_controller
+import kubectl_topology
+from kubectl_topology import assessment, errors, live, live_lines, live_screen
+from kubectl_topology import cluster as connection
 from topology_api import crd, vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller.kube import errors as kube
 from topology_controller.kube import resource
 from topology_controller.observe import facts
-from topology_controller.plugin import assessment, errors, live, live_lines, live_screen
-from topology_controller.plugin import cluster as connection
 
 from ..core import clusters, worlds
 from ..core.strategies import worlds_of_any_kind
@@ -334,7 +334,7 @@ def test_a_terminal_that_has_gone_ends_it_without_another_word() -> None:
 
 def test_only_the_live_view_imports_rich_and_only_status_imports_that() -> None:
     users: dict[str, set[str]] = {"rich": set(), "live_screen": set()}
-    for file in pathlib.Path(topology_controller.__path__[0]).rglob("*.py"):
+    for file in pathlib.Path(kubectl_topology.__path__[0]).parent.rglob("*.py"):
         for line in re.findall(r"^ *(?:import|from) .*", file.read_text(), re.MULTILINE):
             for name in users.keys() & set(re.findall(r"\w+", line)):
                 users[name].add(file.stem)

@@ -14,13 +14,13 @@ import yaml
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
+from kubectl_topology import errors, manifest, simulate
+from kubectl_topology.commands import plan
+from kubectl_topology.commands import set as setting
 from topology_api.vocabulary import Phase, Stage, Topology
 from topology_controller.checks import router
 from topology_controller.decide import discovery, phases
 from topology_controller.observe import facts
-from topology_controller.plugin import errors, manifest, simulate
-from topology_controller.plugin.commands import plan
-from topology_controller.plugin.commands import set as setting
 
 from ..core import machine_worlds as under
 from ..core import worlds

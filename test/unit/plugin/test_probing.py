@@ -13,10 +13,10 @@ import pytest
 from test import kubeconfigs
 from test.component import desk
 
+from kubectl_topology import cluster, front, probe
 from topology_controller.kube import client as clients
 from topology_controller.kube import config
 from topology_controller.observe import facts
-from topology_controller.plugin import cluster, front, probe
 from topology_simulator.etcd import certificates
 
 from ..core import worlds

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kubectl_topology import cluster, errors, hosted
+from kubectl_topology.commands import audit, plan
+from kubectl_topology.commands import set as setting
 from topology_api import types
 from topology_api.vocabulary import CheckStatus
 from topology_controller.kube import errors as kube
 from topology_controller.observe import facts
-from topology_controller.plugin import cluster, errors, hosted
-from topology_controller.plugin.commands import audit, plan
-from topology_controller.plugin.commands import set as setting
 
 from ..core import worlds
 from . import replies

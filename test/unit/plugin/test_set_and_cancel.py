@@ -13,12 +13,12 @@ import pytest
 from hypothesis import assume, given
 from test import sentences
 
+from kubectl_topology import cluster, errors
+from kubectl_topology.commands import cancel, plan
+from kubectl_topology.commands import set as setting
 from topology_api.vocabulary import Phase
 from topology_controller.kube import errors as kube
 from topology_controller.observe import facts
-from topology_controller.plugin import cluster, errors
-from topology_controller.plugin.commands import cancel, plan
-from topology_controller.plugin.commands import set as setting
 
 from ..core import worlds
 from ..core.strategies import worlds_of_any_kind

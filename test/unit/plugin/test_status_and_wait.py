@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from test import sentences
 
+from kubectl_topology import assessment, errors
+from kubectl_topology.commands import wait
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 from topology_controller.decide import discovery
 from topology_controller.observe import facts, parse
-from topology_controller.plugin import assessment, errors
-from topology_controller.plugin.commands import wait
 
 from ..core import worlds
 from . import replies

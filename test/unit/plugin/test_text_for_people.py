@@ -11,10 +11,10 @@ import re
 import pytest
 from hypothesis import assume, given
 
+from kubectl_topology import document, errors, naming
+from kubectl_topology.commands import cancel
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
-from topology_controller.plugin import document, errors, naming
-from topology_controller.plugin.commands import cancel
 
 from ..core import worlds
 from ..core.strategies import worlds_of_any_kind

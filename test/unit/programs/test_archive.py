@@ -24,7 +24,9 @@ from test import processes
 from test.unit.manifests import test_objects_are_valid as strictly
 
 import krew
-from topology_controller import _version, cli, manifests
+from topology_controller import _version, cli
+from topology_deploy import cli as deploy
+from topology_deploy import manifests
 from topology_simulator.envtest import binaries
 
 BASE = "https://downloads.example.org/topology"
@@ -107,7 +109,7 @@ BANNER = pathlib.Path(__file__).parents[3] / "docs" / "examples" / "gitops" / "c
 
 
 def printed(*flags: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    assert cli.main(["manifests", *flags]) == cli.OK
+    assert deploy.main(["manifests", *flags]) == cli.OK
     return list(yaml.safe_load_all(capsys.readouterr().out))
 
 

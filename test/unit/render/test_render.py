@@ -11,8 +11,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topology_api.install_config import Rule
-from topology_controller import cli, render
+from topology_controller import cli
+from topology_deploy import cli as deploy
+from topology_deploy import render
+from topology_deploy.install_config import Rule
 
 ONE_WORKER = """\
 apiVersion: v1
@@ -42,7 +44,7 @@ def rendered(tmp_path, capsys):
     def run(text: str | bytes, *flags: str) -> tuple[int, str, str]:
         place = tmp_path / "install-config.yaml"
         place.write_bytes(text.encode() if isinstance(text, str) else text)
-        code = cli.main(["render", "--install-config", str(place), *flags])
+        code = deploy.main(["render", "--install-config", str(place), *flags])
         told = capsys.readouterr()
         assert SECRET not in told.out + told.err, "nothing of the rest of the file is ever shown"
         return code, told.out.replace(f"{tmp_path}/", ""), told.err.replace(f"{tmp_path}/", "")
@@ -175,7 +177,7 @@ def test_what_is_too_large_or_empty_or_no_text(rendered):
 
 def test_a_file_that_cannot_be_read(tmp_path, capsys):
     for place, why in ((tmp_path / "none.yaml", "No such file or directory"), (tmp_path, "Is a directory")):
-        assert cli.main(["render", "--install-config", str(place)]) == cli.FAILED
+        assert deploy.main(["render", "--install-config", str(place)]) == cli.FAILED
         assert capsys.readouterr().err == f"cluster-topology-operator: {place}: cannot be read: {why}\n"
 
 

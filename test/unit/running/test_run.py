@@ -15,6 +15,7 @@ from topology_controller import cli, logs, process, reconcile, run_options
 from topology_controller.definitions import current
 from topology_controller.observe import watches
 from topology_controller.report import events
+from topology_deploy import cli as deploy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,7 +153,7 @@ FLAGS = {
 def test_each_flag_sets_its_option(flag: str) -> None:
     name, value = FLAGS[flag]
     plain, with_flag = (
-        run_options.parse(cli._parser().parse_args(["run", "--bind-address=127.0.0.1:0", *more]))
+        run_options.parse(cli.parser(cli.COMMANDS).parse_args(["run", "--bind-address=127.0.0.1:0", *more]))
         for more in ([], [flag])
     )
     assert getattr(with_flag, name) == value
@@ -162,3 +163,12 @@ def test_each_flag_sets_its_option(flag: str) -> None:
 def test_the_lease_has_the_figures_of_the_topology() -> None:
     assert process.timing_for(Topology.SINGLE_REPLICA).duration == 270
     assert process.timing_for(Topology.HIGHLY_AVAILABLE).duration == 137
+
+
+@pytest.mark.parametrize("name", sorted(deploy.COMMANDS.keys() - cli.COMMANDS.keys()))
+def test_the_program_of_the_image_says_where_a_command_is_that_it_lacks(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([name, "--help"]) == cli.USAGE
+    [line] = "".join(capsys.readouterr()).splitlines()
+    assert line.startswith(f"cluster-topology-operator: {name} is in the program that is installed")

@@ -1,5 +1,5 @@
 -- Health of Infrastructure `cluster` in Argo CD: has the cluster the topology that Git requests?
--- Made by `make generate`; controller/topology_controller/fleet/meaning.py says what it means.
+-- Made by `make generate`; controller/topology_deploy/fleet/meaning.py says what it means.
 
 local function at(value, ...)
   for _, name in ipairs({...}) do

@@ -1,0 +1,382 @@
+"""The shapes of `-o json` and `-o yaml`: what a script may rely on. docs/schemas/ describes them, and a test compares.
+
+Plain dictionaries, JSON as they stand. What both verbs share is taken from the status page's `/state`
+(`report.state`), so that who reads one can read the other. Times are RFC 3339 in UTC with whole seconds. A field is
+always there; None where there is nothing to say. `apiVersion` changes when a field goes or changes its meaning; new
+fields may come.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from topology_api.types import TopologyPair
+    from topology_controller.report import state
+
+API_VERSION: Final = "cli.topology.openshift.io/v1"
+
+Verdict = Literal["Possible", "Fulfilled", "UnderWay", "NothingToDo", "Blocked", "Unsupported", "CannotTell"]
+Running = Literal["Running", "NotRunning", "NotInstalled", "Unknown"]
+Result = Literal["WouldWrite", "Written", "Unchanged", "Refused"]
+Consistency = Literal["Consistent", "Inconsistent", "CannotTell"]
+Ownership = Literal["Consistent", "Inconsistent", "CannotTell", "NothingToLookAt"]
+Probed = Literal["API", "InternalAPI", "Ingress", "Node", "MachineConfigServer"]
+Reached = Literal["Ready", "NotReady", "Refused", "TimedOut", "BadCertificate", "Unresolved"]
+Finding = Literal["APINameOnOneNode", "IngressNameOnOneNode"]
+Expected: TypeAlias = "state.Advisory"
+"""What to expect, to do beforehand, or to do next; `command` may be empty."""
+
+
+class Answer(TypedDict):
+    """What an answer begins with. `evaluated` is when the cluster was read."""
+
+    apiVersion: str
+    kind: str
+    evaluated: str
+    cluster: state.Cluster
+
+
+class Operator(TypedDict):
+    """Whether the operator runs, as its Lease says."""
+
+    state: Running
+    message: str
+
+
+class Unread(TypedDict):
+    """An object that could not be read. `right` is what lacks: a verb and a resource; None for any other reason."""
+
+    what: str
+    why: str
+    right: str | None
+
+
+class Judged(Answer):
+    """What an answer about the request says besides. `phase` is None when the operator has recorded nothing."""
+
+    desired: str | None
+    phase: str | None
+    operator: Operator
+
+
+class Check(TypedDict):
+    """One check as it would be answered now."""
+
+    name: str
+    status: str
+    message: str
+
+
+class Change(TypedDict):
+    """A field of Infrastructure's status, and what the change would make of it."""
+
+    field: str
+    now: str
+    then: str
+
+
+class Transition(TypedDict):
+    """The transition that a request would lead to."""
+
+    name: str
+    summary: str
+    source: state.Pair
+    target: state.Pair
+
+
+class Place(TypedDict):
+    """A line of a file."""
+
+    file: str
+    line: int
+
+
+class Skipped(TypedDict):
+    """Something in the folder that was not looked at, and why."""
+
+    file: str
+    why: str
+
+
+class Manifest(TypedDict):
+    """What the manifests of a folder ask for; None when they have no spec.desiredTopology."""
+
+    folder: str
+    desiredTopology: str | None
+    files: list[Place]
+    skipped: list[Skipped]
+
+
+class Left(TypedDict):
+    """What a person has to do before the convergence check can be met."""
+
+    check: str
+    advisory: str
+    command: str
+
+
+class Machine(TypedDict):
+    """A Machine of the control plane, and a node that it belongs to: by its address, or only by its nodeRef.
+
+    The etcd operator goes by the address. One that belongs to two nodes is listed twice. `voter`: etcd has one there.
+    """
+
+    node: str | None
+    machine: str
+    phase: str
+    authority: str | None
+    boundBy: Literal["Address", "NodeRef"] | None
+    leaving: bool
+    host: str | None
+    hostState: str | None
+    voter: bool
+
+
+class Probe(TypedDict):
+    """What one address answered, asked from here. `address` is the name where that leads to no address."""
+
+    what: Probed
+    address: str
+    node: str | None
+    result: Reached
+    message: str
+
+
+class Plan(Judged):
+    """`plan TARGET`: what would come of the request `target` if it were made now.
+
+    `manifest` is there only when manifests took the place of TARGET; `target` is empty when they ask for nothing.
+    `next` is there only on a hosted cluster: what can be done on the management cluster instead.
+    `notCompleteUntil` is there only when it is Possible and would wait for a person once the topology has changed.
+    `recorded` is when the operator evaluated what this goes by, where the caller may not read that; else None.
+    `probes`, `findings` and `probeNotes` are there only with --probe.
+    """
+
+    target: str
+    verdict: Verdict
+    message: str
+    transition: Transition | None
+    checks: list[Check]
+    progress: state.Progress | None
+    onlyOperator: list[Check]
+    advisories: list[state.Advisory]
+    machines: list[Machine]
+    changes: list[Change]
+    expected: list[Expected]
+    checklist: list[Expected]
+    command: str | None
+    recorded: str | None
+    unread: list[Unread]
+    manifest: NotRequired[Manifest]
+    next: NotRequired[list[Expected]]
+    notCompleteUntil: NotRequired[list[Left]]
+    probes: NotRequired[list[Probe]]
+    findings: NotRequired[list[Expected]]
+    probeNotes: NotRequired[list[str]]
+
+
+class Way(TypedDict):
+    """A transition that leads away from here. It is blocked by `blockers`, or `elsewhere` says why it is not for us.
+
+    `evaluated` is when that was found out: now, or earlier by the operator where the caller may not read it.
+    """
+
+    name: str
+    summary: str
+    target: state.Pair
+    verdict: Verdict
+    blockers: list[state.Blocker]
+    evaluated: str | None
+    elsewhere: str
+    command: str
+
+
+class Overview(Judged):
+    """`plan`: what can be requested from here. On a hosted cluster alone, what is required and can be done instead."""
+
+    verdict: Verdict
+    message: str
+    transitions: list[Way]
+    unread: list[Unread]
+    advisories: NotRequired[list[state.Advisory]]
+    next: NotRequired[list[Expected]]
+
+
+class Awaited(TypedDict):
+    """A check that is not met, and how far it is now; both numbers are None where there is nothing to count."""
+
+    name: str
+    have: int | None
+    wanted: int | None
+
+
+class Status(Judged):
+    """`status`: what the operator has recorded, and what of nodes, etcd and operands is seen now.
+
+    `assessment` is all of it in one line. `required` names the advisories that a check waits for. `topologyWriter` is
+    the field manager that wrote status topology last.
+    """
+
+    assessment: str
+    problem: state.Problem | None
+    lastTransition: state.LastTransition | None
+    awaited: list[Awaited]
+
+    topologyWriter: str | None
+    cancel: str | None
+    since: str | None
+    stuck: bool
+    paused: bool
+    headline: str
+    disabled: state.Said | None
+    degraded: state.Said | None
+    conditions: list[state.Condition]
+    transition: state.Transition | None
+    stage: str | None
+    checks: list[state.Check]
+    progress: state.Progress | None
+    operands: state.Operands
+    nodes: state.Nodes
+    etcd: state.Members
+    machines: list[Machine]
+    accepted: list[state.Accepted]
+    advisories: list[state.Advisory]
+    required: list[str]
+    available: list[state.Available]
+    unread: list[Unread]
+
+
+class Patch(TypedDict):
+    """A merge patch of Infrastructure `cluster` as it is sent; `command` is the `oc patch` that sends the same."""
+
+    type: Literal["application/merge-patch+json"]
+    body: dict[str, Any]
+    command: str
+
+
+class Set(TypedDict):
+    """`set`: what became of the request `target`, or would with --confirm (`dryRun`).
+
+    `desired` is what stood there before. `operatorSays` is what the operator made of it in the first seconds. `plan` is
+    the answer of `plan TARGET` that it was decided by.
+    """
+
+    apiVersion: str
+    kind: Literal["TopologySet"]
+    evaluated: str
+    target: str
+    desired: str | None
+    dryRun: bool
+    result: Result
+    message: str
+    patch: Patch | None
+    operatorSays: str | None
+    warnings: list[str]
+    next: list[Expected]
+    plan: Plan
+
+
+class Cancel(Judged):
+    """`cancel`: what became of the request that stood there, `desired`, and the field manager that had made it."""
+
+    requestedBy: str | None
+    result: Result
+    message: str
+    patch: Patch | None
+    warnings: list[str]
+    next: list[Expected]
+
+
+class Vector(TypedDict):
+    """What the shape of a cluster is derived from; None is "not known". `fencing` always is: no Secret is read."""
+
+    controlPlaneTopology: str | None
+    infrastructureTopology: str | None
+    mastersSchedulable: bool | None
+    controlPlaneNodes: int | None
+    controlPlaneWorkers: int | None
+    arbiterNodes: int | None
+    dedicatedWorkers: int | None
+    fencing: bool | None
+
+
+Disagreement = TypedDict(  # noqa: UP013 - as a class, the key `found` would be a variable of that name
+    "Disagreement", {"question": str, "between": list[str], "found": str, "wanted": str, "meaning": str}
+)
+"""What does not fit together: between which parts, and what that means."""
+
+
+class OpenQuestion(TypedDict):
+    """A question without an answer: fields of the vector that are not known, or are none that OpenShift has."""
+
+    question: str
+    missing: list[str]
+
+
+class Audit(Answer):
+    """`audit`: which kind of cluster this is, and what in it does not fit together.
+
+    `shape` is None while what is known leaves several; those are `candidates`. `advisories` and `next` are there only
+    on a hosted cluster: what was fixed when it was made and no longer fits, and what the management cluster can change.
+    """
+
+    verdict: Consistency
+    phase: str | None
+    shape: str | None
+    candidates: list[str]
+    vector: Vector
+    disagreements: list[Disagreement]
+    open: list[OpenQuestion]
+    unread: list[Unread]
+    advisories: NotRequired[list[state.Advisory]]
+    next: NotRequired[list[Expected]]
+
+
+class Blocking(TypedDict):
+    """A check that keeps clusters from being asked."""
+
+    check: str
+    clusters: int
+    examples: list[str]
+
+
+class Surveyed(TypedDict):
+    """A cluster as the survey has it. `detail` is what it waits for, or what is wrong, in the words of the survey."""
+
+    name: str
+    state: str
+    detail: str
+    blockers: list[str]
+    since: str | None
+
+
+class Fleet(TypedDict):
+    """`fleet`: how many clusters are in which state, and each of them."""
+
+    apiVersion: str
+    kind: str
+    evaluated: str
+    surveyed: int
+    counts: dict[str, int]
+    blockers: list[Blocking]
+    reachabilityUnknown: str | None
+    clusters: list[Surveyed]
+
+
+def stamp(moment: datetime) -> str:
+    """A time as every answer writes it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def words(verdict: str) -> str:
+    """A verdict as people read it."""
+    return {"CannotTell": "Cannot tell", "NothingToDo": "Nothing to do", "UnderWay": "Under way"}.get(verdict, verdict)
+
+
+def pair(topologies: TopologyPair) -> state.Pair:
+    """Both topologies."""
+    return {"controlPlane": topologies.control_plane, "infrastructure": topologies.infrastructure}

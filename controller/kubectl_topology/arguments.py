@@ -1,0 +1,414 @@
+"""The command line of `kubectl-topology`: verbs, flags as kubectl spells them, and words that are understood.
+
+Nothing heavy is imported here, so that `--help` and a usage error answer at once. Flags about the connection may stand
+before the verb or after it; only the help of the program lists them. What is wrong with an argument is one line, in our
+words, with where to read on: exit code 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import pathlib
+import re
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from topology_api import vocabulary
+from topology_api.vocabulary import EXTERNAL, Topology
+from topology_controller import terminal
+from topology_controller._version import __version__
+from topology_controller.definitions import registry
+
+from . import naming
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+DEFAULT_REQUEST_TIMEOUT = 10.0
+"""Seconds for one request, when --request-timeout is not given or 0."""
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
+_PLAIN = re.compile(r"[0-9]{1,9}\Z")
+_ACCEPTABLE = [name.value for name in registry.ACCEPTABLE_CHECKS]
+_DEFAULTS: dict[str, Any] = {
+    "kubeconfig": None, "context": None, "request_timeout": DEFAULT_REQUEST_TIMEOUT, "insecure_skip_tls_verify": False,
+    "as_user": None, "as_group": [], "as_uid": None, "operator_namespace": vocabulary.DEFAULT_NAMESPACE,
+    "transitions_dir": None,
+}  # fmt: skip
+_SHORT = {
+    "ha": Topology.HIGHLY_AVAILABLE, "sno": Topology.SINGLE_REPLICA, "tna": Topology.HIGHLY_AVAILABLE_ARBITER,
+    "arbiter": Topology.HIGHLY_AVAILABLE_ARBITER, "tnf": Topology.DUAL_REPLICA, "single": Topology.SINGLE_REPLICA,
+}  # fmt: skip
+"""What people call topologies."""
+FLEET_STATES = (
+    "Done", "UnderWay", "NeedsAPerson", "Ready", "NotReady", "Silent", "NotForUs", "Unreachable", "Unreported",
+)  # fmt: skip
+"""What `fleet` counts; the first seven are `topology_deploy.fleet.meaning.State`."""
+_CONNECTION = "connection"
+_WIDTH = 100
+"""Of the help, in columns."""
+_EXIT_CODES = "exit codes: 0 done or possible, 1 error, 2 usage, 3 blocked, 4 unsupported, 5 timed out, 130 interrupted"
+
+
+def duration(text: str) -> float:
+    """Seconds of 90m, 1h30m, 45s, 250ms, or a plain number of seconds."""
+    if _PLAIN.match(text):
+        return float(text)
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90m, 1h30m or 45s")
+    return math.fsum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def _name(text: str) -> str:
+    """The name of a user or a group, as it may stand in a header."""
+    if text and text.isprintable() and text == text.strip():
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is no name")
+
+
+def target(text: str) -> str:
+    """A legal request; what is none is refused with those that are, and the closest of them."""
+    legal = [topology.value for topology in Topology]
+    if text in legal:
+        return text
+    if text.lower() == EXTERNAL.lower():
+        raise argparse.ArgumentTypeError(
+            f"{EXTERNAL} cannot be requested: a hosted control plane is created on the management cluster. "
+            f"Legal are {', '.join(legal)}"
+        )
+    raise _unknown("target", text, "Legal are", legal, _SHORT)
+
+
+def check(text: str) -> str:
+    """The name of a check; what is none is refused with the closest of those that can be accepted."""
+    if text in set(vocabulary.CheckName):
+        return text
+    raise _unknown("check", text, "Can be accepted:", _ACCEPTABLE)
+
+
+def reason(text: str) -> str:
+    """Words that fit into the record, in one line."""
+    words = " ".join(text.split())
+    if len(words) > vocabulary.ACCEPTED_REASON_LIMIT or not words.isprintable():
+        raise argparse.ArgumentTypeError(f"wanted a line of at most {vocabulary.ACCEPTED_REASON_LIMIT} characters")
+    return words
+
+
+def _unknown(
+    noun: str, text: str, are: str, words: Iterable[str], short: dict[str, Topology] | None = None
+) -> argparse.ArgumentTypeError:
+    names = list(words)
+    close = (short or {}).get(text.lower()) or closest(text, names)
+    meant = f"; did you mean {close}?" if close else "."
+    return argparse.ArgumentTypeError(f"unknown {noun} {text!r}{meant} {are} {', '.join(names)}")
+
+
+def closest(text: str, words: Iterable[str], cutoff: float = 0.4) -> str | None:
+    """The word that this one is a slip of; None when it is like none of them."""
+    import difflib  # noqa: PLC0415 - only a wrong word needs it
+
+    by_lower = {word.lower(): word for word in words}
+    close = difflib.get_close_matches(text.lower(), by_lower, n=1, cutoff=cutoff)
+    return by_lower[close[0]] if close else None
+
+
+class _Parser(terminal.Parser):
+    """Says what is wrong in one line of our words. With `folds` its help leaves the flags of the connection out."""
+
+    folds = False
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and where to read on, and end with exit code 2."""
+        program = naming.caller().program
+        text = terminal.plain(self._in_our_words(message))
+        sys.stderr.write(f"{program}: {text}{'' if text.endswith(('?', '.')) else '.'} See: {self.prog} --help\n")
+        sys.exit(2)
+
+    def _in_our_words(self, message: str) -> str:
+        """What argparse says, as a person would: its sentences name `argument X` and all choices."""
+        if choice := re.fullmatch(r"argument (\S+): invalid choice: (.*) \(choose from (.*)\)", message, re.DOTALL):
+            name, text, words = choice[1], choice[2].strip("'"), [word.strip(" '") for word in choice[3].split(",")]
+            noun = "verb" if name == "VERB" else f"value for {name}:"
+            return str(_unknown(noun, text, "There are", [word for word in words if word]))
+        if unknown := re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL):
+            text = unknown[1].split(" ", 1)[0]
+            close = closest(text.partition("=")[0], self._flags(), 0.7) if text.startswith("--") else None
+            return f"unknown {'flag' if text.startswith('-') else 'word'} {text}" + (
+                f"; did you mean {close}?" if close else ""
+            )
+        if missing := re.fullmatch(r"the following arguments are required: (.*)", message, re.DOTALL):
+            return f"{missing[1]} is missing"
+        if empty := re.fullmatch(r"argument (\S+): expected one argument", message):
+            return f"{empty[1].rpartition('/')[2]} needs a value"
+        return message.removeprefix("argument ")
+
+    def _flags(self) -> list[str]:
+        """Every flag that may stand here, a verb's own ones too where the verb is not known any more."""
+        parsers = [self, *_verbs(self).values()]
+        return [name for known in parsers for action in known._actions for name in action.option_strings]  # noqa: SLF001 - as in `_verbs`
+
+    def format_help(self) -> str:
+        """Without the flags of the connection where this is a verb: the program's own help has them."""
+        actions, groups = self._actions, self._action_groups
+        hidden = [group for group in groups if group.title == _CONNECTION] if self.folds else []
+        flags = [action for group in hidden for action in group._group_actions]  # noqa: SLF001 - as in `_verbs`
+        self._actions = [action for action in actions if action not in flags]
+        self._action_groups = [group for group in groups if group not in hidden]
+        try:
+            return super().format_help()
+        finally:
+            self._actions, self._action_groups = actions, groups
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    program = _Parser(
+        prog=naming.caller().program,
+        usage="%(prog)s VERB [TARGET] [flags]",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=textwrap.fill(
+            "Asks a cluster about its topology: what it is, what it could be, and how far a change has come; and makes "
+            "or cancels the request for another one. Only set --confirm, cancel and accept write anything.",
+            _WIDTH,
+        ),
+        epilog=_examples("status", "plan HighlyAvailable") + _EXIT_CODES,
+    )
+    program.add_argument("--version", action="version", version=version())
+    _connection(program, groups="as_group")
+    program.set_defaults(**_DEFAULTS)
+    verbs = program.add_subparsers(dest="verb", metavar="VERB", title="verbs", prog=program.prog, parser_class=_Parser)
+    plan = _verb(
+        verbs, "plan",
+        "what can be requested from here; with a target, everything that it takes. Nothing is written",
+        "plan HighlyAvailable --probe", "plan -f clusters/edge/infrastructure.yaml",
+    )  # fmt: skip
+    topologies = ", ".join(topology.value for topology in Topology)
+    plan.add_argument(
+        "target",
+        nargs="?",
+        type=target,
+        metavar="TARGET",
+        help=f"what {vocabulary.DESIRED} would be set to: {topologies}",
+    )
+    plan.add_argument(
+        "-f", "--filename", metavar="FILE",
+        help="take TARGET from the manifest of Infrastructure cluster in this file; - is standard input",
+    )  # fmt: skip
+    plan.add_argument(
+        "--probe", action="store_true",
+        help="with TARGET: also ask, from this computer and without credentials, where api, api-int and *.apps lead, "
+        "and whether each control-plane node answers; 5 s at most",
+    )  # fmt: skip
+    _output(plan)
+    set_ = _verb(
+        verbs, "set",
+        "make the request for another topology; without --confirm nothing is written, and what would be is shown",
+        "set HighlyAvailable", "set HighlyAvailable --confirm --wait --timeout 90m",
+    )  # fmt: skip
+    set_.add_argument("target", type=target, metavar="TARGET", help=f"what {vocabulary.DESIRED} is set to; see plan")
+    set_.add_argument(
+        "--confirm", action="store_true", help="write it, if nothing has changed since the checks were answered"
+    )
+    set_.add_argument(
+        "--allow-pending", action="store_true",
+        help="also when checks are not met or no operator runs: the operator waits for the checks. None can be skipped",
+    )  # fmt: skip
+    set_.add_argument("--wait", action="store_true", help="go on as the verb wait does; needs --confirm")
+    set_.add_argument(
+        "--timeout", type=duration, metavar="D", help="with --wait: give up after so long, such as 90m; default: never"
+    )
+    _output(set_)
+    cancel = _verb(
+        verbs, "cancel",
+        "cancel the request, as long as the topology has not changed; refused when anything changed since it was read",
+        "cancel", "cancel -o json",
+    )  # fmt: skip
+    _output(cancel)
+    status = _verb(
+        verbs, "status", "how far it is, every check, components updated, and actions required",
+        "status", "status --watch",
+    )  # fmt: skip
+    _output(status)
+    status.add_argument(
+        "-w", "--watch", action="store_true",
+        help="stay, and show every change, until Ctrl-C: drawn on a terminal, line by line anywhere else",
+    )  # fmt: skip
+    wait = _verb(
+        verbs, "wait", "wait until the transition is completed; progress goes to standard error",
+        "wait", "wait --timeout 90m",
+    )  # fmt: skip
+    wait.add_argument(
+        "--timeout", type=duration, metavar="D", help="give up after that long, such as 90m; default: never"
+    )
+    graph = _verb(
+        verbs, "graph", "the transitions that exist, where this cluster is, and what blocks the way on",
+        "graph -o svg > topology.svg", "graph -o mermaid",
+    )  # fmt: skip
+    graph.add_argument("-o", "--output", choices=("dot", "mermaid", "svg"), default="dot", help="default: %(default)s")
+    audit = _verb(
+        verbs, "audit", "which kind of cluster this is, and where status, scheduler and nodes disagree",
+        "audit -o json", "audit --capi",
+    )  # fmt: skip
+    audit.add_argument(
+        "--capi", action="store_true",
+        help="instead: who owns each Cluster API definition (*.cluster.x-k8s.io) of a management cluster, and known "
+        "dead ends",
+    )  # fmt: skip
+    _output(audit)
+    accept = _verb(
+        verbs, "accept",
+        "accept that a check of a stuck transition will not be met, so that the transition completes without it; past "
+        "the deadline, for workloads only, and final",
+        "accept --check RouterReplicas --reason 'one router is enough here'", "accept --check ConsoleReplicas --yes",
+    )  # fmt: skip
+    accept.add_argument("--check", type=check, required=True, metavar="NAME", help=f"one of {', '.join(_ACCEPTABLE)}")
+    accept.add_argument("--reason", type=reason, default="", metavar="T", help="why; it is recorded and shown")
+    accept.add_argument(
+        "--yes", action="store_true", help="accept without being asked; needed where there is no terminal to ask at"
+    )
+    accept.add_argument(
+        "--timeout", type=duration, default=30.0, metavar="D",
+        help="how long the operator has to take it up; default: %(default)gs",
+    )  # fmt: skip
+    explain = _verb(
+        verbs, "explain",
+        "what a check, phase, reason, advisory, alert, event or metric means, what to look at and do; it asks no "
+        "cluster",
+        "explain RouterReplicas", "explain Stuck",
+        connected=False,
+    )  # fmt: skip
+    explain.add_argument("name", nargs="?", metavar="NAME", help="in any case; without it all names are listed")
+    _output(explain)
+    _fleet(verbs)
+    help_ = verbs.add_parser("help", help="this text, or that of a verb")
+    help_.add_argument("about", nargs="?", choices=sorted(verbs.choices), metavar="VERB")
+    verbs.add_parser("version", help="the version of this program; no cluster is asked")
+    return program
+
+
+def _fleet(verbs: argparse._SubParsersAction[_Parser]) -> None:
+    fleet = _verb(
+        verbs, "fleet",
+        "on the hub of a fleet: how many clusters are done, under way, ready, not ready and why, and which need a "
+        "person",
+        "fleet --list Ready", "fleet -o json",
+    )  # fmt: skip
+    fleet.add_argument(
+        "--namespace", default="topology-fleet", metavar="NS", help="where the survey is; default: %(default)s"
+    )
+    fleet.add_argument(
+        "--name", default="topology", metavar="NAME", help="name of the roll-out's objects; default: %(default)s"
+    )
+    fleet.add_argument(
+        "--list", choices=FLEET_STATES, metavar="STATE",
+        help=f"only the names of the clusters in this state, one a line: {', '.join(FLEET_STATES)}",
+    )  # fmt: skip
+    _output(fleet)
+
+
+def version() -> str:
+    """What `version` prints."""
+    return f"{naming.PROGRAM} {__version__}"
+
+
+def _verb(
+    verbs: argparse._SubParsersAction[_Parser], name: str, meaning: str, *examples: str, connected: bool = True
+) -> argparse.ArgumentParser:
+    more = (
+        f"flags of the connection, such as --context and --as: {naming.caller().program} --help\n" if connected else ""
+    )
+    verb = verbs.add_parser(
+        name,
+        help=meaning,
+        description=textwrap.fill(f"{meaning[0].upper()}{meaning[1:]}.", _WIDTH),
+        epilog=_examples(*examples) + more + _EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verb.folds = True
+    if connected:
+        _connection(verb, groups="as_group_after")
+    return verb
+
+
+def _examples(*words: str) -> str:
+    program = naming.caller().program
+    lines = "".join(f"  {program} {example}\n" for example in words)
+    return f"examples:\n{lines}\n" if lines else ""
+
+
+def _output(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="default: %(default)s")
+
+
+def _connection(either: argparse.ArgumentParser, groups: str) -> None:
+    """Flags that may stand on either side of the verb, so they have no default here that would replace the other."""
+    group = either.add_argument_group(_CONNECTION)
+
+    def flag(name: str, text: str, **options: Any) -> None:
+        group.add_argument(name, help=text, default=argparse.SUPPRESS, **options)
+
+    flag("--kubeconfig", "default: KUBECONFIG, ~/.kube/config, the service account of this pod", metavar="F")
+    flag("--context", "context of the kubeconfig", metavar="NAME")
+    timeout = f"how long one request may take; default: {DEFAULT_REQUEST_TIMEOUT:g}s"
+    flag("--request-timeout", timeout, type=duration, metavar="D")
+    flag("--insecure-skip-tls-verify", "do not check the certificate of the API server", action="store_true")
+    as_user = "ask in the name of this user, which takes the right to impersonate"
+    flag("--as", as_user, dest="as_user", type=_name, metavar="USER")
+    as_group = "with --as: a group of that user; may be given more than once"
+    flag("--as-group", as_group, dest=groups, action="append", type=_name, metavar="GROUP")
+    flag("--as-uid", "with --as: its uid", type=_name, metavar="UID")
+    flag("--operator-namespace", f"where the operator runs; default: {vocabulary.DEFAULT_NAMESPACE}", metavar="NS")
+    own = "transition definitions, where the operator was given others than those that are built in"
+    flag("--transitions-dir", own, type=pathlib.Path, metavar="D")
+
+
+def _verbs(program: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parser of each verb."""
+    kind = argparse._SubParsersAction  # noqa: SLF001 - its public name is what add_subparsers returns
+    return {
+        name: verb
+        for action in program._actions  # noqa: SLF001 - argparse has no other way to tell what it understands
+        if isinstance(action, kind)
+        for name, verb in action.choices.items()
+    }
+
+
+def parse(words: Sequence[str] | None) -> argparse.Namespace:
+    """Parse, or end with exit code 2. The verb `help`, also of an empty command line, has its `text`."""
+    program = parser()
+    options = program.parse_args(words)
+    if options.verb is None:
+        options.verb, options.about = "help", None
+    if options.verb == "help":
+        options.text = program.format_help()
+        if options.about is not None:
+            options.text = _verbs(program)[options.about].format_help()
+        return options
+    if not options.request_timeout:
+        # kubectl means "no bound" by 0; here every request has one.
+        options.request_timeout = DEFAULT_REQUEST_TIMEOUT
+    # A list on either side of the verb would replace the other one.
+    options.as_group = [*options.as_group, *vars(options).pop("as_group_after", ())]
+    if options.as_user is None and (options.as_group or options.as_uid is not None):
+        program.error("--as-group and --as-uid are about the user of --as: name one")
+    if (problem := _contradiction(options)) is not None:
+        program.error(problem)
+    return options
+
+
+def _contradiction(options: argparse.Namespace) -> str | None:
+    """What of the words of a verb does not fit together, in a sentence."""
+    if options.verb == "plan":
+        if options.probe and (options.target is None or options.filename is not None):
+            return "--probe needs TARGET on the command line, and no -f"
+        if options.filename is not None and options.target is not None:
+            return "the manifest names TARGET: leave it out, or leave -f out"
+    if options.verb == "set":
+        if options.wait and not options.confirm:
+            return "--wait needs --confirm; without it nothing is written that could be waited for"
+        if options.timeout is not None and not options.wait:
+            return "--timeout is for --wait"
+    return None

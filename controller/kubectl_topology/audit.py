@@ -1,0 +1,335 @@
+"""Does what a cluster says of itself fit together? Status, scheduler and nodes, compared.
+
+The topologies in Infrastructure's status were written once, by an installer or by a transition; Scheduler can be edited
+by anybody, and nodes come and go. Nothing keeps the three together, so a cluster can say that its infrastructure is
+HighlyAvailable while a single node could carry it. `audit` names the shape of a cluster, and every such disagreement:
+what was found, what it would have to be, and what it means as long as it is not.
+
+It only compares. What is not known (None: not read, not allowed to be read) is never taken for agreement: the questions
+that it leaves open are listed by name, and only an audit without disagreements and without open questions `agrees`.
+
+A shape without a name is not a disagreement by itself: three masters and one worker, as the released installer makes
+them, fit together and are unclassified. Nor is every disagreement a fault: a cluster that is being converted has them.
+
+The neighbours: `topology_api.shape` has the six shapes and the vector, `topology_deploy.install_config` what an
+installer writes. `commands.audit` reads a cluster and prints this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from topology_api import shape
+from topology_api.vocabulary import EXTERNAL, Topology
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from topology_api.shape import Shape, Vector
+
+_SINGLE, _HA = Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE
+_ARBITER, _DUAL = Topology.HIGHLY_AVAILABLE_ARBITER, Topology.DUAL_REPLICA
+_CONTROL_PLANES: Final = (*Topology, EXTERNAL)
+_INFRASTRUCTURES: Final = (_SINGLE, _HA)
+_NODES: Final = {_SINGLE: (1, 1), _DUAL: (2, 2), _ARBITER: (2, 5), _HA: (3, 5)}
+"""Fewest and most control-plane nodes of a topology; the installer takes an arbiter beside two or more, and never more
+than five."""
+
+
+class Part(StrEnum):
+    """What is compared."""
+
+    STATUS = "status"
+    """Infrastructure `cluster`: controlPlaneTopology and infrastructureTopology."""
+    SCHEDULER = "scheduler"
+    """Scheduler `cluster`: mastersSchedulable."""
+    NODES = "nodes"
+    """The nodes, and what belongs to them."""
+
+
+class Question(StrEnum):
+    """What is asked of a cluster; each answer is yes, no, or open."""
+
+    KNOWN_CONTROL_PLANE = "KnownControlPlaneTopology"
+    """Is controlPlaneTopology a value that OpenShift has?"""
+    KNOWN_INFRASTRUCTURE = "KnownInfrastructureTopology"
+    """Is infrastructureTopology a value that OpenShift has?"""
+    CONTROL_PLANE_NODES = "ControlPlaneNodes"
+    """Are there as many control-plane nodes as controlPlaneTopology says?"""
+    ARBITER_NODES = "ArbiterNodes"
+    """Is there an arbiter if controlPlaneTopology says so, and none otherwise?"""
+    FENCING = "Fencing"
+    """Are there fencing credentials if controlPlaneTopology says so, and none otherwise?"""
+    INFRASTRUCTURE_NODES = "InfrastructureNodes"
+    """Can as many nodes carry infrastructure workloads as infrastructureTopology says?"""
+    WORKER_LABELS = "WorkerLabels"
+    """Do control-plane nodes have the worker label if mastersSchedulable is true, and none otherwise?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A question whose answer is no: between which parts, what was found, what it would have to be, what that means."""
+
+    question: Question
+    between: tuple[Part, ...]
+    actual: str
+    wanted: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A question without an answer: the values named in `missing` are not known, or are none that OpenShift has."""
+
+    question: Question
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What a cluster is and what does not fit together in it.
+
+    `shape` is None while what is known leaves several (`candidates`). `unknown` names what the vector lacks: with any
+    of it a shape is what is left, not what is proven.
+    """
+
+    vector: Vector
+    shape: Shape | None
+    candidates: tuple[Shape, ...]
+    unknown: tuple[str, ...]
+    disagreements: tuple[Disagreement, ...]
+    open: tuple[Open, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Was every question answered, and by yes?"""
+        return not self.disagreements and not self.open
+
+
+def audit(vector: Vector, control_plane_workers: int | None = None) -> Audit:
+    """Hold status, scheduler and nodes against each other.
+
+    `control_plane_workers`: how many of the control-plane nodes have the label node-role.kubernetes.io/worker. None,
+    here and in the vector, is "not known". Counts are 0 or more. Has an answer for every vector, and never raises.
+    """
+    answers = [ask(_Cluster(vector, control_plane_workers)) for ask in _QUESTIONS]
+    return Audit(
+        vector=vector,
+        shape=shape.classify(vector),
+        candidates=shape.candidates(vector),
+        unknown=tuple(field.name for field in fields(vector) if getattr(vector, field.name) is None),
+        disagreements=tuple(answer for answer in answers if isinstance(answer, Disagreement)),
+        open=tuple(answer for answer in answers if isinstance(answer, Open)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    vector: Vector
+    control_plane_workers: int | None
+
+    def missing(self, *names: str) -> tuple[str, ...]:
+        """Those of the named values that are not known."""
+        return tuple(name for name in names if getattr(self.vector, name) is None)
+
+
+Answer = Disagreement | Open | None
+"""None: it fits."""
+
+
+def _known_control_plane(cluster: _Cluster) -> Answer:
+    return _known(
+        Question.KNOWN_CONTROL_PLANE, "control_plane", cluster.vector.control_plane, _CONTROL_PLANES,
+        "Operators treat a control plane that they do not know each in their own way, and no transition starts there.",
+    )  # fmt: skip
+
+
+def _known_infrastructure(cluster: _Cluster) -> Answer:
+    return _known(
+        Question.KNOWN_INFRASTRUCTURE, "infrastructure", cluster.vector.infrastructure, _INFRASTRUCTURES,
+        "The API has two values for it; whatever else stands there was written past it, and operators guess.",
+    )  # fmt: skip
+
+
+def _known(question: Question, name: str, value: str | None, values: tuple[str, ...], meaning: str) -> Answer:
+    if value is None:
+        return Open(question, (name,))
+    if value in values:
+        return None
+    field = "controlPlaneTopology" if question is Question.KNOWN_CONTROL_PLANE else "infrastructureTopology"
+    wanted = " or ".join(values)
+    return Disagreement(question, (Part.STATUS,), f"{field} {value or 'empty'}", wanted, meaning)
+
+
+def _control_plane_nodes(cluster: _Cluster) -> Answer:
+    question, vector = Question.CONTROL_PLANE_NODES, cluster.vector
+    if vector.control_plane == EXTERNAL:
+        bounds = (0, 0)
+    elif vector.control_plane is None or vector.control_plane not in _NODES:
+        # A value that OpenShift does not have says nothing of nodes.
+        return Open(question, ("control_plane",))
+    else:
+        bounds = _NODES[Topology(vector.control_plane)]
+    count = vector.control_plane_nodes
+    if count is None:
+        return Open(question, ("control_plane_nodes",))
+    least, most = bounds
+    if least <= count <= most:
+        return None
+    if count < least:
+        meaning = (
+            "The status promises more than there is: operators wait for replicas and voters that have no node, or "
+            "nodes were lost."
+        )
+    elif vector.control_plane == EXTERNAL:
+        meaning = "The status says that the control plane runs elsewhere, so no operator manages the one that is here."
+    elif most == 5:
+        meaning = "More than five is not supported: each voter of etcd beyond makes every write slower."
+    else:
+        meaning = (
+            "The status has not followed the nodes: operators run as for fewer of them, and the loss of one node may "
+            "still be the loss of the cluster. If it is meant to stay so, request a topology; see oc topology plan."
+        )
+    wanted = f"{_span(least, most)} for controlPlaneTopology {vector.control_plane}"
+    return Disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "control-plane node"), wanted, meaning)
+
+
+def _arbiter_nodes(cluster: _Cluster) -> Answer:
+    question, vector = Question.ARBITER_NODES, cluster.vector
+    if vector.control_plane not in _CONTROL_PLANES:
+        return Open(question, ("control_plane",))
+    count = vector.arbiter_nodes
+    if count is None:
+        return Open(question, ("arbiter_nodes",))
+    arbiter = vector.control_plane == _ARBITER
+    if (count > 0) is arbiter:
+        return None
+    if arbiter:
+        wanted = f"1 or more for controlPlaneTopology {_ARBITER}"
+        meaning = "Two voters are left in etcd without the arbiter: the loss of either node stops the cluster."
+    else:
+        wanted = f"0 for controlPlaneTopology {vector.control_plane}"
+        meaning = (
+            "Operators do not expect an arbiter: it votes in etcd, and nothing else is arranged for it. It was left "
+            "over, or the installer overlooked it (the released rule does, with three control-plane nodes or more)."
+        )
+    return Disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "arbiter node"), wanted, meaning)
+
+
+def _fencing(cluster: _Cluster) -> Answer:
+    question, vector = Question.FENCING, cluster.vector
+    if vector.control_plane not in _CONTROL_PLANES:
+        return Open(question, ("control_plane",))
+    if vector.fencing is None:
+        return Open(question, ("fencing",))
+    dual = vector.control_plane == _DUAL
+    if vector.fencing is dual:
+        return None
+    if dual:
+        meaning = "Without them neither node can stop the other one, so a lost connection stops both."
+    else:
+        meaning = "Fencing belongs to two nodes under pacemaker; the credentials are left over, or the status is wrong."
+    actual, wanted = ("no", "some") if dual else ("some", "no")
+    return Disagreement(
+        question, (Part.STATUS, Part.NODES), f"{actual} fencing credentials",
+        f"{wanted} fencing credentials for controlPlaneTopology {vector.control_plane}", meaning,
+    )  # fmt: skip
+
+
+def _infrastructure_nodes(cluster: _Cluster) -> Answer:
+    question, vector = Question.INFRASTRUCTURE_NODES, cluster.vector
+    if vector.infrastructure not in _INFRASTRUCTURES:
+        return Open(question, ("infrastructure",))
+    needed = ["dedicated_workers", "masters_schedulable"]
+    if vector.masters_schedulable is not False:
+        needed.append("control_plane_nodes")
+    # On a single control-plane node, and on a hosted one, SingleReplica says nothing about how many workers there are.
+    if vector.infrastructure == _SINGLE:
+        needed.append("control_plane")
+    missing = cluster.missing(*needed)
+    if not missing and "control_plane" in needed and vector.control_plane not in _CONTROL_PLANES:
+        missing = ("control_plane",)
+    if missing:
+        return Open(question, missing)
+    workers, masters = vector.dedicated_workers or 0, vector.control_plane_nodes or 0
+    capable = workers + (masters if vector.masters_schedulable else 0)
+    spread = vector.control_plane in (_HA, _ARBITER, _DUAL)
+    least, most = (2, None) if vector.infrastructure == _HA else (1, 1 if spread else None)
+    if capable >= least and (most is None or capable <= most):
+        return None
+    if capable == 0:
+        meaning = (
+            "No node carries workloads: the cluster waits for workers, and its routers, monitoring and registry wait "
+            "with it. With mastersSchedulable true the control plane would carry them."
+        )
+    elif capable < least:
+        meaning = (
+            "Two of each of routers, monitoring and registry are wanted, and one node cannot carry both: the second "
+            "stays Pending, and the loss of that node is the loss of all."
+        )
+    else:
+        meaning = (
+            "Routers, monitoring and registry run once although there are nodes for two: the loss of one node takes "
+            "them away. The installer writes this where there is one worker, and nothing corrects it by itself"
+        )
+        meaning += "; the transition infra-to-ha does." if vector.control_plane == _HA else "."
+    homes = _nodes(masters if vector.masters_schedulable else 0, "control-plane node")
+    actual = (
+        f"{_nodes(capable, 'node')} that can carry infrastructure: {_nodes(workers, 'dedicated worker')} and {homes} "
+        f"(mastersSchedulable {str(vector.masters_schedulable).lower()})"
+    )
+    wanted = f"{_span(least, most)} for infrastructureTopology {vector.infrastructure}"
+    if most is not None:
+        wanted += f" beside controlPlaneTopology {vector.control_plane}"
+    return Disagreement(question, (Part.STATUS, Part.SCHEDULER, Part.NODES), actual, wanted, meaning)
+
+
+def _worker_labels(cluster: _Cluster) -> Answer:
+    question, vector, labelled = Question.WORKER_LABELS, cluster.vector, cluster.control_plane_workers
+    needed = ["masters_schedulable"]
+    if vector.masters_schedulable is not False:
+        needed.append("control_plane_nodes")
+    missing = cluster.missing(*needed) + (("control_plane_workers",) if labelled is None else ())
+    if labelled is None or missing:
+        return Open(question, missing)
+    wanted = (vector.control_plane_nodes or 0) if vector.masters_schedulable else 0
+    if labelled == wanted:
+        return None
+    if labelled < wanted:
+        meaning = (
+            "Pods that ask for a worker are not scheduled to the nodes without that label. The machine config operator "
+            "sets it; until it has, the change of mastersSchedulable is not complete."
+        )
+    else:
+        meaning = (
+            "These nodes look like workers although the scheduler is to keep workloads off them. The machine config "
+            "operator takes the label away when mastersSchedulable becomes false, so it was set by hand, or the change "
+            "is not complete."
+        )
+    return Disagreement(
+        question, (Part.SCHEDULER, Part.NODES), f"{_nodes(labelled, 'control-plane node')} with the worker label",
+        f"{wanted} while mastersSchedulable is {str(vector.masters_schedulable).lower()}", meaning,
+    )  # fmt: skip
+
+
+_QUESTIONS: Final[tuple[Callable[[_Cluster], Answer], ...]] = (
+    _known_control_plane,
+    _known_infrastructure,
+    _control_plane_nodes,
+    _arbiter_nodes,
+    _fencing,
+    _infrastructure_nodes,
+    _worker_labels,
+)
+
+
+def _nodes(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _span(least: int, most: int | None) -> str:
+    if most is None:
+        return f"{least} or more"
+    return str(least) if least == most else f"{least} to {most}"

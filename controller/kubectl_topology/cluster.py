@@ -1,0 +1,425 @@
+"""Reads the cluster: one connection, one consistent snapshot of facts, and the definitions as the operator asks them.
+
+A kubeconfig that cannot be used, a server that does not answer, a cluster that is not OpenShift or an Infrastructure
+that may not be read ends the command with one line (`PluginError`). Everything that cannot be read after that is a
+fact, and every check that needs it answers Unknown. The operator's words for a refusal name its own role; here a person
+asks, so the fact and the answer name the right that this person lacks.
+
+The same sources as the operator's are read (`observe.catalog`): all at once, and Infrastructure last (`observe.live`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import pathlib
+import socket
+import ssl
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from topology_api import vocabulary
+from topology_api.types import TopologyTransition
+from topology_api.vocabulary import Phase
+from topology_controller import shell
+from topology_controller._version import __version__
+from topology_controller.decide import applicability, records
+from topology_controller.definitions import read, settings
+from topology_controller.kube import client as clients
+from topology_controller.kube import config, credentials
+from topology_controller.kube import errors as kube
+from topology_controller.kube import lease as leases
+from topology_controller.kube import resource as resources
+from topology_controller.observe import catalog, facts, live, parse
+
+from . import answers, errors, hosted, naming
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+
+    from topology_controller.definitions import load
+
+T = TypeVar("T")
+Acting = credentials.Acting
+_FIRST_TRY = 1.0
+"""Seconds. A server that refuses connections is given up after this; one that is only slow then gets its whole time."""
+_CONFIGURATION_TIMEOUT = 1.0
+"""Seconds. The next request reports a server that does not answer."""
+_CLOCK_SKEW = timedelta(seconds=30)
+_LEASE_DURATION = timedelta(seconds=270)
+"""Of a Lease that does not say its own: the longest that the operator uses."""
+READER = "cluster-reader"
+"""OpenShift's own cluster role, which may read what this program reads once ADDED_TO_READER is installed."""
+ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
+"""Our cluster role that Kubernetes adds to READER: what OpenShift leaves out of it."""
+HOST_READER = f"{vocabulary.OPERATOR_NAME}-baremetalhost-reader"
+"""Our cluster role that is added to READER too, where an administrator chooses so."""
+_ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
+_CANNOT_IMPERSONATE = "cannot impersonate"
+"""In the message of an API server that refuses to take a user for another one."""
+LOOK_AGAIN = timedelta(seconds=60)
+"""The age from which on what the operator has recorded about possible transitions is looked at again."""
+_OPEN = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING})
+_IDLE = tuple(source for source in catalog.IDLE if source is not catalog.INFRASTRUCTURE)
+_CENSUS = tuple(
+    source for source in catalog.EVIDENCE if source.field in {"control_plane_nodes", "other_nodes", "scheduler"}
+)
+_CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
+_CRD = resources.Selection(catalog.CRDS, name=f"{catalog.INFRASTRUCTURES.plural}.{catalog.INFRASTRUCTURES.group}")
+# The fact of a refused read, made where it is always made and compared with that.
+_REFUSED = live.unobserved("", kube.Forbidden("get", catalog.CRDS, None, None, 403, "Forbidden", "")).why
+
+
+def added_to_reader(what: str) -> bool:
+    """Does READER have the right to read this only by ADDED_TO_READER? `what` begins as in `etcds.operator...`."""
+    return any(kind in what for kind in _ADDED)
+
+
+def added_by_choice(what: str) -> bool:
+    """Does READER have the right to read this only by HOST_READER?"""
+    return "metal3.io" in what
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An open client, how messages name the server and the user, and what an interruption would print."""
+
+    client: clients.Client
+    server: str
+    acting: Acting | None = None
+    interruption: errors.Interruption = field(default_factory=errors.Interruption)
+
+    def lacks(self, error: kube.Forbidden) -> str:
+        """Which permission is needed, and whose it is: `forbidden: you need permission to patch infrastructures...`."""
+        who = "you need" if self.acting is None else f"{self.acting.user} needs"
+        what = error.resource.describe(error.name, error.namespace)
+        return f"forbidden: {who} permission to {error.verb} {what}"
+
+    def grant(self, role: str) -> str:
+        """How an administrator gives this user a cluster role that has the permission."""
+        user = "USER" if self.acting is None else self.acting.user
+        return f"Role {role} grants it: {shell.command('oc adm policy add-cluster-role-to-user {} {}', role, user)}"
+
+
+@contextlib.asynccontextmanager
+async def opened(options: argparse.Namespace, interrupted: errors.Interruption) -> AsyncIterator[Connection]:
+    """Open a client as the flags about the connection say. Raises PluginError when they cannot be used."""
+    try:
+        configuration = await config.load(options.kubeconfig, options.context)
+        if options.insecure_skip_tls_verify:
+            configuration.verify_ssl = False
+        acting = (
+            Acting.of(options.as_user, options.as_group, options.as_uid) or credentials.extras(configuration).acting
+        )
+        client = clients.Client(
+            configuration,
+            user_agent=f"{naming.PROGRAM}/{__version__}",
+            field_manager=naming.PROGRAM,
+            request_timeout=options.request_timeout,
+            extra_headers=acting.headers if acting is not None else (),
+        )
+        async with client:
+            yield Connection(client, str(configuration.host), acting, interrupted)
+    except config.ConfigError as error:
+        raise errors.PluginError(str(error)) from error
+
+
+async def infrastructure(connection: Connection) -> dict[str, Any]:
+    """Read Infrastructure `cluster`: the first request, which shows whether this cluster can be asked at all.
+
+    Raises PluginError.
+    """
+    client, name = connection.client, catalog.INFRASTRUCTURE.selection.name or ""
+    try:
+        return await reached(client, lambda seconds: client.get(catalog.INFRASTRUCTURES, name, timeout=seconds))
+    except kube.KubeError as error:
+        raise explained(connection, error) from error
+
+
+async def reached(client: clients.Client, ask: Callable[[float], Awaitable[T]]) -> T:
+    """Send the first request of a command, which is given a budget in seconds. Raises what it raises.
+
+    Nothing is repeated for long before it is known that a server is there.
+    """
+    first_try = min(_FIRST_TRY, client.request_timeout)
+    try:
+        return await ask(first_try)
+    except kube.TimedOut:
+        if first_try >= client.request_timeout:
+            raise
+    return await ask(client.request_timeout)
+
+
+def explained(connection: Connection, error: kube.KubeError) -> errors.PluginError:
+    """The error of a cluster that cannot be asked."""
+    server, message = connection.server, error.message
+    match error:
+        case kube.Unreachable() | kube.TimedOut():
+            return errors.PluginError(_unreachable(connection, error))
+        case kube.Unauthorized():
+            because = f": {message}" if message else ""
+            return errors.PluginError(f"{server} does not accept the credentials{because}", "Log in again")
+        case kube.Forbidden() if connection.acting is not None and _CANNOT_IMPERSONATE in message:
+            return errors.PluginError(f"you may not act as {connection.acting}: {message}")
+        case kube.Forbidden():
+            return errors.PluginError(connection.lacks(error), connection.grant(READER))
+        case kube.NotFound() if error.reason != "NotFound":
+            # The path itself is unknown: an object that is missing is answered with a Status of reason NotFound.
+            return errors.PluginError(
+                f"{server} does not serve {error.resource.label}: this is no OpenShift cluster, or not yet one"
+            )
+        case kube.NotFound():
+            what = error.resource.describe(error.name)
+            installer = "The installer creates it; nothing can be shown without it"
+            return errors.PluginError(f"{what} does not exist", installer)
+        case _:
+            return errors.PluginError(str(error))
+
+
+_TROUBLES = (
+    (ssl.SSLCertVerificationError, "the certificate of {server} is not trusted: {why}"),
+    (ConnectionRefusedError, "connection refused by {server}: is the server running?"),
+    (socket.gaierror, "no such host in {server}"),
+)
+"""What is below a connection that could not be made, and what kubectl says then."""
+
+
+def _unreachable(connection: Connection, error: kube.KubeError) -> str:
+    """Why there is no connection, without the words of libraries where it is known."""
+    cause: BaseException | None = error
+    while cause is not None:
+        # aiohttp keeps the error of the system beside its own one.
+        for below in (cause, getattr(cause, "certificate_error", None), getattr(cause, "os_error", None)):
+            for kind, text in _TROUBLES:
+                if isinstance(below, kind):
+                    why = getattr(below, "verify_message", "") or str(below)
+                    return text.format(server=connection.server, why=why)
+        cause = cause.__cause__
+    if isinstance(error, kube.TimedOut):
+        return f"no answer from {connection.server} within {connection.client.request_timeout:g} s"
+    return f"cannot reach {connection.server}: {error.message or error.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What was read for one answer. `operator` is the operator's own Lease; `now` is aware UTC."""
+
+    known: facts.Facts
+    infrastructure: facts.Infrastructure
+    operator: facts.Fact[facts.EtcdLease]
+    now: datetime
+    unread: tuple[answers.Unread, ...] = ()
+
+    @property
+    def record(self) -> TopologyTransition | None:
+        """What the operator has recorded, None when it has not, or what stands there is no record."""
+        return records.shown(self.infrastructure, self.known.own_operator)
+
+    @property
+    def phase(self) -> str | None:
+        """The phase that the operator has recorded, None when there is no record."""
+        return None if self.record is None else self.record.phase.value
+
+
+async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
+    """Read what the transitions that start here are judged by."""
+    here = await _infrastructure(connection)
+    sources = (*catalog.offered(*transitions.starting_at(records.pair(here))), *hosted.sources(here, transitions))
+    return await _read(connection, namespace, (*_IDLE, *dict.fromkeys(sources)))
+
+
+async def everything(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
+    """Read what the operator watches while a request is open: what a decision about it is made from."""
+    await _infrastructure(connection)
+    return await _read(connection, namespace, (*_IDLE, *catalog.watched(transitions)))
+
+
+async def present(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
+    """Read what `status` shows: everything while a request is open, else the phase.
+
+    What can be requested is read as for `plan`, where the operator looked at it more than `LOOK_AGAIN` ago.
+    """
+    here = await _infrastructure(connection)
+    record = here.record if isinstance(here.record, TopologyTransition) else None
+    sources = about(record, transitions)
+    if is_old(here, record, datetime.now(UTC)):
+        sources = tuple(dict.fromkeys((*sources, *catalog.offered(*transitions.starting_at(records.pair(here))))))
+    return await _read(connection, namespace, sources, served=record is not None)
+
+
+def is_old(here: facts.Infrastructure, record: TopologyTransition | None, now: datetime) -> bool:
+    """Would what is recorded about possible transitions mislead? It is not shown while a request is under way."""
+    if record is None:
+        return True
+    if record.phase is not Phase.UNSUPPORTED and (record.phase is not Phase.IDLE or here.desired is not None):
+        return False
+    return not record.available or any(item.evaluated_time < now - LOOK_AGAIN for item in record.available)
+
+
+def about(record: TopologyTransition | None, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
+    """The sources, besides Infrastructure, of what `status` shows of this record."""
+    phase = record.phase if record is not None else None
+    if phase is Phase.CONVERGING:
+        return (*_IDLE, *catalog.watched(transitions))
+    return (*_IDLE, *catalog.EVIDENCE, *catalog.under_nodes(*transitions.definitions)) if phase in _OPEN else _IDLE
+
+
+async def head(connection: Connection, namespace: str) -> Snapshot:
+    """Read the desired topology and the phase, and no more: a cancel is in a hurry."""
+    here = await _infrastructure(connection)
+    return await _read(connection, namespace, _IDLE, served=isinstance(here.record, TopologyTransition))
+
+
+async def census(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
+    """Read what the shape of a cluster is derived from. The API need not have our fields."""
+    here = await _infrastructure(connection)
+    return await _read(connection, namespace, (*_CENSUS, *hosted.sources(here, transitions)), served=True)
+
+
+async def _infrastructure(connection: Connection) -> facts.Infrastructure:
+    raw = await infrastructure(connection)
+    try:
+        return parse.infrastructure(raw)
+    except ValueError as error:
+        raise errors.PluginError(f"Infrastructure cluster makes no sense: {error}") from error
+
+
+async def _read(
+    connection: Connection, namespace: str, sources: tuple[catalog.Source, ...], *, served: bool = False
+) -> Snapshot:
+    """Read everything at once. `served`: our fields are known to be there, because a record stands in them."""
+    client = connection.client
+    async with asyncio.TaskGroup() as group:
+        gathering = group.create_task(live.gather(client, facts.Facts(), sources))
+        holder = group.create_task(live.read(client, lease(namespace)))
+        crd = None if served else group.create_task(live.installed(client))
+    known = dataclasses.replace(gathering.result().facts, installed=facts.Installed() if crd is None else crd.result())
+    return assembled(known, holder.result(), sources, namespace, datetime.now(UTC))
+
+
+def assembled(
+    known: facts.Facts,
+    operator: facts.Fact[facts.EtcdLease],
+    sources: Iterable[catalog.Source],
+    namespace: str,
+    now: datetime,
+) -> Snapshot:
+    """The snapshot of what was read of these sources, in whatever way. `operator` is the operator's Lease.
+
+    What was refused names the right that lacks. Raises PluginError when the API lacks our fields, or Infrastructure is
+    not known. Where the native controller is in charge our fields are not needed, and every answer says who is.
+    """
+    lacks = known.installed.lacks if isinstance(known.installed, facts.Installed) else None
+    if lacks and not applicability.native_in_charge(known):
+        raise errors.PluginError(
+            f"the API of this cluster lacks our fields: CustomResourceDefinition {lacks}",
+            f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch",
+        )
+    here = known.infrastructure
+    if isinstance(here, facts.Unobserved):
+        raise errors.PluginError(f"Infrastructure was there and cannot be read any more: {here}")
+    changed: dict[str, facts.Unobserved] = {}
+    operands = dict(known.operands)
+    unread: list[answers.Unread] = []
+    # Hosts are read because of what the Machines say, so they stand among no sources.
+    for source in (*sources, catalog.UNDER_MACHINES):
+        fact = getattr(known, source.field) if source.operand is None else operands.get(source.operand)
+        if not isinstance(fact, facts.Unobserved) or fact.missing or fact.awaited:
+            continue
+        fact, missing = _with_right(fact, source.selection)
+        unread.append(missing)
+        if source.operand is None:
+            changed[source.field] = fact
+        else:
+            operands[source.operand] = fact
+    if isinstance(known.installed, facts.Unobserved):
+        changed["installed"], missing = _with_right(known.installed, _CRD)
+        unread.append(missing)
+    known = dataclasses.replace(known, operands=operands, **changed)  # type: ignore[arg-type] # each one is a fact
+    if isinstance(operator, facts.Unobserved):
+        operator, _ = _with_right(operator, lease(namespace).selection)
+    return Snapshot(known, here, operator, now, tuple(unread))
+
+
+def _with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple[facts.Unobserved, answers.Unread]:
+    """The same fact, with the right that lacks when the read was refused: a verb and a resource, as in a role."""
+    if fact.why != _REFUSED:
+        return fact, {"what": fact.what, "why": fact.why, "right": None}
+    verb = "list" if selection.name is None else "get"
+    right = f"{verb} {selection.resource.describe(selection.name, selection.namespace)}"
+    fact = dataclasses.replace(fact, why=f"forbidden: you need permission to {right}")
+    return fact, {"what": fact.what, "why": fact.why, "right": right}
+
+
+def lease(namespace: str) -> catalog.Source:
+    """The operator's own Lease, where it runs in that namespace."""
+    selection = resources.Selection(catalog.LEASES, namespace=namespace, name=vocabulary.LEASE)
+    return catalog.Source("operator", selection, parse.etcd_lease)
+
+
+def operator_state(snapshot: Snapshot) -> answers.Operator:
+    """Whether the operator runs, by its Lease: renewed every minute at most, and released when the operator stops.
+
+    Conditions and the record outlive the operator, so they do not count.
+    """
+    held, own = snapshot.operator, snapshot.known.own_operator
+    if isinstance(held, facts.Unobserved) and not held.missing:
+        return {"state": "Unknown", "message": f"Cannot tell whether the operator runs: {held}"}
+    if isinstance(held, facts.Unobserved):
+        if isinstance(own, facts.Unobserved) and own.missing:
+            absent = f"ClusterOperator {vocabulary.CLUSTER_OPERATOR} does not exist: the operator is not installed"
+            return {"state": "NotInstalled", "message": f"{absent}, so a request would have no effect"}
+        if not isinstance(own, facts.Unobserved) and own.elsewhere:
+            elsewhere = "The operator runs in another cluster, and only there is it seen whether it runs"
+            return {"state": "Unknown", "message": elsewhere}
+        never = "The operator has no Lease: it has not run yet, or not in this namespace"
+        return {"state": "NotRunning", "message": never}
+    if not held.holder:
+        return {"state": "NotRunning", "message": "The operator was stopped: no request is acted on until it runs"}
+    holder = held.holder.partition("_")[0]
+    if held.renew_time is None:
+        return {"state": "Unknown", "message": f"{holder} holds the Lease and has never renewed it"}
+    seconds = held.duration_seconds
+    lasting = _LEASE_DURATION if seconds is None else timedelta(seconds=min(seconds, leases.LONGEST))
+    if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
+        return {"state": "Running", "message": f"leader: {holder}"}
+    when = answers.stamp(held.renew_time)
+    until = "no request is acted on until the operator runs"
+    return {"state": "NotRunning", "message": f"{holder} renewed its Lease at {when} for the last time: {until}"}
+
+
+async def configured(
+    connection: Connection, namespace: str, transitions: load.Transitions, warn: Callable[[str], None]
+) -> load.Transitions:
+    """The definitions with what ConfigMap cluster-topology-operator-config says, as the operator asks them.
+
+    One request. `warn` gets a line where the defaults are used instead: for want of the right to read it, and when it
+    cannot be used (the operator may go on with one that it has read before). Other errors are left to the requests
+    that follow.
+    """
+    what = _CONFIG_MAPS.describe(vocabulary.CONFIGURATION, namespace)
+    timeout = min(_CONFIGURATION_TIMEOUT, connection.client.request_timeout)
+    try:
+        raw = await connection.client.get(_CONFIG_MAPS, vocabulary.CONFIGURATION, namespace=namespace, timeout=timeout)
+    except kube.Forbidden:
+        warn(f"you may not get {what}: judged by the defaults, the operator may be configured otherwise")
+        return transitions
+    except kube.KubeError:
+        return transitions
+    data = raw.get("data")
+    text = data.get(vocabulary.CONFIGURATION_KEY) if isinstance(data, dict) else None
+    content = text.encode(errors="surrogatepass") if isinstance(text, str) else None
+    names = [definition.name for definition in transitions.definitions]
+    path = pathlib.Path(what, vocabulary.CONFIGURATION_KEY)
+    try:
+        return settings.applied(transitions, settings.load(path, content, names))
+    except read.DefinitionError as error:
+        trouble = "; ".join(settings.complaints(error))
+        warn(
+            f"the configuration of the operator cannot be used: {trouble}. Judged by the defaults; the operator goes "
+            "on with the last good one"
+        )
+        return transitions

@@ -1,0 +1,277 @@
+"""`accept`: declares that a check of a stuck transition will not be met, so that it completes without it.
+
+Nothing is decided here. What is accepted is written into ConfigMap topology-accepted-checks, next to the attempt that
+it is for; the operator takes it up into the record, or does not (`decide.acceptance`). What it would not take up is
+refused here already, with what it would: before the deadline, for a check that is Met, for nodes, etcd, static pods and
+machine configs. That one ConfigMap is a permission of its own, Role topology-check-acceptor. The person is shown what
+accepting means and consents; meanwhile the cluster moves on, so it is read and judged again before the write (`write`).
+`judged` is pure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, TextIO
+
+from topology_api import vocabulary
+from topology_api.vocabulary import CheckStatus, Phase, Stage
+from topology_controller import shell, terminal
+from topology_controller._version import __version__
+from topology_controller.decide import records
+from topology_controller.definitions import registry
+from topology_controller.kube import errors as kube
+from topology_controller.observe import catalog, fields
+from topology_controller.report import view
+
+from .. import answers, cluster, document, errors, naming, printing, write
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Awaitable, Callable
+
+    from topology_api.types import Check, TopologyTransition
+    from topology_controller.definitions import load
+
+_STANDS = "the request stands, and the operator takes it up by itself: see oc topology status"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for. `timeout` is how many seconds the operator has to take it up."""
+
+    check: str
+    reason: str = ""
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How it ended: one sentence or two, and the exit code."""
+
+    message: str
+    code: errors.ExitCode
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A check that can be accepted now, for this attempt. `operator` says who leads, or that no operator runs."""
+
+    record: TopologyTransition
+    attempt: str
+    check: Check
+    operator: str
+
+
+async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
+    """Show what accepting means, ask for consent unless it was given with --yes, and accept."""
+
+    async def consent(offer: Offer) -> Ended | None:
+        sheet = document.Document.of(sys.stderr)
+        printing.offer(sheet, offer)
+        sys.stderr.write(sheet.text())
+        sys.stderr.flush()
+        if options.yes:
+            return None
+        if not sys.stdin.isatty():
+            return Ended("there is no terminal to ask at: --yes accepts without being asked", errors.ExitCode.USAGE)
+        answer = await typed(f"\nType {options.check} to accept that: ", sys.stdin, sys.stderr)
+        if answer.strip() == options.check:
+            return None
+        return Ended("not accepted; nothing was written", errors.ExitCode.FAILED)
+
+    asked = Asked(options.check, options.reason, options.timeout)
+    ended = await accept(connection, transitions, options.operator_namespace, asked, consent)
+    message = naming.caller().spoken(terminal.plain(ended.message))
+    if ended.code == errors.ExitCode.DONE:
+        sys.stdout.write(f"{message}\n")
+    else:
+        errors.complain(message)
+    return ended.code
+
+
+async def typed(prompt: str, terminal: TextIO, output: TextIO) -> str:
+    """Show the prompt and return the line that is typed, without its line break; empty at the end of the input.
+
+    The loop waits for the terminal, so that Ctrl-C and SIGTERM end the command at once: a read that blocks would keep
+    it from seeing them. `terminal` has to be one: an ordinary file is never waited for.
+    """
+    output.write(prompt)
+    output.flush()
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(terminal.fileno(), ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(terminal.fileno())
+    return terminal.readline().rstrip("\n")
+
+
+async def accept(
+    connection: cluster.Connection,
+    transitions: load.Transitions,
+    namespace: str,
+    asked: Asked,
+    consent: Callable[[Offer], Awaitable[Ended | None]],
+) -> Ended:
+    """Read, judge, have a person consent, judge again, write, and wait until the operator has taken it up.
+
+    `consent` is shown what is offered and returns None to go on, else how it ends. Raises PluginError when the cluster
+    cannot be asked or a right lacks.
+    """
+    name, resource = vocabulary.ACCEPTED_CHECKS, catalog.acceptances(namespace).selection.resource
+    target = write.Target(resource, name, f"ConfigMap {name}", "the request", namespace)
+
+    async def read() -> Offer | Ended:
+        return judged(await cluster.head(connection, namespace), transitions, asked.check)
+
+    offer = await read()
+    if isinstance(offer, Ended):
+        return offer
+    if (declined := await consent(offer)) is not None:
+        return declined
+
+    async def judge(_: int) -> tuple[Ended | None, write.Raw | None]:
+        now = await read()
+        if isinstance(now, Ended):
+            return now, None
+        if now.attempt != offer.attempt:
+            message = "another attempt is under way than the one that was shown; nothing was written"
+            return Ended(message, errors.ExitCode.BLOCKED), None
+        return None, await _patch(connection, target, asked, offer.attempt)
+
+    ended, _, outcome = await write.guarded(connection, target, judge)
+    if ended is not None:
+        return ended
+    if not isinstance(outcome, kube.KubeError):
+        connection.interruption.text = _STANDS
+    elif not outcome.outcome_unknown:
+        raise _explained(connection, outcome) from outcome
+    # Where the answer was lost, whether it was written is seen from whether it is taken up.
+    return await _taken_up(connection, namespace, asked, offer.attempt)
+
+
+async def _patch(connection: cluster.Connection, target: write.Target, asked: Asked, attempt: str) -> write.Raw:
+    """The patch of the ConfigMap as it is now. What others have accepted stays: it names one key."""
+    try:
+        raw = await connection.client.get(target.resource, target.name, namespace=target.namespace)
+    except kube.KubeError as error:
+        raise _explained(connection, error) from error
+    data = {asked.check: json.dumps({"attempt": attempt, "reason": asked.reason})}
+    return {"metadata": {"resourceVersion": fields.text(raw, "metadata.resourceVersion")}, "data": data}
+
+
+def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str) -> Offer | Ended:
+    """Can this check be accepted now? If not, why not, and what could be."""
+    record, here = snapshot.record, records.pair(snapshot.infrastructure)
+    shown = view.look(None, snapshot.known, view.About(__version__, transitions))
+    if shown["disabled"] is not None:
+        return Ended(f"{shown['disabled']['message']} ({shown['disabled']['reason']})", errors.ExitCode.UNSUPPORTED)
+    if record is not None and (done := _done(record, check)):
+        return done
+    if record is None or record.phase is not Phase.CONVERGING or record.attempt is None:
+        phase = record.phase.value if record is not None else "none, because the operator has recorded nothing here"
+        return Ended(
+            f"a check can be accepted only past the deadline, while the cluster follows a topology that has changed; "
+            f"the phase is {phase}",
+            errors.ExitCode.BLOCKED,
+        )
+    if record.target != here:
+        message = f"another client has set the topology back to {here}: see oc topology status"
+        return Ended(message, errors.ExitCode.BLOCKED)
+    transition = shown["transition"]
+    deadline = transition["deadline"] if transition is not None else None
+    # What the operator says counts: it may have been given other definitions.
+    late = shown["stuck"] or (deadline is not None and snapshot.now >= datetime.fromisoformat(deadline))
+    checks = {item.name: item for item in records.of_stage(record, Stage.CONVERGENCE)}
+    if check not in registry.ACCEPTABLE_CHECKS:
+        why = f"{check} can never be accepted: without it nothing shows that the control plane is healthy"
+    elif check not in checks:
+        why = f"transition {record.name} does not wait for {check}"
+    elif checks[check].status is CheckStatus.MET:
+        why = f"{check} is Met: there is nothing to accept"
+    elif not late:
+        until = deadline or "when the operator says TransitionStuck"
+        why = f"{check} may still come: nothing is accepted before the deadline, {until}"
+    else:
+        return Offer(record, record.attempt, checks[check], cluster.operator_state(snapshot)["message"])
+    failing = _failing(record) if late else ()
+    could = [name for name in registry.ACCEPTABLE_CHECKS if name in failing]
+    return Ended(
+        f"{why}. Could be accepted now: {', '.join(could)}" if could else f"{why}. Nothing could be accepted now",
+        errors.ExitCode.BLOCKED,
+    )
+
+
+def _failing(record: TopologyTransition) -> tuple[str, ...]:
+    """What the transition still waits for."""
+    accepted = {check.name for check in record.accepted}
+    checks = records.of_stage(record, Stage.CONVERGENCE)
+    return tuple(check.name for check in checks if check.status is not CheckStatus.MET and check.name not in accepted)
+
+
+def _done(record: TopologyTransition, check: str) -> Ended | None:
+    """It is in the record of this attempt already."""
+    accepted = {item.name: item for item in record.accepted}
+    if record.phase not in {Phase.CONVERGING, Phase.COMPLETED} or check not in accepted:
+        return None
+    failing = _failing(record)
+    if record.phase is Phase.COMPLETED:
+        rest = f"The transition is completed, accepted without: {', '.join(sorted(accepted))}"
+    elif failing:
+        rest = f"The transition waits for {', '.join(failing)}; see oc topology wait"
+    else:
+        rest = "The transition is completed once it has stayed quiet; see oc topology wait"
+    when = answers.stamp(accepted[check].accepted_time)
+    return Ended(f"{check} was accepted at {when}. {rest}", errors.ExitCode.DONE)
+
+
+def _explained(connection: cluster.Connection, error: kube.KubeError) -> errors.PluginError:
+    namespace = error.namespace
+    if isinstance(error, kube.Forbidden):
+        user = connection.acting.user if connection.acting is not None else "YOU"
+        role = vocabulary.CHECK_ACCEPTOR
+        command = shell.command("oc -n {} create rolebinding accepting --role={} --user={}", namespace, role, user)
+        return errors.PluginError(
+            f"{connection.lacks(error)}, and nothing was written",
+            f"Role {role} grants it: {command}. The server says: {error.message}",
+        )
+    if isinstance(error, kube.NotFound):
+        command = shell.command("oc -n {} create configmap {}", namespace, vocabulary.ACCEPTED_CHECKS)
+        return errors.PluginError(
+            f"{error.resource.describe(error.name, error.namespace)} does not exist, and nothing was written",
+            f"It comes with the operator: {vocabulary.OPERATOR_NAME} manifests, or {command}. Where the operator is "
+            "in another namespace, say --operator-namespace",
+        )
+    return cluster.explained(connection, error)
+
+
+async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked, attempt: str) -> Ended:
+    """Wait until it is recorded, or it is certain that it need not be."""
+    check, latest = asked.check, None
+
+    def ended(record: TopologyTransition) -> Ended | None:
+        nonlocal latest
+        latest = record
+        if record.attempt != attempt:
+            message = f"the attempt that {check} was accepted for is over; see oc topology status"
+            return Ended(message, errors.ExitCode.FAILED)
+        if (done := _done(record, check)) is None and record.phase is Phase.COMPLETED:
+            return Ended(f"{check} has come by itself meanwhile: the transition is completed", errors.ExitCode.DONE)
+        return done
+
+    if (end := await write.observed(connection, ended, asked.timeout)) is not None:
+        return end
+    message = f"{check} is not recorded as accepted after {asked.timeout:g} s; {_STANDS}"
+    checks = records.of_stage(latest, Stage.CONVERGENCE)
+    if any(item.name == check and item.status is CheckStatus.MET for item in checks):
+        return Ended(f"{message}. It is Met now, and is taken up only if that changes", errors.ExitCode.TIMED_OUT)
+    try:
+        operator = cluster.operator_state(await cluster.head(connection, namespace))["message"]
+    except errors.PluginError as error:
+        operator = str(error)
+    logs = shell.command("oc -n {} logs deployment/{}", namespace, vocabulary.OPERATOR_NAME)
+    return Ended(f"{message}. {operator}. Look at: {logs}", errors.ExitCode.TIMED_OUT)

@@ -1,0 +1,236 @@
+"""`fleet`: what the survey of all clusters says, read on the hub and nowhere else.
+
+The survey (`cluster-topology-operator fleet`) lets the work agent of each cluster say in which state the cluster is;
+here it is counted. The works of the roll-out are read beside it: what keeps a request from being applied stands there.
+A cluster that the hub cannot reach is counted as such, whatever it said last. `count` is pure.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from topology_api.vocabulary import CheckName
+from topology_controller import terminal
+from topology_controller.kube import errors as kube
+from topology_controller.kube.resource import Resource
+from topology_deploy.fleet.meaning import State
+from topology_deploy.fleet.objects import STATE_CONDITION, SURVEY
+
+from .. import answers, arguments, cluster, errors
+from ..document import Rank, Row
+from . import show
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from topology_controller.definitions import load
+
+    from ..document import Document
+
+Raw = dict[str, Any]
+WORKS = Resource("work.open-cluster-management.io", "v1", "manifestworks", "ManifestWork", namespaced=True)
+CLUSTERS = Resource("cluster.open-cluster-management.io", "v1", "managedclusters", "ManagedCluster")
+REPLICA_SET = "work.open-cluster-management.io/manifestworkreplicaset"
+"""Label of a work: NAMESPACE.NAME of what made it (open-cluster-management.io/api work/v1alpha1)."""
+UNREACHABLE: Final = "Unreachable"
+"""The hub does not reach the cluster: what it said last is old."""
+UNREPORTED: Final = "Unreported"
+"""The agent has not said yet, or not in words that this version knows."""
+_WORDS: Final = {
+    State.DONE: "done", State.UNDER_WAY: "under way", State.NEEDS_A_PERSON: "need a person", State.READY: "ready",
+    State.NOT_READY: "not ready", State.SILENT: "silent", State.NOT_FOR_US: "not for us",
+    UNREACHABLE: "unreachable", UNREPORTED: "not reported yet",
+}  # fmt: skip
+_EXAMPLES: Final = 3
+_SHOWN: Final = 20
+_LONGEST: Final = 512
+"""Characters that are kept of what a cluster says."""
+_APPLIED, _AVAILABLE = "Applied", "ManagedClusterConditionAvailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is kept of a ManifestWork: few bytes, since there are thousands."""
+
+    cluster: str
+    survey: bool
+    message: str
+    """Message of the survey's condition; of a roll-out's work why it is not applied, empty where it is."""
+    since: str = ""
+    disabled: str = ""
+
+
+async def run(connection: cluster.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
+    """Print what the survey says."""
+    client, survey = connection.client, f"{options.namespace}.{SURVEY}"
+    selector = f"{REPLICA_SET} in ({survey},{options.namespace}.{options.name})"
+    read = functools.partial(client.list, WORKS, reduce=lambda raw: _work(raw, survey), label_selector=selector)
+    try:
+        await cluster.reached(client, lambda seconds: read(page=1, enough=bool, timeout=seconds))
+        listed = await read()
+    except kube.NotFound as error:
+        raise errors.PluginError(f"{connection.server} does not serve {WORKS.label}: this is no hub") from error
+    except kube.KubeError as error:
+        raise cluster.explained(connection, error) from error
+    try:
+        reached = await client.list(CLUSTERS, reduce=_reached)
+        unreached = frozenset(name for name, answers_ in reached.items if not answers_)
+        unknown = ""
+    except kube.KubeError as error:
+        unreached, unknown = frozenset(), connection.lacks(error) if isinstance(error, kube.Forbidden) else str(error)
+    if not any(work.survey for work in listed.items):
+        raise errors.PluginError(
+            f"no ManifestWork of {survey} is there",
+            "Apply the survey first: cluster-topology-operator fleet work prints it, and --namespace names its place",
+        )
+    answer, code = count(listed.items, unreached, datetime.now(UTC), unknown)
+    if options.list is not None:
+        for name in sorted(item["name"] for item in answer["clusters"] if item["state"] == options.list):
+            sys.stdout.write(f"{terminal.plain(name)}\n")
+        return code
+    show(options, answer, table)
+    return code
+
+
+def _work(raw: Raw, survey: str) -> Work:
+    metadata = _part(raw, "metadata")
+    where = str(metadata.get("namespace", ""))
+    manifests = _entries(_part(_part(raw, "status"), "resourceStatus").get("manifests"))
+    if _part(metadata, "labels").get(REPLICA_SET) != survey:
+        refused = (
+            str(condition.get("message", ""))
+            for manifest in manifests
+            for condition in _entries(manifest.get("conditions"))
+            if condition.get("type") == _APPLIED and condition.get("status") == "False"
+        )
+        return Work(where, survey=False, message=next(refused, ""))
+    message, since, disabled = "", "", ""
+    for manifest in manifests:
+        kind = _part(manifest, "resourceMeta").get("kind")
+        feedback = _entries(_part(manifest, "statusFeedback").get("values"))
+        values = {value.get("name"): str(_part(value, "fieldValue").get("string", "")) for value in feedback}
+        if kind == "ClusterOperator":
+            disabled = values.get("disabled", "")
+        for condition in _entries(manifest.get("conditions")):
+            if kind == "Infrastructure" and condition.get("type") == STATE_CONDITION:
+                message = str(condition.get("message", ""))
+                since = values.get("problemSince") or values.get("since", "")
+    return Work(where, survey=True, message=message[:_LONGEST], since=since[:_LONGEST], disabled=disabled[:_LONGEST])
+
+
+def _reached(raw: Raw) -> tuple[str, bool]:
+    conditions = _entries(_part(raw, "status").get("conditions"))
+    state = next((item.get("status") for item in conditions if item.get("type") == _AVAILABLE), "Unknown")
+    return str(_part(raw, "metadata").get("name", "")), state == "True"
+
+
+def _part(raw: Raw, name: str) -> Raw:
+    part = raw.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _entries(listed: object) -> list[Raw]:
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+
+
+def count(
+    works: Iterable[Work], unreached: frozenset[str], now: datetime, unknown: str = ""
+) -> tuple[answers.Fleet, errors.ExitCode]:
+    """The answer, and the exit code: blocked while a cluster needs a person.
+
+    `unreached` are the clusters that the hub does not reach; `unknown` says why that is not known, if it is not.
+    """
+    works = tuple(works)
+    refused = {work.cluster: work.message for work in works if not work.survey and work.message}
+    clusters: list[answers.Surveyed] = [
+        _surveyed(work, refused.get(work.cluster, ""), reached=work.cluster not in unreached)
+        for work in works
+        if work.survey
+    ]
+    clusters.sort(key=lambda item: item["name"])
+    counts = collections.Counter(item["state"] for item in clusters)
+    blockers: dict[str, list[str]] = {}
+    for item in clusters:
+        for name in item["blockers"]:
+            blockers.setdefault(name, []).append(item["name"])
+    answer: answers.Fleet = {
+        "apiVersion": answers.API_VERSION,
+        "kind": "TopologyFleet",
+        "evaluated": answers.stamp(now),
+        "surveyed": len(clusters),
+        "counts": {state: counts[state] for state in arguments.FLEET_STATES},
+        "blockers": [
+            {"check": name, "clusters": len(names), "examples": names[:_EXAMPLES]}
+            for name, names in sorted(blockers.items(), key=lambda entry: (-len(entry[1]), entry[0]))
+        ],
+        "reachabilityUnknown": unknown or None,
+        "clusters": clusters,
+    }
+    code = errors.ExitCode.BLOCKED if counts[State.NEEDS_A_PERSON] else errors.ExitCode.DONE
+    return answer, code
+
+
+def _surveyed(work: Work, refused: str, *, reached: bool) -> answers.Surveyed:
+    state, _, detail = work.message.partition(": ")
+    if not reached:
+        state, detail = UNREACHABLE, work.message
+    elif state not in set(State):
+        state, detail = UNREPORTED, work.message
+    elif state == State.SILENT and work.disabled:
+        # An operator that does not act has no record; its ClusterOperator says why.
+        state, detail = State.NOT_FOR_US.value, work.disabled
+    elif refused and state != State.DONE:
+        state, detail = State.NEEDS_A_PERSON.value, refused
+    return {
+        "name": work.cluster,
+        "state": state,
+        "detail": detail,
+        "blockers": _fewest(detail) if state == State.NOT_READY else [],
+        "since": work.since if state == State.NEEDS_A_PERSON and work.since else None,
+    }
+
+
+def _fewest(detail: str) -> list[str]:
+    """What blocks the transition for a cluster of this shape that least is missing for.
+
+    `detail` is `NAME: CHECK, CHECK; NAME: CHECK`. The number of dedicated workers tells such transitions apart.
+    """
+    ways = [way.partition(": ")[2].split(", ") for way in detail.split("; ") if way.partition(": ")[2]]
+    return min(ways, key=lambda checks: (CheckName.DEDICATED_WORKERS in checks, len(checks)), default=[])
+
+
+def table(document: Document, answer: answers.Fleet) -> None:
+    """The counts, why clusters are not ready, and who needs a person."""
+    document.add("", [f"{answer['surveyed']} surveyed: {', '.join(_counted(answer['counts']))}"])
+    if answer["reachabilityUnknown"]:
+        document.add("", [("Unknown", f"whether the hub reaches them: {answer['reachabilityUnknown']}")])
+    rows: list[Row | tuple[str, ...]] = [
+        (
+            item["check"],
+            str(item["clusters"]),
+            ", ".join(item["examples"]) + (", ..." if item["clusters"] > _EXAMPLES else ""),
+        )
+        for item in answer["blockers"]
+    ]
+    if rows:
+        document.add("", [("NOT READY BECAUSE", "CLUSTERS", "E.G."), *rows])
+    troubled = [item for item in answer["clusters"] if item["state"] == State.NEEDS_A_PERSON]
+    if troubled:
+        listed = [(item["name"], item["since"] or "", item["detail"]) for item in troubled[:_SHOWN]]
+        document.add("", [("NEEDS A PERSON", "SINCE", "WHY"), *listed])
+    if len(troubled) > _SHOWN:
+        more = f"{len(troubled) - _SHOWN} more: oc topology fleet --list {State.NEEDS_A_PERSON}"
+        document.add("", [Row((more,), Rank.TO_DO)])
+
+
+def _counted(counts: Mapping[str, int]) -> Iterator[str]:
+    for state, number in counts.items():
+        if number:
+            word = "needs a person" if state == State.NEEDS_A_PERSON and number == 1 else _WORDS[state]
+            yield f"{number} {word}"

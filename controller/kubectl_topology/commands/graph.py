@@ -1,0 +1,143 @@
+"""`graph`: the transitions that exist, where this cluster is, and what blocks the way on.
+
+For Graphviz (`dot`) or Mermaid, both plain text; `svg` makes a picture of the same edges. A node of the graph is a pair
+of topologies; an edge is a definition, and starts once for each infrastructure topology that it can start from. What
+leads away from here carries its verdict. All but `run` is pure.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topology_api.types import TopologyPair
+from topology_controller import terminal
+from topology_controller.decide import records
+
+from .. import answers, cluster, errors, simulate
+
+if TYPE_CHECKING:
+    import argparse
+
+    from topology_controller.definitions import load
+    from topology_controller.observe import facts
+
+_GREY = "#6b6b6b"
+_COLOURS = {"Possible": "#1b7f3b", "Blocked": "#b3261e", "CannotTell": "#7a4d00", "Unsupported": _GREY, "": _GREY}
+_STYLES = {
+    "Possible": "bold",
+    "Blocked": "dashed",
+    "CannotTell": "dashed, arrowhead=odot",
+    "Unsupported": "dotted",
+    "": "solid",
+}
+"""Of lines in Graphviz. Here and in Mermaid the line alone shows the verdict, without its colour."""
+_ARROWS = {"Possible": "==>", "Blocked": "-.->", "CannotTell": "-.-o", "Unsupported": "--x", "": "-->"}
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One line of the graph. `verdict` is empty for what does not start here; `notes` are lines below its name.
+
+    `details` says of each blocker what is wanted and what was found, where that fits.
+    """
+
+    source: TopologyPair
+    target: TopologyPair
+    name: str
+    verdict: str = ""
+    notes: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+
+
+async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
+    """Print the graph in the form that is asked for."""
+    snapshot = await cluster.overview(connection, transitions, options.operator_namespace)
+    here = records.pair(snapshot.infrastructure)
+    ways, why_none = simulate.ways(snapshot.known, transitions, snapshot.now)
+    every = edges(transitions, here, ways)
+    if options.output == "svg":
+        from .. import svg  # noqa: PLC0415 - the other forms do not need it
+
+        sys.stdout.write(svg.svg(every, here, caption(snapshot.infrastructure, why_none)))
+    else:
+        sys.stdout.write((mermaid if options.output == "mermaid" else dot)(every, here))
+    return errors.ExitCode.DONE
+
+
+def edges(transitions: load.Transitions, here: TopologyPair, ways: tuple[simulate.Way, ...]) -> tuple[Edge, ...]:
+    """Every edge, in the order of the definitions."""
+    by_name = {way.definition.name: way for way in ways}
+    every: list[Edge] = []
+    for definition in transitions.definitions:
+        for infrastructure in definition.source.infrastructure:
+            source = TopologyPair(control_plane=definition.source.control_plane.value, infrastructure=infrastructure)
+            way = by_name.get(definition.name) if source == here else None
+            notes: tuple[str, ...] = ()
+            details: tuple[str, ...] = ()
+            if way is not None and way.available is None:
+                notes = ("not for this cluster", way.elsewhere)
+            elif way is not None and way.available is not None:
+                blockers = way.available.blockers
+                notes = (answers.words(way.known_verdict).lower(), *(blocker.name for blocker in blockers))
+                details = tuple(f"{blocker.name}: {blocker.message}" for blocker in blockers)
+            verdict = "" if way is None else way.known_verdict.value
+            every.append(Edge(source, definition.target.pair, definition.name, verdict, notes, details))
+    return tuple(every)
+
+
+def places(every: tuple[Edge, ...], here: TopologyPair) -> list[TopologyPair]:
+    """Every place of the graph once, where the cluster is first."""
+    return list(dict.fromkeys([here, *(pair for edge in every for pair in (edge.source, edge.target))]))
+
+
+def caption(infrastructure: facts.Infrastructure, why_none: str) -> tuple[str, ...]:
+    """What stands above a picture: which cluster this is, what is wanted, and why nothing leads on."""
+    name, platform = infrastructure.cluster_name or "A cluster without a name", infrastructure.platform or "unknown"
+    desired = f"{infrastructure.desired} is requested" if infrastructure.desired else "nothing is requested"
+    return (f"{name}, platform {platform}: {desired}", *((why_none,) if why_none else ()))
+
+
+def dot(every: tuple[Edge, ...], here: TopologyPair) -> str:
+    """The graph for Graphviz."""
+    lines = ["digraph topology {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];']
+    lines.append('  edge [fontname="sans-serif", fontsize=10];')
+    for place in places(every, here):
+        mark = ', style="rounded,filled", fillcolor="#dbe9ff", penwidth=2' if place == here else ""
+        label = f"{_dot(place.control_plane)}\\n{_dot(place.infrastructure)}"
+        lines.append(f'  "{_dot(str(place))}" [label="{label}"{mark}];')
+    for edge in every:
+        label = "\\n".join(_dot(line) for line in (edge.name, *edge.notes))
+        colour, style = _COLOURS[edge.verdict], _STYLES[edge.verdict]
+        lines.append(
+            f'  "{_dot(str(edge.source))}" -> "{_dot(str(edge.target))}" '
+            f'[label="{label}", color="{colour}", fontcolor="{colour}", style={style}];'
+        )
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def mermaid(every: tuple[Edge, ...], here: TopologyPair) -> str:
+    """The graph for Mermaid."""
+    names = {place: f"p{number}" for number, place in enumerate(places(every, here))}
+    lines = ["flowchart LR"]
+    lines += [
+        f'  {name}["{_quoted(place.control_plane)}<br/>{_quoted(place.infrastructure)}"]'
+        for place, name in names.items()
+    ]
+    for edge in every:
+        label = "<br/>".join(_quoted(line) for line in (edge.name, *edge.notes))
+        lines.append(f'  {names[edge.source]} {_ARROWS[edge.verdict]}|"{label}"| {names[edge.target]}')
+    lines.append(f"  style {names[here]} fill:#dbe9ff,stroke-width:3px")
+    lines += [
+        f"  linkStyle {number} stroke:{_COLOURS[edge.verdict]}" for number, edge in enumerate(every) if edge.verdict
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _dot(text: str) -> str:
+    return terminal.plain(text).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _quoted(text: str) -> str:
+    return terminal.plain(text).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,182 @@
+"""`plan`: what can be requested from here, or what would come of one request. Nothing is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topology_api import vocabulary
+from topology_api.vocabulary import Phase
+
+from .. import answers, cluster, disruption, front, hosted, machines, printing, probe, simulate, write
+from . import head, show
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from topology_controller.checks.result import CheckResult
+    from topology_controller.definitions import load
+
+    from .. import manifest as manifests
+
+
+async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
+    """Print the plan of TARGET, of a manifest, or of everything that starts here."""
+    if options.target is None and options.filename is None:
+        snapshot = await cluster.overview(connection, transitions, options.operator_namespace)
+        ways, verdict = overview(snapshot, transitions)
+        show(options, ways, printing.overview)
+        return verdict.exit_code
+    snapshot = await cluster.everything(connection, transitions, options.operator_namespace)
+    plan, judgement = (
+        target(snapshot, transitions, options.target)
+        if options.filename is None
+        else manifest(snapshot, transitions, options.manifest)
+    )
+    if options.probe:
+        seen = await probe.run(connection, snapshot.known)
+        plan["probes"], plan["findings"], plan["probeNotes"] = seen.probes, seen.findings, seen.notes
+        plan["checklist"] = front.worded(plan["checklist"], seen.words)
+    show(options, plan, printing.plan)
+    return judgement.verdict.exit_code
+
+
+def manifest(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, wanted: manifests.Wanted
+) -> tuple[answers.Plan, simulate.Judgement]:
+    """What would come of these manifests. Raises PluginError when the API lacks our fields."""
+    if wanted.desired is None:
+        judgement = simulate.removed(snapshot.known, transitions, snapshot.now)
+        plan = _plan(snapshot, transitions, "", judgement)
+    else:
+        plan, judgement = target(snapshot, transitions, wanted.desired)
+    plan["manifest"] = wanted.answer()
+    return plan, judgement
+
+
+def target(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, wanted: str
+) -> tuple[answers.Plan, simulate.Judgement]:
+    """What would come of this request. Raises PluginError when the API lacks our fields."""
+    judgement = simulate.requested(snapshot.known, transitions, wanted, snapshot.now)
+    if any(fact["right"] for fact in snapshot.unread):
+        judgement = simulate.by_record(judgement, snapshot.record, wanted, transitions)
+    return _plan(snapshot, transitions, wanted, judgement), judgement
+
+
+def _plan(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, wanted: str, judgement: simulate.Judgement
+) -> answers.Plan:
+    definition, source = judgement.definition, judgement.source
+    checks = _checks(judgement.results)
+    met = sum(check["status"] == "Met" for check in checks)
+    unasked = judgement.leads and snapshot.infrastructure.desired != wanted
+    plan: answers.Plan = {
+        **head("TopologyPlan", snapshot),  # type: ignore[typeddict-item] # it has no key that may be left out
+        "desired": snapshot.infrastructure.desired,
+        "phase": snapshot.phase,
+        "operator": cluster.operator_state(snapshot),
+        "target": wanted,
+        "verdict": judgement.verdict.value,
+        "message": judgement.message,
+        "transition": None,
+        "checks": checks,
+        "progress": {"met": met, "total": len(checks)} if checks else None,
+        "onlyOperator": _checks(simulate.only_recorded(snapshot.record, judgement)),
+        "advisories": [
+            {"name": advisory.name, "message": advisory.message, "command": advisory.command}
+            for advisory in judgement.advisories
+        ],
+        "machines": machines.rows(snapshot.known),
+        "changes": [],
+        "expected": [],
+        "checklist": [],
+        "command": _command(wanted) if unasked else None,
+        "recorded": None if judgement.recorded is None else answers.stamp(judgement.recorded[1]),
+        "unread": list(snapshot.unread),
+    }
+    if judgement.leads and definition is not None:
+        target = definition.target.pair
+        plan["transition"] = {
+            "name": definition.name,
+            "summary": definition.summary,
+            "source": answers.pair(source),
+            "target": answers.pair(target),
+        }
+        fields = (
+            ("status.controlPlaneTopology", source.control_plane, target.control_plane),
+            ("status.infrastructureTopology", source.infrastructure, target.infrastructure),
+        )
+        plan["changes"] = [{"field": name, "now": now, "then": then} for name, now, then in fields if now != then]
+        left = {check: advisory.name for check, advisory in judgement.left}
+        plan["expected"] = disruption.disruption(snapshot.known, definition, source, transitions, left)
+        plan["checklist"] = disruption.checklist(snapshot.known, definition, source)
+    if judgement.left:
+        plan["notCompleteUntil"] = [
+            {"check": check.value, "advisory": advisory.name, "command": advisory.command}
+            for check, advisory in judgement.left
+        ]
+    here = snapshot.infrastructure
+    if hosted.is_hosted(here):
+        plan["advisories"] = hosted.advised(snapshot.known, here, transitions, snapshot.now)
+        plan["next"] = hosted.step(here)
+    return plan
+
+
+def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[answers.Overview, simulate.Verdict]:
+    """What can be requested from here. What the caller may not read is judged as the operator has recorded it."""
+    record = snapshot.record
+    forbidden = any(fact["right"] for fact in snapshot.unread)
+    recorded = {item.name: item for item in record.available} if record is not None and forbidden else {}
+    ways, message = simulate.ways(snapshot.known, transitions, snapshot.now, recorded)
+    verdict = simulate.best(ways)
+    possible = sorted({way.definition.name for way in ways if way.verdict is simulate.Verdict.POSSIBLE})
+    if snapshot.phase == Phase.CONVERGING and not ways:
+        verdict, message = (
+            simulate.Verdict.UNDER_WAY,
+            "The topology has changed, and the cluster follows: see oc topology status",
+        )
+    elif not ways and simulate.is_settled(snapshot.known, transitions):
+        verdict, message = simulate.Verdict.NOTHING_TO_DO, f"The cluster has its topology. {message}"
+    elif not message and possible:
+        message = f"Possible now: {', '.join(possible)}"
+    elif verdict is simulate.Verdict.CANNOT_TELL:
+        message = "Cannot tell whether a transition is possible: what decides that could not be read"
+    answer: answers.Overview = {
+        **head("TopologyPlanList", snapshot),  # type: ignore[typeddict-item] # it has no key that may be left out
+        "desired": snapshot.infrastructure.desired,
+        "phase": snapshot.phase,
+        "operator": cluster.operator_state(snapshot),
+        "verdict": verdict.value,
+        "message": message or "No transition is possible now; see below what blocks each of them",
+        "transitions": [_way(way) for way in ways],
+        "unread": list(snapshot.unread),
+    }
+    if hosted.is_hosted(snapshot.infrastructure):
+        answer["advisories"] = hosted.advised(snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
+        answer["next"] = hosted.step(snapshot.infrastructure)
+    return answer, verdict
+
+
+def _way(way: simulate.Way) -> answers.Way:
+    blockers = () if way.available is None else way.available.blockers
+    return {
+        "name": way.definition.name,
+        "summary": way.definition.summary,
+        "target": answers.pair(way.definition.target.pair),
+        "verdict": way.known_verdict.value,
+        "blockers": [
+            {"name": blocker.name, "status": blocker.status.value, "message": blocker.message} for blocker in blockers
+        ],
+        "evaluated": None if way.available is None else answers.stamp(way.available.evaluated_time),
+        "elsewhere": way.elsewhere,
+        "command": _command(way.definition.target.control_plane.value),
+    }
+
+
+def _checks(results: Iterable[CheckResult]) -> list[answers.Check]:
+    return [{"name": result.name.value, "status": result.status.value, "message": result.message} for result in results]
+
+
+def _command(wanted: str) -> str:
+    return write.command({"spec": {vocabulary.DESIRED: wanted}})

@@ -1,0 +1,213 @@
+"""`set`: requests a topology, if the checks that the operator asks allow it.
+
+It is read and judged as `plan` does, and written only if nothing has changed since (`write`). A check that is not met
+refuses it, unless the operator is to wait for that; no flag skips a check, since the operator would not. When
+Infrastructure has changed it is read and judged again, but a request that another client has made meanwhile is never
+replaced unseen. `judged` is pure.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import Phase, Reason
+from topology_controller import shell
+
+from .. import answers, cluster, disruption, errors, printing, simulate, write
+from . import plan, show, wait
+
+if TYPE_CHECKING:
+    import argparse
+
+    from topology_controller.definitions import load
+
+_WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
+_MOVED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
+_UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
+_ABSENT = frozenset({"NotRunning", "NotInstalled"})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for. Without `confirm` nothing is written."""
+
+    target: str
+    confirm: bool = False
+    allow_pending: bool = False
+
+
+async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
+    """Request the topology, print what became of that, and with --wait wait until the transition is completed."""
+    asked = Asked(options.target, options.confirm, options.allow_pending)
+    answer, code = await request(
+        connection, transitions, options.operator_namespace, asked, ask_operator=not options.wait
+    )
+    show(options, answer, printing.request)
+    # When the cluster is what was asked for and nothing is requested, there is nothing to wait for.
+    is_settled = answer["result"] == "Unchanged" and answer["desired"] is None
+    if not options.wait or code != errors.ExitCode.DONE or is_settled:
+        return code
+    sys.stdout.flush()
+    out = sys.stdout if options.output == "text" else sys.stderr
+    return await wait.until_completed(connection, transitions, options.timeout, out)
+
+
+async def request(
+    connection: cluster.Connection,
+    transitions: load.Transitions,
+    namespace: str,
+    asked: Asked,
+    *,
+    ask_operator: bool = True,
+) -> tuple[answers.Set, errors.ExitCode]:
+    """Read, judge, write; with `ask_operator` also see whether the operator answers.
+
+    Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request,
+    or writes in between again and again.
+    """
+    first: cluster.Snapshot | None = None
+
+    async def judge(_: int) -> tuple[tuple[answers.Set, errors.ExitCode], write.Raw | None]:
+        nonlocal first
+        snapshot = await cluster.everything(connection, transitions, namespace)
+        first = first or snapshot
+        before, desired = first.infrastructure.desired, snapshot.infrastructure.desired
+        if desired not in {before, asked.target}:
+            raise errors.PluginError(
+                f"{await write.last_writer(connection)} has changed the request from {before or 'none'} to "
+                f"{desired or 'none'} while it was being judged. Nothing was written",
+                "Look at it before it is replaced: oc topology status",
+            )
+        answer, code = judged(snapshot, transitions, asked, connection.acting)
+        patch = answer["patch"] if asked.confirm else None
+        return (answer, code), patch["body"] if patch is not None else None
+
+    answer, code, generation = await write.request(
+        connection, judge, "this request", lambda answer: [_look(answer["desired"])]
+    )
+    if generation is None:
+        return answer, code
+    connection.interruption.text = (
+        f"{asked.target} is requested. The operator goes on with it; wait on with: oc topology wait."
+        " Until the topology has changed it is cancelled with: oc topology cancel"
+    )
+    answer["message"] = f"{asked.target} is requested"
+    if not ask_operator:
+        # The command itself waits next.
+        answer["next"] = [step for step in answer["next"] if step["name"] != "Wait"]
+    elif answer["plan"]["operator"]["state"] in {"Running", "Unknown"}:
+        record = await write.observed_generation(connection, generation)
+        if record is not None:
+            answer["operatorSays"] = wait.progress(record)
+        else:
+            answer["warnings"].append(
+                f"The operator has not answered within {write.OBSERVED_TIMEOUT:g} s; the request stands, and is taken "
+                "up as soon as the operator runs. Look at it with: oc get co topology"
+            )
+    return answer, code
+
+
+def judged(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, asked: Asked, acting: cluster.Acting | None = None
+) -> tuple[answers.Set, errors.ExitCode]:
+    """What would be written, or why not. Raises PluginError when the API lacks our fields."""
+    planned, judgement = plan.target(snapshot, transitions, asked.target)
+    # It does not wait where nothing can come of waiting.
+    degraded, phase = judgement.decision.degraded, judgement.decision.phase
+    overwritten = degraded is not None and degraded.reason is Reason.TOPOLOGY_OVERWRITTEN
+    waits = not overwritten and phase not in _MOVED and (phase in _WAITING or judgement.decision.watch)
+    operator = planned["operator"]
+    runs = operator["state"] not in _ABSENT
+    result, message, code = _result(snapshot.infrastructure.desired, asked, judgement, waits=waits, runs=runs)
+    would = result == "WouldWrite"
+    acts = judgement.verdict not in {simulate.Verdict.UNSUPPORTED, simulate.Verdict.FULFILLED} and result != "Refused"
+    version = snapshot.infrastructure.resource_version
+    warnings = [operator["message"]] if operator["state"] != "Running" else []
+    lone = (item for item in planned["expected"] if item["name"] == disruption.LONE_ROUTER)
+    warnings += [f"{item['message']}: {item['command']}" for item in lone]
+    return {
+        "apiVersion": answers.API_VERSION,
+        "kind": "TopologySet",
+        "evaluated": answers.stamp(snapshot.now),
+        "target": asked.target,
+        "desired": snapshot.infrastructure.desired,
+        "dryRun": not asked.confirm,
+        "result": result,
+        "message": message,
+        "patch": write.patch(version, asked.target, acting) if would else None,
+        "operatorSays": None,
+        "warnings": warnings if acts else [],
+        "next": _next(planned, asked, judgement, result, waits=waits or (not runs and result == "Refused")),
+        "plan": planned,
+    }, code
+
+
+def _result(
+    desired: str | None, asked: Asked, judgement: simulate.Judgement, *, waits: bool, runs: bool
+) -> tuple[answers.Result, str, errors.ExitCode]:
+    verdict, message, target = judgement.verdict, judgement.message, asked.target
+    if verdict is simulate.Verdict.UNSUPPORTED:
+        return "Refused", message, errors.ExitCode.UNSUPPORTED
+    if verdict in _UNMET and not waits:
+        return "Refused", message, verdict.exit_code
+    if desired == target:
+        return "Unchanged", f"The request {target} stands already. {message}", errors.ExitCode.DONE
+    if verdict is simulate.Verdict.FULFILLED and desired is None:
+        return "Unchanged", f"There is nothing to request. {message}", errors.ExitCode.DONE
+    if verdict in _UNMET and not asked.allow_pending:
+        return "Refused", message, verdict.exit_code
+    if verdict is simulate.Verdict.FULFILLED:
+        return "WouldWrite", f"{message}: this cancels the request {desired}", errors.ExitCode.DONE
+    if not runs and not asked.allow_pending:
+        # It would lie there, and act whenever an operator is installed or started.
+        return "Refused", f"{message}, but no operator runs that would act on the request", errors.ExitCode.BLOCKED
+    replaced = f". It replaces the request {desired}" if desired is not None else ""
+    return "WouldWrite", f"{message}{replaced}", errors.ExitCode.DONE
+
+
+def _next(
+    planned: answers.Plan, asked: Asked, judgement: simulate.Judgement, result: answers.Result, *, waits: bool
+) -> list[answers.Expected]:
+    verdict = judgement.verdict
+    if judgement.decision.disabled is not None:
+        # Whatever else is asked here gets the same answer.
+        return []
+    if result == "Refused":
+        allowing = simulate.item(
+            "AllowPending",
+            "Request it anyway: the operator waits until all checks pass and goes on by itself then. No check can be "
+            "skipped",
+            shell.command("oc topology set {} --confirm --allow-pending", asked.target),
+        )
+        return [_look(planned["desired"]), *([allowing] if waits else [])]
+    if not asked.confirm and result == "WouldWrite":
+        flag = " --allow-pending" if asked.allow_pending else ""
+        command = shell.command("oc topology set {} --confirm", asked.target) + flag
+        return [simulate.item("Confirm", "Make the request", command)]
+    if verdict is simulate.Verdict.FULFILLED:
+        return [simulate.item("Status", "How it stands", "oc topology status")]
+    following = [
+        simulate.item("Wait", "Wait until it is completed", "oc topology wait"),
+        simulate.item("Status", "How far it is, and what it waits for", "oc topology status"),
+    ]
+    if verdict is simulate.Verdict.UNDER_WAY:
+        return following
+    absent = planned["operator"]["state"] in _ABSENT
+    goes_on = (
+        f"The operator waits{', once it runs,' if absent else ''} until all checks pass and then goes on by itself, "
+        "whenever that is: it changes the topology. This cannot be undone"
+        if verdict in _UNMET
+        else f"The operator goes on {'as soon as it runs' if absent else 'at once'}: it blocks minor upgrades, "
+        "re-checks everything and changes the topology. This cannot be undone"
+    )
+    cancel = simulate.item("Cancel", "Cancel it, until the topology has changed", "oc topology cancel")
+    return [simulate.item("GoesOn", goes_on), *following, cancel]
+
+
+def _look(desired: str | None) -> answers.Expected:
+    """Where to look when it was refused."""
+    if desired is None:
+        return simulate.item("Plan", "What can be requested from here, and what blocks it", "oc topology plan")
+    return simulate.item("Status", "How the request that stands is getting on", "oc topology status")

@@ -1,0 +1,187 @@
+"""What a transition disturbs on the way, and what an administrator has to see to before. Pure.
+
+It follows from the definition and the operand matrix, the data that the operator waits by, and from what was read.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from topology_api.vocabulary import CheckName, Topology
+from topology_controller import shell
+from topology_controller.checks import etcd, load_balancer, operands, router
+from topology_controller.decide import convergence
+from topology_controller.definitions import operands as matrices
+from topology_controller.observe import facts
+
+from . import answers, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from topology_api.types import TopologyPair
+    from topology_controller.definitions import load, model
+
+_QUORUM = 3
+LONE_ROUTER = "LoneRouter"
+"""What is expected of a router that is alone."""
+
+
+def disruption(
+    known: facts.Facts,
+    definition: model.Definition,
+    source: TopologyPair,
+    transitions: load.Transitions,
+    left: Mapping[CheckName, str],
+) -> list[answers.Expected]:
+    """What happens to the cluster on the way, in the order in which it happens.
+
+    `left` are checks that wait for an administrator, with the advisory that says what for.
+    """
+    asked = {spec.check for spec in definition.convergence.checks}
+    asking = [group for group in transitions.matrix.groups if group.check in asked]
+    target = definition.target.pair
+    minutes = convergence.minutes(definition, known) // timedelta(minutes=1)
+    return [
+        *_two_voters(known, definition),
+        simulate.item(
+            "UpgradesBlocked",
+            "Minor upgrades are blocked from the request until the transition is completed. Patch upgrades are not: "
+            "do not start one",
+        ),
+        simulate.item(
+            "PointOfNoReturn",
+            "The change of the topology cannot be undone; before it the request can be cancelled at any time",
+        ),
+        _machine_config(known, asking, source, target),
+        *_lone_router(known, definition),
+        *_static_pods(asking, source, target),
+        *_replicas(known, asking, source, target, left),
+        simulate.item("Duration", f"Deadline: {minutes} min after the change; nothing is rolled back then"),
+    ]
+
+
+def _two_voters(known: facts.Facts, definition: model.Definition) -> Iterator[answers.Expected]:
+    wanted = next((spec.at_least for spec in definition.preflight if spec.check is CheckName.ETCD_VOTING_MEMBERS), None)
+    if wanted is None:
+        return
+    members = etcd.members(known)
+    if isinstance(members, facts.Unobserved):
+        yield simulate.item("TwoVoters", f"How many voters etcd has is not known: {members}")
+    elif len(members) < min(wanted, _QUORUM):
+        has = ("no voters that are known of", "one voter", "two voters")[len(members)]
+        join = "the third node" if len(members) == 2 else "the second and the third node"
+        yield simulate.item(
+            "TwoVoters",
+            f"etcd has {has}. With two, the loss of either node ends the quorum, and with it the API: let {join} join "
+            "without delay, and take the backup before",
+        )
+
+
+def _machine_config(
+    known: facts.Facts, asking: list[matrices.Group], source: TopologyPair, target: TopologyPair
+) -> answers.Expected:
+    pools = next((group for group in asking if group.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT), None)
+    if pools is None or matrices.same(pools.variant, pools.topology(source), pools.topology(target)):
+        return simulate.item(
+            "NoReboots", "No machine configuration follows this change: no node restarts because of it"
+        )
+    names = operands.node_names(known)
+    count = "" if isinstance(names, facts.Unobserved) else f". In pool master they are {', '.join(names)} now"
+    return simulate.item(
+        "Reboots",
+        "Every machine config pool gets another machine configuration: in each its nodes are drained and restart one "
+        f"after the other{count}",
+    )
+
+
+def _lone_router(known: facts.Facts, definition: model.Definition) -> Iterator[answers.Expected]:
+    if definition.changes_control_plane and router.alone(known):
+        yield simulate.item(LONE_ROUTER, router.ALONE, router.two_routers())
+
+
+def _static_pods(
+    asking: list[matrices.Group], source: TopologyPair, target: TopologyPair
+) -> Iterator[answers.Expected]:
+    changed = [
+        group.operator_of(operand)
+        for group in asking
+        for operand in group.operands
+        if operand.kind == "StaticPods"
+        and not matrices.same(operand.variant, group.topology(source), group.topology(target))
+    ]
+    if changed:
+        yield simulate.item(
+            "Revisions",
+            f"{', '.join(changed)}: a new revision on every control-plane node, one after the other. Watches of the "
+            "API are cut then, and go on at another node",
+        )
+
+
+def _replicas(
+    known: facts.Facts,
+    asking: list[matrices.Group],
+    source: TopologyPair,
+    target: TopologyPair,
+    left: Mapping[CheckName, str],
+) -> Iterator[answers.Expected]:
+    """A row for each workload that other operators scale, and what keeps one of them from that."""
+    for group in asking:
+        if isinstance(operands.absence(known, group), str):
+            continue
+        advisory = left.get(group.check)
+        unless = f", once advisory {advisory} is seen to" if advisory else ""
+        for operand in group.operands:
+            name = f"{operand.namespace}/{operand.name}"
+            if operand.replicas == "perControlPlaneNode" and group.topology(source) != group.topology(target):
+                yield simulate.item("Replicas", f"{name}: one for each control-plane node{unless}")
+            elif isinstance(operand.replicas, dict):
+                before, after = (operands.at(operand, group.topology(pair)) for pair in (source, target))
+                if isinstance(before, int) and isinstance(after, int) and before != after:
+                    yield simulate.item("Replicas", f"{name}: {before} to {after}{unless}")
+
+
+def checklist(known: facts.Facts, definition: model.Definition, source: TopologyPair) -> list[answers.Expected]:
+    """What an administrator has to do beforehand, because no check can verify it."""
+    items = [_backup(known)]
+    managed = load_balancer.manager(known.infrastructure)
+    grows = source.control_plane == Topology.SINGLE_REPLICA and definition.target.control_plane != source.control_plane
+    if managed.by is load_balancer.Manager.OUTSIDE and grows:
+        items += [
+            simulate.item(
+                "LoadBalancer",
+                f"{managed.why}. Yours has to lead to every "
+                "control-plane node: API on 6443 (healthy by /readyz), machine config server on 22623 (from inside "
+                "only); ingress on 80 and 443 to every node that runs a router",
+            ),
+            simulate.item(
+                "DNS",
+                "api, api-int and *.apps have to lead to that load balancer, and no longer to the address of the "
+                "single node",
+            ),
+        ]
+    return items
+
+
+def _backup(known: facts.Facts) -> answers.Expected:
+    own, others, masters = known.own_operator, known.cluster_operators, known.control_plane_nodes
+    times = [] if isinstance(own, facts.Unobserved) else [own.backup_time]
+    if not isinstance(others, facts.Unobserved):
+        times += [
+            operator.backup_time
+            for operator in others
+            if isinstance(operator, facts.ClusterOperator) and operator.name == "etcd"
+        ]
+    newest = max((time for time in times if time is not None), default=None)
+    last = "No backup is known" if newest is None else f"The newest known backup is from {answers.stamp(newest)}"
+    nodes = [] if isinstance(masters, facts.Unobserved) else [node for node in masters if isinstance(node, facts.Node)]
+    ready = next((node.name for node in nodes if node.ready == "True" and not node.deleting), "NODE")
+    return simulate.item(
+        "EtcdBackup",
+        f"Take an etcd backup now, and another one once it is completed: one from before the change brings the old "
+        f"topology back. {last}",
+        shell.command(
+            "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup", ready
+        ),
+    )

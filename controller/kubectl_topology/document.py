@@ -1,0 +1,184 @@
+"""What a verb prints: sections of rows, and their text for a terminal of any width or for a pipe.
+
+`printing` says what stands in a row, and its rank. Width and colour are decided here, once: a pipe gets whole lines and
+no colour; COLUMNS and NO_COLOR are respected. Colour only repeats what a word says. `live_screen` draws the same
+sections on a terminal, where rows of the highest rank are hidden first.
+
+Everything goes through `terminal.plain` when it is added: a message of another operator must not move a cursor.
+Commands are named as this person can type them (`naming`), and are never broken, in a row of their own or in a
+sentence: a line that is too long is folded by the terminal, which knows that it is one line when it is copied.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import os
+import re
+import textwrap
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TextIO
+
+from topology_controller import shell, terminal
+
+from . import naming
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+LEAST: Final = 24
+"""Columns that the last cell needs beside others; with less it stands below them."""
+_NARROW: Final = 64
+_COMMAND = re.compile(rf"(?<![\w/.-])(?:oc|kubectl(?:-topology)?)(?: {shell.WORD})+")
+"""A command in a sentence: up to what ends the sentence, or a part of it."""
+_TOGETHER: Final = "\N{NO-BREAK SPACE}"
+"""Stands for a space that no line ends at. `terminal.plain` leaves none in a text."""
+_BOLD: Final = "1"
+_CODES: Final = {"red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+COLOURS: Final = {
+    "Met": "green", "Possible": "green", "Fulfilled": "green", "Completed": "green", "Running": "green",
+    "Written": "green", "Unmet": "red", "Blocked": "red", "Unsupported": "red", "Stuck": "red", "Refused": "red",
+    "NotRunning": "red", "NotInstalled": "red", "Unknown": "yellow", "Pending": "yellow", "Admitting": "yellow",
+    "UnderWay": "cyan", "Under": "cyan", "Cannot": "yellow", "Nothing": "green", "Converging": "cyan",
+}  # fmt: skip
+
+
+class Rank(enum.IntEnum):
+    """How long a row stays on a terminal that is too small for all: HEAD stays longest. Printed text has every row."""
+
+    HEAD = 0
+    UNMET = 1
+    TO_DO = 2
+    PROGRESS = 3
+    IN_ORDER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Cells, of which the last is wrapped within itself. A command is never broken: it is there to be copied."""
+
+    cells: tuple[str, ...]
+    rank: Rank = Rank.PROGRESS
+    indent: int = 2
+    command: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows below a title, which may be empty."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+    def tables(self) -> Iterator[tuple[list[Row], list[int]]]:
+        """Rows that follow each other and share their columns, with the widths of all columns but the last."""
+        for _, group in itertools.groupby(self.rows, lambda row: (row.indent, row.command, len(row.cells))):
+            rows = list(group)
+            yield rows, [max(map(len, column)) for column in zip(*(row.cells[:-1] for row in rows), strict=True)]
+
+
+def command(text: str, indent: int = 2, rank: Rank = Rank.PROGRESS) -> Row:
+    """A row that is there to be copied."""
+    return Row((text,), rank, indent, command=True)
+
+
+def cramped(width: int, row: Row, columns: Sequence[int], least: int = LEAST) -> bool:
+    """Is there too little width beside columns of these widths, for a last cell that needs at least so much?"""
+    room = width - row.indent - sum(columns) - 2 * len(columns)
+    return room < least or (width < _NARROW and room < width * 0.6)
+
+
+@dataclass(slots=True)
+class Document:
+    """Sections in the order in which they are added. `width` is in columns; 0 means lines of any length."""
+
+    width: int = 0
+    colour: bool = False
+    caller: naming.Caller = field(default_factory=naming.Caller)
+    sections: list[Section] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Document:
+        """A document that suits a stream."""
+        is_terminal = stream.isatty()
+        columns = environ.get("COLUMNS", "")
+        width = int(columns) if columns.isascii() and columns.isdigit() else _columns(stream) if is_terminal else 0
+        dull = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
+        return cls(max(width, LEAST) if width else 0, colour=is_terminal and not dull, caller=naming.caller())
+
+    def add(self, title: str, rows: Iterable[Row | tuple[str, ...] | str], rank: Rank = Rank.PROGRESS) -> None:
+        """Add a section, unless it has no rows. Cells and sentences get its rank, and an indent below a title."""
+        indent = 2 if title else 0
+        complete = [
+            row if isinstance(row, Row) else Row((row,) if isinstance(row, str) else row, rank, indent) for row in rows
+        ]
+        clean = tuple(Row(tuple(map(self._clean, row.cells)), row.rank, row.indent, row.command) for row in complete)
+        if clean:
+            self.sections.append(Section(self._clean(title), clean))
+
+    def _clean(self, text: str) -> str:
+        return self.caller.spoken(terminal.plain(text))
+
+    def text(self) -> str:
+        """Everything, ending with a line break."""
+        lines: list[str] = []
+        for section in self.sections:
+            if lines:
+                lines.append("")
+            if section.title:
+                lines.append(self._painted(section.title, _BOLD))
+            for rows, columns in section.tables():
+                for row in rows:
+                    lines += self.lines(row, columns, below=cramped(self.width, row, columns))
+        return "\n".join(lines) + "\n"
+
+    def lines(self, row: Row, columns: Sequence[int], *, below: bool) -> list[str]:
+        """A row in a table with columns of these widths. Wider than the document is only what cannot be broken.
+
+        With `below` the last cell gets lines of its own, unless all of the row fits into one.
+        """
+        indent = " " * row.indent
+        *first, last = row.cells
+        if row.command:
+            return [indent + last]
+        if not first:
+            return self._wrapped(last, indent, indent)
+        begin = indent + "".join(f"{cell:<{size}}  " for cell, size in zip(first, columns, strict=True))
+        if below and self.width and len(begin) + len(last) > self.width:
+            margin = " " * (row.indent + 4)
+            names = self._marked(indent + "  ".join(filter(None, first)))
+            return [names, *self._wrapped(last, margin, margin)] if last else [names]
+        lines = self._wrapped(last, begin, " " * len(begin)) if last else [begin]
+        return [self._marked(lines[0].rstrip()), *lines[1:]]
+
+    def _wrapped(self, text: str, first: str, following: str) -> list[str]:
+        if not self.width:
+            return [first + text]
+        whole = _COMMAND.sub(lambda match: match[0].replace(" ", _TOGETHER), text)
+        lines = textwrap.wrap(
+            whole,
+            max(self.width, len(following) + LEAST),
+            initial_indent=first,
+            subsequent_indent=following,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        return [line.replace(_TOGETHER, " ") for line in lines] or [first.rstrip()]
+
+    def _marked(self, line: str) -> str:
+        """Paint the first word of a line that has a colour."""
+        for word in line.split():
+            if word in COLOURS:
+                begin, _, end = line.partition(word)
+                return begin + self._painted(word, _CODES[COLOURS[word]]) + end
+        return line
+
+    def _painted(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return 0

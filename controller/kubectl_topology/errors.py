@@ -1,0 +1,71 @@
+"""How a command ends: its exit code, and the line that says why, for an error and for Ctrl-C or SIGTERM.
+
+The error is raised where the reason is known (`cluster`, `write`), and printed in one place (`main`).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from topology_controller import terminal
+
+from . import naming
+
+_READING: Final = "nothing was written. The same command can be given again at any time"
+_BEGINNING: Final = {
+    "wait": "nothing was written. The transition goes on without being waited for; wait on with: oc topology wait",
+    "set": "nothing was written, and no request was made. The same command begins again",
+    "cancel": "nothing was written, and the request stands as it did. The same command begins again",
+    "accept": "nothing was written, and nothing was accepted. The same command begins again",
+}
+
+
+class ExitCode(IntEnum):
+    """What a script may rely on; --help lists them."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    BLOCKED = 3
+    UNSUPPORTED = 4
+    TIMED_OUT = 5
+    INTERRUPTED = 130
+
+
+class PluginError(Exception):
+    """There is no answer. `problem` is one line; `hint` says what can be done about it, empty when nothing is known."""
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        super().__init__(problem, hint)
+        self.problem = problem
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.problem}. {self.hint}" if self.hint else self.problem
+        return " ".join(text.split())
+
+
+@dataclass(slots=True)
+class Interruption:
+    """What is printed if the command is interrupted now: what is true, and how to go on, without a full stop.
+
+    It travels with the connection. A verb that writes replaces `text` right before the write leaves, when nothing is
+    known of its outcome, and again when that is known.
+    """
+
+    text: str = _READING
+
+    def begin(self, verb: str) -> None:
+        """Say what holds for a verb before it has sent anything."""
+        self.text = _BEGINNING.get(verb, _READING)
+
+
+def complain(text: object) -> None:
+    """Print one line about what went wrong."""
+    from topology_controller.kube import redact  # noqa: PLC0415 - a command that ends well does not need it
+
+    caller = naming.caller()
+    sys.stderr.write(f"{caller.program}: {terminal.plain(redact.redacted(caller.spoken(str(text))))}\n")

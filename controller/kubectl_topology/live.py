@@ -1,0 +1,278 @@
+"""`status --watch`: the answer of `status`, again and again, until it is cancelled.
+
+The watches of the operator (`observe.watches`) bring the facts, `cluster` and `status` make the answer of them that
+`status` would give, and a display shows it: `live_screen` on a terminal, `live_lines` anywhere else. Nothing is asked
+twice and nothing is judged here.
+
+While the server cannot be reached the last answer stays, with the time since when it is old; the watches go on by
+themselves. Only what cannot recover ends it: credentials that are no longer accepted, or a right that lacks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NoReturn
+
+from topology_controller.decide import records
+from topology_controller.kube import errors as kube
+from topology_controller.kube import reflector, watch
+from topology_controller.observe import catalog, facts, watches
+from topology_controller.observe import live as live_reads
+
+from . import cluster, errors
+from .commands import status
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from topology_api.types import AvailableTransition, TopologyTransition
+    from topology_controller.definitions import load
+
+    from . import answers
+
+TIMING = watch.Timing(silence=100.0, cap=5.0, grace=math.inf)
+"""A person is waiting: it is tried again within seconds. What was known is kept, and its age is shown."""
+_PATIENCE = 5.0
+"""Seconds. A watch that is cut goes on in less; only what lasts longer is called a loss of the connection."""
+_DENIED = 10.0
+"""Seconds. A server that is being replaced may refuse good credentials for a moment."""
+_ANEW = 15.0
+"""Seconds after which it is judged again without news: a Lease that is no longer renewed is no event."""
+_FIRST = 15.0
+"""Seconds that the first reading of what a request needs may take before it is shown without that."""
+_TICK, _SHORTEST = 1.0, 0.25
+"""Seconds between two drawings: without news, and at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The server cannot be followed. `since` is aware UTC, `why` one line."""
+
+    since: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What is to be shown. `stale` names what cannot be followed although the server answers, and why."""
+
+    answer: answers.Status
+    lost: Lost | None = None
+    stale: tuple[str, ...] = ()
+
+
+Show = Callable[[Update, datetime], None]
+"""Shows an update at a time, in aware UTC."""
+
+
+def _utc() -> datetime:
+    return datetime.now(UTC)
+
+
+class Following:
+    """The watches, and the answers that follow from them.
+
+    Drawings are made every second, of whatever has arrived. Without `draws` only news is shown, and a new phase once
+    everything that it needs has been read.
+    """
+
+    def __init__(
+        self, connection: cluster.Connection, transitions: load.Transitions, namespace: str, *, draws: bool
+    ) -> None:
+        self._news = asyncio.Event()
+        self._connection = connection
+        self._transitions = transitions
+        self._namespace = namespace
+        self._draws = draws
+        client = connection.client
+        self._watches = watches.Watches(client, self._news.set, sources=catalog.watched(transitions), timing=TIMING)
+        self._source = cluster.lease(namespace)
+        self._unread = facts.Unobserved(self._source.what, "not read yet", awaited=True)
+        self._lease = reflector.Reflector(
+            client,
+            self._source.selection,
+            self._source.reduce,
+            self._news.set,
+            malformed=lambda name, error: live_reads.malformed(f"{self._source.what} {name}", error),
+            timing=TIMING,
+        )
+        self._task: asyncio.Task[None] | None = None
+        self._answer: answers.Status | None = None
+        self._judged = -math.inf
+        self._lost: Lost | None = None
+        self._lost_at = 0.0
+        self._denied_at: float | None = None
+        self._stale_since: dict[str, float] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._looked: tuple[AvailableTransition, ...] = ()
+        self._looked_at = -math.inf
+
+    async def show(
+        self, display: contextlib.AbstractContextManager[Show], now: Callable[[], datetime] = _utc
+    ) -> NoReturn:
+        """Show updates until cancelled. The display is entered with the first; `now` tells the time, in aware UTC.
+
+        Raises PluginError when the cluster cannot be asked, or cannot be followed any more.
+        """
+        # What a person may have got wrong is said before the terminal is taken.
+        await cluster.infrastructure(self._connection)
+        loop = asyncio.get_running_loop()
+        async with self._watches, self._following_lease():
+            await self._begin()
+            update = await self._look(now())
+            with display as show:
+                while True:
+                    show(update, now())
+                    earliest = loop.time() + (_SHORTEST if self._draws else 0.0)
+                    with contextlib.suppress(TimeoutError):
+                        ticks = self._draws or self._lost is not None or self._stale_since
+                        async with asyncio.timeout(_TICK if ticks else _ANEW):
+                            await self._news.wait()
+                    await asyncio.sleep(earliest - loop.time())
+                    update = await self._look(now())
+
+    @contextlib.asynccontextmanager
+    async def _following_lease(self) -> AsyncIterator[None]:
+        self._task = asyncio.create_task(self._lease.run(), name="watch the operator's Lease")
+        try:
+            yield
+        finally:
+            tasks = [task for task in (self._task, self._looking) if task is not None]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _look(self, now: datetime) -> Update:
+        """The state `now` (aware UTC). Raises PluginError when it cannot be followed any more."""
+        # What ended a watch other than being stopped is a bug, which must not pass for silence.
+        self._watches.raise_failed()
+        if self._task is not None and self._task.done():
+            self._task.result()
+        loop = asyncio.get_running_loop()
+        if self._news.is_set() or loop.time() - self._judged >= _ANEW:
+            self._news.clear()
+            self._judged = loop.time()
+            if self._watches.restored.is_set():
+                await self._watches.read_anew()
+                await self._read_installed()
+            await self._judge(now)
+        await self._notice(now)
+        if self._answer is None:
+            raise errors.PluginError(f"Infrastructure of {self._connection.server} makes no sense to watch")
+        lost = self._lost
+        lasting = lost is not None and loop.time() - self._lost_at >= _PATIENCE
+        return Update(self._answer, lost if lasting else None, self._stale() if lost is None else ())
+
+    async def _begin(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._connection.client.request_timeout):
+                await self._watches.first_answers()
+                while self._operator() == self._unread:
+                    self._news.clear()
+                    await self._news.wait()
+        self._news.set()
+        known = self._watches.known()
+        if isinstance(known.infrastructure, facts.Unobserved):
+            trouble = self._watches.trouble(catalog.INFRASTRUCTURE)
+            if isinstance(trouble, kube.Forbidden):
+                raise self._unwatchable(trouble)
+            raise errors.PluginError(f"{known.infrastructure} ({self._connection.server})")
+        await self._read_installed()
+
+    async def _read_installed(self) -> None:
+        if self._record(self._watches.known()) is None:
+            self._watches.installed = await live_reads.installed(self._connection.client)
+        else:
+            self._watches.installed = facts.Installed()
+
+    async def _judge(self, now: datetime) -> None:
+        known = self._watches.known()
+        if isinstance(known.infrastructure, facts.Unobserved):
+            # Gone, or nonsense: what was known is kept, and `_stale` names it.
+            return
+        wanted = cluster.about(self._record(known), self._transitions)
+        if any(source in catalog.EVIDENCE for source in wanted):
+            if not self._watches.is_open:
+                self._watches.open()
+                if not self._draws:
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(_FIRST):
+                            await self._watches.first_answers()
+                known = self._watches.known()
+        elif self._watches.is_open:
+            await self._watches.close()
+            known = self._watches.known()
+        seen = cluster.assembled(known, self._operator(), wanted, self._namespace, now)
+        self._answer = status.status(seen, self._transitions, self._looked)
+        self._look_again(seen)
+
+    def _look_again(self, seen: cluster.Snapshot) -> None:
+        """Read what can be requested, in the background, where that was evaluated too long ago; once a minute."""
+        clock = asyncio.get_running_loop().time()
+        old = cluster.is_old(seen.infrastructure, seen.record, seen.now)
+        if not old or clock - self._looked_at < cluster.LOOK_AGAIN.total_seconds():
+            return
+
+        async def look() -> None:
+            with contextlib.suppress(errors.PluginError):
+                snapshot = await cluster.present(self._connection, self._transitions, self._namespace)
+                self._looked = status.evaluated(snapshot, self._transitions)
+            self._news.set()
+
+        if self._looking is None or self._looking.done():
+            self._looked_at = clock
+            self._looking = asyncio.create_task(look(), name="look at what can be requested")
+
+    def _record(self, known: facts.Facts) -> TopologyTransition | None:
+        here = known.infrastructure
+        return None if isinstance(here, facts.Unobserved) else records.recover(here, known.own_operator)
+
+    def _operator(self) -> facts.Fact[facts.EtcdLease]:
+        snapshot = self._lease.snapshot()
+        if snapshot.synced:
+            lease: facts.Fact[facts.EtcdLease] = live_reads.value(self._source, snapshot.objects.values())
+            return lease
+        if snapshot.error is not None:
+            return live_reads.unobserved(self._source.what, snapshot.error)
+        return self._unread
+
+    async def _notice(self, now: datetime) -> None:
+        """Note since when the server cannot be followed; end when that is for good."""
+        trouble = self._watches.trouble(catalog.INFRASTRUCTURE)
+        if trouble is None:
+            self._lost = self._denied_at = None
+            return
+        why = live_reads.unobserved("", trouble).why
+        clock = asyncio.get_running_loop().time()
+        if self._lost is None:
+            self._lost, self._lost_at = Lost(now, why), clock
+        self._lost = dataclasses.replace(self._lost, why=why)
+        if not isinstance(trouble, kube.Unauthorized | kube.Forbidden):
+            self._denied_at = None
+        elif self._denied_at is None:
+            self._denied_at = clock
+        elif clock - self._denied_at >= _DENIED:
+            # Asked plainly once more, which says what is wrong; if nothing is, only watching is refused.
+            await cluster.infrastructure(self._connection)
+            if isinstance(trouble, kube.Forbidden):
+                raise self._unwatchable(trouble)
+            self._denied_at = asyncio.get_running_loop().time()
+
+    def _unwatchable(self, trouble: kube.Forbidden) -> errors.PluginError:
+        return errors.PluginError(self._connection.lacks(trouble), "Without --watch the right to get it is enough")
+
+    def _stale(self) -> tuple[str, ...]:
+        """Everything that is shown and cannot be followed, once that has lasted."""
+        known = self._watches.known()
+        disturbed = list(known.disturbed)
+        if isinstance(known.infrastructure, facts.Unobserved):
+            disturbed.append(str(known.infrastructure))
+        clock = asyncio.get_running_loop().time()
+        self._stale_since = {what: self._stale_since.get(what, clock) for what in disturbed}
+        return tuple(what for what, since in self._stale_since.items() if clock - since >= _PATIENCE)

@@ -1,0 +1,136 @@
+"""`kubectl-topology`: from the command line to an exit code, and one line for whatever goes wrong.
+
+Arguments, definitions and a manifest are read before a cluster is asked, and the verb's module is imported after them,
+so that a mistake is reported at once. SIGTERM interrupts like Ctrl-C.
+"""
+
+# ruff: noqa: PLC0415 - imported once the arguments are understood, so that a mistake in them is reported at once
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import pathlib
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from . import arguments, errors
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from topology_controller.definitions import load
+
+_JUDGING = frozenset({"plan", "set", "graph", "status"})
+"""Verbs that say what the operator would say: they ask as it is configured to ask."""
+_BROKEN_PIPE = 141
+"""A shell's exit code for a program that was ended by SIGPIPE: the reader has gone."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupted = errors.Interruption()
+    try:
+        return _run(words, interrupted)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        if sys.stderr.isatty():
+            # The terminal has written ^C where the cursor was.
+            sys.stderr.write("\n")
+        errors.complain(f"interrupted; {interrupted.text}")
+        return errors.ExitCode.INTERRUPTED
+    except errors.PluginError as error:
+        errors.complain(str(error))
+        return errors.ExitCode.FAILED
+    except BrokenPipeError:
+        # Whatever is still buffered has no reader; the interpreter would complain about it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
+    options = arguments.parse(words)
+    if options.verb in {"help", "version"}:
+        sys.stdout.write(options.text if options.verb == "help" else f"{arguments.version()}\n")
+        sys.stdout.flush()
+        return errors.ExitCode.DONE
+    interrupted.begin(options.verb)
+    for stream in (sys.stdout, sys.stderr):
+        if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
+            reconfigure(errors="backslashreplace")
+    import logging
+
+    # What the packages below would log is a fact or an error by now.
+    logging.getLogger().addHandler(logging.NullHandler())
+    if options.verb == "explain":
+        return _explain(options)
+    transitions = _transitions(options)
+    if transitions is None:
+        return errors.ExitCode.USAGE
+    if getattr(options, "filename", None) is not None:
+        from . import manifest
+
+        if options.filename != manifest.STANDARD_INPUT and not pathlib.Path(options.filename).exists():
+            errors.complain(f"-f: {options.filename} does not exist")
+            return errors.ExitCode.USAGE
+        try:
+            options.manifest = manifest.wanted(options.filename)
+        except manifest.ManifestError as error:
+            for problem in error.problems:
+                errors.complain(problem)
+            return errors.ExitCode.FAILED
+    code = asyncio.run(_verb(options, transitions, interrupted))
+    sys.stdout.flush()
+    return code
+
+
+def _explain(options: argparse.Namespace) -> int:
+    """The one verb that asks no cluster."""
+    from topology_controller import bindata
+
+    from .commands import explain
+
+    try:
+        code = explain.run(options)
+    except (bindata.BindataMissingError, OSError) as error:
+        raise errors.PluginError(str(error)) from error
+    sys.stdout.flush()
+    return code
+
+
+def _transitions(options: argparse.Namespace) -> load.Transitions | None:
+    """The definitions; None when those that were given cannot be used, after saying why."""
+    from topology_controller import bindata
+    from topology_controller.definitions import load
+
+    try:
+        return load.load(options.transitions_dir or bindata.root() / "transitions")
+    except load.DefinitionError as error:
+        for line in str(error).splitlines():
+            errors.complain(line)
+        return None
+    except bindata.BindataMissingError as error:
+        raise errors.PluginError(str(error)) from error
+
+
+async def _verb(options: argparse.Namespace, transitions: load.Transitions, interrupted: errors.Interruption) -> int:
+    from . import cluster
+
+    task = asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    if task is not None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, task.cancel)
+    async with cluster.opened(options, interrupted) as connection:
+        if options.verb in _JUDGING:
+            # What keeps everything from being asked is reported alone, in one line.
+            await cluster.infrastructure(connection)
+            transitions = await cluster.configured(connection, options.operator_namespace, transitions, errors.complain)
+        command = importlib.import_module(f".commands.{options.verb}", __package__)
+        run: Callable[[cluster.Connection, argparse.Namespace, load.Transitions], Awaitable[int]] = command.run
+        return await run(connection, options, transitions)

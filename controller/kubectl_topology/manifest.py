@@ -1,0 +1,238 @@
+"""`plan -f FILE|-`: what the manifest of Infrastructure `cluster` in a file, or in a stream, asks for.
+
+As kubectl takes it: YAML or JSON, several documents, lists. Only a document that says `kind: Infrastructure` is taken
+apart, so others may be large, or templates. There may be several manifests, as long as they agree. What the API server
+would refuse or drop is reported with file and line. Who owns the field in Git also cancels the request there, so a
+manifest without it is an answer, not an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import pathlib
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import yaml
+
+from topology_api.vocabulary import Topology
+from topology_controller.definitions import read
+
+from . import arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from . import answers
+
+STANDARD_INPUT: Final = "-"
+LARGEST: Final = 16 * 1024 * 1024
+"""Bytes of a file."""
+LARGEST_DOCUMENT: Final = 1024 * 1024
+"""Characters; etcd takes no larger object, but this may be a list of several."""
+_GROUP: Final = "config.openshift.io"
+_API_VERSION: Final = f"{_GROUP}/v1"
+_LISTS: Final = {"List": "v1", "InfrastructureList": _API_VERSION}
+_CONCERNS_US: Final = re.compile(r"""\bkind["']?\s*:\s*["']?Infrastructure(?:List)?\b""")
+_MARK: Final = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
+_BEGIN: Final = re.compile(r"(?:---)?\s*")
+_TAG: Final = "tag:yaml.org,2002:"
+
+
+class ManifestError(Exception):
+    """The file cannot be judged; `problems` has everything that is wrong, one line each."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the manifests of a file ask for, all of them the same; `desired` is None when they request nothing.
+
+    `lines` says where they stand. `skipped` is what could have been meant: a place, and why it was not.
+    """
+
+    source: str
+    desired: str | None
+    lines: tuple[int, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+
+    def answer(self) -> answers.Manifest:
+        """As `-o json` has it."""
+        return {
+            "folder": self.source,
+            "desiredTopology": self.desired,
+            "files": [{"file": _place(self.source), "line": line} for line in self.lines],
+            "skipped": [{"file": place, "why": why} for place, why in self.skipped],
+        }
+
+
+def wanted(source: str) -> Wanted:
+    """What the manifests in a file ask for; "-" is standard input. Raises ManifestError."""
+    place = _place(source)
+    problems: list[str] = []
+    skipped: list[tuple[str, str]] = []
+    manifests: list[tuple[int, str | None]] = []
+    for above, text in _documents(_read(source)):
+        document, line, problem = _parsed(text)
+        if problem:
+            problems.append(f"{place}:{above + line}: {problem}")
+        for node in _infrastructures(document):
+            faults = [f"{place}:{above + _line(faulty)}: {problem}" for faulty, problem in _faults(node)]
+            desired = _get(_get(node, "spec"), "desiredTopology")
+            if why := _another(node):
+                skipped.append((f"{place}:{above + _line(node)}", why))
+            elif faults:
+                problems += faults
+            else:
+                manifests.append((above + _line(desired or node), _string(desired)))
+    if not problems and not manifests:
+        besides = "".join(f"; {other} {why}" for other, why in skipped[:3])
+        problems = [f"{place}: no manifest of Infrastructure cluster ({_API_VERSION}){besides}"]
+    if not problems and len({desired for _, desired in manifests}) > 1:
+        problems = [f"{place}: the manifests of Infrastructure cluster differ"]
+        for line, topology in manifests:
+            asks = f"asks for {topology}" if topology else "has no spec.desiredTopology"
+            problems.append(f"{place}:{line}: this one {asks}")
+    if problems:
+        raise ManifestError(problems)
+    return Wanted(source, manifests[0][1], tuple(line for line, _ in manifests), tuple(skipped))
+
+
+def _place(source: str) -> str:
+    return "standard input" if source == STANDARD_INPUT else source
+
+
+def _read(source: str) -> str:
+    place, standard = _place(source), source == STANDARD_INPUT
+    try:
+        with contextlib.nullcontext(sys.stdin.buffer) if standard else pathlib.Path(source).open("rb") as stream:
+            raw = stream.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise ManifestError([f"{place}: is larger than {LARGEST} bytes"])
+        return raw.decode("utf-8-sig")
+    except OSError as error:
+        raise ManifestError([f"{place}: cannot be read: {error.strerror or error}"]) from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ManifestError([f"{place}:{line}: is not UTF-8 text"]) from error
+
+
+def _documents(text: str) -> Iterator[tuple[int, str]]:
+    """The documents that could be ours, each with the number of lines above it.
+
+    Cut at the marks of YAML, and between JSON objects that follow each other without one.
+    """
+    decoder = json.JSONDecoder(parse_int=str)
+    above = 0
+    for begin, end in itertools.pairwise([0, *(mark.start() for mark in _MARK.finditer(text)), len(text)]):
+        at = begin
+        while at < end:
+            stop, is_json = end, False
+            if (start := _BEGIN.match(text, at, end)) and text.startswith("{", start.end()):
+                is_json = True
+                with contextlib.suppress(ValueError, RecursionError):
+                    _, stop = decoder.raw_decode(text, start.end())
+            document = text[at:stop]
+            if _CONCERNS_US.search(document):
+                # Outside of strings, which have none, PyYAML takes no tab.
+                yield above, document.replace("\t", " ") if is_json else document
+            above += document.count("\n")
+            at = stop
+
+
+def _parsed(text: str) -> tuple[yaml.Node | None, int, str]:
+    """A document, or none, the line of what is wrong with it, and that."""
+    if len(text) > LARGEST_DOCUMENT:
+        return None, 1, f"this document is larger than {LARGEST_DOCUMENT} characters"
+    try:
+        return yaml.compose(text, Loader=yaml.SafeLoader), 0, ""
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = f"{error.problem or error.context}. If it is a template, render it first"
+        return None, mark.line + 1 if mark else 1, f"cannot be parsed: {what}"
+    except RecursionError:
+        return None, 1, "cannot be parsed: nested too deeply"
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        return None, 1, f"cannot be parsed: {' '.join(str(error).split())}"
+
+
+def _infrastructures(document: yaml.Node | None) -> Iterator[yaml.MappingNode]:
+    """Every Infrastructure of our API group in a document, or in the list that it is."""
+    nodes: list[yaml.Node | None] = [document]
+    if _string(_get(document, "apiVersion")) == _LISTS.get(_string(_get(document, "kind")) or "", "no list"):
+        items = _get(document, "items")
+        nodes = items.value if isinstance(items, yaml.SequenceNode) else []
+    for node in nodes:
+        group = (_string(_get(node, "apiVersion")) or "").partition("/")[0]
+        if isinstance(node, yaml.MappingNode) and _string(_get(node, "kind")) == "Infrastructure" and group == _GROUP:
+            yield node
+
+
+def _another(node: yaml.MappingNode) -> str:
+    """Why this Infrastructure is not the one that is meant; empty when it is."""
+    name, version = _string(_get(_get(node, "metadata"), "name")) or "", _string(_get(node, "apiVersion")) or ""
+    if name != "cluster":
+        return f"is an Infrastructure named {read.quote(name)}, not cluster"
+    return "" if version == _API_VERSION else f"has apiVersion {read.quote(version)}, not {_API_VERSION}"
+
+
+def _faults(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
+    """What the API server would refuse, drop, or read in another way than the next program."""
+    metadata, spec, status = (_get(node, name) for name in ("metadata", "spec", "status"))
+    for where, mapping in (("", node), ("metadata: ", metadata), ("spec: ", spec)):
+        keys: set[str] = set()
+        for key, _ in mapping.value if isinstance(mapping, yaml.MappingNode) else []:
+            text = _string(key)
+            if text is None:
+                yield key, f"{where}a key is {_shown(key)}; wanted a text"
+            elif text in keys:
+                yield key, f"{where}the key {read.quote(text)} stands here twice"
+            else:
+                keys.add(text)
+    if spec is not None and not _is_null(spec) and not isinstance(spec, yaml.MappingNode):
+        yield spec, f"spec is {_shown(spec)}; wanted a mapping"
+    desired = _get(spec, "desiredTopology")
+    if desired is not None and not _is_null(desired):
+        text = _string(desired)
+        try:
+            if text is None:
+                yield desired, f"spec.desiredTopology is {_shown(desired)}; wanted one of {', '.join(Topology)}"
+            else:
+                arguments.target(text)
+        except argparse.ArgumentTypeError as error:
+            yield desired, f"spec.desiredTopology: {error}"
+    if status is not None and not _is_null(status) and status.value:
+        yield status, "sets status, which an apply does not write: the operators do. Remove it from the manifest"
+
+
+def _get(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    return next((child for name, child in pairs if _string(name) == key), None)
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _string(node: yaml.Node | None) -> str | None:
+    return str(node.value) if isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}str" else None
+
+
+def _is_null(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}null"
+
+
+def _shown(node: yaml.Node) -> str:
+    if isinstance(node, yaml.ScalarNode):
+        text, kind = read.quote(str(node.value)), node.tag.removeprefix(_TAG)
+        return text if kind == "str" else f"{text}, which reads as {kind}"
+    # Two braces of a template are a mapping whose key is a mapping.
+    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping, or a template that has not been rendered"

@@ -1,0 +1,160 @@
+"""The sections that several answers have: how they begin, checks, steps, and what could not be read. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from topology_api import vocabulary
+from topology_controller import shell
+
+from .. import cluster, hosted
+from ..document import Rank, Row, command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from topology_controller.report import state
+
+    from .. import answers
+    from ..document import Document
+
+_ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
+_HEAD: Final = {
+    "Cluster": Rank.HEAD, "Topology": Rank.HEAD, "Phase": Rank.HEAD, "Progress": Rank.HEAD,
+    "Operator": Rank.UNMET, "Set by": Rank.IN_ORDER, "Transition": Rank.IN_ORDER,
+}  # fmt: skip
+_FEW: Final = 3
+REQUIRED: Final = "Action required"
+
+
+def head(
+    document: Document,
+    answer: answers.Plan | answers.Overview | answers.Status | answers.Cancel,
+    more: Iterable[tuple[str, str]],
+    *,
+    written_by: str | None = None,
+    request: str = "",
+) -> None:
+    """The paragraph that an answer begins with. `request` stands for what is requested, where that needs more words."""
+    desired, operator = answer["desired"], answer["operator"]
+    fields(
+        document,
+        [
+            *place(answer["cluster"]),
+            ("Set by", written_by or ""),
+            ("Request", request or desired or "none"),
+            ("Operator", running(operator)),
+            *more,
+        ],
+    )
+
+
+def running(operator: answers.Operator) -> str:
+    """Whether the operator runs, in one line."""
+    is_running = operator["state"] == "Running"
+    return f"Running ({operator['message']})" if is_running else f"{operator['state']}: {operator['message']}"
+
+
+def fields(document: Document, pairs: Iterable[tuple[str, str]]) -> None:
+    """Names and values; a name without a value is left out."""
+    document.add("", [Row(pair, _HEAD.get(pair[0], Rank.PROGRESS), indent=0) for pair in pairs if pair[1]])
+
+
+def place(of: state.Cluster) -> list[tuple[str, str]]:
+    """Which cluster this is, and its topology."""
+    return [
+        ("Cluster", f"{of['name'] or 'without a name'}, platform {of['platform'] or 'unknown'}"),
+        ("Topology", f"{pair(of['topology'])} (control plane/infrastructure)"),
+    ]
+
+
+def checks(document: Document, title: str, answered: Sequence[answers.Check | state.Check]) -> None:
+    """Checks with what was found."""
+    # What is not met is looked for; the order of the definition stays otherwise.
+    ordered = sorted(answered, key=lambda check: _ORDER.get(check["status"], 1))
+    document.add(title, [(check["status"], check["name"], check["message"]) for check in ordered], Rank.UNMET)
+
+
+def explained(document: Document, answered: Iterable[answers.Check | state.Check]) -> None:
+    """Where to read on about the first check that is not met; its message says only what was found."""
+    name = next((check["name"] for check in answered if check["status"] != "Met"), "")
+    if name:
+        explain = shell.command("oc topology explain {}", name)
+        document.add("What a check asks, and what to do", [command(explain, rank=Rank.IN_ORDER)])
+
+
+def steps(
+    document: Document,
+    title: str,
+    expected: Sequence[answers.Expected],
+    rank: Rank = Rank.PROGRESS,
+    wide: int = 0,
+) -> None:
+    """What is to be expected, or done by a person, each with its command. A command ends a table, hence `wide`."""
+    rows: list[Row] = []
+    before = ""
+    for step in expected:
+        name = "" if step["name"] == before else step["name"]
+        before = step["name"]
+        rows.append(Row((f"{name:<{wide}}", step["message"]), rank))
+        if step["command"]:
+            rows.append(command(step["command"], 4, rank))
+    document.add(title, rows)
+
+
+def advised(document: Document, advisories: Sequence[answers.Expected]) -> None:
+    """What a person should do on a hosted cluster: what is required first."""
+    required = [advisory for advisory in advisories if advisory["name"] == hosted.REQUIRED]
+    steps(document, REQUIRED, required)
+    steps(document, "Left to do", [advisory for advisory in advisories if advisory not in required])
+
+
+def following(document: Document, expected: Sequence[answers.Expected]) -> None:
+    """What a person can do next; what goes on by itself is a sentence before that."""
+    rows: list[Row | str] = []
+    for step in expected:
+        if step["command"]:
+            rows += [f"{step['message']}:", command(step["command"], 4)]
+        else:
+            document.add("", [sentence(step["message"])])
+    document.add("What can be done now", rows)
+
+
+def unread(document: Document, objects: Sequence[answers.Unread], operator: answers.Operator | None = None) -> None:
+    """What could not be read; of all rights that lack, the one role that has them, and who gives it.
+
+    Who lacks nothing but what the operator adds to that role has the role without the addition.
+    """
+    forbidden = [fact["what"] for fact in objects if fact["right"]]
+    common = [what for what in forbidden if not cluster.added_by_choice(what)]
+    others = sum(not cluster.added_to_reader(what) for what in common)
+    is_installed = operator is None or operator["state"] != "NotInstalled"
+    is_added = len(common) == others or (is_installed and others > 0)
+    if forbidden:
+        count = "1 object" if len(forbidden) == 1 else f"{len(forbidden)} objects"
+        few = f": {', '.join(forbidden)}" if len(forbidden) <= _FEW else ""
+        rows: list[Row | str] = [f"You may not read {count} that this depends on{few}."]
+        if others:
+            granted = len(common) if is_added else others
+            grants = "that" if granted == len(forbidden) else f"{granted} of them"
+            rows = [f"{rows[0]} Role {cluster.READER} grants {grants}:"]
+            rows.append(command(f"oc adm policy add-cluster-role-to-user {cluster.READER} USER", 4))
+        if not is_added:
+            which = "the others" if others else "that"
+            by = f"ClusterRole {cluster.ADDED_TO_READER} is installed, which comes with the operator"
+            rows.append(f"Role {cluster.READER} grants {which} once {by}.")
+        if common != forbidden:
+            by = f"`{vocabulary.OPERATOR_NAME} manifests --bare-metal-host-reader` prints"
+            rows.append(f"BareMetalHosts: once ClusterRole {cluster.HOST_READER} is installed, which {by}.")
+        document.add("Permissions", rows)
+    document.add("What could not be read", [(fact["what"], fact["why"]) for fact in objects if not fact["right"]])
+
+
+def pair(of: state.Pair) -> str:
+    """Both topologies in one word."""
+    return f"{of['controlPlane'] or 'none'}/{of['infrastructure'] or 'none'}"
+
+
+def sentence(text: str) -> str:
+    """The text with a full stop."""
+    return text if text.endswith(".") else f"{text}."

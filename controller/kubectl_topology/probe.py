@@ -1,0 +1,250 @@
+"""`plan TARGET --probe`: asks names and addresses in front of the control plane, from the computer that runs this.
+
+Nothing is sent that says who asks: no credential, no client certificate, no proxy. A step takes 3 s at most, all of it
+5 s, whatever stays silent: names are resolved by the system (hosts file, name servers), in threads that a silent name
+server cannot keep the program from ending by. Which names and addresses, and what follows: `front`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+import aiohttp
+import yarl
+
+from topology_controller import terminal
+from topology_controller._version import __version__
+from topology_controller.kube import errors as kube
+from topology_controller.kube import resource as resources
+
+from . import cluster, front, naming
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from topology_controller.observe import facts
+
+STEP_SECONDS: Final = 3.0
+"""For resolving one name, and for one address."""
+ALL_SECONDS: Final = 5.0
+_INGRESSES: Final = resources.Resource("config.openshift.io", "v1", "ingresses", "Ingress")
+_BODY_BYTES: Final = 4096
+_LONGEST_BODY: Final = 160
+_OK: Final = 200
+_DIRECT: Final = "Asked directly, not through the proxy that the API server is asked through"
+_UNCHECKED: Final = "Certificates were not checked (--insecure-skip-tls-verify)"
+
+
+async def run(connection: cluster.Connection, known: facts.Facts) -> front.Answer:
+    """Ask, and say what was seen. Raises PluginError when Infrastructure cannot be read any more."""
+    infrastructure, ingress = await asyncio.gather(cluster.infrastructure(connection), _ingress(connection))
+    question = front.question(known, infrastructure, ingress, connection.server)
+    notes = [_DIRECT] if connection.client.has_proxy else []
+    try:
+        tls = connection.client.anonymous_tls()
+    except (OSError, ValueError) as error:
+        # It was good enough for the client a moment ago: replaced while this runs.
+        why = f"Nothing was asked: the authority of the kubeconfig cannot be used: {error}"
+        return front.answer(front.Question((), (), "", (why,)), front.Seen({}, {}))
+    if tls.verify_mode is ssl.CERT_NONE:
+        notes.append(_UNCHECKED)
+    return front.answer(question, await look(question, tls), notes)
+
+
+async def _ingress(connection: cluster.Connection) -> dict[str, Any] | str:
+    try:
+        return await connection.client.get(_INGRESSES, "cluster", timeout=STEP_SECONDS, retry=False)
+    except kube.Forbidden as error:
+        return connection.lacks(error)
+    except kube.KubeError as error:
+        return error.message or error.reason
+
+
+async def look(
+    question: front.Question,
+    tls: ssl.SSLContext,
+    lookup: Callable[[str], list[str]] | None = None,
+) -> front.Seen:
+    """Resolve and ask, all at once. `lookup` gives the addresses of a host, by default as the system does it."""
+    looking = _Looking(question, tls, lookup or _system)
+    async with looking.session, asyncio.TaskGroup() as group:
+        for address in front.asked(question.nodes):
+            looking.admit(address)
+            group.create_task(looking.api(None, address, front.API_PORT))
+            group.create_task(looking.handshake(None, address, front.MACHINE_CONFIG_PORT))
+        for name in question.names:
+            group.create_task(looking.name(name))
+    return front.Seen(looking.leads, looking.replies, frozenset(filter(_is_here, looking.asked)))
+
+
+class _Looking:
+    """One look: what is known so far, and how much time and how many addresses are left."""
+
+    def __init__(self, question: front.Question, tls: ssl.SSLContext, lookup: Callable[[str], list[str]]) -> None:
+        self._server_name = question.server_name
+        self._lookup = lookup
+        self._end = asyncio.get_running_loop().time() + ALL_SECONDS
+        self._replies: dict[tuple[front.Address, int, str], asyncio.Task[front.Reply]] = {}
+        self.leads: dict[front.Name, tuple[front.Address, ...] | front.Reply] = {}
+        self.replies: dict[tuple[front.Name | None, front.Address, int], front.Reply] = {}
+        self.asked: dict[front.Address, None] = {}
+        # Nothing of the environment: it may name a proxy, and ~/.netrc has passwords.
+        self.session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=tls, limit=0, force_close=True),
+            trust_env=False,
+            # What a stranger sends is not unpacked.
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": f"{naming.PROGRAM}/{__version__}", "Accept": "text/plain, */*"},
+        )
+
+    def admit(self, address: front.Address) -> bool:
+        """Whether this address may be asked: only so many different ones are."""
+        if address not in self.asked and len(self.asked) >= front.MOST_ADDRESSES:
+            return False
+        self.asked[address] = None
+        return True
+
+    def _left(self) -> float:
+        return max(0.0, min(STEP_SECONDS, self._end - asyncio.get_running_loop().time()))
+
+    async def name(self, name: front.Name) -> None:
+        """Resolve a name, and ask what it leads to."""
+        literal = front.parsed(name.host)
+        if literal is not None:
+            addresses: tuple[front.Address, ...] | front.Reply = (literal,)
+        else:
+            addresses = await _resolved(name.host, self._lookup, self._left())
+        self.leads[name] = addresses
+        if isinstance(addresses, front.Reply):
+            return
+        ask = self.handshake if name.what == "Ingress" else self.api
+        admitted = filter(self.admit, addresses)
+        await asyncio.gather(*(ask(name, address, name.port) for address in admitted))
+
+    async def api(self, name: front.Name | None, address: front.Address, port: int) -> None:
+        """Ask for /readyz; two names that lead to the same address are one question."""
+        await self._note(name, address, port, "", self._readyz)
+
+    async def handshake(self, name: front.Name | None, address: front.Address, port: int) -> None:
+        """Ask whether TLS is spoken; the certificate is not looked at."""
+        await self._note(name, address, port, name.host if name is not None else "", self._tls)
+
+    async def _note(
+        self, name: front.Name | None, address: front.Address, port: int, sni: str, ask: Callable[..., Any]
+    ) -> None:
+        key = (address, port, sni)
+        if key not in self._replies:
+            self._replies[key] = asyncio.ensure_future(_judged(ask(address, port, sni), self._left()))
+        self.replies[name, address, port] = await self._replies[key]
+
+    async def _readyz(self, address: front.Address, port: int, _: str) -> front.Reply:
+        url = yarl.URL.build(scheme="https", host=str(address), port=port, path="/readyz")
+        host = f"[{self._server_name}]" if ":" in self._server_name else self._server_name
+        headers = {"Host": f"{host}:{port}"} if host else {}
+        async with self.session.get(
+            url, headers=headers, server_hostname=self._server_name or None, allow_redirects=False
+        ) as response:
+            body = (await response.content.read(_BODY_BYTES)).decode("utf-8", "replace")
+        if response.status == _OK:
+            return front.Reply("Ready", "/readyz answers ok")
+        if response.status in {401, 403}:
+            why = "whether it is ready is not said to a client without credentials"
+        else:
+            lines = [line for line in body.splitlines() if line.startswith("[-]")] or body.splitlines()
+            why = terminal.folded("; ".join(lines), _LONGEST_BODY)
+        return front.Reply("NotReady", f"/readyz answers HTTP {response.status}{f': {why}' if why else ''}")
+
+    async def _tls(self, address: front.Address, port: int, sni: str) -> front.Reply:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        # The machine config server and the router have authorities that no kubeconfig holds; nothing is sent to them.
+        context.verify_mode = ssl.CERT_NONE
+        _, writer = await asyncio.open_connection(str(address), port, ssl=context, server_hostname=sni or str(address))
+        writer.transport.abort()
+        return front.Reply("Ready", "answers with TLS; who certifies it was not checked")
+
+
+async def _judged(ask: Any, seconds: float) -> front.Reply:
+    """What came of it, in our words."""
+    try:
+        async with asyncio.timeout(seconds):
+            reply: front.Reply = await ask
+            return reply
+    except (aiohttp.ClientConnectorCertificateError, ssl.SSLCertVerificationError) as error:
+        below = getattr(error, "certificate_error", error)
+        why = getattr(below, "verify_message", "") or str(below)
+        return front.Reply("BadCertificate", f"its certificate is not trusted by the kubeconfig: {why}")
+    except TimeoutError:
+        return front.Reply("TimedOut", f"no answer within {seconds:.2g} s")
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        return _failed(error, seconds)
+
+
+def _failed(error: Exception, seconds: float) -> front.Reply:
+    below = getattr(error, "os_error", error)
+    if isinstance(below, ConnectionRefusedError):
+        return front.Reply("Refused", "connection refused")
+    if isinstance(below, TimeoutError):
+        return front.Reply("TimedOut", f"no answer within {seconds:.2g} s")
+    if isinstance(below, ConnectionError):
+        return front.Reply("NotReady", "the connection was closed without an answer")
+    why = (isinstance(below, OSError) and below.strerror) or str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
+        return front.Reply("Refused", f"no connection from here: {why}")
+    if isinstance(below, OSError) and not isinstance(below, ssl.SSLError):
+        return front.Reply("Refused", f"no connection from here: {why}")
+    return front.Reply("NotReady", f"what listens there does not answer as it should: {why}")
+
+
+def _system(host: str) -> list[str]:
+    """The addresses of a host as every program here sees them. Raises OSError and UnicodeError."""
+    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
+
+
+async def _resolved(
+    host: str, lookup: Callable[[str], list[str]], seconds: float
+) -> tuple[front.Address, ...] | front.Reply:
+    """Where a host leads. A thread that waits for a name server cannot be ended: it is left behind, as a daemon."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[list[str] | Exception] = loop.create_future()
+
+    def settle(outcome: list[str] | Exception) -> None:
+        if not future.done():
+            future.set_result(outcome)
+
+    def resolve() -> None:
+        outcome: list[str] | Exception
+        try:
+            outcome = lookup(host)
+        except (OSError, UnicodeError) as error:
+            outcome = error
+        # The loop has gone when the answer comes late.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, outcome)
+
+    threading.Thread(target=resolve, name=f"resolves {host}", daemon=True).start()
+    try:
+        outcome = await asyncio.wait_for(future, seconds)
+    except TimeoutError:
+        return front.Reply("Unresolved", f"no answer from the name servers of this computer within {seconds:.2g} s")
+    if isinstance(outcome, Exception):
+        return front.Reply("Unresolved", f"{getattr(outcome, 'strerror', None) or outcome}")
+    parsed = tuple(dict.fromkeys(address for address in map(front.parsed, outcome) if address is not None))
+    return parsed or front.Reply("Unresolved", "the name has no address")
+
+
+def _is_here(address: front.Address) -> bool:
+    """Is it this computer? The kernel answers from an address to itself; no packet is sent."""
+    if address.is_loopback or address.is_unspecified:
+        return True
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((str(address), front.API_PORT))
+        return front.parsed(str(probe.getsockname()[0])) == address
+    return False

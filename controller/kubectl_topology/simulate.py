@@ -1,0 +1,345 @@
+"""What the operator would decide if a topology were requested now, and what that means for the cluster. Pure.
+
+The question is put to the operator's own function: the request is written into the facts, nowhere else, and `decide`
+answers. So checks and messages are those that the operator would publish; what is added here is one word, the exit code
+that goes with it. `cluster` reads the facts, `disruption` says what a transition disturbs, `commands` show the answer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from topology_api import vocabulary
+from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage, Topology
+from topology_controller.checks.result import CheckResult
+from topology_controller.decide import applicability, discovery, leader, phases, records
+from topology_controller.definitions import registry
+from topology_controller.observe import facts
+
+from . import answers, errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from topology_api.types import Advisory, AvailableTransition, TopologyPair, TopologyTransition
+    from topology_controller.decide import decision
+    from topology_controller.definitions import load, model
+
+_LONG_AGO = timedelta(days=1)
+_NO_OPERATOR = facts.Unobserved("clusteroperators.config.openshift.io/topology", "not asked", missing=True)
+
+
+class Verdict(StrEnum):
+    """What would come of a request."""
+
+    POSSIBLE = "Possible"
+    FULFILLED = "Fulfilled"
+    UNDER_WAY = "UnderWay"
+    NOTHING_TO_DO = "NothingToDo"
+    BLOCKED = "Blocked"
+    UNSUPPORTED = "Unsupported"
+    CANNOT_TELL = "CannotTell"
+
+    @property
+    def exit_code(self) -> errors.ExitCode:
+        """Done or possible, blocked, unsupported; an error where that is not known."""
+        codes = {
+            Verdict.BLOCKED: errors.ExitCode.BLOCKED,
+            Verdict.UNSUPPORTED: errors.ExitCode.UNSUPPORTED,
+            Verdict.CANNOT_TELL: errors.ExitCode.FAILED,
+        }
+        return codes.get(self, errors.ExitCode.DONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict about one request. `message` is one sentence; `source` is the topology that it would start from.
+
+    `recorded` has the results, where they could not be had live, with the time at which the operator evaluated them.
+    """
+
+    verdict: Verdict
+    message: str
+    source: TopologyPair
+    decision: decision.Decision
+    definition: model.Definition | None = None
+    recorded: tuple[tuple[CheckResult, ...], datetime] | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Would the operator take this up, now or once everything is met?"""
+        return self.definition is not None and self.decision.phase in {Phase.PENDING, Phase.ADMITTING}
+
+    @property
+    def results(self) -> tuple[CheckResult, ...]:
+        """The preflight checks that the operator would publish, in its order."""
+        if self.recorded is not None:
+            return self.recorded[0]
+        return self.decision.results if self.leads else ()
+
+    @property
+    def advisories(self) -> tuple[Advisory, ...]:
+        """What a person should do on the way."""
+        record = self.decision.record
+        return () if record is None or not self.leads else record.advisories
+
+    @property
+    def left(self) -> tuple[tuple[CheckName, Advisory], ...]:
+        """What a person has to do before the transition can complete, though all of preflight is met."""
+        if self.verdict is not Verdict.POSSIBLE or self.definition is None:
+            return ()
+        asked = {spec.check for spec in self.definition.convergence.checks}
+        waiting = {advisory.value: check for check in asked if (advisory := registry.TRAITS[check].advisory)}
+        return tuple((waiting[advisory.name], advisory) for advisory in self.advisories if advisory.name in waiting)
+
+
+def requested(known: facts.Facts, transitions: load.Transitions, target: str, now: datetime) -> Judgement:
+    """What the operator would decide, were `target` requested now. `now` is aware UTC.
+
+    Raises PluginError when Infrastructure is not known, or the API lacks our fields.
+    """
+    infrastructure = _infrastructure(known)
+    decided = _decided(known, infrastructure, transitions, target, now)
+    if decided.degraded is not None and decided.degraded.reason is Reason.API_NOT_INSTALLED:
+        raise errors.PluginError(decided.degraded.message)
+    verdict, message = _verdict(known, infrastructure, decided, target)
+    own = known.own_operator
+    if verdict is Verdict.POSSIBLE and isinstance(own, facts.Unobserved) and not own.missing:
+        verdict, message = Verdict.CANNOT_TELL, f"Everything that could be read is met, but not all could: {own}"
+    judgement = Judgement(verdict, message, records.pair(infrastructure), decided, decided.definition)
+    if not judgement.left:
+        return judgement
+    left = [
+        f"{check} is met, which needs the command of advisory {advisory.name}" for check, advisory in judgement.left
+    ]
+    return dataclasses.replace(judgement, message=f"Possible, but will not complete until: {', '.join(left)}")
+
+
+def by_record(
+    judgement: Judgement, record: TopologyTransition | None, target: str, transitions: load.Transitions
+) -> Judgement:
+    """The same, with what could not be read live taken from what the operator has recorded; as it is without that.
+
+    What was read live counts; for the rest the operator's own verdict about this target does, at its time.
+    """
+    items = [item for item in (() if record is None else record.available) if item.target.control_plane == target]
+    item = min(items, key=lambda item: (not item.available, len(item.blockers)), default=None)
+    definition = None if item is None else transitions.named(item.name)
+    if judgement.verdict is not Verdict.CANNOT_TELL or item is None or definition is None:
+        return judgement
+    own = judgement.definition is not None and judgement.definition.name == definition.name
+    live = {
+        result.name: result for result in judgement.decision.results if own and result.status is not CheckStatus.UNKNOWN
+    }
+    blockers = {blocker.name: blocker for blocker in item.blockers}
+    results = []
+    for spec in definition.preflight:
+        if spec.check in live:
+            results.append(live[spec.check])
+        elif (blocker := blockers.get(spec.check.value)) is not None:
+            results.append(CheckResult(spec.check, blocker.status, blocker.message))
+        else:
+            results.append(CheckResult(spec.check, CheckStatus.MET, "Met, as the operator evaluated it"))
+    failing = [result for result in results if not result.met]
+    if any(result.status is CheckStatus.UNKNOWN for result in failing):
+        return judgement
+    when = f"as the operator evaluated it at {answers.stamp(item.evaluated_time)}"
+    verdict, message = Verdict.POSSIBLE, f"All {len(results)} preflight checks are met"
+    if failing:
+        names = ", ".join(result.name.value for result in failing)
+        verdict, message = Verdict.BLOCKED, f"{len(failing)} of {len(results)} preflight checks not met: {names}"
+    return dataclasses.replace(
+        judgement,
+        verdict=verdict,
+        message=f"{message}, {when}",
+        definition=definition,
+        recorded=(tuple(results), item.evaluated_time),
+    )
+
+
+def removed(known: facts.Facts, transitions: load.Transitions, now: datetime) -> Judgement:
+    """What would come of a manifest that requests nothing. Raises PluginError as `requested` does."""
+    infrastructure = _infrastructure(known)
+    here = records.pair(infrastructure)
+    decided = _decided(known, infrastructure, transitions, None, now)
+    desired, record = infrastructure.desired, records.recover(infrastructure, known.own_operator)
+    if desired is None:
+        return Judgement(Verdict.FULFILLED, "The manifest requests nothing, and nothing is requested", here, decided)
+    lacks = f"The manifest has no spec.{vocabulary.DESIRED}, and {desired} is requested"
+    way = "to prune that field, or to replace the object,"
+    if record is not None and record.phase is Phase.CONVERGING:
+        message = f"{lacks}: {way} is refused until the cluster has followed to {here}. Put {desired} into the manifest"
+        return Judgement(Verdict.BLOCKED, message, here, decided)
+    is_open = requested(known, transitions, desired, now).verdict is not Verdict.FULFILLED
+    effect = "would cancel the request" if is_open else "would remove a request that is fulfilled; the topology stays"
+    return Judgement(Verdict.POSSIBLE, f"{lacks}: {way} {effect}", here, decided)
+
+
+def _infrastructure(known: facts.Facts) -> facts.Infrastructure:
+    if isinstance(known.infrastructure, facts.Unobserved):
+        raise errors.PluginError(str(known.infrastructure))
+    return known.infrastructure
+
+
+def _decided(
+    known: facts.Facts,
+    infrastructure: facts.Infrastructure,
+    transitions: load.Transitions,
+    target: str | None,
+    now: datetime,
+) -> decision.Decision:
+    asked = dataclasses.replace(known, infrastructure=dataclasses.replace(infrastructure, desired=target))
+    if isinstance(known.own_operator, facts.Unobserved) and not known.own_operator.missing:
+        # Without its own ClusterOperator the operator decides nothing. A person who may not read that one still wants
+        # to know about all the rest.
+        asked = dataclasses.replace(asked, own_operator=_NO_OPERATOR)
+    # A leader that has led for long: what is waited for after a change of leaders does not block a request.
+    term = leader.LeaderState(since=now - _LONG_AGO, next_attempt="planned")
+    return phases.decide(asked, transitions, term, now)
+
+
+def _verdict(
+    known: facts.Facts, infrastructure: facts.Infrastructure, decided: decision.Decision, target: str
+) -> tuple[Verdict, str]:
+    here = records.pair(infrastructure)
+    if decided.disabled is not None:
+        return Verdict.UNSUPPORTED, f"{decided.disabled.message} ({decided.disabled.reason})"
+    record = records.recover(infrastructure, known.own_operator)
+    if record is not None and record.phase is Phase.CONVERGING and record.target is not None and record.target == here:
+        changed = f"The topology has changed to {here}, and"
+        if record.target.control_plane == target:
+            return Verdict.UNDER_WAY, f"{changed} the cluster follows: see oc topology status"
+        return Verdict.BLOCKED, f"{changed} the request cannot be changed until the cluster has followed"
+    if decided.degraded is not None and decided.degraded.reason is Reason.TOPOLOGY_OVERWRITTEN:
+        return Verdict.BLOCKED, decided.degraded.message
+    if decided.phase is Phase.UNSUPPORTED:
+        return Verdict.UNSUPPORTED, decided.note
+    if decided.watch and decided.definition is None:
+        return Verdict.CANNOT_TELL, "Not everything that this depends on has been read"
+    if decided.phase is Phase.PENDING:
+        return _pending(decided)
+    if decided.phase is Phase.ADMITTING:
+        return Verdict.POSSIBLE, f"All {len(decided.results)} preflight checks are met"
+    return Verdict.FULFILLED, f"The cluster is {here} already"
+
+
+def _pending(decided: decision.Decision) -> tuple[Verdict, str]:
+    """Blocked where something is known to be in the way; cannot tell where it is only not known that nothing is."""
+    failing = [result for result in decided.results if not result.met]
+    names = [result.name.value for result in failing]
+    if failing and all(result.status is CheckStatus.UNKNOWN for result in failing):
+        count = f"{len(failing)} of {len(decided.results)}"
+        return Verdict.CANNOT_TELL, f"{count} preflight checks could not be answered: {', '.join(names)}"
+    if all(name in decided.note for name in names):
+        return Verdict.BLOCKED, decided.note
+    # What blocks everything is shown besides the checks, not instead of them.
+    count = f"{len(failing)} of {len(decided.results)} preflight checks not met"
+    return Verdict.BLOCKED, f"{count}: {', '.join(names)}. {decided.note}"
+
+
+def only_recorded(record: TopologyTransition | None, judgement: Judgement) -> tuple[CheckResult, ...]:
+    """Checks that the operator has recorded for this very transition and that are not asked here.
+
+    It can ask the members of etcd themselves when it has certificates for that; the command has none.
+    """
+    definition, results = judgement.definition, judgement.results
+    if record is None or definition is None or record.name != definition.name or not results:
+        return ()
+    asked = {result.name.value for result in results}
+    return tuple(
+        CheckResult(CheckName(check.name), check.status, check.message)
+        for check in records.of_stage(record, Stage.PREFLIGHT)
+        if check.name not in {*asked, CheckName.UPGRADES_BLOCKED} and check.name in set(CheckName)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A transition that starts here; `elsewhere` says why it is not for this cluster, empty when it is."""
+
+    definition: model.Definition
+    available: AvailableTransition | None
+    elsewhere: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Possible, blocked, or unsupported here: a check that is Unknown blocks it."""
+        if self.available is None:
+            return Verdict.UNSUPPORTED
+        return Verdict.POSSIBLE if self.available.available else Verdict.BLOCKED
+
+    @property
+    def known_verdict(self) -> Verdict:
+        """The same, unless nothing is known to be in the way."""
+        blockers = () if self.available is None else self.available.blockers
+        unknown = bool(blockers) and all(blocker.status is CheckStatus.UNKNOWN for blocker in blockers)
+        return Verdict.CANNOT_TELL if unknown else self.verdict
+
+
+def ways(
+    known: facts.Facts,
+    transitions: load.Transitions,
+    now: datetime,
+    instead: Mapping[str, AvailableTransition] | None = None,
+) -> tuple[tuple[Way, ...], str]:
+    """Every transition that starts here, as the operator's own discovery finds it; or none, and the reason.
+
+    `instead` are verdicts by name that count in the place of one that is not known. Raises PluginError when
+    Infrastructure is not known.
+    """
+    infrastructure = _infrastructure(known)
+    if disabled := applicability.disabled(known, infrastructure):
+        return (), f"{disabled.message} ({disabled.reason})"
+    here = records.pair(infrastructure)
+    starting = transitions.starting_at(here)
+    if not starting:
+        why = vocabulary.NEVER_A_SOURCE.get(here.control_plane)
+        return (), f"No transition leads away from {here}{f', because {why}' if why else ''}"
+    available = evaluated(known, transitions, now, instead or {})
+    platform = infrastructure.platform or "unknown"
+    return tuple(
+        Way(definition, available[definition.name])
+        if definition.name in available
+        else Way(definition, None, f"on platform {' or '.join(definition.platforms)} only; this is {platform}")
+        for definition in starting
+    ), ""
+
+
+def best(every: tuple[Way, ...]) -> Verdict:
+    """The verdict about all of them: possible if one is, not known if one may be, else blocked if one is."""
+    verdicts = {way.known_verdict for way in every}
+    order = (Verdict.POSSIBLE, Verdict.CANNOT_TELL, Verdict.BLOCKED)
+    return next((verdict for verdict in order if verdict in verdicts), Verdict.UNSUPPORTED)
+
+
+def evaluated(
+    known: facts.Facts, transitions: load.Transitions, now: datetime, instead: Mapping[str, AvailableTransition]
+) -> dict[str, AvailableTransition]:
+    """What could be requested, by name. What is not known is as `instead` has it, where it has it."""
+    fresh = {item.name: item for item in discovery.available(known, transitions, now) or ()}
+    for name, item in fresh.items():
+        if name in instead and any(blocker.status is CheckStatus.UNKNOWN for blocker in item.blockers):
+            fresh[name] = instead[name]
+    return fresh
+
+
+def is_settled(known: facts.Facts, transitions: load.Transitions) -> bool:
+    """Is there nowhere to go because the cluster has its topology?"""
+    infrastructure = _infrastructure(known)
+    here = records.pair(infrastructure)
+    legal = {topology.value for topology in Topology if topology is not Topology.SINGLE_REPLICA}
+    return (
+        here.control_plane in legal
+        and not transitions.starting_at(here)
+        and applicability.disabled(known, infrastructure) is None
+    )
+
+
+def item(name: str, message: str, command: str = "") -> answers.Expected:
+    """Something to be expected, to be seen to, or to be done next."""
+    return {"name": name, "message": message, "command": command}

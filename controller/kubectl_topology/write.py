@@ -1,0 +1,270 @@
+"""The writes of `set`, `cancel` and `accept`: read, judge, write, and begin again when the object has changed.
+
+Each is a merge patch that carries the resourceVersion of the object that was judged: the server answers 409 when that
+has changed, and 422 only when it refuses the change itself. (A JSON patch with a test would be answered with 422 in
+both cases.) It takes the right `patch`, as `oc patch` does. A write whose answer was lost may have been executed:
+`write` reads what became of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from topology_api import vocabulary
+from topology_api.types import TopologyTransition
+from topology_controller import shell
+from topology_controller.kube import errors as kube
+from topology_controller.observe import catalog, fields, parse
+
+from . import cluster, errors
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from topology_api.vocabulary import Phase
+    from topology_controller.kube import resource as resources
+
+    from . import answers
+
+T = TypeVar("T")
+A = TypeVar("A", "answers.Set", "answers.Cancel")
+Raw = dict[str, Any]
+ATTEMPTS = 3
+"""How often it is read, judged and written when another client writes in between each time."""
+OBSERVED_TIMEOUT = 5.0
+"""Seconds that the operator has to speak of what was written; normally it takes a tenth of one."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
+"""Seconds between two reads that look for the operator's answer; each pause is twice the one before."""
+REQUESTER = "topology-requester"
+"""The cluster role that may request a topology (docs/delegation.md)."""
+UNKNOWN_WRITER = "an unknown client"
+_NAME = catalog.INFRASTRUCTURE.selection.name or ""
+_DENIED = (" denied request: ", " denied the request: ")
+"""In the 403 of an admission policy and of a webhook, which is no missing right."""
+_PREFIXES = ('Invalid value: "object": ', 'Invalid value: "": ', "Invalid value: ", "Forbidden: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The object that is patched. Messages name it `label`, and what is written `subject`."""
+
+    resource: resources.Resource
+    name: str
+    label: str
+    subject: str = "it"
+    namespace: str | None = None
+
+
+_INFRASTRUCTURE = Target(catalog.INFRASTRUCTURES, _NAME, catalog.INFRASTRUCTURES.kind)
+
+
+async def guarded(
+    connection: cluster.Connection, target: Target, judge: Callable[[int], Awaitable[tuple[T, Raw | None]]]
+) -> tuple[T, Raw | None, Raw | kube.KubeError | None]:
+    """Read and judge (`judge`), send the patch that it returns, and begin again when the object has changed.
+
+    `judge` gets the number of the attempt, from 0. Returns its last answer, the patch that was sent, None if there was
+    nothing to write, and what the server answered: the object, or an error other than Conflict. Raises PluginError when
+    the object has changed each time.
+    """
+    before = connection.interruption.text
+    for attempt in range(ATTEMPTS):
+        answer, patch = await judge(attempt)
+        if patch is None:
+            return answer, None, None
+        connection.interruption.text = (
+            f"whether {target.subject} was written is not known, because the answer had not come: see oc topology "
+            "status"
+        )
+        try:
+            return (
+                answer,
+                patch,
+                await connection.client.merge_patch(target.resource, target.name, patch, namespace=target.namespace),
+            )
+        except kube.KubeError as error:
+            if not error.outcome_unknown:
+                connection.interruption.text = before
+            if not isinstance(error, kube.Conflict):
+                return answer, patch, error
+    by = f", the last time by {await last_writer(connection)}" if target is _INFRASTRUCTURE else ""
+    raise errors.PluginError(
+        f"{target.label} was changed {ATTEMPTS} times between reading and writing{by}. Nothing was written",
+        "The same command begins again",
+    )
+
+
+async def request(
+    connection: cluster.Connection,
+    judge: Callable[[int], Awaitable[tuple[tuple[A, errors.ExitCode], Raw | None]]],
+    subject: str,
+    instead: Callable[[A], list[answers.Expected]],
+) -> tuple[A, errors.ExitCode, int | None]:
+    """`guarded` for spec.desiredTopology: the last answer of `judge`, which says now what became of its patch.
+
+    Also the generation that the operator has to speak of, None when nothing was written. Where the API server refuses
+    `subject`, `instead` is what can be done. Raises PluginError also when a right lacks, and when it cannot be known
+    what became of the patch.
+    """
+    (answer, code), patch, outcome = await guarded(connection, _INFRASTRUCTURE, judge)
+    if patch is None or outcome is None:
+        return answer, code, None
+    try:
+        generation, note = await _outcome(connection, patch, outcome)
+    except fields.Malformed as error:
+        raise errors.PluginError(
+            f"Infrastructure cluster makes no sense as the API server has it after the write: {error}"
+        ) from error
+    if generation is None:
+        answer["result"] = "Refused"
+        answer["message"] = f"The API server refuses {subject}: {note}"
+        answer["next"] = instead(answer)
+        return answer, errors.ExitCode.BLOCKED, None
+    answer["result"] = "Written"
+    if note:
+        answer["warnings"].append(note)
+    return answer, errors.ExitCode.DONE, generation
+
+
+async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kube.KubeError) -> tuple[int | None, str]:
+    """The generation that was written, and how that is known when the answer was lost; or None, and the refusal."""
+    wanted: str | None = body["spec"][vocabulary.DESIRED]
+    if not isinstance(outcome, kube.KubeError):
+        if wanted is not None and _desired(outcome) != wanted:
+            raise errors.PluginError(
+                f"the API server took the write and dropped spec.{vocabulary.DESIRED}: its API lacks our fields",
+                f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch",
+            )
+        return fields.whole(outcome, "metadata.generation"), ""
+    if outcome.outcome_unknown:
+        return await _look(connection, body, outcome)
+    if outcome.status == 422 or any(words in outcome.message for words in _DENIED):
+        return None, _own_words(outcome.message or outcome.reason)
+    if isinstance(outcome, kube.Forbidden):
+        hint = f"Nothing was written. {connection.grant(REQUESTER)}"
+        raise errors.PluginError(connection.lacks(outcome), hint) from outcome
+    raise cluster.explained(connection, outcome) from outcome
+
+
+async def _look(connection: cluster.Connection, body: Raw, lost: kube.KubeError) -> tuple[int, str]:
+    """Read what became of a write that was not answered."""
+    why = lost.message or lost.reason
+    try:
+        raw = await connection.client.get(catalog.INFRASTRUCTURES, _NAME)
+    except kube.KubeError as error:
+        raise errors.PluginError(
+            f"the write was not answered ({why}), and Infrastructure cannot be read again ({error}): it is not known "
+            "whether it was executed",
+            "Once the API server answers again, oc topology status shows it",
+        ) from error
+    desired, wanted = _desired(raw), body["spec"][vocabulary.DESIRED]
+    is_unchanged = (fields.text(raw, "metadata.resourceVersion") or "") == body["metadata"]["resourceVersion"]
+    if desired == wanted and not is_unchanged:
+        note = f"The write was not answered ({why}), but Infrastructure was read again, and there it is"
+        return fields.whole(raw, "metadata.generation"), note
+    if is_unchanged:
+        raise errors.PluginError(
+            f"the write was not answered ({why}), and when Infrastructure was read again it was as before: nothing was "
+            "written",
+            "The same command begins again",
+        )
+    raise errors.PluginError(
+        f"the write was not answered ({why}), and Infrastructure has been changed by {writers(raw) or UNKNOWN_WRITER} "
+        f"since: the request is {desired or 'none'} now",
+        "Look at it first: oc topology status",
+    )
+
+
+def _own_words(message: str) -> str:
+    """The message without what the server puts before it: kind, name, path, and the value that it looked at."""
+    _, prefix, rest = message.partition(" is invalid: ")
+    if not prefix:
+        _, prefix, rest = message.partition(" is forbidden: ")
+    text = rest if prefix else message
+    for sign in _PREFIXES:
+        path, prefix, rest = text.partition(sign)
+        if prefix and " " not in path.removesuffix(": ").strip():
+            return rest
+    return text
+
+
+def patch(version: str, wanted: str | None, acting: cluster.Acting | None = None) -> answers.Patch:
+    """The patch that sets spec.desiredTopology, good for this resourceVersion only; `wanted` None removes the field."""
+    body = {"metadata": {"resourceVersion": version}, "spec": {vocabulary.DESIRED: wanted}}
+    return {"type": "application/merge-patch+json", "body": body, "command": command(body, acting)}
+
+
+def command(body: Raw, acting: cluster.Acting | None = None) -> str:
+    """The `oc patch` that sends this merge patch of Infrastructure `cluster`, in that user's name."""
+    parts = [shell.command("oc patch infrastructure {} --type merge", _NAME)]
+    if acting is not None:
+        flags = [f"--as={acting.user}", *(f"--as-group={group}" for group in acting.groups)]
+        flags += [f"--as-uid={acting.uid}"] if acting.uid is not None else []
+        parts += [shell.command("{}", flag) for flag in flags]
+    return " ".join([*parts, shell.command("-p {}", json.dumps(body, separators=(",", ":")))])
+
+
+def _desired(raw: Raw) -> str | None:
+    return fields.text(raw, f"spec.{vocabulary.DESIRED}")
+
+
+def writers(raw: Raw, name: str = "") -> str | None:
+    """The field manager that wrote Infrastructure last, or this field of its spec; None when none is known.
+
+    The times of managed fields have whole seconds, so there may be more than one.
+    """
+    entries = [
+        (fields.text(entry, "time") or "", fields.text(entry, "manager") or UNKNOWN_WRITER)
+        for entry in fields.items(raw, "metadata.managedFields")
+        if not name or f"f:{name}" in fields.mapping(entry, "fieldsV1.f:spec")
+    ]
+    latest = max((time for time, _ in entries), default="")
+    return " or ".join(dict.fromkeys(manager for time, manager in entries if time == latest)) or None
+
+
+async def last_writer(connection: cluster.Connection) -> str:
+    """Read who wrote Infrastructure last."""
+    try:
+        return writers(await connection.client.get(catalog.INFRASTRUCTURES, _NAME)) or UNKNOWN_WRITER
+    except (kube.KubeError, fields.Malformed):
+        return UNKNOWN_WRITER
+
+
+async def observed(
+    connection: cluster.Connection, until: Callable[[TopologyTransition], T | None], seconds: float = OBSERVED_TIMEOUT
+) -> T | None:
+    """Read the record until `until` has an answer for it, for at most so many `seconds`; None when it has none.
+
+    A read that fails shows nothing about the operator, and what was written stands whatever is found here.
+    """
+    pause = _FIRST_PAUSE
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                try:
+                    record = parse.infrastructure(await connection.client.get(catalog.INFRASTRUCTURES, _NAME)).record
+                except (kube.KubeError, ValueError):
+                    # A node with an API server may be restarting.
+                    continue
+                answer = until(record) if isinstance(record, TopologyTransition) else None
+                if answer is not None:
+                    return answer
+    except TimeoutError:
+        return None
+
+
+async def observed_generation(
+    connection: cluster.Connection, generation: int, phase: Phase | None = None
+) -> TopologyTransition | None:
+    """The first record that speaks of this generation, and is in that phase if one is given; None when none comes."""
+    return await observed(
+        connection,
+        lambda record: (
+            record if (record.observed_generation or 0) >= generation and phase in {None, record.phase} else None
+        ),
+    )

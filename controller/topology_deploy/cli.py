@@ -1,0 +1,195 @@
+"""`cluster-topology-operator` as it is installed: the operator's own commands, and what prepares clusters for it.
+
+`manifests`, `render` and `fleet` print and contact nothing. Everything heavy is imported by the command that needs it.
+"""
+
+# ruff: noqa: PLC0415 - what only one command needs is imported by that command
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import sys
+from typing import TYPE_CHECKING, Final
+
+from topology_api import vocabulary
+from topology_controller import cli
+
+from .fleet import command as fleet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from topology_controller import terminal
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code, one of those of `topology_controller.cli`."""
+    return cli.perform(COMMANDS, arguments)
+
+
+def _add_manifests(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
+    manifests = commands.add_parser("manifests", help="print what to apply to a cluster")
+    form = manifests.add_mutually_exclusive_group()
+    form.add_argument("--crd-only", action="store_true", help="only the whole CRD, for clusters that have none")
+    form.add_argument(
+        "--crd-patch", action="store_true",
+        help="the script that adds our fields to the CRD that a cluster serves, and takes them out again",
+    )  # fmt: skip
+    form.add_argument(
+        "--elsewhere", choices=("target", "management"),
+        help="for an operator that runs in another cluster than the one it acts on: what to apply to one of the two",
+    )  # fmt: skip
+    manifests.add_argument("--crd", type=pathlib.Path, metavar="F", help="the served CRD, for --crd-patch")
+    manifests.add_argument(
+        "--without-monitoring", action="store_true",
+        help="leave out ServiceMonitor, rules and dashboard, for clusters without monitoring.coreos.com",
+    )  # fmt: skip
+    manifests.add_argument(
+        "--without-machine-api", action="store_true",
+        help="leave out what belongs into openshift-machine-api, for clusters without capability MachineAPI",
+    )  # fmt: skip
+    manifests.add_argument(
+        "--bare-metal-host-reader", action="store_true",
+        help="let cluster-reader read BareMetalHosts, with addresses of management controllers, as oc topology does",
+    )  # fmt: skip
+    manifests.add_argument(
+        "--console", metavar="URL",
+        help="let the console offer kubectl-topology, whose archives are below URL; for clusters that have the console",
+    )  # fmt: skip
+    manifests.add_argument("--image", metavar="REF", help="image of the operator")
+    manifests.add_argument(
+        "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the operator; default: %(default)s"
+    )
+    manifests.add_argument(
+        "--runbooks", metavar="URL",
+        help="https address of the folder docs/runbooks, which the alerts link; default: TOPOLOGY_RUNBOOKS_URL of the "
+        "environment, or a placeholder that no server answers",
+    )  # fmt: skip
+
+
+def _add_render(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
+    render = commands.add_parser(
+        "render",
+        help="print which topologies an install-config leads to",
+        description="Print which topologies the installer makes of an install-config, and whether masters carry\n"
+        "workloads: by the rule of released installers, by the rule that is proposed, and where they\n"
+        "differ. Nothing is contacted and nothing is written.",
+        epilog="Only numbers of machines matter: controlPlane.replicas, the sum over all compute pools, and\n"
+        "arbiter.replicas. What is not given is not zero: without controlPlane.replicas there are 3\n"
+        "control-plane nodes, and without compute, with an empty list, or with a pool worker without\n"
+        "replicas, there are 3 workers. Only pool edge defaults to 0. For no workers say so:\n\n"
+        "  compute: [{name: worker, replicas: 0}]\n\n"
+        "Examples:\n\n"
+        "  %(prog)s --install-config install-config.yaml\n"
+        "  %(prog)s --install-config install-config.yaml --rule released -o json\n"
+        "  oc -n kube-system get configmap cluster-config-v1 -o yaml | %(prog)s --install-config -\n\n"
+        "Exit codes: 0 printed, 1 the file is no install-config or one that the installer refuses\n"
+        "(each line names file, line, what was found and what is wanted), 2 bad usage.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    render.add_argument(
+        "--install-config", required=True, metavar="F",
+        help="install-config.yaml, or ConfigMap cluster-config-v1 of a cluster; - reads standard input",
+    )  # fmt: skip
+    render.add_argument("--rule", choices=("released", "proposed"), help="only this rule; default: both")
+    render.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="default: text")
+
+
+def _manifests(options: argparse.Namespace) -> None:
+    import yaml
+
+    from topology_controller import bindata
+    from topology_controller.definitions import load
+
+    from . import manifests, manifests_elsewhere
+
+    only_definition = options.crd_only or options.crd_patch
+    mistakes = (
+        (options.crd is not None and not options.crd_patch, "--crd goes with --crd-patch"),
+        (
+            options.without_monitoring and only_definition,
+            "--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring",
+        ),
+        (
+            options.without_machine_api and (only_definition or options.elsewhere == "management"),
+            "--without-machine-api does not go with --crd-only, --crd-patch or --elsewhere management",
+        ),
+        (
+            options.bare_metal_host_reader and (only_definition or options.elsewhere == "management"),
+            "--bare-metal-host-reader does not go with --crd-only, --crd-patch or --elsewhere management",
+        ),
+        (
+            options.console is not None and (only_definition or options.elsewhere),
+            "--console does not go with --crd-only, --crd-patch or --elsewhere: these print nothing for it",
+        ),
+        (
+            options.runbooks is not None and (only_definition or options.without_monitoring),
+            "--runbooks is for the alerts, which these manifests do not have",
+        ),
+    )
+    for mistaken, why in mistakes:
+        if mistaken:
+            raise cli.CommandError(cli.USAGE, why)
+    runbooks = options.runbooks if options.runbooks is not None else os.environ.get(vocabulary.RUNBOOKS_VARIABLE)
+    kind = manifests.Kind.CRD_PATCH if options.crd_patch else manifests.Kind.OPERATOR
+    if options.crd_only:
+        kind = manifests.Kind.CRD_ONLY
+    try:
+        served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
+        monitoring, machine_api = not options.without_monitoring, not options.without_machine_api
+        if options.elsewhere:
+            arguments = options.elsewhere, options.image, options.namespace
+            text = manifests_elsewhere.render(*arguments, monitoring=monitoring, machine_api=machine_api)
+        else:
+            text = manifests.render(
+                kind, options.image, options.namespace, served, monitoring=monitoring, machine_api=machine_api
+            )
+        chosen = [manifests.host_reader()] if options.bare_metal_host_reader else []
+        chosen += [manifests.console(options.console)] if options.console is not None else []
+        text = "---\n".join([text, *chosen])
+        if runbooks and kind is manifests.Kind.OPERATOR and monitoring:
+            text = manifests.linked(text, runbooks)
+    except manifests.ManifestsError as error:
+        raise cli.CommandError(cli.USAGE, error) from error
+    except (load.DefinitionError, bindata.BindataMissingError) as error:
+        raise cli.CommandError(cli.FAILED, error) from error
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise cli.CommandError(cli.FAILED, f"{options.crd}: {error}") from error
+    sys.stdout.write(text)
+
+
+def _render(options: argparse.Namespace) -> None:
+    from . import render
+
+    try:
+        text = render.command(options.install_config, options.rule, options.output)
+    except render.InstallConfigError as error:
+        raise cli.CommandError(cli.FAILED, error) from error
+    sys.stdout.write(text)
+
+
+def _fleet(options: argparse.Namespace) -> None:
+    from topology_controller import bindata
+    from topology_controller.definitions import load
+
+    from .fleet import plan
+
+    try:
+        text, arithmetic = fleet.text(options, load.load(bindata.root() / "transitions"))
+    except plan.PlanError as error:
+        raise cli.CommandError(cli.USAGE, error) from error
+    except (load.DefinitionError, bindata.BindataMissingError) as error:
+        raise cli.CommandError(cli.FAILED, error) from error
+    sys.stdout.write(text)
+    sys.stderr.write(f"{arithmetic}\n")
+
+
+COMMANDS: Final[Mapping[str, cli.Command]] = {
+    "run": cli.COMMANDS["run"],
+    "manifests": cli.Command(_add_manifests, _manifests),
+    "render": cli.Command(_add_render, _render),
+    "fleet": cli.Command(fleet.add, _fleet),
+    "version": cli.COMMANDS["version"],
+}

@@ -1,0 +1,169 @@
+"""What a roll-out was asked to be, checked, and the time it may take.
+
+Nothing here knows an engine. The time-outs come from the definitions: an engine that gives a batch less than the
+operator itself allows a transition would call a cluster failed that is still in time.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topology_api import vocabulary
+from topology_controller.decide import admission
+
+if TYPE_CHECKING:
+    from topology_api.types import TopologyPair
+    from topology_controller.definitions import load, model
+
+CANARY_WAVE = "0"
+"""Value of the wave label of the clusters that go first."""
+_NOTICE = 2
+"""Minutes for an engine to see what its agent has seen."""
+_MOST = 100_000
+_DAY = 24 * 60
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_LABEL = re.compile(
+    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+_QUALIFIED = 63
+
+
+class PlanError(ValueError):
+    """A roll-out cannot be what it was asked to be. The text names the flag, what was found and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the command line says; None leaves it to the definitions. Times in minutes."""
+
+    target: str
+    transition: str | None = None
+    name: str = "topology"
+    namespace: str = "topology-fleet"
+    wave_label: str = vocabulary.WAVE_LABEL
+    wave: str | None = None
+    canaries: tuple[str, ...] = ()
+    clusters: int = 3500
+    max_concurrency: int = 100
+    deadline: int | None = None
+    soak: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A roll-out that can be printed. Times in minutes."""
+
+    wanted: Wanted
+    pair: TopologyPair
+    definitions: tuple[model.Definition, ...]
+    """All that lead to the target, or the one that was named."""
+    deadline: int
+    """How long the operator itself gives a transition before it calls it overdue."""
+
+    @property
+    def source(self) -> str:
+        """What a request is set to where it is cancelled: the API takes it for no request at all."""
+        return self.definitions[0].source.control_plane.value
+
+    @property
+    def admission(self) -> int:
+        """How long an admission may wait for ClusterVersion to echo the upgrade block."""
+        return math.ceil(admission.ECHO_BOUND.total_seconds() / 60)
+
+    @property
+    def minutes(self) -> int:
+        """How long a cluster may take, from the request until it has been done for the soak time."""
+        return self.deadline + self.admission + self.wanted.soak + _NOTICE
+
+    @property
+    def batches(self) -> int:
+        """Each canary alone, then so many at once."""
+        first = len(self.wanted.canaries)
+        return first + math.ceil((self.wanted.clusters - first) / self.wanted.max_concurrency)
+
+    @property
+    def timeout(self) -> int:
+        """How long the whole roll-out may take."""
+        return self.batches * self.minutes
+
+    def arithmetic(self) -> str:
+        """The line that explains the time-outs."""
+        wanted = self.wanted
+        first = len(wanted.canaries)
+        return (
+            f"{wanted.clusters} clusters, {first} first and then {wanted.max_concurrency} at once: {self.batches} "
+            f"batches x {self.minutes} min (deadline {self.deadline}, admission {self.admission}, soak {wanted.soak}, "
+            f"{_NOTICE} to be noticed) = {self.timeout:,} min, a bound"
+        )
+
+
+def of(wanted: Wanted, transitions: load.Transitions) -> Plan:
+    """Check what was asked for. Raises PlanError, which says what was found and what is allowed."""
+    definitions = _definitions(wanted, transitions)
+    _check_names(wanted)
+    if wanted.clusters < 1 or wanted.clusters > _MOST:
+        raise PlanError(f"--clusters {wanted.clusters}: allowed are 1 to {_MOST}")
+    if len(wanted.canaries) > wanted.clusters:
+        raise PlanError(f"--clusters {wanted.clusters} is less than the {len(wanted.canaries)} canaries")
+    if not 1 <= wanted.max_concurrency <= wanted.clusters:
+        raise PlanError(f"--max-concurrency {wanted.max_concurrency}: allowed are 1 to {wanted.clusters} (--clusters)")
+    if not 0 <= wanted.soak <= _DAY:
+        raise PlanError(f"--soak {wanted.soak}: allowed are 0 to {_DAY} minutes")
+    if wanted.deadline is not None and not 1 <= wanted.deadline <= _DAY:
+        raise PlanError(f"--deadline {wanted.deadline}: allowed are 1 to {_DAY} minutes")
+    longest = max(_deadline(definition) for definition in definitions)
+    return Plan(wanted, definitions[0].target.pair, definitions, wanted.deadline or longest)
+
+
+def _definitions(wanted: Wanted, transitions: load.Transitions) -> tuple[model.Definition, ...]:
+    changing = [item for item in transitions.definitions if item.source.control_plane != item.target.control_plane]
+    there = [item for item in changing if item.target.control_plane == wanted.target]
+    if not there:
+        targets = sorted({item.target.control_plane.value for item in changing})
+        raise PlanError(f"--to {wanted.target}: no transition leads there. Allowed: {', '.join(targets)}")
+    if wanted.transition is not None:
+        named = [item for item in there if item.name == wanted.transition]
+        if not named:
+            names = ", ".join(item.name for item in there)
+            raise PlanError(f"--transition {wanted.transition} does not lead to {wanted.target}. Allowed: {names}")
+        there = named
+    # A roll-out has one answer to what is done and to what a cancelled request is set to.
+    if len({(item.source.control_plane, str(item.target.pair)) for item in there}) > 1:
+        names = ", ".join(item.name for item in there)
+        raise PlanError(f"--to {wanted.target}: name one with --transition: {names}")
+    return tuple(there)
+
+
+def _deadline(definition: model.Definition) -> int:
+    """Minutes that a transition of this kind has on the slowest of its platforms, with its fewest machines."""
+    convergence = definition.convergence
+    machines = max((spec.at_least or 0 for spec in definition.preflight), default=0)
+    return convergence.deadline_minutes + machines * max(convergence.machine_minutes.values(), default=0)
+
+
+def _check_names(wanted: Wanted) -> None:
+    for flag, name in (("--name", wanted.name), ("--namespace", wanted.namespace)):
+        if _NAME.fullmatch(name) is None:
+            raise PlanError(f"{flag} {name!r}: wanted are lowercase letters, digits and dashes, 63 at most")
+    # The hub's copy of a policy in the namespace of a cluster is named NAMESPACE.NAME, a label's value besides.
+    qualified = f"{wanted.namespace}.{wanted.name}-withdraw"
+    if len(qualified) > _QUALIFIED:
+        raise PlanError(
+            f"--namespace and --name: {qualified} has {len(qualified)} characters, allowed are {_QUALIFIED}"
+        )
+    for canary in wanted.canaries:
+        if _NAME.fullmatch(canary) is None:
+            raise PlanError(f"--canary {canary!r} is no name of a managed cluster")
+    if twice := sorted({name for name in wanted.canaries if wanted.canaries.count(name) > 1}):
+        raise PlanError(f"--canary {twice[0]} is given twice")
+    prefix, _, _ = wanted.wave_label.rpartition("/")
+    if _LABEL.fullmatch(wanted.wave_label) is None or len(prefix) > 253:
+        raise PlanError(f"--wave-label {wanted.wave_label!r} is no key of a label, like {vocabulary.WAVE_LABEL}")
+    if wanted.wave is not None and _LABEL_VALUE.fullmatch(wanted.wave) is None:
+        raise PlanError(f"--wave {wanted.wave!r} is no value of a label")
+    if wanted.wave == CANARY_WAVE:
+        raise PlanError(f"--wave {wanted.wave} are the clusters that go first: name a wave that follows them")

@@ -1,0 +1,182 @@
+"""For Red Hat Advanced Cluster Management: a policy that asks, and a ClusterGroupUpgrade that says when.
+
+The policy informs. TALM makes it enforce, a batch at a time; a policy that enforces by itself would ask all clusters at
+once. TALM takes everything between braces out of object-templates-raw and reads what is left as YAML, so no key stands
+in two branches (openshift-kni/cluster-group-upgrades-operator, StripObjectTemplatesRaw).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topology_api import vocabulary
+from topology_api.vocabulary import Phase
+from topology_controller import shell
+
+from . import languages, meaning, objects
+from .meaning import State
+
+if TYPE_CHECKING:
+    from . import plan as plans
+
+_LOOKUP = '{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}'
+# A message has no `lookup`; where the policy watches, it has the whole object (open-cluster-management.io/
+# config-policy-controller v0.18.0 controllers/configurationpolicy_controller.go, doCustomMessage).
+_COMMON = """\
+          customMessage:
+            noncompliant: >-
+              {{ range .Policy.status.relatedObjects }}
+              {{- dig "status" "topologyTransition" "phase" "no record" .object }}:
+              {{ dig "status" "topologyTransition" "message" "is the operator installed, and its fields?" .object }}
+              {{- end }}
+          evaluationInterval: {compliant: watch, noncompliant: watch}
+          pruneObjectBehavior: None"""
+
+
+def pack(plan: plans.Plan) -> str:
+    """All objects, in the order in which they are applied; the way back stands last."""
+    return "---\n".join((objects.rights(), objects.survey(plan), request(plan), group_upgrade(plan), withdraw(plan)))
+
+
+def request(plan: plans.Plan) -> str:
+    """The policy, and where it applies: to the same clusters as the ClusterGroupUpgrade."""
+    wanted = plan.wanted
+    states = languages.template_state(meaning.rules(plan.pair, wanted.transition))
+    raw = f"""\
+{_LOOKUP}
+{states}
+{{{{- $wanted := toString $phase }}}}
+{{{{- if ne $state "{State.DONE}" }}}}{{{{ $wanted = "{Phase.COMPLETED}" }}}}{{{{ end }}}}
+{{{{- if and (ne $state "{State.DONE}") (eq (toString $phase) "{Phase.COMPLETED}") }}}}
+{{{{- $wanted = "{Phase.COMPLETED}, for this request and without a problem" }}}}{{{{ end }}}}
+- complianceType: musthave
+  objectDefinition:
+    apiVersion: config.openshift.io/v1
+    kind: Infrastructure
+    metadata:
+      name: cluster
+    {{{{- if or (eq $state "{State.READY}") (eq (toString $desiredTopology) "{wanted.target}") }}}}
+    spec:
+      {vocabulary.DESIRED}: {wanted.target}
+    {{{{- end }}}}
+    {{{{- if ne $state "{State.NOT_FOR_US}" }}}}
+    status:
+      controlPlaneTopology: {plan.pair.control_plane}
+      infrastructureTopology: {plan.pair.infrastructure}
+      {vocabulary.RECORD}:
+        phase: '{{{{ $wanted }}}}'
+    {{{{- end }}}}
+"""
+    return f"""\
+# The request. A cluster is asked only where it is ready, and nothing but its own record makes it compliant.
+{_policy(wanted.namespace, wanted.name, raw, wanted.soak)}\
+---
+{objects.placement(plan, canaries_first=False)}\
+---
+{_binding(wanted.namespace, wanted.name, (wanted.name, f"{wanted.name}-withdraw"))}"""
+
+
+def _policy(namespace: str, name: str, raw: str, soak: int) -> str:
+    return f"""\
+apiVersion: policy.open-cluster-management.io/v1
+kind: Policy
+metadata:
+  name: {name}
+  namespace: {namespace}
+  annotations: {{ran.openshift.io/soak-seconds: "{soak * 60}"}}
+spec:
+  disabled: false
+  remediationAction: inform
+  policy-templates:
+    - objectDefinition:
+        apiVersion: policy.open-cluster-management.io/v1
+        kind: ConfigurationPolicy
+        metadata: {{name: {name}}}
+        spec:
+          remediationAction: inform
+          severity: low
+{_COMMON}
+          object-templates-raw: |
+            {objects.block(raw, 12)}
+"""
+
+
+def _binding(namespace: str, name: str, policies: tuple[str, ...]) -> str:
+    subjects = "".join(
+        f"  - {{apiGroup: policy.open-cluster-management.io, kind: Policy, name: {policy}}}\n" for policy in policies
+    )
+    return f"""\
+apiVersion: policy.open-cluster-management.io/v1
+kind: PlacementBinding
+metadata: {{name: {name}, namespace: {namespace}}}
+placementRef: {{apiGroup: cluster.open-cluster-management.io, kind: Placement, name: {name}}}
+subjects:
+{subjects}"""
+
+
+def group_upgrade(plan: plans.Plan) -> str:
+    """When which cluster is asked."""
+    wanted = plan.wanted
+    return f"""\
+# When. Begin with:
+#     {_enabled(wanted.namespace, wanted.name)}
+# {plan.arithmetic()}
+{_upgrade(plan, wanted.name, wanted.name, plan.timeout, wanted.max_concurrency)}"""
+
+
+def _enabled(namespace: str, name: str, value: str = "true") -> str:
+    body = f'{{"spec":{{"enable":{value}}}}}'
+    return shell.command("oc -n {} patch clustergroupupgrade {} --type merge -p {}", namespace, name, body)
+
+
+def _upgrade(plan: plans.Plan, name: str, policy: str, timeout: int, at_once: int) -> str:
+    wanted = plan.wanted
+    canaries = f"    canaries: {objects.flow(list(wanted.canaries))}\n" if name == wanted.name else ""
+    return f"""\
+apiVersion: ran.openshift.io/v1alpha1
+kind: ClusterGroupUpgrade
+metadata: {{name: {name}, namespace: {wanted.namespace}}}
+spec:
+  enable: false
+  clusterLabelSelectors: [{objects.flow(objects.selector(plan))}]
+  managedPolicies: [{policy}]
+  remediationStrategy:
+{canaries}    maxConcurrency: {at_once}
+    timeout: {timeout}
+  batchTimeoutAction: Abort # the default would go on to the next batch
+"""
+
+
+_SOON = 30
+"""Minutes for taking requests back: one write for each cluster."""
+
+
+def withdraw(plan: plans.Plan) -> str:
+    """The last step of a roll-out that was stopped: cancels what was not fulfilled yet."""
+    wanted = plan.wanted
+    name = f"{wanted.name}-withdraw"
+    raw = f"""\
+{_LOOKUP}
+{{{{- $desired := toString (dig "spec" "{vocabulary.DESIRED}" nil $infrastructure) }}}}
+{{{{- $current := toString (dig "status" "controlPlaneTopology" nil $infrastructure) }}}}
+- complianceType: musthave
+  objectDefinition:
+    apiVersion: config.openshift.io/v1
+    kind: Infrastructure
+    metadata:
+      name: cluster
+    {{{{- if and (eq $desired "{wanted.target}") (ne $current "{wanted.target}") }}}}
+    spec:
+      {vocabulary.DESIRED}: {plan.source}
+    {{{{- end }}}}
+"""
+    return f"""\
+# CANCEL what is left. A roll-out that was stopped leaves requests behind, and each is fulfilled as soon as its
+# cluster can.
+# So it ends with this step, which sets those of clusters whose topology has not changed to {plan.source}:
+#     {_enabled(wanted.namespace, wanted.name, "false")}
+#     {_enabled(wanted.namespace, name)}
+# It has done its work when `oc topology fleet` counts none under way.
+{_policy(wanted.namespace, name, raw, 0)}\
+---
+{_upgrade(plan, name, name, _SOON, wanted.clusters)}"""

@@ -1,0 +1,311 @@
+"""`cluster-topology-operator render`: what an install-config leads to, before there is a cluster.
+
+The rules are those of `install_config`, which reads nothing; here a file becomes its numbers, each with its line, and
+the answer becomes text, JSON or YAML. The file is an install-config.yaml, or ConfigMap cluster-config-v1 of a cluster
+(namespace kube-system), which holds the one that the cluster was made from.
+
+An install-config is full of secrets. Only what topologies follow from is ever quoted, and what is wrong with the YAML
+is said without the text of the line. Other keys are left to the installer, which knows more of them every release.
+
+Neighbours: `read` has YAML with lines, `cli` the flags.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import textwrap
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import yaml
+
+from topology_controller.definitions import read
+
+from . import install_config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .install_config import Path
+
+LARGEST_FILE: Final = 1024 * 1024
+"""Bytes; a ConfigMap cannot hold more."""
+STANDARD_INPUT: Final = pathlib.Path("standard input")
+KEYS: Final = ("platform", "controlPlane", "compute", "arbiter", "baseDomain", "pullSecret", "networking")
+"""An install-config has one of these at least; the first four are what topologies follow from."""
+_IN_CLUSTER: Final = ("data", "install-config")
+_NEVER_QUOTED: Final = "credentials"
+_T = TypeVar("_T")
+
+
+class Output(StrEnum):
+    """Forms of the answer."""
+
+    TEXT = "text"
+    JSON = "json"
+    YAML = "yaml"
+
+
+class InstallConfigError(Exception):
+    """The file is no install-config, or one that the installer refuses; `problems` has everything, one a line."""
+
+    def __init__(self, problems: Iterable[read.Problem]) -> None:
+        self.problems = tuple(sorted(problems, key=lambda problem: (problem.line or 0, problem.text)))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a file leads to. `lines` says where each pool was counted; `rules` are those that were asked for."""
+
+    place: pathlib.Path
+    machines: install_config.Machines
+    lines: dict[Path, int]
+    rules: tuple[install_config.Rule, ...]
+    differences: tuple[install_config.Difference, ...]
+    notes: tuple[str, ...]
+
+
+def command(file: str, rule: str | None, output: str) -> str:
+    """The answer to a command line: what is printed, with its last line ended.
+
+    `file` is a path, or "-" for standard input. Raises InstallConfigError.
+    """
+    place = STANDARD_INPUT if file == "-" else pathlib.Path(file)
+    rules = tuple(install_config.Rule) if rule is None else (install_config.Rule(rule),)
+    report = examine(_read(place), place, rules)
+    if output == Output.TEXT:
+        return text(report)
+    if output == Output.JSON:
+        return json.dumps(document(report), indent=2) + "\n"
+    return yaml.safe_dump(document(report), sort_keys=False, width=120)
+
+
+def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule]) -> Report:
+    """Say what an install-config leads to. Raises InstallConfigError."""
+    reading = _Reading(_install_config(raw, place), place)
+    config = reading.config()
+    try:
+        machines = install_config.machines(config)
+    except install_config.ContradictionError as error:
+        reading.refuse_contradictions(error.contradictions)
+        raise InstallConfigError(reading.problems) from None
+    if reading.problems:
+        raise InstallConfigError(reading.problems)
+    lines = reading.document.lines
+    return Report(
+        place=place,
+        machines=machines,
+        lines={count.field: lines[count.field] for count in machines.counts if count.field in lines},
+        rules=tuple(rules),
+        differences=install_config.differences(machines),
+        notes=install_config.notes(config, machines),
+    )
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The answer as JSON has it; docs/render.md describes it."""
+    rules = {rule.value: _outcome(report, rule) for rule in report.rules}
+    counted = [
+        {
+            "field": install_config.spell(count.field),
+            "line": report.lines.get(count.field),
+            "pool": count.pool,
+            "replicas": count.replicas,
+            "default": count.default,
+        }
+        for count in report.machines.counts
+    ]
+    return {
+        "installConfig": str(report.place),
+        "machines": {
+            "controlPlane": report.machines.control_plane,
+            "arbiters": report.machines.arbiters,
+            "workers": report.machines.workers,
+            "counted": counted,
+        },
+        "rules": rules,
+        "differences": [
+            {
+                "field": difference.field,
+                "released": difference.released.value,
+                "proposed": difference.proposed.value,
+                "meaning": difference.meaning,
+            }
+            for difference in report.differences
+        ],
+        "notes": list(report.notes),
+    }
+
+
+def text(report: Report) -> str:
+    """The answer for a person."""
+    machines = report.machines
+    counts = (
+        (machines.control_plane, "control-plane node"),
+        (machines.arbiters, "arbiter"),
+        (machines.workers, "worker"),
+    )
+    numbers = ", ".join(f"{number} {noun}" if number == 1 else f"{number} {noun}s" for number, noun in counts)
+    lines = [f"{report.place}: {numbers}"]
+    for count in machines.counts:
+        origin = count.default or f"{count.replicas} ({count.pool}, line {report.lines.get(count.field)})"
+        lines.append(f"  {install_config.spell(count.field)}: {origin}")
+    lines += ["", *_table(report)]
+    for difference in report.differences:
+        rules = f"{difference.released} by the released rule, {difference.proposed} by the proposed one"
+        lines += ["", f"{difference.field} differs: {rules}.", *_wrapped(difference.meaning, indent="  ")]
+    if not report.differences:
+        lines += ["", "The released and the proposed rule agree."]
+    for note in report.notes:
+        lines += ["", *_wrapped(f"Note: {note}")]
+    return "\n".join(lines) + "\n"
+
+
+def _outcome(report: Report, rule: install_config.Rule) -> dict[str, Any]:
+    outcome = install_config.outcome(report.machines, rule)
+    return {
+        "controlPlaneTopology": outcome.control_plane.value,
+        "infrastructureTopology": outcome.infrastructure.value,
+        "mastersSchedulable": outcome.masters_schedulable,
+        "shape": outcome.shape.value,
+    }
+
+
+def _table(report: Report) -> list[str]:
+    differ = {difference.field: "differs" for difference in report.differences}
+    outcomes = [_outcome(report, rule) for rule in report.rules]
+    rows = [["", *(rule.value for rule in report.rules), ""]]
+    for field in outcomes[0]:
+        cells = [json.dumps(outcome[field]).strip('"') for outcome in outcomes]
+        rows.append([field, *cells, differ.get(field, "")])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def _wrapped(paragraph: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        paragraph, 100, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _read(place: pathlib.Path) -> bytes:
+    try:
+        # The descriptor, because sys.stdin is a text, and None where there is no standard input.
+        with os.fdopen(0, "rb", closefd=False) if place is STANDARD_INPUT else place.open("rb") as opened:
+            raw = opened.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        raise _refusal(place, None, f"cannot be read: {why or error}") from None
+    if len(raw) > LARGEST_FILE:
+        raise _refusal(place, None, f"is larger than {LARGEST_FILE} bytes")
+    return raw
+
+
+def _install_config(raw: bytes, place: pathlib.Path) -> read.Document:
+    """The parsed install-config; its lines are those of the file. Raises InstallConfigError."""
+    try:
+        outer = read.parse(raw, strict=False)
+    except read.YamlError as error:
+        raise _refusal(place, error.line, str(error)) from None
+    kind = outer.value.get("kind")
+    if kind == "ConfigMap":
+        return _out_of_cluster(outer, raw, place)
+    if kind not in (None, "InstallConfig"):
+        actual = repr(kind) if isinstance(kind, str) else "no text"
+        problem = (
+            f"is no install-config: kind: found {actual}; wanted an install-config, or ConfigMap cluster-config-v1"
+        )
+        raise _refusal(place, outer.line(("kind",)), problem)
+    return outer
+
+
+def _out_of_cluster(outer: read.Document, raw: bytes, place: pathlib.Path) -> read.Document:
+    data = outer.value.get(_IN_CLUSTER[0])
+    inner = data.get(_IN_CLUSTER[1]) if isinstance(data, dict) else None
+    start = outer.line(_IN_CLUSTER)
+    if not isinstance(inner, str):
+        key = ".".join(_IN_CLUSTER)
+        problem = f"is no install-config: this ConfigMap has no text under {key}; wanted cluster-config-v1"
+        raise _refusal(place, start, problem)
+    # Written as a block, its lines follow the key one by one; otherwise (a quoted text) the key is all there is.
+    own = [line.strip() for line in inner.splitlines()]
+    below = [line.strip() for line in raw.decode("utf-8").splitlines()[start:]]
+    block = below[: len(own)] == own
+    try:
+        parsed = read.parse(inner.encode("utf-8", "surrogatepass"), strict=False)
+    except read.YamlError as error:
+        raise _refusal(place, start + (error.line or 0) if block else start, error.problem) from None
+    return read.Document(parsed.value, {path: start + line if block else start for path, line in parsed.lines.items()})
+
+
+def _refusal(place: pathlib.Path, line: int | None, problem: str) -> InstallConfigError:
+    return InstallConfigError([read.Problem(place, line, problem)])
+
+
+class _Reading:
+    """Takes the numbers out of a parsed install-config, and notes what has the wrong form."""
+
+    def __init__(self, document: read.Document, place: pathlib.Path) -> None:
+        self.document = document
+        self.problems: list[read.Problem] = []
+        self._place = place
+        self._refused: list[Path] = []
+
+    def config(self) -> install_config.InstallConfig:
+        """What topologies follow from. What has the wrong form is left out, and is in `problems`."""
+        if not any(key in self.document.value for key in KEYS):
+            self._refuse((), f"is no install-config: found none of its keys; wanted at least one of {', '.join(KEYS)}")
+            return install_config.InstallConfig()
+        platforms = sorted(name for name, value in self._mapping("platform").items() if value is not None)
+        if len(platforms) > 1:
+            self._refuse(("platform",), f"found {' and '.join(platforms)}; wanted one platform")
+        replicas = self._mapping("controlPlane").get("replicas")
+        self._mapping("controlPlane", "fencing")
+        credentials = self._get(("controlPlane", "fencing", _NEVER_QUOTED), list, "a list")
+        compute = self._get(("compute",), list, "a list of pools")
+        return install_config.InstallConfig(
+            control_plane=replicas,
+            compute=None if compute is None else tuple(self._pool("compute", index) for index in range(len(compute))),
+            arbiter=None if self.document.value.get("arbiter") is None else self._pool("arbiter"),
+            fencing=len(credentials or ()),
+            platform=platforms[0] if len(platforms) == 1 else None,
+            hosts=platforms == ["baremetal"] and bool(self._mapping("platform", "baremetal").get("hosts")),
+        )
+
+    def refuse_contradictions(self, contradictions: Iterable[install_config.Contradiction]) -> None:
+        """Note what the installer refuses, but for what has the wrong form anyway."""
+        refused = tuple(self._refused)
+        for refusal in contradictions:
+            if not any(refusal.field[: len(path)] == path for path in refused):
+                self._refuse(refusal.field, f"found {refusal.actual}; wanted {refusal.wanted}")
+
+    def _refuse(self, path: Path, problem: str) -> None:
+        """Note a problem at a path, or at the closest thing around it that exists."""
+        about = f"{install_config.spell(path)}: " if path else ""
+        self._refused.append(path)
+        self.problems.append(read.Problem(self._place, self.document.line(path), about + problem))
+
+    def _get(self, path: Path, kind: type[_T], wanted: str) -> _T | None:
+        """What stands at a path, None where nothing does; what is of another kind is noted."""
+        value = self.document.value
+        for part in path:
+            if isinstance(value, dict):
+                value = value.get(part)
+            else:
+                value = value[part] if isinstance(value, list) and isinstance(part, int) else None
+        if value is None or isinstance(value, kind):
+            return value
+        actual = "something else" if path[-1] == _NEVER_QUOTED else read.quote(value)
+        self._refuse(path, f"found {actual}; wanted {wanted}")
+        return None
+
+    def _mapping(self, *path: str | int) -> dict[str, Any]:
+        return self._get(path, dict, "a mapping") or {}
+
+    def _pool(self, *path: str | int) -> install_config.Pool:
+        pool = self._mapping(*path)
+        return install_config.Pool(pool.get("name"), pool.get("replicas"))
