@@ -119,6 +119,16 @@ class Phase(StrEnum):
     COMPLETED = "Completed"
     """The cluster has converged. It stays so while the request is unchanged."""
 
+    @property
+    def asks(self) -> bool:
+        """A request is open, and the topology has not changed yet: it can still be cancelled."""
+        return self in {Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING}
+
+    @property
+    def changed(self) -> bool:
+        """The topology has changed, and there is no way back."""
+        return self in {Phase.CONVERGING, Phase.COMPLETED}
+
 
 class CheckStatus(StrEnum):
     """The answer to a check. Unknown is never treated as Met."""

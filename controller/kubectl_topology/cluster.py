@@ -62,15 +62,12 @@ _CANNOT_IMPERSONATE = "cannot impersonate"
 """In the message of an API server that refuses to take a user for another one."""
 LOOK_AGAIN = timedelta(seconds=60)
 """The age from which on what the operator has recorded about possible transitions is looked at again."""
-_OPEN = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING})
 _IDLE = tuple(source for source in catalog.IDLE if source is not catalog.INFRASTRUCTURE)
 _CENSUS = tuple(
     source for source in catalog.EVIDENCE if source.field in {"control_plane_nodes", "other_nodes", "scheduler"}
 )
 _CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 _CRD = resources.Selection(catalog.CRDS, name=f"{catalog.INFRASTRUCTURES.plural}.{catalog.INFRASTRUCTURES.group}")
-# The fact of a refused read, made where it is always made and compared with that.
-_REFUSED = live.unobserved("", kube.Forbidden("get", catalog.CRDS, None, None, 403, "Forbidden", "")).why
 
 
 def added_to_reader(what: str) -> bool:
@@ -261,10 +258,10 @@ def is_old(here: facts.Infrastructure, record: TopologyTransition | None, now: d
 
 def about(record: TopologyTransition | None, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
     """The sources, besides Infrastructure, of what `status` shows of this record."""
-    phase = record.phase if record is not None else None
+    phase = record.phase if record is not None else Phase.IDLE
     if phase is Phase.CONVERGING:
         return (*_IDLE, *catalog.watched(transitions))
-    return (*_IDLE, *catalog.EVIDENCE, *catalog.under_nodes(*transitions.definitions)) if phase in _OPEN else _IDLE
+    return (*_IDLE, *catalog.EVIDENCE, *catalog.under_nodes(*transitions.definitions)) if phase.asks else _IDLE
 
 
 async def head(connection: Connection, namespace: str) -> Snapshot:
@@ -346,7 +343,7 @@ def assembled(
 
 def _with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple[facts.Unobserved, answers.Unread]:
     """The same fact, with the right that lacks when the read was refused: a verb and a resource, as in a role."""
-    if fact.why != _REFUSED:
+    if fact.kind is not facts.Kind.FORBIDDEN:
         return fact, {"what": fact.what, "why": fact.why, "right": None}
     verb = "list" if selection.name is None else "get"
     right = f"{verb} {selection.resource.describe(selection.name, selection.namespace)}"

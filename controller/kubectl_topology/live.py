@@ -93,7 +93,7 @@ class Following:
         client = connection.client
         self._watches = watches.Watches(client, self._news.set, sources=catalog.watched(transitions), timing=TIMING)
         self._source = cluster.lease(namespace)
-        self._unread = facts.Unobserved(self._source.what, "not read yet", awaited=True)
+        self._unread = facts.Unobserved(self._source.what, "not read yet", kind=facts.Kind.AWAITED)
         self._lease = reflector.Reflector(
             client,
             self._source.selection,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load, model
 
 _LONG_AGO = timedelta(days=1)
-_NO_OPERATOR = facts.Unobserved("clusteroperators.config.openshift.io/topology", "not asked", missing=True)
+_NO_OPERATOR = facts.Unobserved("clusteroperators.config.openshift.io/topology", "not asked", kind=facts.Kind.MISSING)
 
 
 class Verdict(StrEnum):

@@ -216,7 +216,7 @@ def _failing(record: TopologyTransition) -> tuple[str, ...]:
 def _done(record: TopologyTransition, check: str) -> Ended | None:
     """It is in the record of this attempt already."""
     accepted = {item.name: item for item in record.accepted}
-    if record.phase not in {Phase.CONVERGING, Phase.COMPLETED} or check not in accepted:
+    if not record.phase.changed or check not in accepted:
         return None
     failing = _failing(record)
     if record.phase is Phase.COMPLETED:

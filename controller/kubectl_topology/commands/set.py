@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
 
 _WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
-_MOVED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
 _UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
 _ABSENT = frozenset({"NotRunning", "NotInstalled"})
 
@@ -117,7 +116,7 @@ def judged(
     # It does not wait where nothing can come of waiting.
     degraded, phase = judgement.decision.degraded, judgement.decision.phase
     overwritten = degraded is not None and degraded.reason is Reason.TOPOLOGY_OVERWRITTEN
-    waits = not overwritten and phase not in _MOVED and (phase in _WAITING or judgement.decision.watch)
+    waits = not overwritten and not phase.changed and (phase in _WAITING or judgement.decision.watch)
     operator = planned["operator"]
     runs = operator["state"] not in _ABSENT
     result, message, code = _result(snapshot.infrastructure.desired, asked, judgement, waits=waits, runs=runs)

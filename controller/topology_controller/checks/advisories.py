@@ -39,7 +39,6 @@ NATIVE_CLEANUP = (
     """jq '.status.conditions |= map(select(.type | startswith("TopologyTransition") | not))' | """
     "oc replace --subresource=status -f -"
 )
-_FOLLOWED = frozenset({vocabulary.Phase.CONVERGING, vocabulary.Phase.COMPLETED})
 _HOSTED = "HyperShift wrote it when the cluster was made, and does not change it"
 
 
@@ -247,7 +246,7 @@ def native_left(known: facts.Facts, record: TopologyTransition | None) -> Adviso
     if not stuck:
         return None
     begun = any(condition.reason == "TopologyTransitionInProgress" for condition in stuck)
-    followed = record is not None and (record.phase in _FOLLOWED or record.last_transition is not None)
+    followed = record is not None and (record.phase.changed or record.last_transition is not None)
     return _advisory(
         AdvisoryName.NATIVE_CONDITIONS_LEFT,
         "The native controller is switched off (feature gate MutableTopology), and its conditions are still on "

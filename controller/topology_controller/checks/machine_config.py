@@ -171,7 +171,7 @@ def _pools(context: CheckContext) -> list[facts.MachineConfigPool] | facts.Unobs
     if isinstance(pools, facts.Unobserved):
         return pools
     if not any(pool.name == MASTER for pool in pools):
-        return facts.Unobserved(f"{_POOLS}/{MASTER}", "NotFound", missing=True)
+        return facts.Unobserved(f"{_POOLS}/{MASTER}", "NotFound", kind=facts.Kind.MISSING)
     return sorted(pools, key=lambda pool: pool.name)
 
 

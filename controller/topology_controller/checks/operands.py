@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .result import CheckContext, CheckResult
 
 _MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
+_MALFORMED = facts.Kind.MALFORMED
 _MASTER = "node-role.kubernetes.io/master"
 _NUDGE = "topology.openshift.io/nudged-for"
 """Annotation of a node that is no use but the event that it makes."""
@@ -102,7 +103,7 @@ def _configuration(known: facts.Facts, group: matrices.Group) -> facts.Managed |
     managed = known.operand(group.managed_by.key)
     if isinstance(managed, facts.Managed | facts.Unobserved):
         return managed
-    return facts.Unobserved(group.managed_by.key, "is not a configuration with a managementState", malformed=True)
+    return facts.Unobserved(group.managed_by.key, "is not a configuration with a managementState", _MALFORMED)
 
 
 def _implied(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> int | facts.Unobserved:
@@ -117,7 +118,7 @@ def _implied(context: CheckContext, group: matrices.Group, operand: matrices.Ope
         return managed
     if managed is None or managed.replicas is None:
         what = group.managed_by.key if group.managed_by is not None else group.check.value
-        return facts.Unobserved(what, "does not say spec.replicas", malformed=True)
+        return facts.Unobserved(what, "does not say spec.replicas", _MALFORMED)
     return managed.replicas
 
 
@@ -275,7 +276,7 @@ def _unasked(
     if isinstance(workload, facts.IngressController):
         enough = workload.wanted_replicas is not None or workload.available_replicas >= wanted
         return None if enough else f"{operand.key} has {workload.available_replicas} of {wanted} available"
-    return facts.Unobserved(operand.key, "is not a workload", malformed=True)
+    return facts.Unobserved(operand.key, "is not a workload", _MALFORMED)
 
 
 def _pinned(known: facts.Facts, group: matrices.Group, operand: matrices.Operand, count: int) -> str:
@@ -334,7 +335,7 @@ def _revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[fact
         return pods.static_pods if pods.static_pods is not None else facts.NOT_READ
     if isinstance(pods, facts.StaticPods | facts.Unobserved):
         return pods
-    return facts.Unobserved(operand.key, "has no revisions of static pods", malformed=True)
+    return facts.Unobserved(operand.key, "has no revisions of static pods", _MALFORMED)
 
 
 def needs_revision(definition: model.Definition, group: matrices.Group, operand: matrices.Operand) -> bool:

@@ -8,7 +8,7 @@ there is a command it stands last, so that it can be copied.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from topology_api.vocabulary import CheckStatus
 
@@ -28,6 +28,9 @@ _EVERY = 64
 """Checks that a definition may ask at most: each of them that is waited for is named."""
 _LONGEST_COMMAND = 1024
 """Characters of a command that is printed in a sentence; half a command would be worse than none."""
+_ADVISORIES: Final[dict[str, str]] = {
+    check.value: traits.advisory.value for check, traits in registry.TRAITS.items() if traits.advisory is not None
+}
 TWO_VOTERS = "etcd has two voting members, and the loss of either one stops the cluster"
 ONE_VOTER = "etcd has one voting member, and its loss stops the cluster"
 
@@ -89,14 +92,15 @@ def required(advisories: Iterable[Advisory], results: Iterable[CheckResult]) -> 
 
 
 def awaited(advisories: Iterable[Advisory], failing: Iterable[CheckResult | Check]) -> list[Advisory]:
-    """The advisories that a failing check waits for: its message names them."""
-    named = " ".join(check.message for check in failing)
-    return [item for item in advisories if item.name in named]
+    """The advisories that a failing check waits for."""
+    wanted = {_ADVISORIES.get(check.name) for check in failing}
+    return [item for item in advisories if item.name in wanted]
 
 
-def mending(message: str, advisories: Iterable[Advisory]) -> Advisory | None:
-    """The advisory that a check waits for: its message names it (`checks.advisories`). None where it waits for none."""
-    return next((item for item in advisories if item.name in message), None)
+def mending(check: str, advisories: Iterable[Advisory]) -> Advisory | None:
+    """The advisory that a check waits for, None where it waits for none."""
+    wanted = _ADVISORIES.get(check)
+    return next((item for item in advisories if item.name == wanted), None)
 
 
 def action(advisory: Advisory) -> str:

@@ -41,6 +41,7 @@ _FOR_POOLS = 3 * 1024
 _MOST_POOLS = 16
 _MOST_NODES = 16
 _MASTER = "master"
+_MALFORMED = facts.Kind.MALFORMED
 _GUARD = "PodDisruptionBudget"
 _VERSION = "clusterversions.config.openshift.io/version"
 
@@ -191,9 +192,9 @@ def _fitting(parts: Part) -> Baseline | Unmeasured:
         baseline = Baseline.model_validate(parts)
     except pydantic.ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        return Unmeasured((facts.Unobserved(f"the baseline's {where}", error.errors()[0]["msg"], malformed=True),))
+        return Unmeasured((facts.Unobserved(f"the baseline's {where}", error.errors()[0]["msg"], _MALFORMED),))
     if len(json.dumps(baseline.to_api())) > LARGEST:
-        return Unmeasured((facts.Unobserved("the baseline", f"would be larger than {LARGEST} bytes", malformed=True),))
+        return Unmeasured((facts.Unobserved("the baseline", f"would be larger than {LARGEST} bytes", _MALFORMED),))
     return baseline
 
 
@@ -207,9 +208,9 @@ def _pools(known: facts.Facts, unread: list[facts.Unobserved]) -> tuple[Part, ..
     pools.sort(key=lambda pool: (pool.name != _MASTER, pool.name))
     master = pools[0] if pools and pools[0].name == _MASTER else None
     if master is None or not master.configuration:
-        why = "NotFound: it does not exist" if master is None else "it has no rendered configuration yet"
         where = f"machineconfigpools.machineconfiguration.openshift.io/{_MASTER}"
-        unread.append(facts.Unobserved(where, why, missing=master is None))
+        absent = facts.Unobserved(where, "NotFound: it does not exist", facts.Kind.MISSING)
+        unread.append(absent if master is None else facts.Unobserved(where, "it has no rendered configuration yet"))
     kept: list[Part] = []
     left = _FOR_POOLS
     for pool in pools:
@@ -244,7 +245,7 @@ def _operands(
             case facts.DisruptionBudget():
                 pass
             case _:
-                unread.append(facts.Unobserved(name, f"is no {operand.kind}", malformed=True))
+                unread.append(facts.Unobserved(name, f"is no {operand.kind}", _MALFORMED))
 
 
 def _operators(known: facts.Facts, wanted: set[str], unread: list[facts.Unobserved]) -> tuple[Part, ...]:

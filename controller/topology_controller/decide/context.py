@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _UNREADABLE_BOUND = timedelta(minutes=5)
 """How long a fact may be unreadable before the operator calls itself Degraded."""
 READING = "Reading what the checks ask about"
-BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def requested(context: Context, target: TopologyPair | None) -> datetime:
     # Where the record was lost it is the same request, and its events were sent under this time.
     copy = None if isinstance(own, facts.Unobserved) else own.copy
     before: TopologyTransition | RecordCopy | None = copy if record is None else record
-    if before is not None and before.phase in BEFORE_CHANGE and before.requested_time and before.target == target:
+    if before is not None and before.phase.asks and before.requested_time and before.target == target:
         return before.requested_time
     return context.now.replace(microsecond=0)
 

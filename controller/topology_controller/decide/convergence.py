@@ -13,6 +13,7 @@ Stuck is one event for each attempt, however often it comes back: the condition 
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from ..checks.result import CheckResult
     from ..definitions import model
 
-_REQUIRED = "Action required: "
 _BY_NATIVE = (
     "The native controller began this transition and is switched off (feature gate MutableTopology): this operator "
     "follows it to its end"
@@ -111,7 +111,8 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
         return contexts.written(context, done)
     waiting = not all_met or bool(known.disturbed)
     stuck_at = max(deadline, progressed(context, kept, definition) + _patience(definition))
-    stuck = _stuck(kept, pending, known.disturbed) if now >= stuck_at and waiting else None
+    nothing_moves = _stuck(kept, pending, known.disturbed) if now >= stuck_at and waiting else None
+    stuck = nothing_moves.cause if nothing_moves is not None else None
     unreadable = contexts.unreadable(pending, now)
     lost = problems.redundancy_lost(context)
     degraded = stuck or (unreadable if lost is None else Cause(Reason.REDUNDANCY_LOST, lost.message))
@@ -134,8 +135,8 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
         ignored=ignored,
     )
     decision = contexts.written(context, decision)
-    if stuck is not None:
-        event = EventSpec(EventReason.TRANSITION_STUCK, _noted(stuck.message), warning=True)
+    if nothing_moves is not None:
+        event = EventSpec(EventReason.TRANSITION_STUCK, nothing_moves.note, warning=True)
         return dataclasses.replace(decision, happened=(*decision.happened, event))
     return decision
 
@@ -281,7 +282,7 @@ def _begun(known: facts.Facts, record: TopologyTransition) -> str:
     return assessment.sentences(*begun)
 
 
-def _stuck(record: TopologyTransition, converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Cause:
+def _stuck(record: TopologyTransition, converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Stuck:
     """Name what an administrator can repair, with the command; else what has been failing longest.
 
     Of several it is the first in the order of the definition, and ClusterOperatorsStable the last: it fails because of
@@ -292,7 +293,7 @@ def _stuck(record: TopologyTransition, converged: tuple[Check, ...], disturbed: 
     blocking = min(
         failing,
         key=lambda check: (
-            assessment.mending(check.message, record.advisories) is None,
+            assessment.mending(check.name, record.advisories) is None,
             check.last_transition_time,
             check.name == CheckName.CLUSTER_OPERATORS_STABLE,
         ),
@@ -302,15 +303,27 @@ def _stuck(record: TopologyTransition, converged: tuple[Check, ...], disturbed: 
     if record.deadline_time is not None:
         overdue = f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}, and nothing progresses"
     if blocking is None:
-        return Cause(Reason.TRANSITION_STUCK, f"{overdue}. Waiting for the watch of {listed(disturbed)}")
+        return Stuck(f"{overdue}. Waiting for the watch of {listed(disturbed)}")
     text = f"{overdue}. Blocked by {blocking.name}: {fit(blocking.message, _LONGEST_ANSWER)}"
-    advisory = assessment.mending(blocking.message, record.advisories)
-    # The command stands last and whole.
-    required = "" if advisory is None else f"{_REQUIRED}{assessment.action(advisory)}"
-    return Cause(Reason.TRANSITION_STUCK, assessment.sentences(text, required))
+    advisory = assessment.mending(blocking.name, record.advisories)
+    return Stuck(text, "" if advisory is None else assessment.action(advisory))
 
 
-def _noted(message: str) -> str:
-    """The same for an event, whose note is cut: without the command where not all of it would be there."""
-    short = len(message.encode()) <= _NOTE_BYTES
-    return message if short else message.partition(f". {_REQUIRED}")[0]
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """Why nothing progresses, and the command of an administrator, which stands last and whole."""
+
+    text: str
+    command: str = ""
+
+    @property
+    def cause(self) -> Cause:
+        """The same as a condition has it."""
+        required = f"Action required: {self.command}" if self.command else ""
+        return Cause(Reason.TRANSITION_STUCK, assessment.sentences(self.text, required))
+
+    @property
+    def note(self) -> str:
+        """For an event, whose note is cut: without the command where not all of it would be there."""
+        message = self.cause.message
+        return message if len(message.encode()) <= _NOTE_BYTES else self.text

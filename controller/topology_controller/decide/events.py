@@ -17,7 +17,6 @@ from .decision import EventSpec
 if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
 
-_OPEN = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 STANDING = timedelta(minutes=5)
 """How long other checks must have been unmet, none of them changing, until that is an event: a flapping node is no
@@ -35,13 +34,13 @@ def between(
     phase = after.phase
     was = before.phase if before is not None else Phase.IDLE
     blocked = EventSpec(EventReason.TRANSITION_BLOCKED, note, warning=True)
-    if phase is Phase.PENDING and was in _OPEN:
+    if phase is Phase.PENDING and was.asks:
         return (blocked,) if now >= stands_at(after) or (was is Phase.ADMITTING and unmet(after)) else ()
     if was is phase:
         return ()
     route = f"from {after.source} to {after.target}" if after.source and after.target else ""
     specs: list[EventSpec] = []
-    if phase in _OPEN and was not in _OPEN:
+    if phase.asks and not was.asks:
         specs.append(EventSpec(EventReason.TRANSITION_REQUESTED, _requested(after, desired)))
     if phase in {Phase.UNSUPPORTED, Phase.PENDING}:
         specs.append(blocked)
@@ -55,7 +54,7 @@ def between(
     if phase is Phase.COMPLETED:
         text = f"Transition {after.name} {route} is completed{acceptance.note(after)}"
         specs.append(EventSpec(EventReason.TRANSITION_COMPLETED, text))
-    if phase is Phase.IDLE and was in _OPEN and cancelled(before, desired):
+    if phase is Phase.IDLE and was.asks and cancelled(before, desired):
         text = "Request cancelled; the topology was not changed"
         specs.append(EventSpec(EventReason.TRANSITION_CANCELLED, text))
     return tuple(specs)

@@ -39,7 +39,7 @@ def transition(
     """The native controller's transition, as a record. Source and target are left out where they are not known."""
     phase = _phase(_condition(known), infrastructure)
     here = records.pair(infrastructure)
-    if phase in {Phase.CONVERGING, Phase.COMPLETED}:
+    if phase.changed:
         return TopologyTransition(phase=phase, target=here)
     desired = infrastructure.native_desired
     targets = [definition.target.pair for definition in transitions.starting_at(here)]

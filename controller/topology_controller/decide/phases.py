@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from ..definitions import load, model
     from .leader import LeaderState
 
-_CHANGED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
 _INHERITED = (Phase.CONVERGING, True)
 _BLOCKING = _UNDER_WAY | {Phase.PENDING}
@@ -111,7 +110,7 @@ def _follows(context: contexts.Context, copy: RecordCopy | None, lacks: str | No
 def _by_record(context: contexts.Context) -> Decision:
     infrastructure, record = context.infrastructure, context.record
     here = records.pair(infrastructure)
-    if record is None or record.phase not in _CHANGED or record.target is None:
+    if record is None or not record.phase.changed or record.target is None:
         return _request(context)
     requested = infrastructure.desired == record.target.control_plane
     if record.target != here:
@@ -223,7 +222,7 @@ def _disabled(context: contexts.Context, cause: Cause, lacks: str | None) -> Dec
     unwritten = lacks or cause.reason is Reason.HOSTED_CONTROL_PLANE
     # Its own transition is followed by the native controller again.
     given_back = observed is not None and record is not None and (record.phase, record.by_native) == _INHERITED
-    if unwritten or record is None or not (given_back or record.phase in contexts.BEFORE_CHANGE):
+    if unwritten or record is None or not (given_back or record.phase.asks):
         return Decision(phase, steps=(Step.REPORT,), disabled=cause, observed=observed)
     phase = Phase.IDLE if observed is None else phase
     idle = _idle_record(context).model_copy(update={"message": message})

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from ..checks.result import CheckResult
 
-_CHANGED = frozenset({Phase.CONVERGING, Phase.COMPLETED})
-_ADMITTED = _CHANGED | {Phase.ADMITTING}
-
 
 def pair(infrastructure: facts.Infrastructure) -> TopologyPair:
     """The present topology. Only call it when both values are there (`applicability.disabled`)."""
@@ -48,10 +45,12 @@ def recover(
     if isinstance(infrastructure.record, TopologyTransition):
         return infrastructure.record
     here = infrastructure.control_plane, infrastructure.infrastructure
-    if latest is not None and latest.phase in _CHANGED and _values(latest.target) == here:
+    if latest is not None and latest.phase.changed and _values(latest.target) == here:
         return latest
     copy = None if isinstance(own, facts.Unobserved) else own.copy
-    if not isinstance(copy, RecordCopy) or copy.phase not in _ADMITTED or _values(copy.target) != here:
+    if not isinstance(copy, RecordCopy) or _values(copy.target) != here:
+        return None
+    if not copy.phase.changed and copy.phase is not Phase.ADMITTING:
         return None
     head = copy.model_dump(exclude={"checks", "progress", "problem", "accepted", "completed_time", "deadline_time"})
     admitted = copy.admitted_time or copy.phase_transition_time

@@ -8,6 +8,7 @@ check that needs it answers Unknown. Made by `parse`, used by `checks` and `deci
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -23,21 +24,47 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Kind(enum.Enum):
+    """Why a fact could not be read."""
+
+    UNANSWERED = enum.auto()
+    """No answer that says it: the server could not be reached, or what it says is not enough."""
+    MISSING = enum.auto()
+    """The server answered that the object does not exist, or that it does not serve its kind."""
+    FORBIDDEN = enum.auto()
+    """Whoever asked may not read it."""
+    MALFORMED = enum.auto()
+    """It was read, and is not what its API promises: waiting does not help."""
+    AWAITED = enum.auto()
+    """Its first read has not ended yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unobserved:
     """A fact that could not be read.
 
-    `what` names the object, `why` the reason. `missing` is True only when the server answered that the object does
-    not exist. Neither text holds a time or a counter: the same trouble is the same value.
+    `what` names the object, `why` the reason, in words that hold neither a time nor a counter: the same trouble is the
+    same value. Nobody reads the words: there is `kind`.
     """
 
     what: str
     why: str
-    missing: bool = False
-    awaited: bool = False
-    """Its first read has not ended yet."""
-    malformed: bool = False
-    """It was read, and is not what its API promises: waiting does not help."""
+    kind: Kind = Kind.UNANSWERED
+
+    @property
+    def missing(self) -> bool:
+        """Does it not exist, by an answer of the server?"""
+        return self.kind is Kind.MISSING
+
+    @property
+    def awaited(self) -> bool:
+        """Is its first read still under way?"""
+        return self.kind is Kind.AWAITED
+
+    @property
+    def malformed(self) -> bool:
+        """Is it not what its API promises?"""
+        return self.kind is Kind.MALFORMED
 
     def __str__(self) -> str:
         return f"{self.what}: {self.why}"
@@ -532,7 +559,7 @@ Fact: TypeAlias = T | Unobserved
 Operand: TypeAlias = (
     Workload | StaticPods | DisruptionBudget | Managed | IngressController | Etcd | tuple[Pod | Unobserved, ...]
 )
-NOT_READ = Unobserved("it", "not read yet", awaited=True)
+NOT_READ = Unobserved("it", "not read yet", kind=Kind.AWAITED)
 NO_ETCD_ACCESS = Unobserved(
     "the members of etcd",
     "no certificates were given. Start the operator with --etcd-cert-dir, or take the check out of the definition",

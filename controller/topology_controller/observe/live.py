@@ -37,6 +37,7 @@ _REASONS = {
     errors.TimedOut: "no answer in time",
     errors.Unreachable: "the API server cannot be reached",
 }
+_KINDS = {errors.NotFound: facts.Kind.MISSING, errors.Forbidden: facts.Kind.FORBIDDEN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +70,24 @@ def unobserved(what: str, error: errors.KubeError) -> facts.Unobserved:
     reason = " ".join(part for part in (str(error.status or ""), error.reason) if part)
     if isinstance(error, errors.NestedTooDeeply):
         return malformed(what, error)
-    return facts.Unobserved(what, _REASONS.get(type(error), reason), missing=isinstance(error, errors.NotFound))
+    return facts.Unobserved(what, _REASONS.get(type(error), reason), _KINDS.get(type(error), facts.Kind.UNANSWERED))
 
 
 def unserved(source: catalog.Source) -> facts.Unobserved:
     """The fact of objects whose kind the server does not have."""
-    return facts.Unobserved(source.what, _REASONS[errors.NotFound], missing=True)
+    return facts.Unobserved(source.what, _REASONS[errors.NotFound], kind=facts.Kind.MISSING)
 
 
 def malformed(what: str, error: Exception) -> facts.Unobserved:
     """The fact of an object that is not what its API promises."""
     why = error.message if isinstance(error, errors.KubeError) else error
-    return facts.Unobserved(what, f"malformed: {why}", malformed=True)
+    return facts.Unobserved(what, f"malformed: {why}", kind=facts.Kind.MALFORMED)
 
 
 def value(source: catalog.Source, objects: Iterable[Any]) -> Any:
     """The fact of a source from the reduced objects of a complete read: one object, or a tuple sorted by name."""
     if source.single:
-        absent = facts.Unobserved(source.what, _REASONS[errors.NotFound], missing=True)
+        absent = facts.Unobserved(source.what, _REASONS[errors.NotFound], kind=facts.Kind.MISSING)
         return next(iter(objects), absent)
     return tuple(sorted(objects, key=lambda item: item.what if isinstance(item, facts.Unobserved) else item.name))
 

@@ -36,7 +36,9 @@ def load_balancer(raw: dict[str, Any]) -> facts.Fact[facts.LoadBalancer]:
             api_internal_host=_host(status.get("apiServerInternalURI")),
         )
     except fields.Malformed as error:
-        return facts.Unobserved("infrastructures.config.openshift.io/cluster", f"malformed: {error}", malformed=True)
+        return facts.Unobserved(
+            "infrastructures.config.openshift.io/cluster", f"malformed: {error}", facts.Kind.MALFORMED
+        )
 
 
 def _managed(raw: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:

@@ -33,7 +33,7 @@ _GAP = 1.0
 _SHOWN = 3
 _STRANGE = "not asked: its address is not in ConfigMap openshift-etcd/etcd-endpoints"
 _NOT_ASKED = facts.Unobserved(WHAT, "they are not asked while nothing is wanted")
-_AWAITED = facts.Unobserved(WHAT, "not asked yet", awaited=True)
+_AWAITED = facts.Unobserved(WHAT, "not asked yet", kind=facts.Kind.AWAITED)
 
 
 class Members:

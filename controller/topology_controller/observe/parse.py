@@ -358,7 +358,7 @@ def etcd(raw: Raw) -> facts.Etcd:
         revisions = static_pods(raw)
     except fields.Malformed as error:
         # The conditions are worth as much as before.
-        revisions = facts.Unobserved("etcds.operator.openshift.io/cluster", f"malformed: {error}", malformed=True)
+        revisions = facts.Unobserved("etcds.operator.openshift.io/cluster", f"malformed: {error}", facts.Kind.MALFORMED)
     kept = (
         facts.Condition(item.type, item.status, item.reason)
         for item in conditions(raw)

@@ -347,7 +347,7 @@ class Watches:
         if not watch.reflector.alive:
             if snapshot.error is not None:
                 return live.unobserved(watch.source.what, snapshot.error)
-            return facts.Unobserved(watch.source.what, "not read yet", awaited=True)
+            return facts.Unobserved(watch.source.what, "not read yet", kind=facts.Kind.AWAITED)
         if not snapshot.served:
             return live.unserved(watch.source)
         return live.value(watch.source, snapshot.objects.values())

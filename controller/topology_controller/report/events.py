@@ -251,7 +251,7 @@ def after_restart(record: TopologyTransition, now: datetime) -> tuple[EventSpec,
     """The events that a predecessor may not have sent any more: those of a phase that was entered a moment ago."""
     entered = record.phase_transition_time
     recent = entered is not None and (now - entered).total_seconds() <= _RECENT
-    if not recent or record.phase not in {Phase.CONVERGING, Phase.COMPLETED}:
+    if not recent or not record.phase.changed:
         return ()
     # The same events as for the step that led here, whichever open phase it came from.
     before = record.model_copy(update={"phase": Phase.ADMITTING})

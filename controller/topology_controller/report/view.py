@@ -43,7 +43,6 @@ RUNBOOKS = {
     ProblemReason.REDUNDANCY_LOST: "TopologyTransitionTwoVoters",
 }
 """Of problems that have an alert, or are what leads to one."""
-_BEFORE_CHANGE = frozenset({Phase.UNSUPPORTED, Phase.PENDING, Phase.ADMITTING})
 _CHANGED = "Preflight checks passed, topology changed"
 
 
@@ -106,7 +105,7 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
             },
         },
         "desired": desired,
-        "cancel": _request(None) if desired is not None and phase in _BEFORE_CHANGE else None,
+        "cancel": _request(None) if desired is not None and phase.asks else None,
         "phase": phase.value,
         "since": None if record is None else _time(record.phase_transition_time),
         "stuck": degraded is not None and degraded["reason"] == Reason.TRANSITION_STUCK,

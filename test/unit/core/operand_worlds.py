@@ -82,6 +82,6 @@ def _operand(
         return static_pods(REVISION + fresh, nodes)
     if operand.kind == "PodDisruptionBudget":
         if topology == "SingleReplica":
-            return facts.Unobserved(operand.key, sentences.MISSING, missing=True)
+            return facts.Unobserved(operand.key, sentences.MISSING, kind=facts.Kind.MISSING)
         return facts.DisruptionBudget(len(nodes) - 1)
     return workload(replicas(operand, topology, len(nodes)), generation=1 + fresh)

@@ -191,13 +191,15 @@ async def test_a_report_that_took_long_to_create_is_not_written_when_the_lease_i
 
     server = Slow()
     with pytest.raises(act.Voided, match="lease"):
-        await hands(server, Until()).report(facts.Unobserved("x", "NotFound", missing=True), {"versions": [1]})
+        await hands(server, Until()).report(
+            facts.Unobserved("x", "NotFound", kind=facts.Kind.MISSING), {"versions": [1]}
+        )
     assert [where for where, _, _ in server.sent] == ["clusteroperators"]
 
 
 async def test_a_missing_operator_object_is_created_first() -> None:
     server = PatchRecorder()
-    missing = facts.Unobserved("x", "NotFound", missing=True)
+    missing = facts.Unobserved("x", "NotFound", kind=facts.Kind.MISSING)
     await hands(server).report(missing, {"versions": [1], "extension": None})
     assert [where for where, _, _ in server.sent] == ["clusteroperators", "clusteroperators/topology"]
     assert server.sent[1][1] == {"metadata": {"resourceVersion": "50"}, "status": {"versions": [1]}}

@@ -246,7 +246,7 @@ def test_one_malformed_node_makes_it_unknown(field: str) -> None:
 
 
 MET, UNMET, UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
-UNSERVED = facts.Unobserved("machines", "NotFound: it does not exist", missing=True)
+UNSERVED = facts.Unobserved("machines", "NotFound: it does not exist", kind=facts.Kind.MISSING)
 BROKEN = facts.Unobserved("machines.machine.openshift.io/odd in namespace openshift-machine-api", "malformed: odd")
 
 

@@ -145,7 +145,7 @@ QUIET = BUSY.without_reaction()
 FEWER = operand_worlds.workload(1)
 BEFORE = operand_worlds.static_pods(operand_worlds.REVISION)
 MULTUS = "deployments.apps/openshift-multus/multus-admission-controller"
-GONE = facts.Unobserved(MULTUS, "NotFound", missing=True)
+GONE = facts.Unobserved(MULTUS, "NotFound", kind=facts.Kind.MISSING)
 OPERATORS = worlds.cluster_operators(operand_worlds.REACTED)
 REST = tuple(one for one in OPERATORS if one.name != "console")
 UPGRADED = dataclasses.replace(worlds.version(), newest="4.20.2")
@@ -317,7 +317,7 @@ def test_where_the_configuration_differs_the_revision_from_before_does_not_do() 
 @pytest.mark.parametrize("check", KEYS)
 def test_what_is_missing_or_cannot_be_read_is_never_met(check: CheckName) -> None:
     assert having(check, worlds.BROKEN).ask(check)[0] is CheckStatus.UNKNOWN
-    missing = facts.Unobserved(KEYS[check], "NotFound", missing=True)
+    missing = facts.Unobserved(KEYS[check], "NotFound", kind=facts.Kind.MISSING)
     status, message = having(check, missing).ask(check)
     assert status is CheckStatus.UNMET
     assert f"{KEYS[check]} does not exist" in message

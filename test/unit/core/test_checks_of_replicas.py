@@ -24,7 +24,7 @@ CONSOLE, ROUTER = CheckName.CONSOLE_REPLICAS, CheckName.ROUTER_REPLICAS
 REGISTRY, SERVERS = CheckName.IMAGE_REGISTRY_REPLICAS, CheckName.API_SERVER_REPLICAS
 DOWNLOADS = "deployments.apps/openshift-console/downloads"
 OAUTH = "deployments.apps/openshift-oauth-apiserver/apiserver"
-GONE = facts.Unobserved("it", "NotFound", missing=True)
+GONE = facts.Unobserved("it", "NotFound", kind=facts.Kind.MISSING)
 
 
 def downloads(**changes: Any) -> tuple[CheckStatus, str]:
@@ -236,7 +236,9 @@ def test_nothing_is_nudged_where_all_is_well_or_unreadable() -> None:
 
 def test_a_single_node_needs_none() -> None:
     single = model.Target.model_validate({"controlPlane": "SingleReplica", "infrastructure": "SingleReplica"})
-    cluster = measured_cluster.followed().having(ETCD_GUARD, facts.Unobserved(ETCD_GUARD, "NotFound", missing=True))
+    cluster = measured_cluster.followed().having(
+        ETCD_GUARD, facts.Unobserved(ETCD_GUARD, "NotFound", kind=facts.Kind.MISSING)
+    )
     assert cluster.ask(GUARDS)[0] is CheckStatus.UNMET
     asked = cluster.asked.model_copy(update={"target": single})
     assert dataclasses.replace(cluster, asked=asked).ask(GUARDS)[0] is CheckStatus.MET

@@ -120,7 +120,7 @@ def _broken(
         late = dataclasses.replace(pods.nodes[1], current=operand_worlds.REVISION, target=pods.latest)
         return cluster.having(operand.key, dataclasses.replace(pods, nodes=(pods.nodes[0], late, pods.nodes[2])))
     if operand.kind == "PodDisruptionBudget":
-        return cluster.having(operand.key, facts.Unobserved(operand.key, "NotFound", missing=True))
+        return cluster.having(operand.key, facts.Unobserved(operand.key, "NotFound", kind=facts.Kind.MISSING))
     count = operand_worlds.replicas(operand, group.topology(cluster.asked.target.pair), 3)
     if operand.kind == "IngressController":
         return cluster.having(operand.key, facts.IngressController(None, count - 1))

@@ -191,7 +191,7 @@ def test_a_lost_record_before_the_change_is_decided_from_the_start() -> None:
 
 
 def test_no_record_and_no_copy_is_a_fresh_start() -> None:
-    missing = facts.Unobserved("clusteroperators.config.openshift.io/topology", "NotFound", missing=True)
+    missing = facts.Unobserved("clusteroperators.config.openshift.io/topology", "NotFound", kind=facts.Kind.MISSING)
     found = worlds.decide(later(None, own_operator=missing), worlds.term(available=()), AFTER)
     assert found.phase is Phase.IDLE
     assert found.happened == ()
@@ -427,7 +427,7 @@ def test_each_of_the_others_can_be_accepted_also_when_its_operator_has_not_react
         worlds.MISSING,
         worlds.BROKEN,
         facts.NOT_READ,
-        facts.Unobserved("configmaps/one", "malformed: data should be an object, found str", malformed=True),
+        facts.Unobserved("configmaps/one", "malformed: data should be an object, found str", kind=facts.Kind.MALFORMED),
     ],
     ids=lambda one: one.why[:9],
 )

@@ -168,7 +168,7 @@ def test_unmet_for_long_is_no_trouble_of_ours() -> None:
 
 
 WHAT = "infrastructures.config.openshift.io/cluster"
-NONSENSE = facts.Unobserved(WHAT, "spec.desiredTopology should be a string, found int", malformed=True)
+NONSENSE = facts.Unobserved(WHAT, "spec.desiredTopology should be a string, found int", kind=facts.Kind.MALFORMED)
 
 
 def _decided(own: facts.Fact[facts.OwnOperator]) -> decision.Decision:

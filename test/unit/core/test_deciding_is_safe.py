@@ -50,8 +50,8 @@ def read(server: servers.Server, *, live: bool = False) -> facts.Facts:
                 try:
                     found.append(source.reduce(raw))
                 except fields.Malformed as error:
-                    found.append(facts.Unobserved(source.what, str(error), malformed=True))
-        missing = facts.Unobserved(source.what, "NotFound", missing=True)
+                    found.append(facts.Unobserved(source.what, str(error), kind=facts.Kind.MALFORMED))
+        missing = facts.Unobserved(source.what, "NotFound", kind=facts.Kind.MISSING)
         fact = tuple(found) if not source.single else found[0] if found else missing
         (known if source.operand is None else operands)[source.field] = fact
     return facts.Facts(**known, operands=operands)

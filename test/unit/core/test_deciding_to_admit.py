@@ -265,7 +265,7 @@ def test_only_what_the_definition_asks_is_captured_or_needed():
 
 
 def missing(key: str) -> facts.Unobserved:
-    return facts.Unobserved(key, sentences.MISSING, missing=True)
+    return facts.Unobserved(key, sentences.MISSING, kind=facts.Kind.MISSING)
 
 
 def test_an_operand_that_is_another_kind_is_no_measure():

@@ -345,9 +345,9 @@ def test_the_command_that_a_check_waits_for_stands_last_and_whole() -> None:
 
 def test_an_event_that_is_cut_has_no_half_of_a_command() -> None:
     """Its note has 1024 bytes."""
-    whole = f"Overdue. Blocked by A: {'m' * 900}. Action required: "
-    assert convergence._noted(f"{whole}oc get co") == f"{whole}oc get co"
-    assert convergence._noted(f"{whole}{'oc ' * 50}") == whole.partition(". Action")[0]
+    text = f"Overdue. Blocked by A: {'m' * 900}"
+    assert convergence.Stuck(text, "oc get co").note == f"{text}. Action required: oc get co"
+    assert convergence.Stuck(text, "oc " * 50).note == text
 
 
 def test_this_cluster_s_own_last_time_wins_over_the_estimate() -> None:

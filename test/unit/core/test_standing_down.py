@@ -195,7 +195,7 @@ def test_until_it_shows_up_a_definition_without_our_fields_is_no_trouble_either(
     [
         worlds.BROKEN,
         worlds.MISSING,
-        facts.Unobserved("infrastructures.config.openshift.io/cluster", "malformed: x", malformed=True),
+        facts.Unobserved("infrastructures.config.openshift.io/cluster", "malformed: x", kind=facts.Kind.MALFORMED),
     ],
 )
 def test_an_infrastructure_that_cannot_be_read_is_no_trouble(infrastructure: facts.Unobserved) -> None:

@@ -54,7 +54,7 @@ DEADLINE = NOW + timedelta(minutes=30 + 3 * 30)
 BROKEN = facts.Unobserved("things.example.org/one", sentences.FORBIDDEN)
 NAMES = ("node-0", "node-1", "node-2")
 ADDRESSES = ("192.0.2.10", "192.0.2.11", "192.0.2.12")
-MISSING = facts.Unobserved("things.example.org/one", sentences.MISSING, missing=True)
+MISSING = facts.Unobserved("things.example.org/one", sentences.MISSING, kind=facts.Kind.MISSING)
 MEMBERS = ("8e9e05c52164694d", "a1b2c3", "cafe")
 
 

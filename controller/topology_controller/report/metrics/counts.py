@@ -118,11 +118,7 @@ class Counts:
             _add(self._completed, (source, target), self._routes)
         elif after.phase is Phase.UNSUPPORTED:
             _add(self._rejected, (source, desired or ""), self._rejections)
-        elif (
-            after.phase is Phase.IDLE
-            and _phase(before) in {Phase.PENDING, Phase.ADMITTING, Phase.UNSUPPORTED}
-            and events.cancelled(before, desired)
-        ):
+        elif after.phase is Phase.IDLE and _phase(before).asks and events.cancelled(before, desired):
             if (source, target) not in self._routes and source in self._sources:
                 self._cancelled.labels(source, OTHER).inc()
             else:
