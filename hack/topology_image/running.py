@@ -111,7 +111,7 @@ def words(runner: Runner, version: str) -> list[str]:
         ([*entry, "version"], 0, version),
         ([*entry, "manifests", "--image", "example.com/it:1"], 2, "manifests is in the program that is installed"),
         ([*entry, *runner.image.command], 0, "usage: cluster-topology-operator"),
-        ([*entry, "run"], 2, "without --serving-cert-dir"),
+        ([*entry, "run"], 2, "needs --serving-cert-dir"),
         ([python, "-c", "import topology_deploy"], 1, "No module named 'topology_deploy'"),
         ([python, "-c", "import kubectl_topology"], 1, "No module named 'kubectl_topology'"),
         ([python, "-c", "import rich"], 1, "No module named 'rich'"),
