@@ -220,6 +220,20 @@ class Snapshot:
         """The phase that the operator has recorded, None when there is no record."""
         return None if self.record is None else self.record.phase.value
 
+    def heading(self, kind: str) -> answers.Answer:
+        """What an answer of this kind begins with: which cluster this is, and its topology now."""
+        here = self.infrastructure
+        return {
+            "apiVersion": answers.API_VERSION,
+            "kind": kind,
+            "evaluated": answers.stamp(self.now),
+            "cluster": {
+                "name": here.cluster_name,
+                "platform": here.platform,
+                "topology": {"controlPlane": here.control_plane, "infrastructure": here.infrastructure},
+            },
+        }
+
 
 async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the transitions that start here are judged by."""

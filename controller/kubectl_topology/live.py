@@ -1,6 +1,6 @@
 """`status --watch`: the answer of `status`, again and again, until it is cancelled.
 
-The watches of the operator (`observe.watches`) bring the facts, `cluster` and `status` make the answer of them that
+The watches of the operator (`observe.watches`) bring the facts, `cluster` and `recorded` make the answer of them that
 `status` would give, and a display shows it: `live_screen` on a terminal, `live_lines` anywhere else. Nothing is asked
 twice and nothing is judged here.
 
@@ -25,8 +25,7 @@ from topology_controller.kube import reflector, watch
 from topology_controller.observe import catalog, facts, watches
 from topology_controller.observe import live as live_reads
 
-from . import cluster, errors
-from .commands import status
+from . import cluster, errors, recorded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -209,7 +208,7 @@ class Following:
             await self._watches.close()
             known = self._watches.known()
         seen = cluster.assembled(known, self._operator(), wanted, self._namespace, now)
-        self._answer = status.status(seen, self._transitions, self._looked)
+        self._answer = recorded.status(seen, self._transitions, self._looked)
         self._look_again(seen)
 
     def _look_again(self, seen: cluster.Snapshot) -> None:
@@ -222,7 +221,7 @@ class Following:
         async def look() -> None:
             with contextlib.suppress(errors.PluginError):
                 snapshot = await cluster.present(self._connection, self._transitions, self._namespace)
-                self._looked = status.evaluated(snapshot, self._transitions)
+                self._looked = recorded.evaluated(snapshot, self._transitions)
             self._news.set()
 
         if self._looking is None or self._looking.done():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyPair
 
-    from .commands.graph import Edge
+    from .edge import Edge
 
     _Places = Mapping[TopologyPair, "_Box"]
 

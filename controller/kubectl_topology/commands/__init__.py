@@ -10,13 +10,11 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .. import answers, document, naming
+from .. import document, naming
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
-
-    from .. import cluster
 
 
 def show(options: argparse.Namespace, answer: Any, write: Callable[[document.Document, Any], None]) -> None:
@@ -31,18 +29,3 @@ def show(options: argparse.Namespace, answer: Any, write: Callable[[document.Doc
         sheet = document.Document.of(sys.stdout)
         write(sheet, answer)
         sys.stdout.write(sheet.text())
-
-
-def head(kind: str, snapshot: cluster.Snapshot) -> answers.Answer:
-    """What an answer of this kind begins with: which cluster this is, and its topology now."""
-    here = snapshot.infrastructure
-    return {
-        "apiVersion": answers.API_VERSION,
-        "kind": kind,
-        "evaluated": answers.stamp(snapshot.now),
-        "cluster": {
-            "name": here.cluster_name,
-            "platform": here.platform,
-            "topology": {"controlPlane": here.control_plane, "infrastructure": here.infrastructure},
-        },
-    }

@@ -71,7 +71,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 
     async def consent(offer: Offer) -> Ended | None:
         sheet = document.Document.of(sys.stderr)
-        printing.offer(sheet, offer)
+        printing.offer(sheet, offer.record, offer.check, offer.operator)
         sys.stderr.write(sheet.text())
         sys.stderr.flush()
         if options.yes:

@@ -14,7 +14,7 @@ from topology_controller.observe import node_counts
 
 from .. import audit as rules
 from .. import cluster, errors, hosted, printing
-from . import head, show
+from . import show
 
 if TYPE_CHECKING:
     import argparse
@@ -67,7 +67,7 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
     elif all(values[name] is None for name in ("masters_schedulable", "control_plane_nodes", "dedicated_workers")):
         verdict, code = "CannotTell", errors.ExitCode.FAILED
     answer: answers.Audit = {
-        **head("TopologyAudit", snapshot),  # type: ignore[typeddict-item] # it has no key that may be left out
+        **snapshot.heading("TopologyAudit"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict,
         "phase": snapshot.phase,
         "shape": None if result.shape is None else result.shape.value,

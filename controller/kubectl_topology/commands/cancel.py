@@ -15,7 +15,7 @@ from topology_api.vocabulary import Phase
 from topology_controller.decide import records
 
 from .. import cluster, errors, hosted, printing, simulate, write
-from . import head, show
+from . import show
 
 if TYPE_CHECKING:
     import argparse
@@ -96,7 +96,7 @@ def judged(
     desired, version = here.desired, here.resource_version
     plan = simulate.item("Plan", "What can be requested from here", "oc topology plan")
     return {
-        **head("TopologyCancel", snapshot),
+        **snapshot.heading("TopologyCancel"),
         "desired": desired,
         "requestedBy": by if desired is not None else None,
         "phase": snapshot.phase,

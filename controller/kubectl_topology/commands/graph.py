@@ -8,7 +8,6 @@ leads away from here carries its verdict. All but `run` is pure.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyPair
@@ -16,6 +15,7 @@ from topology_controller import terminal
 from topology_controller.decide import records
 
 from .. import answers, cluster, errors, simulate
+from ..edge import Edge
 
 if TYPE_CHECKING:
     import argparse
@@ -34,21 +34,6 @@ _STYLES = {
 }
 """Of lines in Graphviz. Here and in Mermaid the line alone shows the verdict, without its colour."""
 _ARROWS = {"Possible": "==>", "Blocked": "-.->", "CannotTell": "-.-o", "Unsupported": "--x", "": "-->"}
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """One line of the graph. `verdict` is empty for what does not start here; `notes` are lines below its name.
-
-    `details` says of each blocker what is wanted and what was found, where that fits.
-    """
-
-    source: TopologyPair
-    target: TopologyPair
-    name: str
-    verdict: str = ""
-    notes: tuple[str, ...] = ()
-    details: tuple[str, ...] = ()
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:

@@ -8,7 +8,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 
 from .. import answers, cluster, disruption, front, hosted, machines, printing, probe, simulate, write
-from . import head, show
+from . import show
 
 if TYPE_CHECKING:
     import argparse
@@ -72,7 +72,7 @@ def _plan(
     met = sum(check["status"] == "Met" for check in checks)
     unasked = judgement.leads and snapshot.infrastructure.desired != wanted
     plan: answers.Plan = {
-        **head("TopologyPlan", snapshot),  # type: ignore[typeddict-item] # it has no key that may be left out
+        **snapshot.heading("TopologyPlan"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "desired": snapshot.infrastructure.desired,
         "phase": snapshot.phase,
         "operator": cluster.operator_state(snapshot),
@@ -143,7 +143,7 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
     elif verdict is simulate.Verdict.CANNOT_TELL:
         message = "Cannot tell whether a transition is possible: what decides that could not be read"
     answer: answers.Overview = {
-        **head("TopologyPlanList", snapshot),  # type: ignore[typeddict-item] # it has no key that may be left out
+        **snapshot.heading("TopologyPlanList"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "desired": snapshot.infrastructure.desired,
         "phase": snapshot.phase,
         "operator": cluster.operator_state(snapshot),

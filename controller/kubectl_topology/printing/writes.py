@@ -13,8 +13,9 @@ from . import plans, sections
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from topology_api.types import Check, TopologyTransition
+
     from .. import answers
-    from ..commands import accept
     from ..document import Document, Row
 
 _REFUSED: Final = "Nothing was written"
@@ -89,16 +90,15 @@ def cancel(document: Document, answer: answers.Cancel) -> None:
     sections.following(document, answer["next"])
 
 
-def offer(document: Document, answer: accept.Offer) -> None:
-    """`accept`, before the consent: what was found, what is given up, and that it is final."""
-    record, check = answer.record, answer.check
+def offer(document: Document, record: TopologyTransition, check: Check, operator: str) -> None:
+    """`accept`, before the consent: what was found, what is given up, and that it is final. `operator`: who leads."""
     sections.fields(
         document,
         [
             ("Check", f"{check.status.value}  {check.name}"),
             ("Message", check.message),
-            ("Transition", f"{record.name} to {record.target}, attempt {answer.attempt}"),
-            ("Operator", answer.operator),
+            ("Transition", f"{record.name} to {record.target}, attempt {record.attempt}"),
+            ("Operator", operator),
         ],
     )
     given_up = f"It is not repaired: {registry.TRAITS[CheckName(check.name)].acceptable}."

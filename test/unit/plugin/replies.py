@@ -12,8 +12,8 @@ import jsonschema
 import referencing
 from hypothesis import strategies as st
 
-from kubectl_topology import answers, capi, cluster, document, printing
-from kubectl_topology.commands import audit, explain, fleet, plan, status
+from kubectl_topology import answers, capi, cluster, document, printing, recorded
+from kubectl_topology.commands import audit, explain, fleet, plan
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
 
@@ -112,7 +112,7 @@ def overview(known: facts.Facts, **changes: Any) -> dict[str, Any]:
 
 
 def told(known: facts.Facts, **changes: Any) -> dict[str, Any]:
-    return through_json(status.status(seen(known, **changes), worlds.TRANSITIONS))
+    return through_json(recorded.status(seen(known, **changes), worlds.TRANSITIONS))
 
 
 def audited(known: facts.Facts, **changes: Any) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def test_a_person_is_told_what_they_give_up() -> None:
     record = recorded(converging(DEADLINE))
     answer = next(one for one in record.checks if one.name == ROUTER)
     sheet = document.Document(80)
-    printing.offer(sheet, accept.Offer(record, "mine", answer, "leader: operator-a"))
+    printing.offer(sheet, record, answer, "leader: operator-a")
     assert f"If you accept that {ROUTER} will not be met" in sheet.text()
 
 

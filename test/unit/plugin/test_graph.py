@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from kubectl_topology import simulate, svg
 from kubectl_topology.commands import graph
+from kubectl_topology.edge import Edge
 from topology_api.types import TopologyPair
 from topology_controller.observe import facts
 
@@ -26,7 +27,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 BLOCKED = worlds.with_infrastructure(worlds.healthy(scheduler=facts.Scheduler(masters_schedulable=False)), desired=None)
 
 
-def _edges(known: facts.Facts) -> tuple[graph.Edge, ...]:
+def _edges(known: facts.Facts) -> tuple[Edge, ...]:
     ways, _ = simulate.ways(known, worlds.TRANSITIONS, worlds.NOW)
     return graph.edges(worlds.TRANSITIONS, worlds.SNO, ways)
 
@@ -77,7 +78,7 @@ class Box:
     kind: str
 
 
-def _drawn(edges: tuple[graph.Edge, ...], here: TopologyPair, *caption: str) -> tuple[ET.Element, list[Box]]:
+def _drawn(edges: tuple[Edge, ...], here: TopologyPair, *caption: str) -> tuple[ET.Element, list[Box]]:
     """The drawing, once it is clear that nothing in it lies upon anything else."""
     root = ET.fromstring(svg.svg(edges, here, caption))  # noqa: S314 - our own text; what it holds is under test
     _, _, width, height = map(float, root.attrib["viewBox"].split())
@@ -105,20 +106,20 @@ NAMES = st.text(st.characters(codec="utf-8"), max_size=60) | st.sampled_from(
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> tuple[tuple[graph.Edge, ...], TopologyPair]:
+def graphs(draw: st.DrawFn) -> tuple[tuple[Edge, ...], TopologyPair]:
     """Graphs larger than ours: cycles, islands, several edges between two places, edges to the same place."""
     words = draw(st.lists(NAMES, min_size=1, max_size=9))
     pairs = [TopologyPair(control_plane=word[:64], infrastructure=f"number {at}") for at, word in enumerate(words)]
     place = st.sampled_from(pairs)
     ends = draw(st.lists(st.tuples(place, place), max_size=16))
     verdicts, notes = st.sampled_from(svg.VERDICTS), st.lists(NAMES, max_size=4)
-    edges = tuple(graph.Edge(*end, draw(NAMES), draw(verdicts), tuple(draw(notes))) for end in ends)
+    edges = tuple(Edge(*end, draw(NAMES), draw(verdicts), tuple(draw(notes))) for end in ends)
     return edges, draw(place)
 
 
 @given(drawn=graphs(), caption=NAMES)
 def test_in_any_graph_each_edge_leads_from_its_source_to_its_target_and_nothing_overlaps(
-    drawn: tuple[tuple[graph.Edge, ...], TopologyPair], caption: str
+    drawn: tuple[tuple[Edge, ...], TopologyPair], caption: str
 ) -> None:
     edges, here = drawn
     root, boxes = _drawn(edges, here, caption)
@@ -139,7 +140,7 @@ def test_in_any_graph_each_edge_leads_from_its_source_to_its_target_and_nothing_
 
 
 def test_a_verdict_has_a_word_a_line_and_a_mark_and_a_listener_is_told_all_of_it() -> None:
-    way = tuple(graph.Edge(worlds.SNO, worlds.HA, f"way-{at}", verdict) for at, verdict in enumerate(svg.VERDICTS))
+    way = tuple(Edge(worlds.SNO, worlds.HA, f"way-{at}", verdict) for at, verdict in enumerate(svg.VERDICTS))
     root, boxes = _drawn(way, worlds.SNO, "edge-7f4kd")
     words = [box.texts[1] for box in boxes if box.texts[0].startswith("way-")]
     assert words == ["possible", "blocked", "cannot tell", "not for this cluster", "starts elsewhere"]
