@@ -104,7 +104,7 @@ EXTERNAL: Final = "External"
 
 
 class Phase(StrEnum):
-    """Where a transition is (DESIGN section 4)."""
+    """Where a transition is."""
 
     IDLE = "Idle"
     """Nothing is requested, or the cluster has the desired topology."""
@@ -283,7 +283,7 @@ class CheckName(StrEnum):
 
 
 class AdvisoryName(StrEnum):
-    """What no operator fixes by itself (DESIGN section 7)."""
+    """What no operator fixes by itself."""
 
     ROUTER_REPLICAS_PINNED = "RouterReplicasPinned"
     """Before and after the change: the default IngressController asks explicitly for fewer routers than the target
@@ -354,7 +354,7 @@ class ConditionStatus(StrEnum):
 
 
 class Reason(StrEnum):
-    """Reasons of the conditions of ClusterOperator `topology` (DESIGN section 8)."""
+    """Reasons of the conditions of ClusterOperator `topology`."""
 
     AS_EXPECTED = "AsExpected"
     """All is well."""

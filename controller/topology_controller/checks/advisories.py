@@ -2,7 +2,7 @@
 
 Some things keep a cluster from following its topology, or leave it worse off than it should be, and no operator will
 ever change them: a number that an administrator or the installer has fixed, a file left behind, an operator that looked
-only when it started (DESIGN section 7). Each is shown as early as it is known, before the change too, and disappears
+only when it started. Each is shown as early as it is known, before the change too, and disappears
 when it is fixed. What cannot be read gives no advisory: it is no evidence. `decide` keeps them in the record, and the
 checks that depend on one name it.
 """
@@ -80,7 +80,7 @@ def _is_hosted(target: TopologyPair) -> bool:
 
 
 def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Matrix) -> Advisory | None:
-    """An explicit number of routers wins over the topology (reference: upstream-controller c.3)."""
+    """An explicit number of routers wins over the topology (cluster-ingress-operator pkg/operator/operator.go)."""
     group = matrix.group(CheckName.ROUTER_REPLICAS)
     for operand in group.operands if group is not None else ():
         routers = known.operand(operand.key)
@@ -104,7 +104,7 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
 
 
 def _dnsmasq_left(known: facts.Facts, target: TopologyPair) -> Advisory | None:
-    """What the assisted installer leaves on a single node (reference: upstream-controller c.3)."""
+    """What the assisted installer leaves on a single node (internal/network/manifests_generator.go)."""
     if not isinstance(known.dnsmasq, facts.Present) or target.control_plane == Topology.SINGLE_REPLICA:
         return None
     return _advisory(
@@ -230,7 +230,7 @@ def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime
 
 
 def native_left(known: facts.Facts, record: TopologyTransition | None) -> Advisory | None:
-    """What a native controller that is switched off has left behind: nothing takes it back (reference: real-native 4).
+    """What a native controller that is switched off has left behind: nothing takes it back.
 
     Only what blocks: conditions that say that all is well may stay.
     """
@@ -259,7 +259,7 @@ def native_left(known: facts.Facts, record: TopologyTransition | None) -> Adviso
 
 
 def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory | None:
-    """An image-based install is never inferred, since the agent runs on ordinary single nodes too (DESIGN section 9).
+    """An image-based install is never inferred, since the agent runs on ordinary single nodes too.
 
     Before the change only: the label stops this operator, which is of no use once the topology has changed.
     """

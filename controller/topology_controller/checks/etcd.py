@@ -1,7 +1,8 @@
 """etcd: are there enough voters, are they healthy, and is the one who says so alive?
 
 Three voters before the change is the promise that everything else serves: with HighlyAvailable the etcd operator scales
-only with a healthy quorum, so a topology that changes early can never get one (reference: upstream-controller c.2).
+only with a healthy quorum, so a topology that changes early can never get one (cluster-etcd-operator
+pkg/operator/ceohelpers/bootstrap.go).
 """
 
 from __future__ import annotations

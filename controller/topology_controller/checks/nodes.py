@@ -1,8 +1,8 @@
 """Nodes: are there enough that could carry the control plane, each of them in every respect?
 
-Upstream counts how many are Ready, how many schedulable and so on, each count for itself (reference:
-upstream-controller a.4); three ready and three schedulable nodes need not be the same three. Here one node has to
-pass every question, and the message says for each candidate which one it failed first.
+Upstream counts how many are Ready, how many schedulable and so on, each count for itself (cluster-config-operator PR
+495); three ready and three schedulable nodes need not be the same three. Here one node has to pass every question, and
+the message says for each candidate which one it failed first.
 """
 
 from __future__ import annotations
@@ -201,8 +201,7 @@ def _nouns(count: int) -> str:
 def eligible_workers(context: CheckContext) -> CheckResult:
     """At least N nodes can carry infrastructure pods: dedicated workers, and control-plane nodes that are workers too.
 
-    Two routers, two Prometheuses and so on are spread over different nodes; on fewer nodes they never become ready
-    (reference: native-controller-and-handover 0.3, the shape called standby).
+    Two routers, two Prometheuses and so on are spread over different nodes; on fewer nodes they never become ready.
     """
     nodes: list[facts.Node] = []
     for group in (context.facts.control_plane_nodes, context.facts.workers):

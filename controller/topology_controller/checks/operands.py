@@ -8,7 +8,7 @@ time, and their findings add up to one answer that names each object, what is wa
   an administrator has fixed the number, the message names the advisory that has the command.
 * Static pods are at their newest revision on every control-plane node. That is also true before their operator has
   noticed the change; where the matrix says that the topologies differ in configuration, the newest revision must
-  therefore be another than at the change (reference: upstream-controller a.5, c.3).
+  therefore be another than at the change.
 * PodDisruptionBudgets of guard pods allow one control-plane node less than there are (library-go
   pkg/operator/staticpod/controller/guard, release-4.20 to 4.22). Their controllers watch pods, nodes and service
   accounts, not Infrastructure: on a quiet cluster nothing happens until the next such event, so the message has a

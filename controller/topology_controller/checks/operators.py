@@ -42,7 +42,7 @@ def stable(context: CheckContext) -> CheckResult:
     """Every ClusterOperator but ours is Available, not Progressing, not Degraded.
 
     Source of the three conditions and their names: api config/v1/types_cluster_operator.go (release-4.22).
-    Upstream passes an empty list (reference: upstream-controller a.4); a cluster without operators proves nothing.
+    Upstream passes an empty list (cluster-config-operator PR 495); a cluster without operators proves nothing.
     After the change, quiet is not enough: no upgrade may be under way, none of the operators that reported at the
     change may be gone unless the cluster was upgraded since, and those whose operands have to follow must have been
     seen to react (`_unreacted`).
@@ -198,7 +198,7 @@ def block_message_after_change(definition: str, target: str) -> str:
 def block_message(definition: str, desired: str) -> str:
     """The message of our Upgradeable=False, the same from Pending to Admitting.
 
-    ClusterVersion echoes it, and the echo is what admission waits for (DESIGN section 4): so it names the definition
+    ClusterVersion echoes it, and the echo is what admission waits for: so it names the definition
     and the request and nothing that changes in between.
     """
     return (

@@ -2,9 +2,9 @@
 
 * `decision`: the `Decision` and its steps.
 * `leader`: what this leader remembers between two decisions, and how looks, decisions and writes change it.
-* `applicability`: when this operator must not act at all (DESIGN section 9).
+* `applicability`: when this operator must not act at all.
 * `records`: builds `status.topologyTransition`, and recovers it when it was lost.
-* `phases`: the life of a transition (DESIGN section 4): where `decide` is.
+* `phases`: the life of a transition: where `decide` is.
 * `context`: what one decision looks at, and what all decisions have in common.
 * `assessment`: what stands first wherever a transition is shown.
 * `cadence`: when the record is written.

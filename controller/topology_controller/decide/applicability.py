@@ -1,9 +1,9 @@
 """When this operator must not act: the cluster is of another kind, or another controller is in charge.
 
-Every answer is a reason of condition Disabled (DESIGN section 9) with a message that says whom to turn to. A value that
+Every answer is a reason of condition Disabled with a message that says whom to turn to. A value that
 is not known is treated like External: refused and explained, never taken for something that it resembles.
 
-The native controller (reference: native-controller-and-handover A3, real-native) knows of us only what every
+The native controller (cluster-config-operator PR 495) knows of us only what every
 ClusterOperator reports, and starts nothing while one is not at rest. So it is always we who stand down, before anything
 else is judged, and an operator that stands down is neither Progressing nor Degraded. Condition Disabled says whether we
 did: False, with the Lease renewed, is our claim; True with reason NativeControllerActive gives it back, since its
@@ -160,7 +160,7 @@ def native_grace(known: facts.Facts) -> timedelta:
     """How long the native controller may show no sign of life: its Lease, one retry with its jitter, and its start.
 
     After it was ended, the next process takes the Lease only when it has expired: 328.7 s were measured on a single
-    node (reference: real-native). A process from before the change still has the Lease of a single node.
+    node (at 3c62e476). A process from before the change still has the Lease of a single node.
     """
     infrastructure, lease = known.infrastructure, known.native_lease
     single = isinstance(infrastructure, facts.Infrastructure) and (

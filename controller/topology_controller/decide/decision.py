@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 EVIDENCE_SECONDS = 2.0
-"""Evidence older than this voids the attempt (DESIGN section 4)."""
+"""Evidence older than this voids the attempt."""
 EXECUTED_SECONDS = 3.5
 """How old it may become until the API server has executed the change.
 

@@ -2,7 +2,7 @@
 
 It leaves conditions on configs.operator.openshift.io/cluster and nothing else that could be watched, no metrics, no
 record. Read as a record they let `report` show its transition the way ours is shown; nothing of it is ever written to
-Infrastructure. Two versions of that controller are known (reference: upstream-controller a.6): the older one writes a
+Infrastructure. Two versions of that controller are known (cluster-config-operator PR 495, 499): the older one writes a
 Progressing and an Upgradeable condition, both in one update, the newer one only Upgradeable. So Upgradeable is what is
 gone by, also because the older one forgets its Progressing when a request is cancelled. What is unmet the older one
 says in Progressing only, and Upgradeable has one sentence for each reason: the words come from Progressing where both

@@ -1,4 +1,4 @@
-"""The life of a transition: from the facts to one decision (DESIGN section 4).
+"""The life of a transition: from the facts to one decision.
 
     Idle → Unsupported | Pending → Admitting → Converging → Completed
 

@@ -32,7 +32,7 @@ class Kind(enum.Enum):
     MISSING = enum.auto()
     """The server answered that the object does not exist, or that it does not serve its kind."""
     FORBIDDEN = enum.auto()
-    """Whoever asked may not read it."""
+    """A right is missing."""
     MALFORMED = enum.auto()
     """It was read, and is not what its API promises: waiting does not help."""
     AWAITED = enum.auto()
@@ -44,7 +44,7 @@ class Unobserved:
     """A fact that could not be read.
 
     `what` names the object, `why` the reason, in words that hold neither a time nor a counter: the same trouble is the
-    same value. Nobody reads the words: there is `kind`.
+    same value. They are for people; code goes by `kind`.
     """
 
     what: str
@@ -640,7 +640,7 @@ class Facts:
 
 
 def once(function: Callable[[Facts], T]) -> Callable[[Facts], T]:
-    """Compute this once for a set of facts: what it returns is shared, and nobody changes it."""
+    """Compute this once for a set of facts: what it returns is shared, so it is never changed."""
 
     @functools.wraps(function)
     def kept(known: Facts) -> T:

@@ -1,6 +1,6 @@
 """What users see: the same facts and the same results as the decision, no second opinion.
 
-* `conditions`: the conditions of ClusterOperator `topology` that follow from a decision (DESIGN section 8).
+* `conditions`: the conditions of ClusterOperator `topology` that follow from a decision.
 * `clusteroperator`: the status object around them, and whether it differs from the one on the server.
 * `events`: records events beside Infrastructure, after the writes, without delaying them.
 * `log`: what a leader logs about its decisions, only when it differs from what it logged before.

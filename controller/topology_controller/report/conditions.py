@@ -1,4 +1,4 @@
-"""The conditions that follow from a decision: the table of DESIGN section 8.
+"""The conditions that follow from a decision, as docs/api.md lists them.
 
 The same decision always gives the same text. Reason and message are there also when all is well, because an empty one
 looks like an operator that never ran.

@@ -1,4 +1,4 @@
-"""Everything that Prometheus scrapes (DESIGN section 8): one registry, and what fills it.
+"""Everything that Prometheus scrapes: one registry, and what fills it.
 
 * `Metrics`: the registry of one process, and the methods by which the rest of the operator reports to it.
 * `FAMILIES`: every metric with type, labels and help, for documentation and tests.
