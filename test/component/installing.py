@@ -111,6 +111,11 @@ class Administrator:
         assert said.code == 0, f"{line}: {said.printed}{said.complaint}"
         return said.printed
 
+    async def stamped(self, versions: list[dict[str, str]]) -> list[dict[str, str]]:
+        """Return printed versions as the operator's program has them: that of a built image has a commit besides."""
+        version = (await self.tries(*self.operator, "version")).printed.split()[-1]
+        return [{**one, "version": version} for one in versions]
+
     async def prints(self, *flags: str) -> str:
         """Let the program print manifests."""
         said = await self.tries(*_CHECKOUT, "manifests", *flags)
