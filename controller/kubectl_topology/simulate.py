@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage, Topology
 from topology_controller.checks.result import CheckResult
-from topology_controller.decide import applicability, discovery, leader, phases, records
+from topology_controller.decide import applicability, discovery, phases, records, state
 from topology_controller.definitions import registry
 from topology_controller.observe import facts
 
@@ -199,7 +199,7 @@ def _decided(
         # to know about all the rest.
         asked = dataclasses.replace(asked, own_operator=_NO_OPERATOR)
     # A leader that has led for long: what is waited for after a change of leaders does not block a request.
-    term = leader.LeaderState(since=now - _LONG_AGO, next_attempt="planned")
+    term = state.LeaderState(since=now - _LONG_AGO, next_attempt="planned")
     return phases.decide(asked, transitions, term, now)
 
 

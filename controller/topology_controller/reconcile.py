@@ -23,6 +23,7 @@ from topology_api.vocabulary import Phase
 
 from . import act, discover
 from .decide import cadence, leader, phases
+from .decide import state as states
 from .decide.decision import Step
 from .kube import errors
 from .observe import catalog, facts, live
@@ -100,7 +101,7 @@ class Reconciler:
         self._now = now
         # Unsure: a watch that was cut while another operator led has not brought what that one wrote last, and by an
         # older record or an older copy of it what is under way would be forgotten.
-        self._state = leader.LeaderState(
+        self._state = states.LeaderState(
             since=now(), next_attempt=_new_attempt(), settle_seconds=settings.settle_seconds, unsure=True
         )
         self._conflicts = 0
@@ -251,16 +252,16 @@ class Reconciler:
         if current.transitions is not self._transitions:
             self._transitions = current.transitions
             self._discoverer.use(current.transitions)
-        trouble = leader.Misconfigured(current.trouble, current.unknown) if current.trouble else None
+        trouble = states.Misconfigured(current.trouble, current.unknown) if current.trouble else None
         self._state = dataclasses.replace(self._state, misconfigured=trouble)
 
     def _decide(self, known: facts.Facts, *, missed: bool = False) -> Decision:
         """Decide, with what this leader remembers brought up to date."""
-        now, steady = self._now(), asyncio.get_running_loop().time()
-        if by := leader.jump(self._state, now, steady).total_seconds():
+        now = self._now()
+        clocks, watching = states.Clocks(now, asyncio.get_running_loop().time()), self._deps.watches.is_open
+        state = leader.looked(self._state, known, clocks, watching=watching, missed=missed)
+        if by := state.jumped.total_seconds():
             _LOG.warning("the clock was set by %(seconds).1f s: what is waited for by it is set along", {"seconds": by})
-        watching = self._deps.watches.is_open
-        state = leader.looked(self._state, known, (now, steady), watching=watching, missed=missed)
         decision = phases.decide(known, self._transitions, state, now)
         self._state = leader.decided(state, decision, now)
         return decision

@@ -1,7 +1,7 @@
 """Pure: facts, definitions, what this leader knows, and the time go in; one `Decision` comes out.
 
 * `decision`: the `Decision` and its steps.
-* `leader`: what this leader remembers between two decisions, and how looks, decisions and writes change it.
+* `state`: what this leader remembers between two decisions; `leader`: how looks, decisions and writes change it.
 * `applicability`: when this operator must not act at all.
 * `records`: builds `status.topologyTransition`, and recovers it when it was lost.
 * `phases`: the life of a transition: where `decide` is.

@@ -27,7 +27,7 @@ from .decision import Cause
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .leader import LeaderState
+    from .state import LeaderState
 
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
 _LEASE, _RETRY = timedelta(seconds=137), timedelta(seconds=26)

@@ -17,7 +17,6 @@ the settle time it is written with the record, so that the two never contradict 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from topology_api.vocabulary import CheckStatus, Phase, Stage
 
 from . import acceptance, discovery
 from .decision import Step
+from .state import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from topology_api.types import Check, TopologyTransition
 
     from .decision import Decision
-    from .leader import LeaderState
+    from .state import LeaderState
 
 INTERVAL = timedelta(minutes=1)
 """Between two writes of nothing but newer answers."""
@@ -46,16 +46,6 @@ TEXT_LONGEST = timedelta(minutes=5)
 _TEXT_GROWTH = 1.3
 _LATER = frozenset({"message", "checks", "progress", "advisories", "available", "observed_generation"})
 """Fields of the record that may wait. `problem` is compared by its reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class Writes:
-    """When this leader last wrote, and how many writes in a row were for nothing but newer answers or texts."""
-
-    at: datetime | None = None
-    in_a_row: int = 0
-    corrections: int = 0
-    """How many of those in a row took back that all checks are Met."""
 
 
 def newest(stored: TopologyTransition | None, latest: TopologyTransition | None) -> TopologyTransition | None:

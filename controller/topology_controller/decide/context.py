@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..definitions import load
     from .decision import Decision
-    from .leader import LeaderState
+    from .state import LeaderState
 
 _UNREADABLE_BOUND = timedelta(minutes=5)
 """How long a fact may be unreadable before the operator calls itself Degraded."""

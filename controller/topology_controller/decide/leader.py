@@ -1,7 +1,6 @@
-"""What a leader remembers between two decisions, and how looks, decisions and writes change it.
+"""How looks, decisions and writes change what a leader remembers (`state`).
 
-Everything else is read back from the API, so that another leader can go on from there. Pure: `reconcile` holds the one
-`LeaderState` and hands in what it saw and when.
+Pure: `reconcile` holds the one `LeaderState` and hands in what it saw and when.
 
 A wall clock is set now and then, by hand, or by NTP a while after a machine has started. What changes the topology or
 calls it completed never rests on the wall clock alone: the settle time counts only while this leader has watched
@@ -12,7 +11,6 @@ with the clock. A jump shows against the monotonic clock. (What the record says 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -20,14 +18,15 @@ from topology_api.vocabulary import Phase, Stage
 
 from ..observe import facts
 from . import acceptance, applicability, cadence, problems, records
-from .cadence import Writes
+from .state import Progress, Voids, Writes
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import Advisory, AvailableTransition, TopologyTransition
+    from topology_api.types import TopologyTransition
 
     from .decision import Decision
+    from .state import Clocks, LeaderState
 
 _JUMP = 1.0
 """Seconds by which a clock that is set differs from the monotonic one."""
@@ -39,97 +38,23 @@ _MOST_ANSWERS = 2048
 """Answers that are remembered; a transition that has given more only comes and goes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Misconfigured:
-    """The configuration file is bad; `message` says how. `holds`: what is in force may be less than was asked for."""
-
-    message: str
-    holds: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Every answer of this attempt so far, by hash, and when there was last one that had not been given before."""
-
-    answers: frozenset[int] = frozenset()
-    at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Voids:
-    """How often in a row reading the evidence took too long for a change to rest on it, and how long at most."""
-
-    count: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderState:
-    """What this leader knows that stands in no object. All times go by the wall clock.
-
-    `since` is when it began to lead. `attempt` is the admission that this leader has recorded itself, None when it
-    has none; `next_attempt` is the value that a new admission would get. `available` and `advisories` are what the last
-    discovery found, None before the first. `settle_seconds` overrides the definitions. `refused` is what the API server
-    says where it refuses what this leader writes to Infrastructure, empty once a write went through.
-    """
-
-    since: datetime
-    next_attempt: str
-    attempt: str | None = None
-    available: tuple[AvailableTransition, ...] | None = None
-    advisories: tuple[Advisory, ...] | None = None
-    settle_seconds: int | None = None
-    misconfigured: Misconfigured | None = None
-    refused: str = ""
-    clocks: tuple[datetime, float] | None = None
-    """The wall clock and the monotonic one at the last look."""
-    gate_since: datetime | None = None
-    """When the feature gate of the native controller was first seen on, or that controller last there; None while the
-    gate is off."""
-    two_voters_since: datetime | None = None
-    """Since when etcd has been seen with two voters; None when it has not."""
-    lost_at: datetime | None = None
-    """When nodes that the change rested on were last seen missing; None when they were not."""
-    steady_since: datetime | None = None
-    """When the wall clock was last set, or something that matters could last not be watched; None: never."""
-    unquiet: bool = True
-    """Was something not Met, or not seen, at the last look? It may never be recorded: the write can fail."""
-    hold_until: datetime | None = None
-    """No admission before that: live evidence has just disagreed with the watches."""
-    latest: TopologyTransition | None = None
-    """The record as it was last decided: it may be newer than what was written (`cadence`)."""
-    writes: Writes = Writes()  # noqa: RUF009 - frozen
-    texts: Writes = Writes()  # noqa: RUF009 - frozen
-    """The writes of ClusterOperator `topology` in which nothing but a text was new."""
-    progress: Progress = Progress()
-    voids: Voids = Voids()
-    fell_back: datetime | None = None
-    """When an admission of this leader last went back to Pending."""
-    unsure: bool = False
-    """A write may or may not have happened: nothing is written before Infrastructure was read live."""
-    misled: bool = False
-    """Live evidence has just disagreed with the watches: nothing is decided before all idle sources were read live."""
-
-
-def jump(leader: LeaderState, now: datetime, steady: float) -> timedelta:
+def jump(before: Clocks | None, now: Clocks) -> timedelta:
     """How far the wall clock was set since the last look; nothing where it was not."""
-    if leader.clocks is None:
+    if before is None:
         return timedelta()
-    before, then = leader.clocks
-    by = now - before - timedelta(seconds=steady - then)
-    return by if abs(by.total_seconds()) >= max(_JUMP, _SLEW * (steady - then)) else timedelta()
+    passed = now.steady - before.steady
+    by = now.wall - before.wall - timedelta(seconds=passed)
+    return by if abs(by.total_seconds()) >= max(_JUMP, _SLEW * passed) else timedelta()
 
 
-def looked(
-    leader: LeaderState, known: facts.Facts, clocks: tuple[datetime, float], *, watching: bool, missed: bool
-) -> LeaderState:
+def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching: bool, missed: bool) -> LeaderState:
     """The leader who looks at these facts now.
 
-    `clocks` are the wall clock and the monotonic one. Where what matters is not watched, or some of it was `missed`
-    since the last look, what happened was not seen: the settle time begins when it is seen again.
+    Where what matters is not watched, or some of it was `missed` since the last look, what happened was not seen: the
+    settle time begins when it is seen again.
     """
-    now, steady = clocks
-    if by := jump(leader, now, steady):
+    now = clocks.wall
+    if by := jump(leader.clocks, clocks):
         leader = _shifted(leader, by, now)
     blind = not watching or bool(known.disturbed)
     blind = blind or any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
@@ -139,6 +64,7 @@ def looked(
     return dataclasses.replace(
         leader,
         clocks=clocks,
+        jumped=by,
         steady_since=now if blind or leader.unquiet or missed else leader.steady_since,
         gate_since=gate_since,
         two_voters_since=_two_voters_since(leader, known, now),

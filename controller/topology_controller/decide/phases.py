@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from topology_api.types import Advisory, RecordCopy
 
     from ..definitions import load, model
-    from .leader import LeaderState
+    from .state import LeaderState
 
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
 _INHERITED = (Phase.CONVERGING, True)

@@ -12,7 +12,7 @@ from . import worlds
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_controller.decide import leader
+    from topology_controller.decide import state
     from topology_controller.definitions import load
     from topology_controller.observe import facts
 
@@ -26,7 +26,7 @@ def about(transitions: load.Transitions = worlds.ONLY_COMPACT, **changes: Any) -
 def led(
     known: facts.Facts,
     now: datetime = worlds.NOW,
-    term: leader.LeaderState | None = None,
+    term: state.LeaderState | None = None,
     transitions: load.Transitions = worlds.ONLY_COMPACT,
 ) -> dict[str, Any]:
     """What the process that leads shows once it has decided; what comes back has been through JSON."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
-from topology_controller.decide import leader
+from topology_controller.decide import state
 from topology_controller.observe import facts, machines
 
 from . import operand_worlds, worlds
@@ -272,11 +272,11 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
     return dataclasses.replace(healthy, **{field: draw(source) for field, source in sources.items()})
 
 
-def terms() -> st.SearchStrategy[leader.LeaderState]:
+def terms() -> st.SearchStrategy[state.LeaderState]:
     """Leaders of any age, with or without an attempt of their own."""
     when = st.integers(-300, 300).map(lambda age: worlds.NOW - timedelta(seconds=age))
     return st.builds(
-        leader.LeaderState,
+        state.LeaderState,
         since=when,
         next_attempt=st.just("next"),
         attempt=st.sampled_from((None, "mine", "next")),

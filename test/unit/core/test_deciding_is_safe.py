@@ -31,7 +31,7 @@ from .strategies import terms, worlds_of_any_kind
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_controller.decide import leader
+    from topology_controller.decide import state
     from topology_controller.definitions import model
 
 DEFINITIONS = worlds.TRANSITIONS.definitions
@@ -177,7 +177,7 @@ def test_completed_is_only_what_has_followed_by_the_objects(data: st.DataObject,
 
 def assert_safe(
     known: facts.Facts,
-    term: leader.LeaderState,
+    term: state.LeaderState,
     found: decision.Decision,
     definition: model.Definition = worlds.COMPACT,
 ) -> None:
@@ -218,7 +218,7 @@ READY = worlds.recorded(worlds.healthy(live=True), worlds.admitting())
 
 @settings(max_examples=120)
 @given(worlds_of_any_kind() | one_thing_from(READY), terms())
-def test_nothing_ever_raises_and_the_record_says_what_is_so(known: facts.Facts, term: leader.LeaderState) -> None:
+def test_nothing_ever_raises_and_the_record_says_what_is_so(known: facts.Facts, term: state.LeaderState) -> None:
     found = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
     event(f"{found.phase} {decision.Step.CHANGE in found.steps}")
     if decision.Step.CHANGE in found.steps:
@@ -239,7 +239,7 @@ def test_nothing_ever_raises_and_the_record_says_what_is_so(known: facts.Facts, 
 
 @settings(max_examples=80)
 @given(worlds_of_any_kind(), terms(), st.floats(0, 0.9))
-def test_what_was_written_is_not_written_again(known: facts.Facts, term: leader.LeaderState, passed: float) -> None:
+def test_what_was_written_is_not_written_again(known: facts.Facts, term: state.LeaderState, passed: float) -> None:
     """Decide, let the server keep the record, decide again: nothing to save, the same conditions, no event."""
     first = phases.decide(known, worlds.ONLY_COMPACT, term, worlds.NOW)
     if first.record is None or decision.Step.CHANGE in first.steps:

@@ -10,7 +10,7 @@ import pytest
 
 from topology_api.types import LastTransition, PoolBaseline
 from topology_api.vocabulary import AdvisoryName, ConditionType, Phase, ProblemReason, Reason
-from topology_controller.decide import assessment, convergence, leader
+from topology_controller.decide import assessment, convergence, leader, state
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
@@ -70,7 +70,9 @@ class Looking:
         well = worlds.healthy(now)
         known = worlds.moved(worlds.converged(well), self.record) if self.moved else worlds.recorded(well, self.record)
         known = dataclasses.replace(known, **changes)
-        self.leader = leader.looked(self.leader, known, (now, after.total_seconds()), watching=True, missed=False)
+        self.leader = leader.looked(
+            self.leader, known, state.Clocks(now, after.total_seconds()), watching=True, missed=False
+        )
         decision = worlds.decide(known, self.leader, now)
         self.leader = leader.decided(self.leader, decision, now)
         assert decision.record is not None

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topology_api import crd
-from topology_controller.decide import cadence, leader, records
+from topology_controller.decide import leader, records, state
 from topology_controller.kube import errors
 from topology_controller.observe import facts
 
@@ -206,31 +206,32 @@ def test_no_time_that_something_is_reckoned_from_lies_in_the_future(record: Topo
         assert found.admitted_time == record.admitted_time
 
 
-def waits(state: leader.LeaderState) -> dict[str, datetime | None]:
+def waits(term: state.LeaderState) -> dict[str, datetime | None]:
     """Every moment that a leader counts from."""
-    own = {field.name: getattr(state, field.name) for field in dataclasses.fields(state) if "datetime" in field.type}
-    nested = {name: getattr(state, name).at for name in ("writes", "texts", "progress")}
-    return {name: moment for name, moment in (own | nested).items() if name not in {"clocks", "steady_since"}}
+    own = {field.name: getattr(term, field.name) for field in dataclasses.fields(term) if "datetime" in field.type}
+    nested = {name: getattr(term, name).at for name in ("writes", "texts", "progress")}
+    return {name: moment for name, moment in (own | nested).items() if name != "steady_since"}
 
 
 def test_all_waits_of_a_leader_go_with_the_clock() -> None:
     """Two voters and a gate that is on, so that what counts from these is not over."""
     by, moment = timedelta(minutes=-5), worlds.NOW - timedelta(seconds=1)
     times: dict[str, Any] = dict.fromkeys(waits(worlds.term()), moment)
-    times |= {"writes": cadence.Writes(moment), "texts": cadence.Writes(moment)}
-    before = worlds.term(**times | {"progress": leader.Progress(at=moment), "clocks": (worlds.NOW, 100.0)})
+    times |= {"writes": state.Writes(moment), "texts": state.Writes(moment)}
+    before = worlds.term(**times | {"progress": state.Progress(at=moment), "clocks": state.Clocks(worlds.NOW, 100.0)})
     endpoints = facts.EtcdEndpoints(tuple(zip(worlds.MEMBERS[:2], worlds.ADDRESSES[:2], strict=True)))
     known = worlds.healthy(feature_gates=facts.FeatureGates((("4.20.1", True),)), etcd_endpoints=endpoints)
-    found = leader.looked(before, known, (worlds.NOW + by, 100.0), watching=True, missed=False)
+    found = leader.looked(before, known, state.Clocks(worlds.NOW + by, 100.0), watching=True, missed=False)
     assert waits(found) == dict.fromkeys(waits(before), moment + by)
     assert found.steady_since == worlds.NOW + by
 
 
 @pytest.mark.parametrize(("passed", "off"), [(10.0, 0.9), (100.0, 9.0)])
 def test_a_clock_that_is_corrected_slowly_was_not_moved(passed: float, off: float) -> None:
-    before = worlds.term(clocks=(worlds.NOW, 0.0))
-    assert not leader.jump(before, worlds.NOW + timedelta(seconds=passed + off), passed)
-    assert leader.jump(before, worlds.NOW + timedelta(seconds=passed + 2 * off), passed) == timedelta(seconds=2 * off)
+    before = state.Clocks(worlds.NOW, 0.0)
+    far = timedelta(seconds=2 * off)
+    assert not leader.jump(before, state.Clocks(worlds.NOW + timedelta(seconds=passed + off), passed))
+    assert leader.jump(before, state.Clocks(worlds.NOW + timedelta(seconds=passed) + far, passed)) == far
 
 
 @pytest.mark.parametrize("by", [timedelta(minutes=-5), timedelta(days=-400)])

@@ -14,7 +14,7 @@ import pytest
 
 from topology_api.vocabulary import CheckName, ConditionStatus, ConditionType, Phase, Reason
 from topology_controller.checks import operators
-from topology_controller.decide import applicability, leader
+from topology_controller.decide import applicability, leader, state
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
 from topology_controller.report import conditions
@@ -66,7 +66,9 @@ def test_gate_on_and_nobody_there_we_wait_for_its_lease_a_retry_and_its_start_an
 
 def test_the_wait_for_it_begins_when_it_was_last_there() -> None:
     for known, since in ((in_charge(worlds.healthy()), AFTER), (worlds.healthy(feature_gates=ON), worlds.NOW)):
-        term = leader.looked(worlds.term(gate_since=worlds.NOW), known, (AFTER, 0.0), watching=True, missed=False)
+        term = leader.looked(
+            worlds.term(gate_since=worlds.NOW), known, state.Clocks(AFTER, 0.0), watching=True, missed=False
+        )
         assert term.gate_since == since
 
 

@@ -28,7 +28,7 @@ from . import machine_worlds, measured_cluster, page_state, strategies, worlds
 from .strategies import terms, worlds_of_any_kind
 
 if TYPE_CHECKING:
-    from topology_controller.decide import leader
+    from topology_controller.decide import state
 
 LATER = worlds.NOW + timedelta(minutes=7)
 ROUTE = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
@@ -577,7 +577,7 @@ _STATUSES = {"Met", "Unmet", "Unknown"}
 
 
 @given(known=worlds_of_any_kind(), term=terms())
-def test_whatever_is_decided_can_be_shown(known: facts.Facts, term: leader.LeaderState) -> None:
+def test_whatever_is_decided_can_be_shown(known: facts.Facts, term: state.LeaderState) -> None:
     decided = worlds.decide(known, term)
     shown = page_state.led(known, term=term)
     event(f"{shown['phase']}{' stuck' if shown['stuck'] else ''}{' disabled' if shown['disabled'] else ''}")

@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topology_controller.decide import cadence
-from topology_controller.decide.cadence import Writes
 from topology_controller.decide.decision import Step
+from topology_controller.decide.state import Writes
 from topology_controller.observe import facts
 
 from . import raw_operands, worlds

@@ -19,7 +19,7 @@ from test import sentences
 from topology_api.types import RecordCopy, TopologyPair
 from topology_api.vocabulary import Phase, Stage
 from topology_controller.checks import operators, result
-from topology_controller.decide import decision, leader, phases
+from topology_controller.decide import decision, phases, state
 from topology_controller.definitions import load, model
 from topology_controller.observe import facts
 
@@ -277,14 +277,14 @@ def moved(known: facts.Facts, record: TopologyTransition | None) -> facts.Facts:
     return recorded(known, record, control_plane=HA.control_plane, infrastructure=HA.infrastructure)
 
 
-def term(**changes: Any) -> leader.LeaderState:
+def term(**changes: Any) -> state.LeaderState:
     """A leader that has just begun."""
-    return dataclasses.replace(leader.LeaderState(since=NOW - timedelta(hours=1), next_attempt="next"), **changes)
+    return dataclasses.replace(state.LeaderState(since=NOW - timedelta(hours=1), next_attempt="next"), **changes)
 
 
 def decide(
     known: facts.Facts,
-    term_: leader.LeaderState | None = None,
+    term_: state.LeaderState | None = None,
     now: datetime = NOW,
     transitions: load.Transitions = ONLY_COMPACT,
 ) -> decision.Decision:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable
 
-    from topology_controller.decide import leader
+    from topology_controller.decide import state
 
 TARGETS = st.just("HighlyAvailable") | st.sampled_from([topology.value for topology in Topology])
 
@@ -43,7 +43,7 @@ def _requested(known: facts.Facts, target: str) -> facts.Facts:
 
 @given(known=worlds_of_any_kind(), term=terms(), target=TARGETS)
 def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
-    known: facts.Facts, term: leader.LeaderState, target: str
+    known: facts.Facts, term: state.LeaderState, target: str
 ) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))
     # What a leader holds back for a moment, because its watches were behind, is nothing that a person could ask about;

@@ -1,0 +1,106 @@
+"""What a leader remembers between two decisions, as values: `leader` says how looks, decisions and writes change it.
+
+All of it is lost with its process. Everything else is read back from the API, so that another leader can go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from topology_api.types import Advisory, AvailableTransition, TopologyTransition
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """When this leader last wrote, and how many writes in a row were for nothing but newer answers or texts."""
+
+    at: datetime | None = None
+    in_a_row: int = 0
+    corrections: int = 0
+    """How many of those in a row took back that all checks are Met."""
+
+
+class Clocks(NamedTuple):
+    """The wall clock, and the monotonic one in seconds."""
+
+    wall: datetime
+    steady: float
+
+
+@dataclass(frozen=True, slots=True)
+class Misconfigured:
+    """The configuration file is bad; `message` says how. `holds`: what is in force may be less than was asked for."""
+
+    message: str
+    holds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Every answer of this attempt so far, by hash, and when there was last one that had not been given before."""
+
+    answers: frozenset[int] = frozenset()
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Voids:
+    """How often in a row reading the evidence took too long for a change to rest on it, and how long at most."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderState:
+    """What this leader knows that stands in no object. All times go by the wall clock.
+
+    `since` is when it began to lead. `attempt` is the admission that this leader has recorded itself, None when it
+    has none; `next_attempt` is the value that a new admission would get. `available` and `advisories` are what the last
+    discovery found, None before the first. `settle_seconds` overrides the definitions. `refused` is what the API server
+    says where it refuses what this leader writes to Infrastructure, empty once a write went through.
+    """
+
+    since: datetime
+    next_attempt: str
+    attempt: str | None = None
+    available: tuple[AvailableTransition, ...] | None = None
+    advisories: tuple[Advisory, ...] | None = None
+    settle_seconds: int | None = None
+    misconfigured: Misconfigured | None = None
+    refused: str = ""
+    clocks: Clocks | None = None
+    """Both clocks at the last look."""
+    jumped: timedelta = timedelta()
+    """How far the wall clock was set between the last look and the one before it; nothing where it was not."""
+    gate_since: datetime | None = None
+    """When the feature gate of the native controller was first seen on, or that controller last there; None while the
+    gate is off."""
+    two_voters_since: datetime | None = None
+    """Since when etcd has been seen with two voters; None when it has not."""
+    lost_at: datetime | None = None
+    """When nodes that the change rested on were last seen missing; None when they were not."""
+    steady_since: datetime | None = None
+    """When the wall clock was last set, or something that matters could last not be watched; None: never."""
+    unquiet: bool = True
+    """Was something not Met, or not seen, at the last look? It may never be recorded: the write can fail."""
+    hold_until: datetime | None = None
+    """No admission before that: live evidence has just disagreed with the watches."""
+    latest: TopologyTransition | None = None
+    """The record as it was last decided: it may be newer than what was written (`cadence`)."""
+    writes: Writes = Writes()
+    texts: Writes = Writes()
+    """The writes of ClusterOperator `topology` in which nothing but a text was new."""
+    progress: Progress = Progress()
+    voids: Voids = Voids()
+    fell_back: datetime | None = None
+    """When an admission of this leader last went back to Pending."""
+    unsure: bool = False
+    """A write may or may not have happened: nothing is written before Infrastructure was read live."""
+    misled: bool = False
+    """Live evidence has just disagreed with the watches: nothing is decided before all idle sources were read live."""
