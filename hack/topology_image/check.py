@@ -128,7 +128,7 @@ def check(asked: str | None = None, *, twice: bool = False) -> int:
     context = _snapshot()
     built = build(STAGES, context, asked, tell)
     layer = built.layer()
-    wrong = [*layer_rules.findings(layer), *_said(built.image)]
+    wrong = [*layer_rules.findings(layer), *_label_faults(built.image)]
     tell(f"looked at {sum(1 for _ in layer.files())} files")
     runner = running.Runner(built.image, builder.shown(built.interpreter.prefix))
     before = layer_rules.digest(layer)
@@ -214,7 +214,7 @@ def _empty(place: pathlib.Path) -> None:
     place.mkdir(parents=True)
 
 
-def _said(image: builder.Image) -> list[str]:
+def _label_faults(image: builder.Image) -> list[str]:
     """Return what the image says about itself and should not, or does not say."""
     wanted = {
         "version": version(),

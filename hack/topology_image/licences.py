@@ -63,7 +63,7 @@ def _licensing() -> Any:
     return license_expression.get_spdx_licensing()
 
 
-def of(name: str) -> Licensed:
+def licence(name: str) -> Licensed:
     """Return the licence of a package that is installed here. Raises UnknownLicenceError."""
     distribution = metadata.distribution(name)
     about = distribution.metadata
@@ -102,7 +102,7 @@ def _refused(part: Any) -> list[str]:
 
 def table(locked: Iterable[locks.Locked]) -> str:
     """Return the table of docs/image.md. Raises UnknownLicenceError."""
-    rows = [of(lock.name) for lock in locked]
+    rows = [licence(lock.name) for lock in locked]
     lines = ["| package | version | licence |", "|---|---|---|"]
     lines += [
         f"| {row.name} | {row.version} | {row.expression} |" for row in sorted(rows, key=lambda row: row.name.lower())

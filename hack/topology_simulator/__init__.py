@@ -2,9 +2,9 @@
 
 A table of contents, from what a newcomer runs to what it stands on:
 
-* `__main__`            `python -m topology_simulator demo | cluster | install | actors | scenarios`
+* `__main__`            `python -m topology_simulator demo | cluster | scenarios`
 * `demo`                plays and proves, or keeps a cluster running; `story`, `check_progress`, `terminal` show it,
-                        `stopwatch` measures it, `invitation` says what to try
+                        `invitation` says what to try
 * `box`                 server, cluster, actors and `operator_process`, opened and closed as one
 * `play`                performs a `scenario` (files in scenarios/); `probes` reads back what came of it, `commands`
                         does what the operator has printed
@@ -14,6 +14,7 @@ A table of contents, from what a newcomer runs to what it stands on:
 * `install`, `cluster`  what a cluster of a `shape` consists of (`configured`: its configuration and ClusterOperators;
                         `machines`: its nodes; `operands`: what its operators deploy; crds/: its kinds)
 * `client`, `mirror`    how an actor talks to a server and what it knows; `kinds`, `kubeconfig`, `conditions`
+* `opened`, `ports`     what several of these parts are made of
 * `apiserver`           the embedded API server
 * `fleet`               a hub and its clusters with real engines: `python -m topology_simulator.fleet`
 * `envtest`             a real kube-apiserver with its etcd; `proxy` gives it the faults and records of the embedded one

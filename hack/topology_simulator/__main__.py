@@ -1,9 +1,7 @@
-"""`python -m topology_simulator`: demo, cluster, install, actors. Argument parsing and wiring only.
+"""`python -m topology_simulator`: demo, cluster, scenarios. Argument parsing and wiring only.
 
     demo      [--scenario S] [--pace P] [--apiserver A] [--etcd E] [--timeout SECONDS]    play it and prove its end
     cluster   [--scenario S] [--pace P] [--apiserver A] [--etcd E] [--port N] [--no-operator] [--folder D]    it, kept
-    install   --kubeconfig F [--scenario S] [--reuse]           put the cluster into any API server
-    actors    --kubeconfig F [--pace P]                         let it live there
     scenarios                                                   what there is
 
 A scenario is a name or a file *.yaml. Exit codes: 0 done, 1 failed, 2 bad usage, 130 interrupted.
@@ -12,12 +10,10 @@ A scenario is a name or a file *.yaml. Exit codes: 0 done, 1 failed, 2 bad usage
 from __future__ import annotations
 
 import argparse
-import asyncio
 import pathlib
 import sys
 
 from . import box, client, demo, install, kubeconfig, pace, scenario
-from .actors import hub
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -36,8 +32,6 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         "--etcd", choices=box.ETCDS, default="pretended",
         help="of the cluster: members that the simulator pretends, or real ones; default: %(default)s",
     )  # fmt: skip
-    elsewhere = argparse.ArgumentParser(add_help=False)
-    elsewhere.add_argument("--kubeconfig", type=pathlib.Path, required=True, help="the API server to use")
 
     demo_parser = commands.add_parser("demo", parents=[plays, paced, served], help="play a scenario and prove its end")
     demo_parser.add_argument(
@@ -50,25 +44,8 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     two.add_argument("--port", type=int, default=0, help="of the API server; 0 picks a free one")
     two.add_argument("--no-operator", action="store_true", help="without the operator")
     two.add_argument("--folder", type=pathlib.Path, help="for kubeconfig and log; default: a free build/cluster")
-    three = commands.add_parser("install", parents=[plays, elsewhere], help="put the cluster into any API server")
-    three.add_argument("--reuse", action="store_true", help="keep what is there, add what is missing")
-    commands.add_parser("actors", parents=[paced, elsewhere], help="let an installed cluster live")
     commands.add_parser("scenarios", help="list the scenarios")
     return parser.parse_args(argv)
-
-
-async def _install(arguments: argparse.Namespace, played: scenario.Scenario) -> int:
-    async with client.Client(kubeconfig.load(arguments.kubeconfig)) as api:
-        created = await install.install(api, played.shape(), reuse=arguments.reuse)
-    print(f"{created} objects created")
-    return 0
-
-
-async def _actors(arguments: argparse.Namespace) -> int:
-    async with hub.Actors(kubeconfig.load(arguments.kubeconfig), pace.PACES[arguments.pace]):
-        print("the actors are at work; Ctrl-C stops them", flush=True)
-        await asyncio.Event().wait()
-    return 0
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -76,11 +53,7 @@ def _run(arguments: argparse.Namespace) -> int:
         for name in scenario.names():
             print(f"{name:<24} {scenario.load(name).summary}")
         return 0
-    if arguments.command == "actors":
-        return demo.run(_actors(arguments))
     played = scenario.load(arguments.scenario)
-    if arguments.command == "install":
-        return demo.run(_install(arguments, played))
     speeds = pace.PACES[arguments.pace]
     if arguments.command == "demo":
         seconds = arguments.timeout or 90.0 * max(1.0, speeds.scale) + 60.0 * (played.deadline_minutes or 0)

@@ -118,8 +118,8 @@ async def opened(  # noqa: PLR0913 - what the command line offers
     async with contextlib.AsyncExitStack() as stack:
         if served is None:
             served = await stack.enter_async_context(_served(apiserver, port))
-        _write(file, served.administrator)
-        access = kubeconfig.load(file)
+        kubeconfig.write(file, served.administrator)
+        access = kubeconfig.access(served.administrator)
         api = await stack.enter_async_context(client.Client(access, strict=True))
         await install.install(api, story.shape(), crds=served.definitions)
         if any(step.feature_gate is not None and step.feature_gate.name == native.GATE for step in story.steps):
@@ -133,8 +133,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
         if operator:
             theirs = file
             if served.operator != served.administrator:
-                theirs = folder / "kubeconfig-operator"
-                _write(theirs, served.operator)
+                theirs = kubeconfig.write(folder / "kubeconfig-operator", served.operator)
             flags = (*flags, *_asking(members), *_hurried(story, folder))
             tls = None
             if https:
@@ -199,11 +198,6 @@ def _hurried(story: scenario.Scenario, folder: pathlib.Path) -> tuple[str, ...]:
         definition["convergence"].pop("machineMinutes", None)
         (transitions / path.name).write_text(yaml.safe_dump(definition, sort_keys=False))
     return ("--transitions-dir", str(transitions))
-
-
-def _write(file: pathlib.Path, content: dict[str, Any]) -> None:
-    file.touch(mode=0o600)
-    file.write_text(yaml.safe_dump(content))
 
 
 @contextlib.asynccontextmanager

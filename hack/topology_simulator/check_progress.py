@@ -31,7 +31,7 @@ class CheckProgress:
         self._waiting: tuple[str, ...] = ()
         self._since = 0.0
 
-    def look(self, checks: list[dict[str, Any]]) -> None:
+    def update(self, checks: list[dict[str, Any]]) -> None:
         """Take in the checks of a record; one that is gone counts as never shown."""
         self._seen = {(check.get("stage", ""), check["name"]): check for check in checks}
         for key in [key for key in self._shown if key not in self._seen]:

@@ -51,7 +51,7 @@ def rendered(pool: str, topology: str) -> str:
 def objects(shape: Shape) -> list[dict[str, Any]]:
     """Return every object of the cluster, namespaces first; `status` is written after creation where it is apart."""
     namespaces = _NAMESPACES if "MachineAPI" in shape.without else _NAMESPACES | {machine_api.NAMESPACE}
-    created = [_object(kinds.NAMESPACES, name) for name in sorted(namespaces)]
+    created = [kinds.NAMESPACES.new(name) for name in sorted(namespaces)]
     created += [configured.infrastructure(shape), configured.version(shape), configured.feature_gate(shape)]
     schedulable = shape.schedulable and not shape.hosted
     created += [
@@ -79,13 +79,7 @@ def _object(
     status: dict[str, Any] | None = None,
     namespace: str = "",
 ) -> dict[str, Any]:
-    meta = {"name": name, **({"namespace": namespace} if namespace else {})}
-    obj: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
-    if kind is not kinds.NAMESPACES:
-        obj["spec"] = spec or {}
-    if status is not None:
-        obj["status"] = status
-    return obj
+    return kind.new(name, namespace, spec=spec or {}, **({} if status is None else {"status": status}))
 
 
 def _router(shape: Shape) -> dict[str, Any]:
@@ -242,12 +236,8 @@ def _master(name: str, shape: Shape) -> dict[str, Any]:
 
 
 def _control_plane(shape: Shape) -> list[dict[str, Any]]:
-    endpoints = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": ETCD_ENDPOINTS, "namespace": ETCD_NAMESPACE},
-        "data": {member_id(name): machines.address(machines.number_of(name)) for name in shape.names},
-    }
+    homes = {member_id(name): machines.address(machines.number_of(name)) for name in shape.names}
+    endpoints = kinds.CONFIG_MAPS.new(ETCD_ENDPOINTS, ETCD_NAMESPACE, data=homes)
     holder = f"etcd-operator-{machines.digest('etcd operator')[:10]}_{machines.boot_id('etcd-operator', 0)}"
     lease = _object(kinds.LEASES, ETCD_LEASE, lease_spec(holder, 3), None, ETCD_OPERATOR_NAMESPACE)
     native = _object(kinds.LEASES, NATIVE_LEASE, lease_spec("config-operator-0", 1), None, NATIVE_NAMESPACE)

@@ -89,7 +89,7 @@ class _Command:
     def _refused(self, why: str) -> CommandError:
         return CommandError(f"{self._text}: {why}")
 
-    def _about(self) -> tuple[kinds.Kind, str]:
+    def _object(self) -> tuple[kinds.Kind, str]:
         """Return kind and name, given as two words or as kind/name; no name when there is a selector."""
         kind, _, name = self._words.pop(0).partition("/") if self._words else ("", "", "")
         try:
@@ -103,7 +103,7 @@ class _Command:
         return known, name
 
     async def _patch(self, api: client.Client) -> None:
-        kind, name = self._about()
+        kind, name = self._object()
         if self._flags.get("type") != "merge":
             raise self._refused("only --type merge is understood here")
         try:
@@ -113,7 +113,7 @@ class _Command:
         await api.patch(kind, name, change, self._namespace)
 
     async def _delete(self, api: client.Client) -> None:
-        kind, name = self._about()
+        kind, name = self._object()
         names = [name] if name else [obj["metadata"]["name"] for obj in await self._selected(api, kind)]
         for each in names:
             await api.delete(kind, each, self._namespace)
@@ -124,7 +124,7 @@ class _Command:
         return [obj for obj in listed if (obj["metadata"].get("labels") or {}).get(key) == value]
 
     async def _note(self, api: client.Client) -> None:
-        kind, name = self._about()
+        kind, name = self._object()
         part = "annotations" if self._verb == "annotate" else "labels"
         pairs = [word.partition("=") for word in self._words]
         if not pairs or not all(sign for _, sign, _ in pairs):

@@ -33,7 +33,7 @@ class Condition(NamedTuple):
     message: str = ""
 
 
-def of(obj: dict[str, Any] | None, type_: str) -> dict[str, Any]:
+def find(obj: dict[str, Any] | None, type_: str) -> dict[str, Any]:
     """Return the condition of that type, or an empty one."""
     for condition in ((obj or {}).get("status") or {}).get("conditions") or []:
         if condition.get("type") == type_:
@@ -44,7 +44,7 @@ def of(obj: dict[str, Any] | None, type_: str) -> dict[str, Any]:
 
 def is_true(obj: dict[str, Any] | None, type_: str) -> bool:
     """Whether the condition is there and True."""
-    return of(obj, type_).get("status") == "True"
+    return find(obj, type_).get("status") == "True"
 
 
 def written(wanted: Iterable[Condition], ago: float = 0.0) -> list[dict[str, Any]]:

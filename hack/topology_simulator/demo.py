@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 
-from . import box, client, etcd, install, invitation, kinds, operator_process, play, stopwatch, story, terminal
+from . import box, client, etcd, install, invitation, kinds, operator_process, play, story, terminal
 from .envtest import binaries
 from .envtest import server as real
 
@@ -99,12 +99,10 @@ async def demo(
                 screen.say("cluster", f"installed at {opened.url}; the operator is starting")
                 if opened.operator is not None:
                     screen.say("cluster", f"watch it in a browser: {opened.operator.url}/")
-                watch = stopwatch.Stopwatch(opened.api)
                 narrator = story.Story(opened.api, screen)
-                await opened.beside(_player(opened, speeds, screen).play(played), narrator.run(), watch.run())
+                await opened.beside(_player(opened, speeds, screen).play(played), narrator.run())
                 await _show_tables(opened.api, screen)
                 await _show_advisories(opened.api, screen)
-                _show_measured(watch, opened, screen)
     except TimeoutError:
         if not limit.expired():
             raise
@@ -210,16 +208,6 @@ async def _show_advisories(api: client.Client, screen: terminal.Terminal) -> Non
     for advisory in advisories:
         screen.print(f"  {screen.paint('!', 'yellow')} {advisory['name']}: {advisory.get('message', '')}")
         screen.print(f"    $ {advisory.get('command', '')}")
-
-
-def _show_measured(watch: stopwatch.Stopwatch, opened: box.Box, screen: terminal.Terminal) -> None:
-    """Say how long the operator took once everything had come to rest, where it has completed a transition."""
-    measured = watch.measured
-    if measured is not None and opened.operator is not None:
-        screen.print(
-            f"\nCompleted {measured.seconds:.1f} s after the last operand came to rest ({measured.last}), of which "
-            f"{opened.settle_seconds} s are the settle time"
-        )
 
 
 def _invite(screen: terminal.Terminal, opened: box.Box, played: scenario.Scenario, apiserver: str) -> None:

@@ -3,10 +3,10 @@
 `follow(api)` leaves every object as the operators of a real cluster leave it once they are done: static pods on every
 control-plane node and at a new revision where leaving the single node makes one, guard budgets, workloads with their
 status, router, machine configuration. It is idempotent, writes only what differs, and works before a change (after
-nodes have joined) as well as after it. With `without`, some stay as they are; with `only`, nothing else moves. Both
-take names of ClusterOperators ("console", "machine-config"), or one part of what such an operator does: a
-workload as "openshift-console/downloads", a budget as "openshift-etcd/etcd-guard-pdb", "machine-config/controller"
-(ControllerConfig and the annotations of nodes), "machine-config/pools".
+nodes have joined) as well as after it. With `without`, some stay as they are: ClusterOperators by name ("console",
+"machine-config"), or one part of what such an operator does: a workload as "openshift-console/downloads", a budget as
+"openshift-etcd/etcd-guard-pdb", "machine-config/controller" (ControllerConfig and the annotations of nodes),
+"machine-config/pools".
 
 To have the same in a cluster's own time, run `actors` instead: `hub.Actors.hold`, `release`, `break_`, `mend`.
 """
@@ -41,24 +41,23 @@ class _Scene:
 
     @property
     def masters(self) -> list[str]:
-        return [node["metadata"]["name"] for node in self.of("master")]
+        return [node["metadata"]["name"] for node in self.with_role("master")]
 
-    def of(self, role: str) -> list[dict[str, Any]]:
+    def with_role(self, role: str) -> list[dict[str, Any]]:
         return [node for node in self.nodes if machines.LABEL + role in (node["metadata"].get("labels") or {})]
 
 
-async def follow(api: client.Client, *, without: Collection[str] = (), only: Collection[str] | None = None) -> None:
+async def follow(api: client.Client, *, without: Collection[str] = ()) -> None:
     """Bring every operand to where its operator will bring it. Raises ClientError, LookupError for an unknown name."""
-    scene = await _look(api)
+    scene = await _read(api)
     todo = _todo()
     known = {name for operator, part, _ in todo for name in (operator, part)}
-    unknown = {*without, *(only or ())} - known - {"machine-config", _CONTROLLER, _POOLS}
+    unknown = set(without) - known - {"machine-config", _CONTROLLER, _POOLS}
     if unknown:
         raise LookupError(f"{sorted(unknown)} are none of {sorted(known)}")
 
     def wanted(operator: str, part: str) -> bool:
-        names = {operator, part}
-        return not names & set(without) and (only is None or bool(names & set(only)))
+        return not {operator, part} & set(without)
 
     async def machine_config() -> set[str]:
         moved = wanted("machine-config", _CONTROLLER) and await _controller(api, scene)
@@ -85,7 +84,7 @@ def _todo() -> list[tuple[str, str, _Act]]:
     return acts + [(work.operator, work.key, functools.partial(_workload, work)) for work in operands.WORKLOADS]
 
 
-async def _look(api: client.Client) -> _Scene:
+async def _read(api: client.Client) -> _Scene:
     infrastructure, version, console, registry, nodes = await asyncio.gather(
         api.find(kinds.INFRASTRUCTURES, "cluster"),
         api.find(kinds.CLUSTER_VERSIONS, "version"),

@@ -1,8 +1,8 @@
 """Puts a cluster into an API server: definitions, then objects, then their status.
 
 Refused when there is an Infrastructure `cluster` already: whatever that is, half of a second cluster on top of it
-would be neither. With `reuse`, what exists is left exactly as it is and the rest is added, so an interrupted
-installation can be finished. The definitions are stand-ins (crds/), with the one of Infrastructure that the operator
+would be neither. With `reuse`, what exists is left exactly as it is and the rest is added.
+The definitions are stand-ins (crds/), with the one of Infrastructure that the operator
 itself ships (bindata/crd); a real API server is given OpenShift's own (`envtest.openshift`).
 """
 
@@ -78,7 +78,7 @@ async def install(
     Raises InstallError when there is one already and `reuse` is false, ClientError when the API fails.
     """
     if not reuse and await api.find(kinds.INFRASTRUCTURES, "cluster") is not None:
-        raise InstallError("there is an Infrastructure cluster already; use an empty API server, or --reuse")
+        raise InstallError("there is an Infrastructure cluster already; use an empty API server")
     return await define(api, _served(shape, crds)) + await populate(api, shape)
 
 
@@ -102,7 +102,7 @@ async def define(api: client.Client, crds: Sequence[dict[str, Any]] | None = Non
 async def populate(api: client.Client, shape: cluster.Shape) -> int:
     """Create the objects that are missing, where all kinds are served, and return how many were. Raises ClientError."""
     objects = cluster.objects(shape)
-    first = [obj for obj in objects if kinds.of(obj) is kinds.NAMESPACES]
+    first = [obj for obj in objects if kinds.kind_of(obj) is kinds.NAMESPACES]
     created = 0
     for part in (first, [obj for obj in objects if obj not in first]):
         created += await _create_all(api, part)
@@ -162,7 +162,7 @@ async def _create_all(api: client.Client, objects: Sequence[dict[str, Any]]) -> 
 
 
 async def _create(api: client.Client, obj: dict[str, Any]) -> int:
-    kind = kinds.of(obj)
+    kind = kinds.kind_of(obj)
     try:
         stored = await api.create(kind, obj)
         created = 1

@@ -83,7 +83,7 @@ PROMETHEUS_RULES = Kind(_MONITORING, "prometheusrules", "PrometheusRule", namesp
 ALL = tuple(kind for kind in tuple(globals().values()) if isinstance(kind, Kind))
 
 
-def of(obj: dict[str, object]) -> Kind:
+def kind_of(obj: dict[str, object]) -> Kind:
     """Return the kind of an object. Raises LookupError for one that is not in the table."""
     for kind in ALL:
         if (kind.api_version, kind.kind) == (obj.get("apiVersion"), obj.get("kind")):

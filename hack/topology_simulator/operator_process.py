@@ -11,9 +11,10 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import sys
 from typing import TYPE_CHECKING
+
+from . import ports
 
 if TYPE_CHECKING:
     import pathlib
@@ -120,7 +121,7 @@ async def running(
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Operator]:
     """Run the operator inside this context; `tls` is for who looks at it, where the flags let it serve HTTPS."""
-    port = free_port()
+    (port,) = ports.free(1)
     command = [sys.executable, "-m", "topology_controller", "run"]
     command += ["--kubeconfig", str(kubeconfig), "--bind-address", f"127.0.0.1:{port}"]
     command += ["--settle-seconds", str(settle_seconds), *flags]
@@ -140,11 +141,3 @@ def last_words(log: pathlib.Path) -> str:
     except OSError as error:
         return f"({log}: {error.strerror})"
     return "\n".join(f"    {line}" for line in lines[-_LAST_LINES:]) or "    (it said nothing)"
-
-
-def free_port() -> int:
-    """Return a port that was free a moment ago; the operator takes it at once."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -100,7 +100,7 @@ class Player:
             await self._until(lambda: probes.ended(self._api, story.expect), _END_SECONDS)
 
     async def _perform(self, step: scenario.Step) -> None:
-        word, value = step.said
+        word, value = step.action
         done = self._acts[word](value)
         if done is not None:
             await done
@@ -140,7 +140,7 @@ class Player:
             command = advised.get(printed.advisory, "")
         else:
             operator = await self._api.find(kinds.CLUSTER_OPERATORS, "topology")
-            message = str(conditions.of(operator, str(printed.condition)).get("message", ""))
+            message = str(conditions.find(operator, str(printed.condition)).get("message", ""))
             command = commands.within(message)
         if self._by_person:
             self._tell(f"now it is up to you: {command or 'done already'}")

@@ -90,7 +90,7 @@ async def ended(api: client.Client, expect: scenario.Expect) -> list[Answer]:
     operator = await api.find(kinds.CLUSTER_OPERATORS, "topology")
     answers = [_compared("phase", expect.phase, phase), _compared("topology", expect.topology, pair)]
     for type_, reason in expect.conditions.items():
-        condition = conditions.of(operator, type_)
+        condition = conditions.find(operator, type_)
         answers.append(_compared(f"reason of {type_}", reason, condition.get("reason"), condition.get("message")))
     return answers
 
@@ -131,7 +131,7 @@ async def _metric(url: str, series: str, tls: ssl.SSLContext | None) -> float | 
 
 
 async def _operator(api: client.Client, wanted: scenario.ConditionIs) -> Answer:
-    condition = conditions.of(await api.find(kinds.CLUSTER_OPERATORS, "topology"), wanted.type)
+    condition = conditions.find(await api.find(kinds.CLUSTER_OPERATORS, "topology"), wanted.type)
     pairs = [(wanted.status, condition.get("status")), (wanted.reason, condition.get("reason"))]
     asked = [(want, have) for want, have in pairs if want is not None]
     text = " ".join(str(want) for want, _ in asked)

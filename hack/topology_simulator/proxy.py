@@ -199,11 +199,11 @@ class Proxy(front.Front):
             body = await http.read() if http.can_read_body else b""
             verdict = await self.faults.before(dataclasses.replace(request, body=body))
         except web.HTTPRequestEntityTooLarge:
-            return _said(handlers.refusal(statuses.too_large(requests.MAX_BODY)))
+            return _reply(handlers.refusal(statuses.too_large(requests.MAX_BODY)))
         except statuses.StatusError as error:
-            return _said(handlers.refusal(error))
+            return _reply(handlers.refusal(error))
         if verdict.answer is not None:
-            return _said(verdict.answer)
+            return _reply(verdict.answer)
         if verdict.hold is not None:
             await self._hold(verdict.hold)
         if verdict.hold is not None or verdict.drop:
@@ -264,6 +264,6 @@ async def _whole(opened: aiohttp.ClientResponse, *, wanted: bool) -> _Reply | No
     return _Reply(opened.status, _passed(opened.headers), body)
 
 
-def _said(answer: handlers.Answer) -> _Reply:
+def _reply(answer: handlers.Answer) -> _Reply:
     """Return an answer that is not the server's."""
     return _Reply(answer.code, CIMultiDict({"Content-Type": answer.content_type, **answer.headers}), answer.body)

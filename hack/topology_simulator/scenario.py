@@ -235,7 +235,7 @@ class Step(_Choice):
     """A sentence for the screen."""
 
     @property
-    def said(self) -> tuple[str, Any]:
+    def action(self) -> tuple[str, Any]:
         """The field that is given, and its value."""
         return next((name, getattr(self, name)) for name in Step.model_fields if getattr(self, name) is not None)
 

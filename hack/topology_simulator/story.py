@@ -107,7 +107,7 @@ class Story:
             self.beat()
             name = f" ({record['name']})" if record.get("name") else ""
             self._screen.say("phase", self._screen.paint(phase, _PHASES.get(phase, "bold")) + name, "bold")
-        self._checks.look(record.get("checks") or [])
+        self._checks.update(record.get("checks") or [])
         self._advisories(record.get("advisories") or [])
 
     def _machine(self, obj: dict[str, Any]) -> None:
@@ -179,11 +179,11 @@ class Story:
             self._screen.say("etcd", f"{len(voters)} voter{'s' if len(voters) != 1 else ''}")
 
     def _version(self, obj: dict[str, Any]) -> None:
-        condition = conditions.of(obj, "Upgradeable")
+        condition = conditions.find(obj, "Upgradeable")
         if self._new("upgradeable", condition.get("message"), first=bool(condition)):
             who = " and ".join(_OBJECTION.findall(str(condition.get("message")))) or "the version operator"
             self._screen.say("version", f"upgrades are blocked by {who}" if condition else "upgrades are allowed again")
-        progressing = conditions.of(obj, "Progressing")
+        progressing = conditions.find(obj, "Progressing")
         if self._new("upgrading", progressing.get("message"), first=False):
             self._screen.say("version", str(progressing.get("message")))
 
@@ -209,7 +209,7 @@ class Story:
         self._later["revision"] = ((latest, done, len(nodes)), "revision", text, False)
 
     def _native(self, obj: dict[str, Any]) -> None:
-        condition = conditions.of(obj, "TopologyTransitionControllerUpgradeable")
+        condition = conditions.find(obj, "TopologyTransitionControllerUpgradeable")
         if condition and self._new("native", (condition.get("reason"), condition.get("message"))):
             message = f": {condition['message']}" if condition.get("message") else ""
             self._screen.say("native", f"the native controller says {condition.get('reason')}{message}")

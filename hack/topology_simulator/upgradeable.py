@@ -78,7 +78,7 @@ def echo(
 ) -> list[conditions.Condition]:
     """Return the conditions of ClusterVersion about upgrades; those of TYPES that are missing are to be removed."""
     words = _WORDS[release]
-    states = {operator["metadata"]["name"]: conditions.of(dict(operator), _ALL) for operator in operators}
+    states = {operator["metadata"]["name"]: conditions.find(dict(operator), _ALL) for operator in operators}
     blocking = {name: state for name, state in sorted(states.items()) if state.get("status") == "False"}
     overridden = any(override.get("unmanaged") for override in (version.get("spec") or {}).get("overrides") or [])
     updating = conditions.is_true(dict(version), "Progressing")

@@ -70,8 +70,8 @@ class Lookout:
 
     def echoed(self) -> bool:
         """Does ClusterVersion repeat what ClusterOperator `topology` says of upgrades?"""
-        said = conditions.of(self.report(), "Upgradeable")
-        heard = conditions.of(self.now.get(kinds.CLUSTER_VERSIONS.plural), "Upgradeable")
+        said = conditions.find(self.report(), "Upgradeable")
+        heard = conditions.find(self.now.get(kinds.CLUSTER_VERSIONS.plural), "Upgradeable")
         if said.get("status") != "False":
             return not heard
         return heard.get("message") == _ECHO + str(said.get("message"))
@@ -129,7 +129,7 @@ class Lookout:
             version = self.now.get(kinds.CLUSTER_VERSIONS.plural)
             if not version or self.echoed():
                 continue
-            said = conditions.of(self.report(), "Upgradeable")
+            said = conditions.find(self.report(), "Upgradeable")
             blocked = said.get("status") == "False"
             wanted = [conditions.Condition("Upgradeable", "False", "Blocked", _ECHO + str(said.get("message")))]
             found = conditions.merged(version, wanted if blocked else [], () if blocked else ("Upgradeable",))
@@ -197,7 +197,7 @@ class Side:
 
         def idle() -> bool:
             desired = (seen.infrastructure().get("spec") or {}).get("desiredTopology")
-            free = conditions.of(seen.report(), "Upgradeable").get("status") != "False"
+            free = conditions.find(seen.report(), "Upgradeable").get("status") != "False"
             return desired is None and self.phase() == "Idle" and not self.changed() and free and seen.echoed()
 
         await seen.until(idle, "Idle")
@@ -214,7 +214,7 @@ class Side:
         if self.phase() == "Converging":
 
             def missed() -> bool:
-                return "EtcdVotingMembers" in conditions.of(self.lookout.report(), "Progressing").get("message", "")
+                return "EtcdVotingMembers" in conditions.find(self.lookout.report(), "Progressing").get("message", "")
 
             await self.lookout.until(missed, "a report that names EtcdVotingMembers")
         await self.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {**_SINGLE, "topologyTransition": None})

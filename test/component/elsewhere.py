@@ -164,7 +164,7 @@ async def opened(world: World, session: Management | None, folder: pathlib.Path)
     local: backend.Server = backend.Embedded() if session is None else _RealManagement(session)
     await local.start()
     try:
-        async with clients.Client(kubeconfig.access(local.kubeconfig(), folder), "administrator") as api:
+        async with clients.Client(kubeconfig.access(local.kubeconfig()), "administrator") as api:
             if session is None:
                 await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(NAMESPACE))
             made = Pair(world, local, api, folder)

@@ -73,7 +73,7 @@ class Echo(_Neighbour):
 
     async def say(self, operator: dict[str, Any]) -> None:
         """Echo what a ClusterOperator says about upgrades."""
-        said = conditions.of(operator, "Upgradeable")
+        said = conditions.find(operator, "Upgradeable")
         version = await self._api.find(kinds.CLUSTER_VERSIONS, "version")
         if version is None:
             return

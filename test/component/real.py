@@ -111,7 +111,7 @@ class Session:
 
     def access(self) -> kubeconfig.Access:
         """Return the administrator's way in, past any proxy."""
-        return kubeconfig.access(self.server.kubeconfig(), self.server.folder)
+        return kubeconfig.access(self.server.kubeconfig())
 
     async def wipe(self) -> None:
         """Delete the cluster's objects and foreign rules, put its definitions back; namespaces and rights stay.

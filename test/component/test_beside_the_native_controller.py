@@ -39,7 +39,7 @@ ROUTE = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/Hig
 @pytest.fixture
 async def native(world: World, tmp_path: pathlib.Path) -> AsyncIterator[None]:
     """Let it act; its gate is off."""
-    access = kubeconfig.access(world.server.kubeconfig(), tmp_path)
+    access = kubeconfig.access(world.server.kubeconfig())
     async with clients.Client(access, actors.NativeController.agent) as api, asyncio.TaskGroup() as group:
         task = group.create_task(actors.NativeController(api, _PACE).run())
         yield
@@ -76,7 +76,7 @@ async def request_of_it(world: World) -> None:
 
 async def said_by_it(world: World, type_: str = "Upgradeable") -> dict[str, Any]:
     """One of its conditions."""
-    return conditions.of(await world.api.get(kinds.CONFIGS, "cluster"), f"{_PREFIX}{type_}")
+    return conditions.find(await world.api.get(kinds.CONFIGS, "cluster"), f"{_PREFIX}{type_}")
 
 
 async def until_it_says(world: World, reason: str, seconds: float = _COMES) -> None:

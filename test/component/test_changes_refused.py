@@ -146,7 +146,7 @@ async def _made_of_now(world: World) -> dict[str, Any]:
 
 async def _apply(world: World, folder: pathlib.Path, made: dict[str, Any]) -> None:
     """Apply it with force. Raises when the server refuses it, as it would a conflict."""
-    access = kubeconfig.access(world.server.kubeconfig(), folder)
+    access = kubeconfig.access(world.server.kubeconfig())
     headers = {**access.headers, "Content-Type": "application/apply-patch+yaml"}
     url = access.server + kinds.INFRASTRUCTURES.path("cluster", subresource="status")
     query = {"fieldManager": _MANAGER, "force": "true"}

@@ -150,7 +150,7 @@ async def administrator(tmp_path: pathlib.Path) -> AsyncIterator[Administrator]:
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(above.stop)
         access = above.kubeconfig()
-        api = await stack.enter_async_context(clients.Client(kubeconfig.access(access, tmp_path), "hub"))
+        api = await stack.enter_async_context(clients.Client(kubeconfig.access(access), "hub"))
         yield Administrator(tmp_path, access, api)
 
 

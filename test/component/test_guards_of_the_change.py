@@ -35,7 +35,7 @@ async def pending(world: World) -> process.Operator:
 
     async def echoed() -> bool:
         version = await world.api.get(kinds.CLUSTER_VERSIONS, "version")
-        return conditions.of(version, "Upgradeable").get("status") == "False"
+        return conditions.find(version, "Upgradeable").get("status") == "False"
 
     await polling.until("the echo", echoed)
     return operator

@@ -283,7 +283,7 @@ async def test_from_an_empty_cluster_and_back(
     token = (await administrator.oc("create", "token", NAME, "-n", NAMESPACE)).strip()
     installed = await everything(empty.server)
     async with (
-        reactors.living(kubeconfig.access(empty.server.kubeconfig(), administrator.folder)) as (_, operands),
+        reactors.living(kubeconfig.access(empty.server.kubeconfig())) as (_, operands),
         _running(administrator, empty, printed, token) as operator,
     ):
         await _until(api, "Idle", operator)

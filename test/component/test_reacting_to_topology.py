@@ -58,7 +58,7 @@ async def furnish(world: World) -> None:
 
 async def until_progressing(world: World, status: str, text: str) -> None:
     async def said() -> bool:
-        found = conditions.of(await world.api.find(kinds.CLUSTER_OPERATORS, OPERATOR), "Progressing")
+        found = conditions.find(await world.api.find(kinds.CLUSTER_OPERATORS, OPERATOR), "Progressing")
         return found.get("status") == status and text in found.get("message", "")
 
     await polling.until(f"Progressing={status} {text}", said, 20.0)

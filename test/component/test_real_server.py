@@ -39,14 +39,14 @@ async def test_it_is_up_soon_remembers_over_a_restart_and_refuses_strangers(figu
     async with server.RealServer({"nobody": server.User("nobody", ("strangers",))}) as real:
         up = time.monotonic() - began
         log = real.audit()
-        async with clients.Client(kubeconfig.access(real.kubeconfig(), real.folder)) as api:
+        async with clients.Client(kubeconfig.access(real.kubeconfig())) as api:
             await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new("kept"))
             began = time.monotonic()
             await real.restart_api()
             back = time.monotonic() - began
             assert (await api.get(kinds.NAMESPACES, "kept"))["metadata"]["name"] == "kept"
         for token, code in (("nobody", 403), ("unheard-of", 401)):
-            async with clients.Client(kubeconfig.access(real.kubeconfig(token), real.folder)) as stranger:
+            async with clients.Client(kubeconfig.access(real.kubeconfig(token))) as stranger:
                 with pytest.raises(clients.ApiError) as refused:
                     await stranger.list(kinds.NODES)
             assert refused.value.code == code

@@ -90,7 +90,7 @@ async def test_a_scenario_ends_as_its_file_expects(apiserver: backend.Place, nam
             refused = await stack.enter_async_context(refusals(opened.api))
         await opened.beside(player.play(story))
         operator = opened.operator
-        await assert_told_once(opened.api, requests=sum(step.said[0] == "request" for step in story.steps))
+        await assert_told_once(opened.api, requests=sum(step.action[0] == "request" for step in story.steps))
     assert refused == (set() if apiserver.is_real else OF_THE_GATE.get(name, set()))
     words = (tmp_path / "operator.log").read_text()
     assert operator is not None

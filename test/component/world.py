@@ -142,7 +142,7 @@ class World:
 
     async def condition(self, type_: str) -> dict[str, Any]:
         """Read a condition of ClusterOperator topology."""
-        return conditions.of(await self.api.find(kinds.CLUSTER_OPERATORS, "topology"), type_)
+        return conditions.find(await self.api.find(kinds.CLUSTER_OPERATORS, "topology"), type_)
 
     async def until(self, what: str, holds: Any, seconds: float = 10.0) -> dict[str, Any]:
         """Wait until `holds(Infrastructure's status)` is truthy and return that status."""
@@ -306,7 +306,7 @@ async def opened(
     made_as = shape or simulated.Shape(masters=len(cluster.MASTERS))
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(place.opened())
-        access = kubeconfig.access(server.kubeconfig(), folder)
+        access = kubeconfig.access(server.kubeconfig())
         api = await stack.enter_async_context(clients.Client(access, "administrator"))
         await server.furnish(api, made_as)
         living = await stack.enter_async_context(reactors.living(access))

@@ -20,7 +20,7 @@ _AS_TEXT = "policy.open-cluster-management.io/disable-templates"
 async def opened(crds: Iterable[Raw]) -> AsyncIterator[client.Client]:
     """Open both, with these definitions. Raises binaries.MissingError where a program is not here."""
     async with server.RealServer() as api_server, engines.Engines() as running:
-        access = kubeconfig.access(api_server.kubeconfig(), api_server.folder)
+        access = kubeconfig.access(api_server.kubeconfig())
         async with client.Client(access, "test-engines", strict=True) as api:
             await wire.define(api, engines.definitions(engines.SPOKE_DEFINITIONS))
             await install.define(api, list(crds))

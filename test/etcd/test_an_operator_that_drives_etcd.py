@@ -48,7 +48,7 @@ class Living:
 
     async def states(self) -> dict[str, str | None]:
         found = await self.api.get(kinds.ETCDS, "cluster")
-        return {type_: conditions.of(found, type_).get("status") for type_ in STATES}
+        return {type_: conditions.find(found, type_).get("status") for type_ in STATES}
 
     async def until_voters(self, *names: str) -> None:
         async def look() -> bool:
@@ -72,7 +72,7 @@ async def opened(folder: Any) -> AsyncIterator[Living]:
         served = server.ApiServer()
         await served.start()
         stack.push_async_callback(served.stop)
-        access = kubeconfig.access(served.kubeconfig(), folder)
+        access = kubeconfig.access(served.kubeconfig())
         api = await stack.enter_async_context(client.Client(access))
         await install.install(api, simulated.Shape())
         await stack.enter_async_context(hub.Actors(access, pace.FAST, real_etcd=etcd))

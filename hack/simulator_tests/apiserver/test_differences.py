@@ -49,6 +49,6 @@ async def test_a_strategic_merge_that_would_be_a_guess_changes_nothing(client, c
     before = await client.post(pods, {"metadata": {"name": "one"}, "spec": spec})
     media = "application/strategic-merge-patch+json"
     refused = await client.call("PATCH", f"{pods}/one", {"spec": change}, media=media)
-    assert refused.code == 500, refused.body
+    assert refused.code == 400, refused.body
     assert why in refused.body["message"]
     assert (await client.get(f"{pods}/one")).body == before.body

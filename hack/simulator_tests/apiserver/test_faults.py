@@ -221,16 +221,12 @@ async def test_faults_and_audit_over_http(client, api, samples):
         "userAgent": "tester*",
         "count": 2,
     }
-    added = await client.post("/simulator/faults", [rule])
-    assert added.body == [{**rule, "hits": 0}]
+    assert (await client.post("/simulator/faults", [rule])).code == 200
     assert (await client.get(samples.NODES)).headers["Retry-After"] == "3"
-    assert (await client.get("/simulator/faults")).body == [{**rule, "hits": 1}]
-    await client.delete("/simulator/faults")
+    assert (await client.get(samples.NODES)).code == 429
     assert (await client.get(samples.NODES)).code == 200
     log = (await client.get("/simulator/requests")).body
-    assert [(one["verb"], one["code"]) for one in log] == [("list", 429), ("list", 200)]
-    await client.delete("/simulator/requests")
-    assert (await client.get("/simulator/requests")).body == []
+    assert [(one["verb"], one["code"]) for one in log] == [("list", 429), ("list", 429), ("list", 200)]
 
 
 @pytest.mark.parametrize(

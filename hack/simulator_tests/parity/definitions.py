@@ -118,7 +118,7 @@ def pruned(obj: dict[str, Any]) -> list[str]:
     name = _name(obj)
     if name not in real():
         return []
-    _, lost = structural.prune_object(_schema(name, kinds.of(obj).version), obj)
+    _, lost = structural.prune_object(_schema(name, kinds.kind_of(obj).version), obj)
     return sorted({f"{name}: .{_NUMBER.sub('[]', path)} is pruned" for path in lost})
 
 
@@ -130,13 +130,13 @@ def refused(obj: dict[str, Any]) -> list[str]:
     name = _name(obj)
     if name not in real():
         return []
-    schema = _schema(name, kinds.of(obj).version)
+    schema = _schema(name, kinds.kind_of(obj).version)
     causes = validation.validate(schema, structural.default(schema, obj), None)
     return [*pruned(obj), *(f"{name}: {_NUMBER.sub('[]', cause.field)}: {cause.message}" for cause in causes)]
 
 
 def _name(obj: dict[str, Any]) -> str:
-    kind = kinds.of(obj)
+    kind = kinds.kind_of(obj)
     return f"{kind.plural}.{kind.group}"
 
 

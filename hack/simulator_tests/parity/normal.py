@@ -5,7 +5,8 @@ so that "the same object" and "another one" stay visible. A resourceVersion of a
 2` by its size, so that "newer" and "unchanged" stay visible; that of a list, a table or a bookmark says whether it is
 at least as new as all that the row had seen. A time near the present becomes its form (seconds or microseconds). Of
 generated names and continue tokens only their being there is kept. Causes of a refusal are a set: the real server
-tells them in no order, and some of them twice. So are the owners of fields, which it sorts by seconds.
+tells them in no order, and some of them twice. So are the owners of fields, which it sorts by seconds; a list is one
+field, though the real server knows who wrote which item.
 """
 
 from __future__ import annotations
@@ -83,6 +84,8 @@ def normalised(answers: list[dict[str, Any]], row: str) -> list[Any]:
 
 def _value(value: Any, key: str, seen: _Seen, ranks: dict[int, str]) -> Any:
     if isinstance(value, dict):
+        if key == "fieldsV1":
+            return _whole_lists(value)
         if _is_bookmark(value):
             return _bookmark(value, seen, ranks)
         if value.get("kind") == "Status":
@@ -98,6 +101,12 @@ def _value(value: Any, key: str, seen: _Seen, ranks: dict[int, str]) -> Any:
 
 def _owner(entry: dict[str, Any]) -> list[str]:
     return [str(entry.get(name)) for name in _OWNER]
+
+
+def _whole_lists(tree: dict[str, Any]) -> dict[str, Any]:
+    if any(name.startswith(("k:", "v:")) for name in tree):
+        return {}
+    return {name: _whole_lists(part) for name, part in tree.items()}
 
 
 def _scalar(value: str, key: str, seen: _Seen, ranks: dict[int, str]) -> str:

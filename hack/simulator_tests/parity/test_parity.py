@@ -28,7 +28,7 @@ RECORD = record.load()
 SAMPLE = (
     "a created custom resource comes back with its identity",
     "the status endpoint ignores spec, labels and annotations",
-    "a JSON patch adds, replaces, removes, copies and moves",
+    "a JSON patch adds, replaces and removes",
     "several broken rules are told together",
     "unknown fields are pruned with a warning",
     "a rule of the whole object sees status and spec",
@@ -40,7 +40,7 @@ SAMPLE = (
     "the last who changed a field owns it",
     "two candidates for a lease: the later is refused",
     "a change of the schema takes effect",
-    "aggregated discovery of a custom group",
+    "the kinds of a custom group",
     "bodies of an unknown type",
     "kubectl cordon and uncordon",
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import pathlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -56,7 +55,7 @@ class SimulatedCluster:
         return [name for name in names if cluster.member_id(name) in found["data"]]
 
     async def condition(self, kind: kinds.Kind, name: str, type_: str) -> str | None:
-        found: str | None = conditions.of(await self.api.get(kind, name), type_).get("status")
+        found: str | None = conditions.find(await self.api.get(kind, name), type_).get("status")
         return found
 
     async def operator(self, name: str, type_: str) -> str | None:
@@ -98,7 +97,7 @@ async def served():
 
 @pytest.fixture
 def access(served):
-    return kubeconfig.access(served.kubeconfig(), pathlib.Path())
+    return kubeconfig.access(served.kubeconfig())
 
 
 @pytest.fixture

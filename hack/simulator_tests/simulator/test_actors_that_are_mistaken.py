@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import pathlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +20,7 @@ async def access() -> AsyncIterator[kubeconfig.Access]:
     served = server.ApiServer()
     await served.start()
     try:
-        yield kubeconfig.access(served.kubeconfig(), pathlib.Path())
+        yield kubeconfig.access(served.kubeconfig())
     finally:
         await served.stop()
 

@@ -73,7 +73,7 @@ async def test_every_topology_aware_operator_reacts_once_and_settles(living):
                 # What comes after the version of the list is not missed.
                 listed.set()
             elif event.obj["metadata"]["name"] in moves:
-                said = conditions.of(event.obj, "Progressing")["status"]
+                said = conditions.find(event.obj, "Progressing")["status"]
                 history = moves[event.obj["metadata"]["name"]]
                 if history[-1:] != [said]:
                     history.append(said)

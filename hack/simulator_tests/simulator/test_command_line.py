@@ -89,22 +89,6 @@ async def test_make_ends_a_cluster_without_an_error(tmp_path):
     assert "***" not in output
 
 
-async def test_an_installation_from_outside_and_actors_that_live_there(tmp_path, served, api):
-    file = tmp_path / "kubeconfig"
-    file.write_text(str(served.kubeconfig()))
-    async with process("install", "--kubeconfig", str(file), cwd=tmp_path) as made:
-        code, output = await ended(made)
-    assert code == 0, output
-    async with process("install", "--kubeconfig", str(file), cwd=tmp_path) as made:
-        code, output = await ended(made)
-    assert (code, "already" in output, "Traceback" in output) == (1, True, False), output
-    async with process("actors", "--kubeconfig", str(file), "--pace", "fast", cwd=tmp_path) as made:
-        await line_with(made, "at work")
-        made.send_signal(signal.SIGTERM)
-        code, output = await ended(made)
-    assert code == 130, output
-
-
 async def test_a_story_that_goes_another_way_fails_with_the_reason_and_keeps_the_log(tmp_path):
     story = {
         "name": "vain",
@@ -135,8 +119,6 @@ async def test_the_happy_path_is_proven_by_the_real_operator_and_leaves_no_file(
     ("arguments", "code", "told"),
     [
         (["demo", "--scenario", "sad-path"], 2, "no scenario"),
-        (["install", "--kubeconfig", "gone"], 1, "gone: No such file"),
-        (["actors", "--kubeconfig", "gone"], 1, "gone: No such file"),
         (["demo", "--pace", "slow"], 2, "invalid choice"),
     ],
 )

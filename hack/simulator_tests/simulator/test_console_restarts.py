@@ -56,7 +56,7 @@ async def watched(living):
                     seen.append(look(obj))
 
     def progressing(obj):
-        said = conditions.of(obj, "Progressing")
+        said = conditions.find(obj, "Progressing")
         return said["status"], said["reason"]
 
     tasks = [
@@ -80,7 +80,7 @@ async def at_rest(living, version, replicas):
     await living.eventually(lambda: carried(living), (version, version, True, replicas, replicas, replicas))
 
     async def calm():
-        said = conditions.of(await living.api.get(kinds.CLUSTER_OPERATORS, "console"), "Progressing")
+        said = conditions.find(await living.api.get(kinds.CLUSTER_OPERATORS, "console"), "Progressing")
         return said["status"], said["reason"]
 
     await living.eventually(calm, CALM)

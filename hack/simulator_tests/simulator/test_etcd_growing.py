@@ -34,7 +34,7 @@ async def test_a_stuck_learner_looks_calm_but_is_no_voter_until_it_is_healed(liv
         # A member starts within a moment: whoever only asks now and then may never see it.
         async for event in living.api.follow(kinds.ETCDS, retry_seconds=0.1):
             for obj in event.objects if isinstance(event, client.Listed) else (event.obj,):
-                status = conditions.of(obj, "EtcdMembersProgressing")["status"]
+                status = conditions.find(obj, "EtcdMembersProgressing")["status"]
                 said.extend([status] if said[-1:] != [status] else [])
             opened.set()
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pathlib
 
 _STORIES = ["canary-then-wave", "canary-stuck", "wave-stuck", "canary-lost", "spoke-unreachable", "bad-manifest"]
-_STORIES += ["withdraw", "operator-missing", "policy", "killed", "hub-restarted"]
+_STORIES += ["withdraw", "operator-missing", "policy", "hub-restarted"]
 
 
 def _run(*arguments: str, cache: pathlib.Path | None = None) -> subprocess.CompletedProcess[str]:

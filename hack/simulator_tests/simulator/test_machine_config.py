@@ -146,7 +146,7 @@ async def test_a_paused_pool_is_pointed_too_and_says_that_it_does_not_follow(run
         await living.eventually(lambda: looks(living, "canary"), ([1, 0, 0, 0], set()))
         await living.eventually(lambda: taken(living), {**NEW, "canary": OLD["canary"]})
         pool = (await pools(living))["canary"]
-        said = conditions.of(pool, "Updating")["message"]
+        said = conditions.find(pool, "Updating")["message"]
         assert said == f"Pool is paused; will not update to MachineConfig {NEW['canary']}"
         assert pool["status"]["observedGeneration"] == pool["metadata"]["generation"]
         assert await living.operator("machine-config", "Degraded") == "False"
@@ -161,7 +161,7 @@ async def test_a_paused_master_pool_degrades_the_operator_and_copies_go_on(runni
         await living.eventually(lambda: living.operator("machine-config", "Degraded"), "False")
         await living.change()
         await living.eventually(lambda: living.operator("machine-config", "Degraded"), "True")
-        found = conditions.of(await living.api.get(kinds.CLUSTER_OPERATORS, "machine-config"), "Degraded")
+        found = conditions.find(await living.api.get(kinds.CLUSTER_OPERATORS, "machine-config"), "Degraded")
         assert found["reason"] == "RequiredPoolsFailed"
         await touch(living, "yes")
         await living.eventually(lambda: copied(living), wanted=True)

@@ -37,7 +37,7 @@ async def ask_for(living, topology):
 @pytest.fixture
 def reason(living):
     async def found():
-        return conditions.of(await living.api.get(kinds.CONFIGS, "cluster"), TYPE).get("reason")
+        return conditions.find(await living.api.get(kinds.CONFIGS, "cluster"), TYPE).get("reason")
 
     return found
 
@@ -82,7 +82,7 @@ async def test_switched_off_it_leaves_its_conditions_and_does_nothing(living, sw
 
 
 async def progressing(living):
-    return conditions.of(await living.api.get(kinds.CONFIGS, "cluster"), PROGRESSING).get("message", "")
+    return conditions.find(await living.api.get(kinds.CONFIGS, "cluster"), PROGRESSING).get("message", "")
 
 
 async def test_what_is_unmet_stands_in_progressing_only(living, switch, reason):
@@ -90,7 +90,7 @@ async def test_what_is_unmet_stands_in_progressing_only(living, switch, reason):
     await ask_for(living, "HighlyAvailable")
     await living.eventually(reason, "PreflightCheckFailed")
     assert "insufficient ready control plane nodes: need 3, have 1" in await progressing(living)
-    upgradeable = conditions.of(await living.api.get(kinds.CONFIGS, "cluster"), TYPE)
+    upgradeable = conditions.find(await living.api.get(kinds.CONFIGS, "cluster"), TYPE)
     assert upgradeable["message"].startswith("Cluster upgrade is not allowed while a topology transition is pending")
 
 
@@ -202,7 +202,7 @@ async def test_it_is_complete_after_a_pause_although_nothing_followed(running):
         await ask_for(living, "HighlyAvailable")
 
         async def found():
-            return conditions.of(await living.api.get(kinds.CONFIGS, "cluster"), TYPE).get("reason")
+            return conditions.find(await living.api.get(kinds.CONFIGS, "cluster"), TYPE).get("reason")
 
         await living.eventually(found, "TopologyTransitionComplete")
         assert await living.routers() == 1

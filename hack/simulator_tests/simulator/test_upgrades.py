@@ -9,7 +9,7 @@ from topology_simulator import conditions, kinds, pace
 
 
 async def upgradeable(living):
-    return conditions.of(await living.api.get(kinds.CLUSTER_VERSIONS, "version"), "Upgradeable")
+    return conditions.find(await living.api.get(kinds.CLUSTER_VERSIONS, "version"), "Upgradeable")
 
 
 async def test_up_to_4_22_it_looks_once_in_a_while_and_no_sooner(running):
@@ -49,7 +49,7 @@ async def told(living, words):
 async def version(living):
     found = await living.api.get(kinds.CLUSTER_VERSIONS, "version")
     newest = found["status"]["history"][0]
-    return newest["version"], newest["state"], conditions.of(found, "Progressing")["status"]
+    return newest["version"], newest["state"], conditions.find(found, "Progressing")["status"]
 
 
 async def test_a_held_upgrade_goes_on_until_it_is_released(living):

@@ -115,11 +115,11 @@ class NativeController(actor.Actor):
         self.mirror.keep(kinds.INFRASTRUCTURES, done)
 
     async def _idle(self, config: dict[str, Any]) -> None:
-        if conditions.of(config, _PREFIX + "Upgradeable").get("reason") == _IN_PROGRESS:
+        if conditions.find(config, _PREFIX + "Upgradeable").get("reason") == _IN_PROGRESS:
             if self.waits.due("soak", self.pace.native):
                 self.waits.clear("soak")
                 await self._say(config, _COMPLETE, "Topology transition reconciliation complete")
-        elif conditions.of(config, _PREFIX + "Upgradeable").get("reason") != _COMPLETE:
+        elif conditions.find(config, _PREFIX + "Upgradeable").get("reason") != _COMPLETE:
             states = [_condition("Upgradeable", "True", _IDLE, _UPGRADEABLE[_IDLE]), _condition("Degraded", "False")]
             await self.say(kinds.CONFIGS, config, states)
 
@@ -176,7 +176,7 @@ class NativeController(actor.Actor):
 
 def _unrest(operator: dict[str, Any]) -> Iterator[str]:
     for type_, wanted in _STABLE:
-        status = conditions.of(operator, type_).get("status")
+        status = conditions.find(operator, type_).get("status")
         if status is None:
             yield f"{type_} condition missing"
         elif status != wanted:
@@ -189,7 +189,7 @@ def _condition(kind: str, status: str, reason: str = _IDLE, message: str = "") -
 
 def _united(config: dict[str, Any] | None, kind: str, well: str) -> conditions.Condition:
     """The condition of the ClusterOperator: not well where that of the controller is not."""
-    of_controller = conditions.of(config, _PREFIX + kind)
+    of_controller = conditions.find(config, _PREFIX + kind)
     if of_controller.get("status", well) == well:
         return conditions.Condition(kind, well, message="All is well")
     reason, message = f"{_PREFIX}_{of_controller['reason']}", f"{_PREFIX}{kind}: {of_controller['message']}"

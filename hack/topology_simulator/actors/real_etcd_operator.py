@@ -75,7 +75,7 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
         try:
             await self._switch_machines()
             try:
-                seen = await self._look()
+                seen = await self._read_members()
             except EtcdError as error:
                 await self._cannot_look(endpoints, etcd, error)
                 return
@@ -91,7 +91,7 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
 
     # -- what is seen, and said
 
-    async def _look(self) -> _Seen:
+    async def _read_members(self) -> _Seen:
         members = {self._etcd.name_of(member) or member.hexadecimal: member for member in await self._etcd.listed()}
         started = [name for name, member in members.items() if member.client_urls]
         healthy = await asyncio.gather(*(self._etcd.client.healthy(members[name].client_urls[0]) for name in started))

@@ -130,4 +130,4 @@ class Workloads(actor.Actor):
         return [workload.name for workload in group if workload.key in self._rolling]
 
     def _reports(self, operator: str) -> dict[str, Any]:
-        return conditions.of(self.mirror.get(kinds.CLUSTER_OPERATORS, operator), "Progressing")
+        return conditions.find(self.mirror.get(kinds.CLUSTER_OPERATORS, operator), "Progressing")

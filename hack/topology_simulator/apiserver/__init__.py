@@ -10,12 +10,12 @@ A table of contents, from the wire inwards:
 * `reads`        get, list, watch; `watch`, `streams` carry one; `selectors`, `table`, `columns`, `jsonpath`
 * `writes`       create, update, patch, delete; `options`, `bodies`, `metadata`, `managed_fields`, `patch`, `strategic`
 * `crds`         definitions; `structural`, `validation`, `cel`, `cel_rules`, `cel_library` judge objects
-* `resources`    which kinds exist; `builtins` are those of every cluster, with `forms` (types; `quantities`),
-                 `builtin_rules` and `events`; `go_types` has their fields for `strategic` and `protobuf`
+* `resources`    which kinds exist; `builtins` are those of every cluster, with their types
+                 (`forms`), `builtin_rules` and `events`
 * `storage`      objects, the log, one global resourceVersion
 * `statuses`     every refusal, in the words of the real server; `field_errors` are the causes of a 422; `times`
 
 Compared with kube-apiserver 1.36 by hack/simulator_tests/parity; docs/embedded-server.md lists every difference. Not
-done, and refused: server-side apply (415), answers in protobuf (406), conversion webhooks. Not done, and not
+done, and refused: server-side apply and protobuf (415, 406), conversion webhooks. Not done, and not
 noticed: types of built-in kinds that this project does not write, RBAC, admission, garbage collection.
 """

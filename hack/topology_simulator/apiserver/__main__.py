@@ -1,8 +1,7 @@
 """`python -m topology_simulator.apiserver`: the embedded API server as a process of its own.
 
 Serves until SIGTERM or SIGINT, on loopback only. `--kubeconfig-out` is written when the port is open, so
-a client that waits for that file can connect. `--crd-dir` may be given more than once; every YAML or JSON file in
-it is created in the order of names, whatever its kind.
+a client that waits for that file can connect.
 """
 
 from __future__ import annotations
@@ -12,23 +11,10 @@ import asyncio
 import pathlib
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import requests, server, statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-def _documents(folder: pathlib.Path) -> Iterator[tuple[pathlib.Path, dict[str, Any]]]:
-    for path in sorted(folder.iterdir()):
-        if path.suffix not in (".yaml", ".yml", ".json"):
-            continue
-        for document in yaml.load_all(path.read_text(), Loader=requests.YamlLoader):  # a safe one
-            if document is not None:
-                yield path, document
+from . import server
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -36,7 +22,6 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1", help="a loopback address")
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
     parser.add_argument("--kubeconfig-out", type=pathlib.Path, help="where to write a kubeconfig")
-    parser.add_argument("--crd-dir", type=pathlib.Path, action="append", default=[], help="objects to create at start")
     parser.add_argument("--history", type=int, default=4096, help="how many changes the log keeps")
     return parser.parse_args(argv)
 
@@ -44,13 +29,6 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
 async def serve(arguments: argparse.Namespace) -> int:
     """Run until a signal; return the exit code."""
     api = server.ApiServer(history=arguments.history)
-    for folder in arguments.crd_dir:
-        for path, document in _documents(folder):
-            try:
-                api.install(document)
-            except statuses.StatusError as error:
-                print(f"{path}: {error.message}", file=sys.stderr)
-                return 1
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

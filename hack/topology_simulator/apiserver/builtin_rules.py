@@ -8,8 +8,6 @@ becomes Active, a new node is tainted, a lease lasts longer than nothing. The ty
 from __future__ import annotations
 
 import base64
-import dataclasses
-import re
 from typing import TYPE_CHECKING, Any
 
 from . import events, field_errors
@@ -22,12 +20,6 @@ _COUNTERS = {
     "apps/statefulsets": ("replicas", "availableReplicas"),
     "policy/poddisruptionbudgets": ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"),
 }
-_LARGEST_CONFIG_MAP = 1 << 20
-_CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
-_CONFIG_KEY_RULE = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
-    "or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-)
 
 
 def _tainted(obj: dict[str, Any]) -> dict[str, Any]:
@@ -72,11 +64,11 @@ def settle(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
             if isinstance(spec, dict) and spec.get("replicas") is None:
                 obj = {**obj, "spec": {**spec, "replicas": 1}}
         case "/secrets":
-            obj = {**obj, "type": obj.get("type") or "Opaque"}
-            if texts := obj.get("stringData"):
-                encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
-                rest = {key: value for key, value in obj.items() if key != "stringData"}
-                return {**rest, "data": {**(obj.get("data") or {}), **encoded}}
+            texts = obj.get("stringData") or {}
+            encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+            obj = {key: value for key, value in obj.items() if key != "stringData"}
+            data = {"data": {**(obj.get("data") or {}), **encoded}} if encoded else {}
+            return {**obj, "type": obj.get("type") or "Opaque", **data}
     return _counted(resource, obj)
 
 
@@ -90,62 +82,22 @@ def check(resource: Resource, obj: dict[str, Any], old: dict[str, Any] | None) -
     """Return the broken rules of a built-in object (those few that are known here)."""
     match resource.store:
         case "/events":
-            newer = resource.group != ""
-            return events.check(obj, newer=newer) if old is None else events.check_update(obj, old, newer=newer)
+            return events.check(obj, newer=resource.group != "") if old is None else []
         case "coordination.k8s.io/leases":
             return _check_lease(obj["spec"])
-        case "/configmaps":
-            return _check_config_map(obj, old)
         case "/nodes":
-            return _check_node(obj["spec"], old)
+            return _check_node(obj["spec"])
     return []
 
 
 def _check_lease(spec: dict[str, Any]) -> list[field_errors.Cause]:
-    causes: list[field_errors.Cause] = []
-    if "leaseDurationSeconds" in spec and spec["leaseDurationSeconds"] <= 0:
-        value = spec["leaseDurationSeconds"]
-        causes.append(field_errors.invalid("spec.leaseDurationSeconds", value, "must be greater than 0"))
-    if spec.get("leaseTransitions", 0) < 0:
-        value = spec["leaseTransitions"]
-        causes.append(field_errors.invalid("spec.leaseTransitions", value, "must be greater than or equal to 0"))
-    return causes
+    seconds = spec.get("leaseDurationSeconds", 1)
+    return [] if seconds > 0 else [field_errors.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")]
 
 
-def _check_config_map(obj: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
-    causes = [
-        field_errors.invalid(f"{field}[{key}]", key, _CONFIG_KEY_RULE)
-        for field in ("data", "binaryData")
-        for key in obj.get(field) or ()
-        if not _CONFIG_KEY.fullmatch(key)
+def _check_node(spec: dict[str, Any]) -> list[field_errors.Cause]:
+    return [
+        field_errors.unsupported(f"metadata.taints[{index}].effect", taint["effect"], _EFFECTS)
+        for index, taint in enumerate(spec.get("taints") or ())
+        if taint["effect"] not in _EFFECTS
     ]
-    size = sum(len(value.encode()) for value in (obj.get("data") or {}).values())
-    if size > _LARGEST_CONFIG_MAP:
-        text = f"Too long: may not be more than {_LARGEST_CONFIG_MAP} bytes"
-        causes.append(field_errors.Cause("[]", "FieldValueTooLong", text))
-    if old is not None and old.get("immutable"):
-        text = "field is immutable when `immutable` is set"
-        fields = [field for field in ("immutable", "data", "binaryData") if obj.get(field) != old.get(field)]
-        causes += [field_errors.forbidden(field, text) for field in fields]
-    return causes
-
-
-def _check_node(spec: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
-    causes: list[field_errors.Cause] = []
-    seen: set[tuple[str, str]] = set()
-    for index, taint in enumerate(spec.get("taints") or ()):
-        field, mark = f"metadata.taints[{index}]", (taint["key"], taint["effect"])
-        if taint["effect"] not in _EFFECTS:
-            causes.append(field_errors.unsupported(f"{field}.effect", taint["effect"], _EFFECTS))
-        if mark in seen:
-            shown = {"Key": mark[0], "Value": taint.get("value", ""), "Effect": mark[1], "TimeAdded": None}
-            cause = field_errors.duplicate(field, shown)
-            causes.append(
-                dataclasses.replace(cause, message=f"{cause.message}: taints must be unique by key and effect pair")
-            )
-        seen.add(mark)
-    before = (old or {}).get("spec", {}).get("providerID")
-    if before and before != spec.get("providerID"):
-        text = 'node updates may not change providerID except from "" to valid'
-        causes.append(field_errors.forbidden("spec.providerID", text))
-    return causes

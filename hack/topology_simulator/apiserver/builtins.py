@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import columns, events, forms
-from .resources import ALL_VERBS, Resource
+from .resources import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,21 +42,7 @@ _CORE_EVENT_FIELDS = {f"involvedObject.{name}": _read("involvedObject", name) fo
     "reportingComponent": _read("reportingComponent"),
     "source": _read("source", "component"),
 }
-_NEW_EVENT_FIELDS = {f"regarding.{name}": _read("involvedObject", name) for name in _ABOUT} | {
-    "reason": _read("reason"),
-    "type": _read("type"),
-    "reportingController": _read("reportingComponent"),
-}
-
-_POD_FIELDS = {
-    "spec.nodeName": _read("spec", "nodeName"),
-    "spec.restartPolicy": _read("spec", "restartPolicy"),
-    "spec.schedulerName": _read("spec", "schedulerName"),
-    "spec.serviceAccountName": _read("spec", "serviceAccountName"),
-    "status.phase": _read("status", "phase"),
-    "status.podIP": _read("status", "podIP"),
-    "status.nominatedNodeName": _read("status", "nominatedNodeName"),
-}
+_POD_FIELDS = {"spec.nodeName": _read("spec", "nodeName"), "status.phase": _read("status", "phase")}
 
 
 def _kind(group: str, plural: str, kind: str, *short_names: str, namespaced: bool = True, **more: Any) -> Resource:
@@ -79,7 +65,7 @@ def _extension(group: str, plural: str, kind: str, *short_names: str, **more: An
 
 
 def _event(group: str, **more: Any) -> Resource:
-    return _kind(group, "events", "Event", "ev", columns=columns.EVENTS, create_on_update=True, **more)
+    return _kind(group, "events", "Event", "ev", columns=columns.EVENTS, **more)
 
 
 def _unschedulable(obj: dict[str, Any]) -> str:
@@ -95,13 +81,12 @@ CUSTOM_RESOURCE_DEFINITIONS = _extension(
 )  # fmt: skip
 NAMESPACES = _kind(
     "", "namespaces", "Namespace", "ns",
-    namespaced=False, has_status=True, form=forms.of(forms.NAMESPACE), columns=columns.NAMESPACES,
-    verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
+    namespaced=False, has_status=True, form=forms.form(forms.NAMESPACE), columns=columns.NAMESPACES,
     selectable={"status.phase": _read("status", "phase"), "name": _read("metadata", "name")},
 )  # fmt: skip
 _NODES = _kind(
     "", "nodes", "Node", "no",
-    namespaced=False, has_status=True, status_on_create=True, status_metadata=True, form=forms.of(forms.NODE),
+    namespaced=False, has_status=True, status_on_create=True, status_metadata=True, form=forms.form(forms.NODE),
     columns=columns.NODES, selectable={"spec.unschedulable": _unschedulable},
 )  # fmt: skip
 _PODS = _kind(
@@ -109,24 +94,23 @@ _PODS = _kind(
 )
 _SERVICES = _kind(
     "", "services", "Service", "svc",
-    columns=columns.SERVICES,
     selectable={"spec.type": _read("spec", "type"), "spec.clusterIP": _read("spec", "clusterIP")},
     **_STATUS, **_IN_ALL,
 )  # fmt: skip
 _NEW_EVENTS = _event(
-    EVENTS_GROUP, selectable=_NEW_EVENT_FIELDS, form=forms.of(forms.NEW_EVENT),
+    EVENTS_GROUP, form=forms.form(forms.NEW_EVENT),
     stored_as="v1", store_name="/events", read=events.to_new, write=events.to_core,
 )  # fmt: skip
 _LEASES = _kind(
     "coordination.k8s.io", "leases", "Lease",
-    columns=columns.LEASES, form=forms.of(forms.LEASE), unconditional_update=False, create_on_update=True,
+    columns=columns.LEASES, form=forms.form(forms.LEASE), unconditional_update=False,
 )  # fmt: skip
 _BUDGETS = _kind(
     "policy", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", columns=columns.DISRUPTION_BUDGETS, **_RECONCILED
 )
 _NETWORK_POLICIES = _kind(
     "networking.k8s.io", "networkpolicies", "NetworkPolicy", "netpol",
-    counts_generation=True, columns=columns.NETWORK_POLICIES,
+    counts_generation=True,
 )  # fmt: skip
 
 
@@ -136,15 +120,15 @@ def kinds() -> list[Resource]:
     return [
         NAMESPACES,
         _NODES,
-        _kind("", "configmaps", "ConfigMap", "cm", form=forms.of(forms.CONFIG_MAP), columns=columns.CONFIGMAPS),
+        _kind("", "configmaps", "ConfigMap", "cm", form=forms.form(forms.CONFIG_MAP), columns=columns.CONFIGMAPS),
         _kind(
             "", "secrets", "Secret",
-            form=forms.of(forms.SECRET), columns=columns.SECRETS, selectable={"type": _read("type")},
+            form=forms.form(forms.SECRET), columns=columns.SECRETS, selectable={"type": _read("type")},
         ),
-        _kind("", "serviceaccounts", "ServiceAccount", "sa", columns=columns.SERVICE_ACCOUNTS),
+        _kind("", "serviceaccounts", "ServiceAccount", "sa"),
         _PODS,
         _SERVICES,
-        _event("", selectable=_CORE_EVENT_FIELDS, form=forms.of(forms.EVENT)),
+        _event("", selectable=_CORE_EVENT_FIELDS, form=forms.form(forms.EVENT)),
         _NEW_EVENTS,
         _LEASES,
         _kind("apps", "deployments", "Deployment", "deploy", columns=columns.DEPLOYMENTS, **_RECONCILED, **_IN_ALL),
@@ -152,9 +136,9 @@ def kinds() -> list[Resource]:
         _BUDGETS,
         _NETWORK_POLICIES,
         _rbac("roles", "Role", namespaced=True, shown=columns.WITH_CREATION),
-        _rbac("rolebindings", "RoleBinding", namespaced=True, shown=columns.BINDINGS),
+        _rbac("rolebindings", "RoleBinding", namespaced=True, shown=columns.WITH_CREATION),
         _rbac("clusterroles", "ClusterRole", namespaced=False, shown=columns.WITH_CREATION),
-        _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False, shown=columns.BINDINGS),
+        _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False, shown=columns.WITH_CREATION),
         _extension(
             policies, "validatingadmissionpolicies", "ValidatingAdmissionPolicy",
             has_status=True, columns=columns.DEFAULT,

@@ -11,9 +11,6 @@ compiles.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +29,6 @@ REASONS = {
     "FieldValueInvalid": "Invalid value",
     "FieldValueForbidden": "Forbidden",
     "FieldValueRequired": "Required value",
-    "FieldValueDuplicate": "Duplicate value",
 }
 
 
@@ -79,25 +75,7 @@ def to_cel(schema: Mapping[str, Any], value: Any, *, root: bool = False) -> Any:
         return float(value)
     if kind == "integer" and isinstance(value, float):
         return int(value)
-    if kind == "string" and schema.get("format") == "byte" and isinstance(value, str):
-        try:
-            return base64.b64decode(value)
-        except (ValueError, binascii.Error):
-            return value
     return value
-
-
-def _message_of(error: str) -> str:
-    """Return an evaluation error in the words of the real server's runtime."""
-    if match := re.search(r'Key not found in map : "?(.*?)"?$', error):
-        return f"no such key: {match[1]}"
-    if match := re.search(r"Index error: index=(-?\d+) size=\d+", error):
-        return f"index out of bounds: {match[1]}"
-    if "No matching overloads found" in error:
-        return "no such overload"
-    if "divide by zero" in error:
-        return "division by zero"
-    return error.partition(": ")[2] or error
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +126,7 @@ class Rule:
         shown = self.message or self.text
         result = self.program.eval(data=self._data(on))
         if result.type() == cel.Type.ERROR:
-            problem = _message_of(str(result.plain_value()))
-            if problem == "no such overload":
-                detail = (
-                    "'no such overload': call arguments did not match a supported operator, function or "
-                    f"macro signature for rule: {shown}"
-                )
-            else:
-                detail = f"{problem} evaluating rule: {shown}"
+            detail = f"{result.plain_value()} evaluating rule: {shown}"
             return field_errors.invalid(path.lstrip(".") or "<nil>", self.kind, detail)
         if result.plain_value() is True:
             return None
@@ -164,8 +135,6 @@ class Rule:
             if self.kind in ("object", "array"):
                 return field_errors.invalid_object(where, detail)
             return field_errors.invalid(where, on.value, detail)
-        if self.reason == "FieldValueDuplicate":
-            return field_errors.duplicate(where, self.kind)
         return field_errors.Cause(where, self.reason, f"{REASONS[self.reason]}: {detail}")
 
     def _message(self, on: Evaluation) -> str:

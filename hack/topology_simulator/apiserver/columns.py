@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of the built-in kinds: the cells of each column, as the real server computes them.
+"""What `kubectl get` shows of the built-in kinds that a simulated cluster has, as the real server computes it.
 
 Read by `builtins`; the columns of custom resources come from their definitions (`crds`).
 """
@@ -105,11 +105,6 @@ SECRETS = (
     Column("Data", "string", _data, "Number of entries"),
     AGE,
 )
-SERVICE_ACCOUNTS = (
-    NAME,
-    Column("Secrets", "string", lambda obj: len(obj.get("secrets") or []), "Number of secrets"),
-    AGE,
-)
 LEASES = (NAME, Column("Holder", "string", _at("spec", "holderIdentity", default=""), "Who holds it"), AGE)
 
 
@@ -183,21 +178,6 @@ PODS = (
 )
 
 
-def _ports(obj: dict[str, Any]) -> str:
-    ports = (obj.get("spec") or {}).get("ports") or []
-    return ",".join(f"{port.get('port')}/{port.get('protocol', 'TCP')}" for port in ports) or "<none>"
-
-
-SERVICES = (
-    NAME,
-    Column("Type", "string", _at("spec", "type", default="ClusterIP"), "Type of the service"),
-    Column("Cluster-IP", "string", _at("spec", "clusterIP"), "Its address"),
-    Column("External-IP", "string", lambda _: "<none>", "Its address from outside"),
-    Column("Port(s)", "string", _ports, "Its ports"),
-    AGE,
-)
-
-
 def _replicas(obj: dict[str, Any]) -> str:
     wanted = (obj.get("spec") or {}).get("replicas", 1)
     return f"{(obj.get('status') or {}).get('readyReplicas') or 0}/{wanted}"
@@ -252,13 +232,4 @@ DISRUPTION_BUDGETS = (
 )
 
 
-NETWORK_POLICIES = (NAME, Column("Pod-Selector", "string", _selector("podSelector"), "Whom it is about"), AGE)
-
-
-def _role(obj: dict[str, Any]) -> str:
-    reference = obj.get("roleRef") or {}
-    return f"{reference.get('kind', '')}/{reference.get('name', '')}"
-
-
-BINDINGS = (NAME, Column("Role", "string", _role, "The role that is bound"), AGE)
 WITH_CREATION = (NAME, CREATED_AT)

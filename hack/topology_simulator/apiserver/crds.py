@@ -1,9 +1,10 @@
-"""CustomResourceDefinitions: judged when written, served as soon as they are stored.
+"""CustomResourceDefinitions: served as soon as they are stored.
 
-`admit` fills in what the real server defaults (names, the Age column), refuses a definition whose schema is
-not structural or whose rules do not compile, and sets the conditions `NamesAccepted` and `Established` at
-once: there is no controller to wait for. `serve` registers one `Resource` for every served version.
-Conversion between versions changes apiVersion only; a conversion webhook is refused.
+`admit` fills in what the real server defaults (names, the Age column), refuses a definition whose rules do not compile,
+and sets the conditions `NamesAccepted` and `Established` at once: there is no controller to wait for. Whether a
+definition makes sense is for the real server to judge: those that are served here are given to it too. `serve`
+registers one `Resource` for every served version. Conversion between versions changes apiVersion only; a conversion
+webhook is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import cel, columns, field_errors, jsonpath, scales, statuses, structural, times, validation
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
-from .resources import Column, Resource, version_priority
+from .resources import Column, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 _BLOCKING = frozenset({
     "FieldValueRequired", "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid",
 })  # fmt: skip
-_COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
+_NOT_JUDGED = ("allOf", "oneOf", "not", "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "minProperties")
+"""Words of schemas that none of the definitions has that are served here."""
 _UNCHECKED = (
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
@@ -37,7 +39,6 @@ class StructuralSchema:
     def __init__(self, schema: Mapping[str, Any], rules: cel_rules.Rules) -> None:
         self._schema = schema
         self._rules = rules
-        self._list_keys = dict(structural.find_list_keys(schema))
 
     def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """Return the object without unknown fields, and the paths of those."""
@@ -59,119 +60,26 @@ class StructuralSchema:
             return [*causes, field_errors.invalid("<nil>", None, _UNCHECKED)]
         return [*causes, *self._rules.validate(obj, validation.MISSING if old is None else old)]
 
-    def list_keys(self) -> Mapping[tuple[str, ...], tuple[str, ...]]:
-        """Return the key fields of every map-list, by its path."""
-        return self._list_keys
-
 
 def admit(obj: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
-    """Return a definition as it is stored. Raises StatusError 422."""
-    name = obj["metadata"].get("name", "")
-    causes = _check_spec(obj, old)
-    if causes:
-        raise statuses.invalid(CUSTOM_RESOURCE_DEFINITIONS, name, causes)
+    """Return a definition as it is stored. Raises StatusError 422 for one that this server cannot serve."""
     spec = dict(obj["spec"])
     names = {"singular": spec["names"]["kind"].lower(), "listKind": spec["names"]["kind"] + "List"}
     spec["names"] = {**names, **spec["names"]}
     spec.setdefault("conversion", {"strategy": "None"})
-    causes = [*_check_change(spec, old), *_check_versions(spec)]
+    causes = [cause for version in spec["versions"] for cause in _compiled(*_schema(version))[1]]
+    if spec["conversion"].get("strategy") != "None":
+        text = "conversion webhooks are not available in this server"
+        causes.append(field_errors.forbidden("spec.conversion.strategy", text))
     if causes:
-        raise statuses.invalid(CUSTOM_RESOURCE_DEFINITIONS, name, causes)
+        raise statuses.invalid(CUSTOM_RESOURCE_DEFINITIONS, obj["metadata"].get("name", ""), causes)
     return {**obj, "spec": spec, "status": _status(spec, old)}
 
 
-def _check_spec(obj: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
-    spec = obj.get("spec")
-    if not isinstance(spec, dict):
-        return [field_errors.required("spec")]
-    causes = [
-        field_errors.required(f"spec.{key}") for key in ("group", "names", "scope", "versions") if not spec.get(key)
-    ]
-    if causes:
-        return causes
-    names = spec["names"]
-    causes = [field_errors.required(f"spec.names.{key}") for key in ("plural", "kind") if not names.get(key)]
-    wanted = f"{names.get('plural')}.{spec['group']}"
-    if old is None and obj["metadata"].get("name") != wanted:
-        text = 'must be spec.names.plural+"."+spec.group'
-        causes.append(field_errors.invalid("metadata.name", obj["metadata"].get("name"), text))
-    if spec["scope"] not in ("Cluster", "Namespaced"):
-        causes.append(field_errors.unsupported("spec.scope", spec["scope"], ("Cluster", "Namespaced")))
-    if sum(1 for version in spec["versions"] if version.get("storage")) != 1:
-        text = "must have exactly one version marked as storage version"
-        causes.append(field_errors.Cause("spec.versions", "FieldValueInvalid", f"Invalid value: {text}"))
-    if (spec.get("conversion") or {}).get("strategy", "None") != "None":
-        text = "conversion webhooks are not available in this server"
-        causes.append(field_errors.forbidden("spec.conversion.strategy", text))
-    return causes
-
-
-def _check_change(spec: dict[str, Any], old: dict[str, Any] | None) -> list[field_errors.Cause]:
-    if old is None:
-        return []
-    pairs = [(f"spec.{field}", old["spec"][field], spec[field]) for field in ("group", "scope")]
-    names, before = spec["names"], old["spec"]["names"]
-    pairs += [(f"spec.names.{field}", before[field], names[field]) for field in ("plural", "kind")]
-    return [
-        field_errors.invalid(where, value, "field is immutable") for where, stored, value in pairs if stored != value
-    ]
-
-
-def _schema_path(spec: dict[str, Any], index: int) -> str:
-    """Return where the schema of a version stands, as the real server names it."""
-    single = len(spec["versions"]) == 1
-    return "spec.validation.openAPIV3Schema" if single else f"spec.versions[{index}].schema.openAPIV3Schema"
-
-
-def _check_versions(spec: dict[str, Any]) -> list[field_errors.Cause]:
-    causes: list[field_errors.Cause] = []
-    single = len(spec["versions"]) == 1
-    for index, version in enumerate(spec["versions"]):
-        where = _schema_path(spec, index)
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        if schema is None:
-            causes.append(field_errors.required(f"spec.versions[{index}].schema.openAPIV3Schema"))
-            continue
-        broken = structural.check(schema, where)
-        causes += broken
-        if not broken:
-            causes += _check_defaults(schema, where)
-            causes += _compiled(json.dumps(schema, sort_keys=True), where)[1]
-        below = "spec" if single else f"spec.versions[{index}]"
-        for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
-            causes += _check_column(column, f"{below}.additionalPrinterColumns[{number}]")
-    return causes
-
-
-def _check_column(column: dict[str, Any], where: str) -> list[field_errors.Cause]:
-    causes: list[field_errors.Cause] = []
-    path = column.get("jsonPath", "")
-    if column.get("type") not in _COLUMN_TYPES:
-        text = f"must be one of {','.join(_COLUMN_TYPES)}"
-        causes.append(field_errors.invalid(f"{where}.type", column.get("type"), text))
-    if not path.startswith("."):
-        causes.append(field_errors.invalid(f"{where}.JSONPath", path, "must be a simple json path starting with ."))
-        return causes
-    try:
-        jsonpath.compile_path(path)
-    except jsonpath.PathError as error:
-        causes.append(field_errors.invalid(f"{where}.JSONPath", path, str(error)))
-    return causes
-
-
-def _check_defaults(schema: Any, where: str) -> list[field_errors.Cause]:
-    """Return the defaults that break their own schema."""
-    causes: list[field_errors.Cause] = []
-    if "default" in schema:
-        for cause in validation.validate_part(schema, structural.default(schema, schema["default"])):
-            at = f"{where}.default" + (f".{cause.field}" if cause.field != "<nil>" else "")
-            causes.append(field_errors.Cause(at, cause.reason, cause.message))
-    for key, part in (schema.get("properties") or {}).items():
-        causes += _check_defaults(part, f"{where}.properties[{key}]")
-    for word in ("items", "additionalProperties"):
-        if isinstance(schema.get(word), dict):
-            causes += _check_defaults(schema[word], f"{where}.{word}")
-    return causes
+def _schema(version: dict[str, Any]) -> tuple[str, str]:
+    """Return the schema of a version as text, and where it is."""
+    place = f"spec.versions[{version['name']}].schema.openAPIV3Schema"
+    return json.dumps(version["schema"]["openAPIV3Schema"], sort_keys=True), place
 
 
 @functools.lru_cache(maxsize=256)
@@ -179,6 +87,11 @@ def _compiled(schema: str, where: str) -> tuple[StructuralSchema, tuple[field_er
     """Return the schema ready to be applied; the same text is compiled once in a process."""
     parsed = json.loads(schema)
     rules, causes = cel.compile_rules(parsed, where)
+    causes += [
+        field_errors.forbidden(f"{where}: {word}", "not available in this server")
+        for word in _NOT_JUDGED
+        if f'"{word}":' in schema
+    ]
     return StructuralSchema(parsed, rules), tuple(causes)
 
 
@@ -249,45 +162,15 @@ def _column(declared: dict[str, Any]) -> Column:
     )
 
 
-def _deprecation(spec: dict[str, Any], version: dict[str, Any]) -> tuple[str, ...]:
-    """Return the warning that goes with a deprecated version."""
-    if not version.get("deprecated"):
-        return ()
-    if version.get("deprecationWarning"):
-        return (str(version["deprecationWarning"]),)
-    kind, group = spec["names"]["kind"], spec["group"]
-    better = sorted(
-        (other["name"] for other in spec["versions"] if other.get("served") and not other.get("deprecated")),
-        key=version_priority,
-    )
-    use = f"; use {group}/{better[0]} {kind}" if better else ""
-    return (f"{group}/{version['name']} {kind} is deprecated{use}",)
-
-
-def _selectable(version: dict[str, Any]) -> dict[str, Callable[[dict[str, Any]], str]]:
-    """Return the fields that a field selector may ask for besides name and namespace."""
-    paths = [field["jsonPath"] for field in version.get("selectableFields") or ()]
-    return {path.removeprefix("."): _selected(jsonpath.compile_path(path)) for path in paths}
-
-
-def _selected(find: Callable[[Any], list[Any]]) -> Callable[[dict[str, Any]], str]:
-    def read(obj: dict[str, Any]) -> str:
-        value = next(iter(find(obj)), None)
-        return value if isinstance(value, str) else _text(value)
-
-    return read
-
-
 def resources_of(obj: dict[str, Any]) -> list[Resource]:
     """Return the kinds that a stored definition serves, one for each served version."""
     spec = obj["spec"]
     names, group = spec["names"], spec["group"]
     storage = next(version["name"] for version in spec["versions"] if version.get("storage"))
     served: list[Resource] = []
-    for index, version in enumerate(spec["versions"]):
+    for version in spec["versions"]:
         if not version.get("served"):
             continue
-        schema = version["schema"]["openAPIV3Schema"]
         served.append(
             Resource(
                 group,
@@ -299,15 +182,13 @@ def resources_of(obj: dict[str, Any]) -> list[Resource]:
                 short_names=tuple(names.get("shortNames") or ()),
                 categories=tuple(names.get("categories") or ()),
                 has_status=(version.get("subresources") or {}).get("status") is not None,
-                scaling=scales.of(version),
+                scaling=scales.scaling(version),
                 list_kind=names["listKind"],
                 custom=True,
                 stored_as=f"{group}/{storage}",
                 columns=_columns(version),
-                warnings=_deprecation(spec, version),
-                selectable=_selectable(version),
-                schema=_compiled(json.dumps(schema, sort_keys=True), _schema_path(spec, index))[0],
-                json_schema=schema,
+                schema=_compiled(*_schema(version))[0],
+                json_schema=version["schema"]["openAPIV3Schema"],
                 unconditional_update=False,
                 counts_generation=True,
             )

@@ -1,8 +1,7 @@
 """What a client asks first: the version, the groups, and the kinds of each group version.
 
-Both forms are served: the old one (`/api`, `/apis`, `/apis/GROUP/VERSION`) and aggregated discovery, which
-newer clients ask for by Accept header and which tells everything in two requests. All of it is computed
-from the registry.
+Served is the form that every client understands (`/api`, `/apis`, `/apis/GROUP/VERSION`); one that asks for aggregated
+discovery first takes this in its place. All of it is computed from the registry.
 """
 
 from __future__ import annotations
@@ -28,9 +27,6 @@ VERSION = {
 _VERSIONS = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
 _STATUS_VERBS = ["get", "patch", "update"]
 _SCALE = {**dict(zip(("group", "version"), scales.API_VERSION.split("/"), strict=True)), "kind": scales.KIND}
-_AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
-_AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-JSON = "application/json"
 
 
 def _group_version(group: str, version: str) -> str:
@@ -51,21 +47,19 @@ class Discovery:
         """Return content type and value for a discovery path, or None for any other path."""
         parts = [part for part in request.path.split("/") if part]
         if parts and parts[0] in ("api", "apis"):
-            requests.negotiate(request.headers.get("Accept", ""), aggregated=True)
+            requests.negotiate(request.headers.get("Accept", ""))
         if parts == ["version"]:
-            return JSON, VERSION
+            return requests.JSON, VERSION
         if not parts:
-            return JSON, {"paths": ["/api", "/api/v1", "/apis", "/healthz", "/openapi/v3", "/version"]}
+            return requests.JSON, {"paths": ["/api", "/api/v1", "/apis", "/healthz", "/openapi/v3", "/version"]}
         if parts in (["api"], ["apis"]):
-            if requests.accepts(request.headers.get("Accept", ""), _AGGREGATED):
-                return _AGGREGATED_TYPE, self._aggregated(core=parts == ["api"])
-            return JSON, _VERSIONS if parts == ["api"] else self._group_list()
+            return requests.JSON, _VERSIONS if parts == ["api"] else self._group_list()
         if parts[0] == "api" and len(parts) == 2:
             return self._resource_list("", parts[1])
         if parts[0] == "apis" and len(parts) == 2:
             versions = self._registry.groups().get(parts[1])
             if versions and parts[1]:
-                return JSON, {"kind": "APIGroup", "apiVersion": "v1", **self._group(parts[1], versions)}
+                return requests.JSON, {"kind": "APIGroup", "apiVersion": "v1", **self._group(parts[1], versions)}
         if parts[0] == "apis" and len(parts) == 3:
             return self._resource_list(parts[1], parts[2])
         return None
@@ -79,7 +73,7 @@ class Discovery:
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
     def _resource_list(self, group: str, version: str) -> tuple[str, Any] | None:
-        kinds = self._registry.of(group, version)
+        kinds = self._registry.kinds_of(group, version)
         if not kinds:
             return None
         entries: list[dict[str, Any]] = []
@@ -92,46 +86,9 @@ class Discovery:
                 answered = {**where, **_SCALE} if part == "scale" else where
                 entries.append({**names, **answered, "verbs": _STATUS_VERBS})
         head = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {})}
-        return JSON, {**head, "groupVersion": _group_version(group, version), "resources": entries}
-
-    def _aggregated(self, *, core: bool) -> dict[str, Any]:
-        items = []
-        for group, versions in self._registry.groups().items():
-            if (group == "") is not core:
-                continue
-            entries = []
-            for version in versions:
-                kinds = [_aggregated_kind(kind) for kind in self._registry.of(group, version)]
-                entries.append({"version": version, "resources": kinds, "freshness": "Current"})
-            items.append({"metadata": {"name": group} if group else {}, "versions": entries})
-        head = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}}
-        return {**head, "items": items}
+        return requests.JSON, {**head, "groupVersion": _group_version(group, version), "resources": entries}
 
 
 def _further_names(kind: resources.Resource) -> dict[str, Any]:
     lists = {"shortNames": list(kind.short_names), "categories": list(kind.categories)}
     return {key: names for key, names in lists.items() if names}
-
-
-def _aggregated_kind(kind: resources.Resource) -> dict[str, Any]:
-    # Built-in kinds are listed without group and version: they are those of the entry around them.
-    where = (kind.group, kind.version) if kind.custom else ("", "")
-    response_kind = {"group": where[0], "version": where[1], "kind": kind.kind}
-    entry: dict[str, Any] = {
-        "resource": kind.plural,
-        "responseKind": response_kind,
-        "scope": "Namespaced" if kind.namespaced else "Cluster",
-        "singularResource": kind.singular,
-        "verbs": list(kind.verbs),
-        **_further_names(kind),
-    }
-    if kind.subresources:
-        entry["subresources"] = [
-            {
-                "subresource": part,
-                "responseKind": _SCALE if part == "scale" else response_kind,
-                "verbs": _STATUS_VERBS,
-            }
-            for part in kind.subresources
-        ]
-    return entry

@@ -23,10 +23,6 @@ _RENAMED = {
     "count": "deprecatedCount",
 }
 _RESTORED = {new: old for old, new in _RENAMED.items()}
-_FIXED = (
-    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reportingComponent",
-    "reportingInstance", "eventTime", "type", "action", "related",
-)  # fmt: skip
 _QUALIFIED = re.compile(
     r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 )
@@ -61,21 +57,6 @@ def check(obj: dict[str, Any], *, newer: bool) -> list[field_errors.Cause]:
         causes += _check_complete(obj, "reportingController" if newer else "reportingComponent")
     if newer:
         causes += _check_newer(obj)
-    return causes
-
-
-def check_update(obj: dict[str, Any], old: dict[str, Any], *, newer: bool) -> list[field_errors.Cause]:
-    """Return the broken rules of a changed event: by the newer API only its series (and metadata) may change."""
-    if not newer:
-        return []
-    causes = [
-        field_errors.invalid(field, value if isinstance(value := obj.get(field), str) else "", "field is immutable")
-        for field in _FIXED
-        if obj.get(field) != old.get(field)
-    ]
-    series = obj.get("series")
-    if series is not None and series.get("count", 0) < 2:
-        causes.append(field_errors.invalid("series.count", "", "should be at least 2"))
     return causes
 
 

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from . import (
     builtins,
     discovery,
-    go_types,
-    metadata,
     openapi,
     options,
     patch,
     reads,
     requests,
+    scales,
     statuses,
     storage,
     strategic,
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
     from . import resources
 
-JSON = "application/json"
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -41,7 +38,7 @@ class Answer:
 
     code: int
     body: bytes
-    content_type: str = JSON
+    content_type: str = requests.JSON
     warnings: list[str] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
 
@@ -51,16 +48,6 @@ def refusal(error: statuses.StatusError) -> Answer:
     retry = (error.details or {}).get("retryAfterSeconds")
     headers = {"Retry-After": str(retry)} if retry else {}
     return Answer(error.code, storage.encode(error.body()), warnings=error.warnings, headers=headers)
-
-
-def timed_out() -> Answer:
-    """Return what the real server says of a request whose `timeout` has passed: a Status without its kind, as text.
-
-    Source: apiserver pkg/server/filters/timeout.go (1.36).
-    """
-    text = "Timeout: request did not complete within the allotted timeout"
-    body = {"metadata": {}, "status": "Failure", "message": text, "reason": "Timeout", "details": {}, "code": 504}
-    return Answer(504, storage.encode(body) + b"\n", "text/plain; charset=utf-8")
 
 
 def unknown_path() -> Answer:
@@ -86,7 +73,7 @@ class Handlers:
         target = request.target
         resource = self._registry.find(target.group, target.version, target.plural)
         if resource is None:
-            if any(not kind.custom for kind in self._registry.of(target.group, target.version)):
+            if any(not kind.custom for kind in self._registry.kinds_of(target.group, target.version)):
                 raise statuses.resource_unknown()
             return unknown_path()
         if self._misplaced(request, resource):
@@ -110,31 +97,19 @@ class Handlers:
                 return self._create(request, resource)
             case "delete":
                 return self._delete(request, resource)
-            case "deletecollection":
-                return self._delete_collection(request, resource)
         return self._update(request, resource)
 
     def _check_shape(self, request: requests.Request, resource: resources.Resource) -> None:
-        """Raise StatusError unless path and method fit the kind; custom and built-in kinds say it differently."""
+        """Raise StatusError unless path and method fit the kind."""
         target = request.target
         if target.subresource and target.subresource not in resource.subresources:
             raise statuses.not_found(resource, target.name) if resource.custom else statuses.resource_unknown()
-        everywhere = resource.namespaced and not target.namespace
-        if everywhere and not target.name and request.verb in ("create", "deletecollection") and not resource.custom:
-            raise statuses.method_not_allowed()
-        if "list" not in resource.verbs and target.name:
-            raise statuses.resource_unknown()
-        if not target.name and request.verb in ("update", "patch") and resource.custom:
-            raise statuses.bad_request("name must be provided")
-        verb_ok = request.verb in resource.verbs and not (
-            (target.name and request.verb == "create" and (not resource.custom or target.subresource))
-            or (not target.name and request.verb in ("update", "patch"))
-            or (target.subresource and request.verb not in ("get", "update", "patch"))
-        )
-        if not verb_ok:
-            if resource.custom:
-                known = request.verb in (*resource.verbs, "create")
-                raise statuses.verb_not_supported(resource, request.verb if known else "")
+        named = request.verb in ("get", "update", "patch", "delete")
+        if (
+            request.verb not in resource.verbs
+            or named is not bool(target.name)
+            or (target.subresource and request.verb == "delete")
+        ):
             raise statuses.method_not_allowed()
 
     def _misplaced(self, request: requests.Request, resource: resources.Resource) -> bool:
@@ -180,7 +155,7 @@ class Handlers:
         return Answer(code, self.reads.show(request, resource, item, form), warnings=all_warnings)
 
     def _create(self, request: requests.Request, resource: resources.Resource) -> Answer:
-        value = requests.decode(request.body, requests.media_type(request.headers), go_types.name_of(resource))
+        value = requests.decode(request.body, requests.media_type(request.headers))
         if "list" not in resource.verbs:
             if not isinstance(value, dict):
                 raise statuses.bad_request("the body of a review is an object")
@@ -203,17 +178,13 @@ class Handlers:
             value = requests.decode_patch(request.body)
             intent.patch = request.body.decode(errors="replace")
         else:
-            value = requests.decode(request.body, media, go_types.name_of(resource))
+            value = requests.decode(request.body, media)
         with _warned(intent):
             if target.subresource == "scale":
                 self.writes.update(resource, key, lambda old: _scaled(old, value, media, resource, intent), intent)
                 return self._scale(request, resource)
             if intent.patch is not None:
                 obj = self.writes.update(resource, key, lambda old: _patched(old, value, media, resource), intent)
-            elif self._puts_a_new_one(resource, target, value):
-                value = {**value, "metadata": {**value["metadata"], "resourceVersion": ""}}
-                obj = self.writes.create(resource, target.namespace, value, intent)
-                return self._shown(request, resource, 201, obj, intent.warnings)
             else:
                 obj = self.writes.update(resource, key, lambda _: value, intent)
         return self._shown(request, resource, 200, obj, intent.warnings)
@@ -222,17 +193,14 @@ class Handlers:
         item = self._storage.get(resource.store, request.target.namespace, request.target.name)
         if item is None:
             raise statuses.not_found(resource, request.target.name)
-        scale = resource.scaled.read(resource.to_wire(item.obj))
+        try:
+            scale = resource.scaled.read(resource.to_wire(item.obj))
+        except scales.ScaleError as error:
+            raise statuses.plain(str(error)) from None
         return Answer(200, storage.encode(scale), warnings=list(resource.warnings))
 
-    def _puts_a_new_one(self, resource: resources.Resource, target: requests.Target, value: Any) -> bool:
-        if not resource.create_on_update or target.subresource or not isinstance(value, dict):
-            return False
-        named = isinstance(value.get("metadata"), dict) and value["metadata"].get("name") == target.name
-        return named and self._storage.get(resource.store, target.namespace, target.name) is None
-
     def _delete(self, request: requests.Request, resource: resources.Resource) -> Answer:
-        how = options.of_delete(request)
+        how = options.delete_of(request)
         key = (request.target.namespace, request.target.name)
         obj, gone = self.writes.delete(resource, key, how)
         if not gone:
@@ -240,15 +208,6 @@ class Handlers:
         details = {**statuses.details(resource, key[1]), "uid": obj["metadata"]["uid"]}
         head = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
         return Answer(200, storage.encode({**head, "status": "Success", "details": details}))
-
-    def _delete_collection(self, request: requests.Request, resource: resources.Resource) -> Answer:
-        how = options.of_delete(request)
-        listed = self.reads.list_all(request, resource)
-        selection = reads.select(request, resource)
-        for item in self._storage.items(resource.store, request.target.namespace):
-            if selection.takes(item):
-                self.writes.delete(resource, item.key, how)
-        return Answer(200, listed)
 
 
 @contextlib.contextmanager
@@ -271,7 +230,7 @@ def _check_patch_type(resource: resources.Resource, media: str) -> None:
         raise statuses.unsupported_media_type((*requests.PATCH_TYPES, requests.APPLY_PATCH))
     if media != requests.STRATEGIC_PATCH:
         raise statuses.StatusError(415, "415: Unsupported Media Type", details={})
-    if not go_types.name_of(resource):
+    if not strategic.type_name(resource):
         raise statuses.no_strategic_merge(resource)
 
 
@@ -282,28 +241,22 @@ def _scaled(
     scaling = resource.scaled
     if intent.patch is not None:
         value = _patched(scaling.patchable(old), value, media, resource)
-    return scaling.write(old, value)
+    try:
+        return scaling.write(old, value)
+    except scales.ScaleError as error:
+        raise statuses.bad_request(str(error)) from None
 
 
 def _patched(old: dict[str, Any], operations: Any, media: str, resource: resources.Resource) -> Any:
-    if media in (requests.MERGE_PATCH, requests.STRATEGIC_PATCH):
-        if operations is None:
-            raise statuses.bad_request("Invalid JSON Patch")
+    try:
+        if media == requests.JSON_PATCH:
+            return patch.apply_json_patch(old, operations)
         if not isinstance(operations, dict):
-            json_type = metadata.json_type(operations)
-            problem = f"json: cannot unmarshal {json_type} into Go value of type map[string]interface {{}}"
-            raise statuses.bad_request(
-                problem if media == requests.STRATEGIC_PATCH else f"error decoding patch: {problem}"
-            )
+            raise statuses.bad_request("error decoding patch: it is not an object")
         if media == requests.MERGE_PATCH:
             return patch.merge(old, operations)
-        try:
-            return strategic.merge(old, operations, go_types.name_of(resource))
-        except strategic.StrategicError as error:
-            raise statuses.bad_request(str(error)) if error.malformed else statuses.plain(str(error)) from None
-    try:
-        return patch.apply_json_patch(old, operations)
-    except patch.MalformedPatchError as error:
-        raise statuses.bad_request(f"error decoding patch: {error}") from None
+        return strategic.merge(old, operations, strategic.type_name(resource))
     except patch.PatchError:
         raise statuses.patch_rejected() from None
+    except strategic.StrategicError as error:
+        raise statuses.bad_request(str(error)) from None

@@ -12,7 +12,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import field_errors, requests, selectors, statuses, storage, table, watch
+from . import requests, selectors, statuses, storage, table, watch
 
 if TYPE_CHECKING:
     from . import resources
@@ -47,9 +47,6 @@ def select(request: requests.Request, resource: resources.Resource) -> watch.Sel
     form = requests.negotiate(request.headers.get("Accept", ""))
     labels, fields = request.query.get("labelSelector", ""), request.query.get("fieldSelector", "")
     if request.target.name:
-        pinned = selectors.single_name(fields)
-        if pinned is not None and pinned != request.target.name:
-            raise statuses.bad_request("fieldSelector metadata.name doesn't match requested name")
         fields = f"metadata.name={request.target.name}"
     return watch.Selection(
         resource,
@@ -57,7 +54,7 @@ def select(request: requests.Request, resource: resources.Resource) -> watch.Sel
         selectors.parse_labels(labels) if labels.strip() else None,
         selectors.parse_fields(resource, fields) if fields else None,
         form,
-        table.include_object(request.query.get("includeObject", "")),
+        request.query.get("includeObject") or "Metadata",
     )
 
 
@@ -109,18 +106,13 @@ class Reads:
             return item.wire(resource.api_version, resource.to_wire)
         if form is requests.Form.METADATA:
             return storage.encode(table.metadata_only(item.obj))
-        include = table.include_object(request.query.get("includeObject", ""))
+        include = request.query.get("includeObject") or "Metadata"
         list_meta = {"resourceVersion": item.obj["metadata"]["resourceVersion"]}
         return storage.encode(table.render(resource, (item.obj,), list_meta, include))
 
     def list_all(self, request: requests.Request, resource: resources.Resource) -> bytes:
         """Return a list, encoded. Raises StatusError."""
         selection = select(request, resource)
-        if requests.wants_one(request.headers.get("Accept", "")):
-            kind = "*unstructured.UnstructuredList"
-            raise statuses.StatusError(
-                406, f"you requested PartialObjectMetadata, but the requested object is a list ({kind})"
-            )
         limit = request.number("limit") or 0
         revision, after = self._snapshot(request)
         if after is not None and request.query.get("resourceVersion"):
@@ -130,9 +122,6 @@ class Reads:
         except storage.Compacted:
             raise _expired_list(after) from None
         items = [item for item in items if (after is None or item.key > after) and selection.takes(item)]
-        if request.query.get("sendInitialEvents"):
-            text = "sendInitialEvents is forbidden for list"
-            raise statuses.list_options(field_errors.forbidden("sendInitialEvents", text))
         meta: dict[str, Any] = {"resourceVersion": str(revision)}
         if resource.custom and selection.form is requests.Form.OBJECT:
             meta["continue"] = ""
@@ -146,31 +135,15 @@ class Reads:
     def _snapshot(self, request: requests.Request) -> tuple[int, tuple[str, str] | None]:
         """Return the revision to list at and the key to go on after."""
         token = request.query.get("continue", "")
-        wanted, match = (
-            request.revision(prefix="invalid resource version: ", code=400),
-            request.query.get("resourceVersionMatch", ""),
-        )
+        wanted = request.revision(prefix="invalid resource version: ", code=400)
         if token:
-            if wanted:
-                text = "specifying resource version is not allowed when using continue"
-                raise statuses.bad_request(text)
             revision, after = _parse_token(token)
             return (self._storage.revision if revision == _LATEST else revision), after
-        field = "resourceVersionMatch"
-        if match and wanted is None:
-            text = f"{field} is forbidden unless resourceVersion is provided"
-            raise statuses.list_options(field_errors.forbidden(field, text))
-        if match not in ("", "Exact", "NotOlderThan"):
-            allowed = ("Exact", "NotOlderThan", "")
-            raise statuses.list_options(field_errors.unsupported(field, match, allowed))
-        if match == "Exact" and wanted == 0:
-            text = f'{field} "exact" is forbidden for resourceVersion "0"'
-            raise statuses.list_options(field_errors.forbidden(field, text))
         current = self._storage.revision
         if wanted is not None and wanted > current:
             raise _too_new(storage.FutureRevision(wanted, current))
-        legacy_exact = not match and wanted and request.number("limit")
-        return (wanted if wanted and (match == "Exact" or legacy_exact) else current), None
+        exact = request.query.get("resourceVersionMatch") == "Exact"
+        return (wanted if wanted and exact else current), None
 
     def _encode_list(self, selection: watch.Selection, items: list[storage.Item], meta: dict[str, Any]) -> bytes:
         resource = selection.resource
@@ -191,7 +164,6 @@ class Reads:
         wanted = request.revision()
         initial = request.query.get("sendInitialEvents")
         bookmarks = request.flag("allowWatchBookmarks")
-        self._check_initial(request, initial)
         seconds = request.number("timeoutSeconds")
         watcher = watch.Watcher(selection, self._watch_limit)
         opening = Opening(watcher, float(seconds) if seconds else random.uniform(*_WATCH_SECONDS), bookmarks)
@@ -214,23 +186,6 @@ class Reads:
             watcher.begin_after(wanted or 0)
         self._storage.subscribe(resource.store, watcher)
         return opening
-
-    def _check_initial(self, request: requests.Request, initial: str | None) -> None:
-        match, field = request.query.get("resourceVersionMatch", ""), "resourceVersionMatch"
-        causes: list[field_errors.Cause] = []
-        if initial is None:
-            if match:
-                text = f"{field} is forbidden for watch unless sendInitialEvents is provided"
-                causes.append(field_errors.forbidden(field, text))
-                if match != "NotOlderThan":
-                    causes.append(field_errors.unsupported(field, match, ("NotOlderThan",)))
-        elif match != "NotOlderThan":
-            text = f"sendInitialEvents requires setting {field} to NotOlderThan"
-            causes.append(field_errors.forbidden(field, text))
-            if match:
-                causes.append(field_errors.unsupported(field, match, ("NotOlderThan",)))
-        if causes:
-            raise statuses.list_options(*causes)
 
 
 def _expired_list(after: tuple[str, str] | None) -> statuses.StatusError:

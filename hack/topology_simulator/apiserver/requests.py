@@ -2,7 +2,7 @@
 
 `parse` knows the shape of API paths and nothing of which kinds exist. `negotiate` picks what to answer
 with: plain JSON, a Table, or metadata only; a client that accepts none of these (protobuf alone, say) gets
-406. Request bodies are JSON, YAML or, for built-in kinds, protobuf; the rest is 415.
+406. Request bodies are JSON; the rest is 415.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
-from . import field_errors, protobuf, statuses, times
+from . import field_errors, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+JSON = "application/json"
+_JSONS = (JSON, "application/*", "*/*")
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH)
@@ -106,21 +106,6 @@ class Request:
         except ValueError:
             raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
 
-    def allowed(self) -> float | None:
-        """Return the seconds within which it has to be executed, None where it sets none.
-
-        Raises StatusError 400. Watches have `timeoutSeconds`. Source: apiserver pkg/endpoints/filters/
-        request_deadline.go (1.36): what is not more than nothing is as if it were not there.
-        """
-        text = self.query.get("timeout", "")
-        if self.watch or not text:
-            return None
-        try:
-            seconds = times.parsed_duration(text)
-        except ValueError as error:
-            raise statuses.bad_request(f"invalid timeout specified in the request URL - {error}") from None
-        return seconds if seconds > 0 else None
-
     def revision(self, *, prefix: str = "", code: int = 500) -> int | None:
         """Return the asked-for resourceVersion, or None.
 
@@ -172,24 +157,17 @@ def _accepted(header: str) -> list[tuple[str, dict[str, str]]]:
     for position, clause in enumerate(header.split(",")):
         media, *raw = (part.strip() for part in clause.split(";"))
         parameters = {key.strip(): value.strip() for key, _, value in (part.partition("=") for part in raw)}
-        try:
-            quality = float(parameters.pop("q", "1"))
-        except ValueError:
-            quality = 1.0
-        ranked.append((-quality, position, media.lower(), parameters))
+        ranked.append((-float(parameters.pop("q", "1")), position, media.lower(), parameters))
     return [(media, parameters) for _, _, media, parameters in sorted(ranked, key=lambda entry: entry[:2])]
 
 
-def negotiate(header: str, *, aggregated: bool = False) -> Form:
-    """Return the form of the answer for an Accept header. Raises StatusError 406 when none fits.
-
-    With `aggregated` the form of aggregated discovery counts as a plain object.
-    """
+def negotiate(header: str) -> Form:
+    """Return the form of the answer for an Accept header. Raises StatusError 406 when none fits."""
     for media, parameters in _accepted(header or "*/*"):
-        if media not in ("application/json", "application/*", "*/*"):
+        if media not in _JSONS:
             continue
         wanted = parameters.get("as")
-        if wanted is None or (aggregated and parameters.get("g") == "apidiscovery.k8s.io"):
+        if wanted is None:
             return Form.OBJECT
         if (parameters.get("g"), parameters.get("v")) != ("meta.k8s.io", "v1"):
             continue
@@ -200,20 +178,9 @@ def negotiate(header: str, *, aggregated: bool = False) -> Form:
     raise statuses.not_acceptable(ANSWER_TYPES)
 
 
-def wants_one(header: str) -> bool:
-    """Return whether the first choice of an Accept header is the metadata of one object."""
-    return _accepted(header or "*/*")[0][1].get("as") == "PartialObjectMetadata"
-
-
-def accepts(header: str, wanted: Mapping[str, str]) -> bool:
-    """Return whether an Accept header offers JSON with these parameters before plain JSON."""
-    for media, parameters in _accepted(header or "*/*"):
-        if media in ("application/json", "application/*", "*/*"):
-            if all(parameters.get(key) == value for key, value in wanted.items()):
-                return True
-            if "as" not in parameters:
-                return False
-    return False
+def accepts_json(header: str) -> bool:
+    """Return whether JSON is among what an Accept header offers."""
+    return any(media in _JSONS for media, _ in _accepted(header or "*/*"))
 
 
 def media_type(headers: Mapping[str, str]) -> str:
@@ -221,29 +188,14 @@ def media_type(headers: Mapping[str, str]) -> str:
     return headers.get("Content-Type", "").split(";", 1)[0].strip().lower()
 
 
-def decode(data: bytes, media: str, type_name: str = "") -> Any:
-    """Return the value of a JSON or YAML body, or one in protobuf that is of a type of `go_types`.
-
-    Raises StatusError 400 or 415.
-    """
-    if media == PROTOBUF and type_name:
-        try:
-            return protobuf.decode(data, type_name)
-        except protobuf.ProtobufError as error:
-            kind = type_name.partition(".")[2]
-            text = f"the object provided is unrecognized (must be of type {kind}): {error}"
-            raise statuses.bad_request(text) from None
+def decode(data: bytes, media: str) -> Any:
+    """Return the value of a JSON body. Raises StatusError 400 or 415."""
     if media in ("", "application/json", "application/octet-stream"):
         try:
             return json.loads(data)
         except ValueError as error:
             raise statuses.bad_request("couldn't get version/kind; json parse error: " + _json_error(error)) from None
-    if media in ("application/yaml", "text/yaml", "application/x-yaml"):
-        try:
-            return yaml.load(data, Loader=YamlLoader)  # noqa: S506  # a safe loader that keeps times as text
-        except yaml.YAMLError as error:
-            raise statuses.bad_request(f"error converting YAML to JSON: {error}") from None
-    raise statuses.unsupported_media_type(ANSWER_TYPES)
+    raise statuses.no_protobuf() if media == PROTOBUF else statuses.unsupported_media_type(ANSWER_TYPES)
 
 
 def decode_patch(data: bytes) -> Any:
@@ -256,13 +208,3 @@ def decode_patch(data: bytes) -> Any:
 
 def _json_error(error: ValueError) -> str:
     return str(error)[:200]
-
-
-class YamlLoader(yaml.SafeLoader):
-    """YAML as Kubernetes reads it: what looks like a time stays text."""
-
-
-YamlLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}

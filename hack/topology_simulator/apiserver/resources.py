@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from . import field_errors, scales
 
-ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+ALL_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,6 @@ class Schema(Protocol):
         self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
     ) -> list[field_errors.Cause]:
         """Return every broken rule, `before` included; `old` is the stored state on updates."""
-
-    def list_keys(self) -> Mapping[tuple[str, ...], tuple[str, ...]]:
-        """Return the key fields of every map-list, by its path (items are not part of a path)."""
 
 
 def _same(obj: dict[str, Any]) -> dict[str, Any]:
@@ -85,7 +82,6 @@ class Resource:
     """The OpenAPI schema to publish; None: an object with anything in it."""
     unconditional_update: bool = True
     """Whether a PUT without resourceVersion overwrites; otherwise it is refused."""
-    create_on_update: bool = False
     status_on_create: bool = False
     """Whether a create keeps the status that it carries (nodes register with one)."""
     status_metadata: bool = False
@@ -199,7 +195,7 @@ class Registry:
                 versions.append(version)
         return {group: sorted(versions, key=version_priority) for group, versions in groups.items()}
 
-    def of(self, group: str, version: str) -> list[Resource]:
+    def kinds_of(self, group: str, version: str) -> list[Resource]:
         """Return the kinds of one group version, by plural."""
         kinds = [kind for kind in self._kinds.values() if (kind.group, kind.version) == (group, version)]
         return sorted(kinds, key=lambda kind: kind.plural)

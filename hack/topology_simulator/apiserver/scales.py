@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from . import statuses
-
 API_VERSION, KIND = "autoscaling/v1", "Scale"
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _LEAST = -(1 << 31)
-_ANOTHER_KIND = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
+
+
+class ScaleError(ValueError):
+    """An object that does not say how many it asks for, or a body that is no Scale of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +28,22 @@ class Scaling:
     selector: str = ""
 
     def read(self, obj: dict[str, Any]) -> dict[str, Any]:
-        """Return the Scale of an object. Raises StatusError 500 where it does not say how many it asks for."""
+        """Return the Scale of an object. Raises ScaleError where it does not say how many it asks for."""
         wanted = _at(obj, self.wanted)
         if wanted is None:
-            raise statuses.internal(f'the spec replicas field "{self.wanted}" does not exist')
+            raise ScaleError(f'the spec replicas field "{self.wanted}" does not exist')
         return self._scale(obj, wanted)
 
     def write(self, obj: dict[str, Any], scale: Any) -> dict[str, Any]:
-        """Return the object with the number of replicas that a Scale asks for. Raises StatusError 400."""
+        """Return the object with the number of replicas that a Scale asks for. Raises ScaleError."""
         if not isinstance(scale, dict) or (scale.get("apiVersion"), scale.get("kind")) != (API_VERSION, KIND):
-            raise statuses.bad_request(_ANOTHER_KIND)
-        meta, name = scale.get("metadata") or {}, obj["metadata"]["name"]
-        if meta.get("name", name) != name:
-            raise statuses.bad_request(
-                f"the name of the object ({meta['name']}) does not match the name on the URL ({name})"
-            )
+            raise ScaleError(f"the body is not a {KIND} of {API_VERSION}")
         wanted = (scale.get("spec") or {}).get("replicas", 0)
         if not isinstance(wanted, int) or isinstance(wanted, bool) or wanted == _LEAST:
-            raise statuses.bad_request(f'the spec replicas field "{self.wanted}" cannot be empty')
-        version = {"resourceVersion": meta["resourceVersion"]} if meta.get("resourceVersion") else {}
-        return _with({**obj, "metadata": {**obj["metadata"], **version}}, self.wanted.split(".")[1:], wanted)
+            raise ScaleError(f'the spec replicas field "{self.wanted}" cannot be empty')
+        version = (scale.get("metadata") or {}).get("resourceVersion")
+        meta = {**obj["metadata"], **({"resourceVersion": version} if version else {})}
+        return _with({**obj, "metadata": meta}, self.wanted.split(".")[1:], wanted)
 
     def patchable(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return the Scale that a patch starts from; an object that asks for nothing yet has the least number."""
@@ -68,7 +65,7 @@ class Scaling:
         }
 
 
-def of(version: dict[str, Any]) -> Scaling | None:
+def scaling(version: dict[str, Any]) -> Scaling | None:
     """Return where the numbers stand in the objects of one version of a definition; None: it is not scaled."""
     scale = (version.get("subresources") or {}).get("scale")
     if scale is None:

@@ -17,7 +17,6 @@ or streamed (`streams`) when it is a watch → recorded (`audit`).
 from __future__ import annotations
 
 import asyncio
-import base64
 import dataclasses
 import logging
 import time
@@ -26,6 +25,7 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
+from .. import kubeconfig
 from . import (
     audit,
     builtins,
@@ -97,7 +97,7 @@ class ApiServer(front.Front):
         Raises StatusError as a create would.
         """
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
-        for kind in self.registry.of(group, version):
+        for kind in self.registry.kinds_of(group, version):
             if kind.kind == obj.get("kind"):
                 namespace = (obj.get("metadata") or {}).get("namespace", "")
                 return self._handlers.writes.create(kind, namespace, obj, options.Intent(_SELF, []))
@@ -105,20 +105,9 @@ class ApiServer(front.Front):
 
     def kubeconfig(self) -> dict[str, Any]:
         """Return a kubeconfig; with TLS it has a token that nothing checks: kubectl asks for a password without."""
-        name = "topology-simulator"
-        cluster = {"server": self._url}
-        user: dict[str, str] = {}
-        if self._authority:
-            cluster["certificate-authority-data"] = base64.b64encode(self._authority).decode()
-            user = {"token": name}
-        return {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": name, "cluster": cluster}],
-            "users": [{"name": "admin", "user": user}],
-            "contexts": [{"name": name, "context": {"cluster": name, "user": "admin"}}],
-            "current-context": name,
-        }
+        return kubeconfig.content(
+            self._url, authority=self._authority, token="topology-simulator" if self._authority else ""
+        )
 
     def compact(self) -> None:
         """Forget the log: a watch from any earlier revision is answered with 410 from now on."""
@@ -166,10 +155,7 @@ class ApiServer(front.Front):
 
     async def _answer(self, http: web.Request, request: requests.Request) -> handlers.Answer | reads.Opening | None:
         """Return what to send; None: nothing, the connection is to end."""
-        loop = asyncio.get_running_loop()
-        arrived = loop.time()
         try:
-            allowed = request.allowed()
             request = dataclasses.replace(request, body=await self._body(http))
             verdict = await self.faults.before(request)
             if verdict.drop:
@@ -177,8 +163,7 @@ class ApiServer(front.Front):
             if verdict.hold is not None:
                 await self._hold(verdict.hold)
                 return None
-            late = allowed is not None and loop.time() - arrived > allowed
-            answer = verdict.answer or (handlers.timed_out() if late else self._handlers.handle(request))
+            answer = verdict.answer or self._handlers.handle(request)
             if verdict.lost is not None:
                 if isinstance(answer, reads.Opening):
                     self._forget(answer)

@@ -89,12 +89,6 @@ def plain(message: str) -> StatusError:
     return StatusError(500, message, reason="")
 
 
-def internal(message: str) -> StatusError:
-    """Return 500 for what the server itself cannot make sense of; the real one names no reason but the cause."""
-    details = {"causes": [{"message": message}]}
-    return StatusError(500, f"Internal error occurred: {message}", reason="InternalError", details=details)
-
-
 def options(kind: str, *causes: field_errors.Cause) -> StatusError:
     """Return 422 for parameters of a request: `CreateOptions`, `UpdateOptions`, `PatchOptions`, `DeleteOptions`."""
     return _invalid("meta.k8s.io", kind, "", causes, _joined(causes))
@@ -111,16 +105,6 @@ def unpatchable(obj: dict[str, Any], problem: str) -> StatusError:
     """Return 422 for a patch that makes no object of the kind; it quotes what it would have made, and no kind."""
     text = json.dumps(obj, ensure_ascii=False, separators=(",", ":"))
     return _invalid("", "", "", [cause := field_errors.invalid("patch", text, problem)], cause.text)
-
-
-def storage_conflict(resource: resources.Resource, key: tuple[str, str], why: str) -> StatusError:
-    """Return 409 for a write whose precondition the storage found broken; it tells the storage's own key."""
-    plural = {"nodes": "minions"}.get(resource.plural, resource.plural)
-    place = "/".join(part for part in (resource.group if resource.custom else "", plural, *key) if part)
-    error = (
-        f"StorageError: invalid object, Code: 4, Key: /registry/{place}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
-    )
-    return conflict(resource, key[1], error)
 
 
 def not_found(resource: resources.Resource, name: str) -> StatusError:
@@ -169,11 +153,6 @@ def version_missing(resource: resources.Resource, name: str) -> StatusError:
     return _invalid(resource.group, resource.plural, name, [cause], cause.text)
 
 
-def list_options(*causes: field_errors.Cause) -> StatusError:
-    """Return 422 for list or watch parameters that do not go together."""
-    return _invalid("meta.k8s.io", "ListOptions", "", causes, _joined(causes))
-
-
 def _invalid(group: str, kind: str, name: str, causes: Sequence[field_errors.Cause], joined: str) -> StatusError:
     parts: dict[str, Any] = {"name": name, "group": group, "kind": kind}
     about = {key: value for key, value in parts.items() if value}
@@ -204,15 +183,6 @@ def method_not_allowed() -> StatusError:
     return StatusError(405, "the server does not allow this method on the requested resource", details={})
 
 
-def verb_not_supported(resource: resources.Resource, verb: str) -> StatusError:
-    """Return 405 for a custom resource, which says more than a built-in kind."""
-    return StatusError(
-        405,
-        f'{verb} is not supported on resources of kind "{resource.qualified}"',
-        details=details(resource, ""),
-    )
-
-
 def too_large(limit: int) -> StatusError:
     """Return 413 with the limit in bytes."""
     return StatusError(413, f"Request entity too large: limit is {limit}")
@@ -223,6 +193,13 @@ def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
     return StatusError(
         415,
         "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted),
+    )
+
+
+def no_protobuf() -> StatusError:
+    """Return 415 for a body in protobuf, with what to do instead."""
+    return StatusError(
+        415, "the embedded API server reads no protobuf: send a manifest (create -f), or start it with APISERVER=real"
     )
 
 

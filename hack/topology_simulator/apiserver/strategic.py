@@ -1,20 +1,31 @@
 """Strategic merge patch, the type of patch that kubectl takes for built-in kinds by default.
 
-It is a merge patch that knows the types (`go_types`): a list whose field says `merge` is merged by the key of its
+It is a merge patch that knows the types: a list whose field says `merge` is merged by the key of its
 entries, or as a set where they are plain values; other lists are replaced. Directives in the patch say what merging
 cannot: `$patch: replace|delete` in an object or among the entries of a list, `$deleteFromPrimitiveList/x`,
 `$setElementOrder/x`, `$retainKeys`. What the real server does with them is compared with it by the rows of parity
 (`hack/simulator_tests/parity`). A field that the table does not have is refused: merging it would be a guess.
+
+`merge_keys.txt` has one line for each type, from the tags of its Go fields (`hack/merge_keys.py` writes it): its name,
+and its fields as `json:type`, with `:strategies:key` behind those that merge in another way than by replacing. An empty
+name: the fields of that type are this type's own. What has no dot in it is a value without fields.
 
 Nothing is changed in place: what a patch does not touch is shared with the result, as in `patch`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import pathlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from . import go_types
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
+    from .resources import Resource
+
+_TABLE = pathlib.Path(__file__).with_name("merge_keys.txt")
 DIRECTIVE = "$patch"
 _RETAIN = "$retainKeys"
 _DELETE_FROM = "$deleteFromPrimitiveList/"
@@ -22,19 +33,58 @@ _ORDER = "$setElementOrder/"
 
 
 class StrategicError(ValueError):
-    """A patch that cannot be merged. `malformed`: a directive has no form that the real server foresees."""
+    """A patch that cannot be merged."""
 
-    def __init__(self, message: str, *, malformed: bool = False) -> None:
-        super().__init__(message)
-        self.malformed = malformed
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: a type of the table or the name of a value without fields, and how it merges."""
+
+    type: str
+    strategies: tuple[str, ...] = ()
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type, and its fields by their names in JSON, those of inlined types too."""
+
+    name: str
+    fields: Mapping[str, Field]
+
+
+def type_name(resource: Resource) -> str:
+    """Return the name of a built-in kind's type; empty when the table does not have it."""
+    name = f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
+    return name if not resource.custom and name in _lines() else ""
+
+
+@functools.cache
+def _lines() -> dict[str, list[str]]:
+    lines = (line.split() for line in _TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    return {words[0]: words[1:] for words in lines}
+
+
+@functools.cache
+def _type(name: str) -> Type:
+    fields: dict[str, Field] = {}
+    for word in _lines()[name]:
+        json, kind, *merging = word.split(":")
+        plain = kind.lstrip("*[]{}")
+        if not json:
+            fields = {**_type(plain).fields, **fields}
+            continue
+        strategies, key = (*merging, "", "")[:2]
+        fields[json] = Field(plain, tuple(strategies.split(",")), key)
+    return Type(name, fields)
 
 
 def merge(original: dict[str, Any], patch: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return an object of a type of `go_types` with a patch applied. Raises StrategicError."""
-    return _merge_objects(original, patch, go_types.of(name))
+    """Return an object of a type of the table with a patch applied. Raises StrategicError."""
+    return _merge_objects(original, patch, _type(name))
 
 
-def _merge_objects(original: dict[str, Any], patch: dict[str, Any], kind: go_types.Type | None) -> dict[str, Any]:
+def _merge_objects(original: dict[str, Any], patch: dict[str, Any], kind: Type | None) -> dict[str, Any]:
     """Return two objects merged; `kind` is None for a map, whose values have no fields."""
     if DIRECTIVE in patch:
         return _directed(patch)
@@ -81,7 +131,7 @@ def _retained(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]
         return dict(original)
     given = [key for key, value in patch.items() if value is not None and not _is_directive(key)]
     if not isinstance(kept, list) or any(key not in kept for key in given):
-        raise StrategicError("invalid patch format of retainKeys", malformed=True)
+        raise StrategicError("invalid patch format of retainKeys")
     return {key: value for key, value in original.items() if key in kept}
 
 
@@ -92,7 +142,7 @@ def _without(result: dict[str, Any], name: str, values: Any) -> dict[str, Any]:
     return {**result, name: [item for item in present if item not in values]}
 
 
-def _field(kind: go_types.Type | None, name: str) -> go_types.Field | None:
+def _field(kind: Type | None, name: str) -> Field | None:
     """Return what is known of a field. Raises StrategicError for one that a type does not have."""
     if kind is None:
         return None
@@ -103,11 +153,11 @@ def _field(kind: go_types.Type | None, name: str) -> go_types.Field | None:
     return kind.fields[name]
 
 
-def _below(field: go_types.Field | None) -> go_types.Type | None:
-    return go_types.of(field.type) if field is not None and "." in field.type else None
+def _below(field: Field | None) -> Type | None:
+    return _type(field.type) if field is not None and "." in field.type else None
 
 
-def _merge_lists(original: list[Any], patch: list[Any], field: go_types.Field) -> list[Any]:
+def _merge_lists(original: list[Any], patch: list[Any], field: Field) -> list[Any]:
     """Return two lists merged, by the key of their entries or as sets."""
     if not field.key:
         merged = [
@@ -117,7 +167,7 @@ def _merge_lists(original: list[Any], patch: list[Any], field: go_types.Field) -
         return _in_order(merged, patch, original, "")
     for entry in patch:
         if not isinstance(entry, dict):
-            raise StrategicError("invalid patch format of list", malformed=True)
+            raise StrategicError("invalid patch format of list")
         if entry.get(DIRECTIVE) not in (None, "replace", "delete"):
             raise StrategicError(f"unknown patch type: {entry[DIRECTIVE]} in map: {entry}")
         if field.key not in entry and entry.get(DIRECTIVE) != "replace":
@@ -162,7 +212,7 @@ def _in_order(merged: list[Any], wanted: list[Any], original: list[Any], key: st
 
 
 def _ordered(
-    original: dict[str, Any], result: dict[str, Any], patch: dict[str, Any], kind: go_types.Type | None
+    original: dict[str, Any], result: dict[str, Any], patch: dict[str, Any], kind: Type | None
 ) -> dict[str, Any]:
     """Put lists into the order that `$setElementOrder` wants."""
     for directive, order in patch.items():

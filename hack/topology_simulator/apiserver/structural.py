@@ -2,8 +2,7 @@
 
 Neither function changes its input; a part that nothing happens to is returned as it is, which keeps
 versions of an object sharing memory. Nulls where the schema does not allow null vanish before defaulting,
-as in the real server. `find_list_keys` tells `managed_fields` which lists are maps; `check` refuses schemas
-that are not structural.
+as in the real server.
 
 `validation` judges values, `cel` the rules; `crds` puts the three together.
 """
@@ -13,10 +12,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from . import field_errors
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 OBJECT_META = frozenset({
     "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
@@ -102,81 +99,3 @@ def default(schema: Mapping[str, Any], value: Any) -> Any:
         items = [default(schema["items"], item) for item in value]
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     return value
-
-
-def find_list_keys(
-    schema: Mapping[str, Any], path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield (path, key fields) of every map-list, and (path, ()) of every set; items are not part of a path."""
-    if schema.get(LIST_TYPE) == "set":
-        yield path, ()
-    if schema.get(LIST_TYPE) == "map":
-        yield path, tuple(schema.get(LIST_KEYS) or ())
-    for key, part in (schema.get("properties") or {}).items():
-        yield from find_list_keys(part, (*path, key))
-    if isinstance(schema.get("items"), dict):
-        yield from find_list_keys(schema["items"], path)
-
-
-def check(schema: Any, field: str) -> list[field_errors.Cause]:
-    """Return why a schema is not structural, by the rules that people run into."""
-    if not isinstance(schema, dict):
-        return [field_errors.invalid(field, schema, "must be a schema")]
-    causes: list[field_errors.Cause] = []
-    free = schema.get(INT_OR_STRING) or schema.get(PRESERVE)
-    kind = schema.get("type")
-    if not kind and not free:
-        causes.append(field_errors.required(f"{field}.type", "must not be empty for specified object fields"))
-    if kind and kind not in ("object", "array", "string", "integer", "number", "boolean"):
-        allowed = ("array", "boolean", "integer", "number", "object", "string")
-        causes.append(field_errors.unsupported(f"{field}.type", kind, allowed))
-    causes += [
-        field_errors.forbidden(f"{field}.{word}", f"{word} is not supported")
-        for word in ("$ref", "definitions", "dependencies", "deprecated", "discriminator", "patternProperties")
-        if word in schema
-    ]
-    if schema.get("uniqueItems"):
-        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        causes.append(field_errors.forbidden(f"{field}.uniqueItems", text))
-    if schema.get("properties") and schema.get("additionalProperties"):
-        text = "additionalProperties and properties are mutual exclusive"
-        causes.append(field_errors.forbidden(f"{field}.additionalProperties", text))
-    causes += _check_list(schema, field)
-    for key, part in (schema.get("properties") or {}).items():
-        causes += check(part, f"{field}.properties[{key}]")
-    if isinstance(schema.get("additionalProperties"), dict):
-        causes += check(schema["additionalProperties"], f"{field}.additionalProperties")
-    return causes
-
-
-def _check_list(schema: Mapping[str, Any], field: str) -> list[field_errors.Cause]:
-    causes: list[field_errors.Cause] = []
-    items = schema.get("items")
-    if schema.get("type") == "array" and items is None:
-        causes.append(field_errors.required(f"{field}.items", "must be specified"))
-    elif isinstance(items, list):
-        text = "items must be a schema object and not an array"
-        causes.append(field_errors.forbidden(f"{field}.items", text))
-    elif items is not None:
-        causes += check(items, f"{field}.items")
-    kind = schema.get(LIST_TYPE)
-    if kind not in (None, "atomic", "set", "map"):
-        causes.append(field_errors.unsupported(f"{field}.{LIST_TYPE}", kind, ("atomic", "map", "set")))
-    if kind == "map":
-        keys = schema.get(LIST_KEYS) or ()
-        if not keys:
-            text = "must not be empty if x-kubernetes-list-type is map"
-            causes.append(field_errors.required(f"{field}.{LIST_KEYS}", text))
-        properties = items.get("properties") or {} if isinstance(items, dict) else {}
-        required = items.get("required") or () if isinstance(items, dict) else ()
-        for key in keys:
-            if key not in properties:
-                text = "must be one of the item's properties"
-                causes.append(field_errors.invalid(f"{field}.{LIST_KEYS}", key, text))
-            elif key not in required and "default" not in properties[key]:
-                text = (
-                    "this property is in x-kubernetes-list-map-keys, so it must have a default or be a "
-                    "required property"
-                )
-                causes.append(field_errors.required(f"{field}.items.properties[{key}].default", text))
-    return causes

@@ -6,10 +6,9 @@ besides its cells: the metadata (default), the whole object, or nothing.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from . import columns, statuses
+from . import columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,16 +21,6 @@ META = "meta.k8s.io/v1"
 def metadata_only(obj: dict[str, Any]) -> dict[str, Any]:
     """Return an object reduced to its metadata."""
     return {"kind": "PartialObjectMetadata", "apiVersion": META, "metadata": obj["metadata"]}
-
-
-def include_object(value: str) -> str:
-    """Return the checked `includeObject` parameter. Raises StatusError 400."""
-    if value not in ("", "None", "Metadata", "Object"):
-        raise statuses.bad_request(
-            f"Unable to convert to Table as requested: includeObject: Invalid value: {json.dumps(value)}: "
-            "must be 'Metadata', 'Object', 'None', or empty"
-        )
-    return value or "Metadata"
 
 
 def headers(resource: resources.Resource) -> list[dict[str, Any]]:

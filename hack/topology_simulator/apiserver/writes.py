@@ -18,7 +18,6 @@ from . import (
     builtin_rules,
     builtins,
     crds,
-    field_errors,
     managed_fields,
     metadata,
     patch,
@@ -28,22 +27,12 @@ from . import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from . import options, resources
 
 _LARGEST = 3 << 19
 """What etcd takes: 1.5 MiB."""
-_METADATA_LIST_KEYS: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("metadata", "finalizers"): managed_fields.SET,
-    ("metadata", "ownerReferences"): ("uid", managed_fields.WHOLE),
-}
-_LIST_KEYS: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    **_METADATA_LIST_KEYS,
-    ("status", "conditions"): ("type",),
-    ("status", "addresses"): ("type",),
-    **{(name,): (managed_fields.WHOLE,) for name in ("involvedObject", "regarding", "related")},
-}
 
 
 class Writes:
@@ -76,7 +65,6 @@ class Writes:
         if item is not None:
             leaving = "deletionTimestamp" in item.obj["metadata"]
             raise statuses.already_exists(resource, name, leaving=leaving)
-        intent.warnings += metadata.warnings(obj["metadata"])
         if resource.has_status:
             sent = {key: part for key, part in sent.items() if key != "status"}
         self._own(resource, None, obj, sent, intent)
@@ -113,7 +101,6 @@ class Writes:
         self._validate(resource, new, old)
         if self._counts(resource, old, new):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-        intent.warnings += metadata.warnings(new["metadata"], old["metadata"])
         self._own(resource, old, new, new, intent)
         new = dict(patch.whole(new))
         self._check_size(new)
@@ -138,8 +125,7 @@ class Writes:
         """Write down in `obj` who owns what was `sent`; what the server itself fills in has no owner."""
         before = resource.to_wire(old) if old is not None else self._nothing(resource)
         after = {**self._nothing(resource), **resource.to_wire(sent)}
-        keys = self._list_keys(resource)
-        owners = managed_fields.record(before, after, intent.writer, times.now(), keys, created=old is None)
+        owners = managed_fields.record(before, after, intent.writer, times.now(), created=old is None)
         obj["metadata"].pop("managedFields", None)
         if owners:
             obj["metadata"]["managedFields"] = owners
@@ -165,17 +151,13 @@ class Writes:
         if item is None:
             raise statuses.not_found(resource, key[1])
         obj = item.obj
-        how.preconditions.check(resource, obj["metadata"])
+        how.check(resource, obj["metadata"])
         if resource.store == "/namespaces" and key[1] in builtins.PROTECTED_NAMESPACES:
             raise statuses.forbidden(resource, key[1], "this namespace may not be deleted")
-        finalizers = [*(obj["metadata"].get("finalizers") or ())]
-        if how.finalizer and how.finalizer not in finalizers:
-            finalizers.append(how.finalizer)
-        if finalizers:
+        if obj["metadata"].get("finalizers"):
             if obj["metadata"].get("deletionTimestamp"):
                 return obj, False
             meta = {**obj["metadata"], "deletionTimestamp": times.now(), "deletionGracePeriodSeconds": 0}
-            meta["finalizers"] = finalizers
             if resource.counts_generation:
                 meta["generation"] = meta.get("generation", 0) + 1
             marked = {**obj, "metadata": meta}
@@ -213,14 +195,14 @@ class Writes:
                 item.encoded.clear()  # what is shown depends on the schema
 
     def _admitted(self, resource: resources.Resource, body: Any, intent: options.Intent) -> dict[str, Any]:
-        metadata.check_shape(resource, body)
-        bodies.check_type(resource, body, intent, self._registry)
+        metadata.check_shape(body)
+        bodies.check_type(resource, body)
         if resource.schema is not None:
             body, unknown = resource.schema.prune(body)
             bodies.report_unknown(resource, body, unknown, intent)
             body = resource.schema.default(body)
         elif resource.form is not None:
-            body, unknown = bodies.formed(resource, body, intent)
+            body, unknown = resource.form(resource, body)
             bodies.report_unknown(resource, body, unknown, intent)
         if not resource.custom:
             body = builtin_rules.settle(resource, body)
@@ -261,17 +243,11 @@ class Writes:
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
         if meta.get("uid") not in (None, "", stored["uid"]):
-            if intent.patch is not None:
-                cause = field_errors.invalid("metadata.uid", meta["uid"], "field is immutable")
-                raise statuses.invalid(resource, name, [cause, cause] if resource.custom else [cause])
-            both = f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {stored['uid']}"
-            raise statuses.storage_conflict(resource, (stored.get("namespace", ""), name), both)
+            raise statuses.conflict(resource, name, f"its UID is {stored['uid']}, not {meta['uid']}")
         version = meta.get("resourceVersion")
         if not version:
             if intent.patch is None and not resource.unconditional_update:
                 raise statuses.version_missing(resource, name)
-        elif not version.isdecimal():
-            raise statuses.no_version("", version)
         elif version != stored["resourceVersion"]:
             raise statuses.conflict(resource, name)
 
@@ -315,6 +291,3 @@ class Writes:
             causes += builtin_rules.check(resource, obj, old)
         if causes:
             raise statuses.invalid(resource, obj["metadata"].get("name", ""), causes)
-
-    def _list_keys(self, resource: resources.Resource) -> Mapping[tuple[str, ...], tuple[str, ...]]:
-        return _LIST_KEYS if resource.schema is None else {**_METADATA_LIST_KEYS, **resource.schema.list_keys()}

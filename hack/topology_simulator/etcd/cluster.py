@@ -11,13 +11,13 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Self
 
-from .. import etcd
-from . import binaries, certificates, gateway, keeping, member
+from .. import etcd, opened
+from ..envtest import binaries
+from . import certificates, gateway, keeping, member
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Awaitable, Callable
-    from types import TracebackType
     from typing import TypeVar
 
     T = TypeVar("T")
@@ -34,7 +34,7 @@ class ClusterError(etcd.EtcdError):
     """The members did not come to what was wanted; the message says what they said last."""
 
 
-class Cluster:
+class Cluster(opened.Opened):
     """Members by name; use it as an async context manager. Starts empty.
 
     `authority` signs everybody's certificates, its own unless one is given; `client` is the administrator's. `strict`
@@ -48,26 +48,18 @@ class Cluster:
         strict: bool = True,
         authority: certificates.Authority | None = None,
     ) -> None:
-        self.binary = binaries.installed()
+        super().__init__()
+        self.binary = binaries.etcd()
         self._strict = strict
         self.authority = authority or certificates.Authority()
         self.members: dict[str, member.Member] = {}
-        self._stack = contextlib.AsyncExitStack()
         self._processes = keeping.Keeping()
         self._client: gateway.Gateway | None = None
 
-    async def __aenter__(self) -> Self:
-        async with contextlib.AsyncExitStack() as opening:
-            await opening.enter_async_context(self._processes)
-            own = self.client_folder("administrator")
-            self._client = await opening.enter_async_context(gateway.Gateway(gateway.tls(own), _ASKED_SECONDS))
-            self._stack = opening.pop_all()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.aclose()
+    async def _open(self, parts: contextlib.AsyncExitStack) -> None:
+        await parts.enter_async_context(self._processes)
+        own = self.client_folder("administrator")
+        self._client = await parts.enter_async_context(gateway.Gateway(gateway.tls(own), _ASKED_SECONDS))
 
     @property
     def client(self) -> gateway.Gateway:

@@ -1,33 +1,28 @@
 """One etcd member as a process: its ports, its certificates, its data, and what can be done to it.
 
 Mutual TLS towards clients and peers. A member keeps its ports for life, so that one that was killed comes back where
-the others look for it; they are taken from below the range that the kernel gives to outgoing connections, or one of
-those would sit there meanwhile. Heartbeats are five times as frequent as usual, so that an election takes 0.2 to 0.4 s.
+the others look for it. Heartbeats are five times as frequent as usual, so that an election takes 0.2 to 0.4 s.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 import shutil
 import signal
-import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .. import etcd
+from .. import etcd, ports
 from . import certificates, gateway
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Mapping
 
-    from . import binaries, keeping
+    from . import keeping
 
 _READY_SECONDS = 20.0
 _POLL_SECONDS = 0.02
-_PORTS = range(20000, 32000)
-_TRIES = 200
 _HEARTBEAT_MS = 20
 _ELECTION_MS = 200
 _TOKEN = "topology"  # noqa: S105 - the name of the cluster, so that members of two never mix
@@ -49,11 +44,11 @@ class Secrets:
 class Member:
     """One member. `name` is that of its node; whether it is a voter only the cluster knows."""
 
-    def __init__(self, name: str, binary: binaries.Binary, processes: keeping.Keeping, secrets: Secrets) -> None:
+    def __init__(self, name: str, binary: pathlib.Path, processes: keeping.Keeping, secrets: Secrets) -> None:
         self.name = name
         self._binary = binary
         self._processes = processes
-        self._client_port, self._peer_port = free_ports(2)
+        self._client_port, self._peer_port = ports.free(2)
         self._folder = processes.folder / name
         self._command: list[str] = []
         self.paused = False
@@ -97,7 +92,7 @@ class Member:
         """
         serving, peer = self._folder / "serving", self._folder / "peer"
         self._command = [
-            str(self._binary.path),
+            str(self._binary),
             f"--name={self.name}",
             f"--data-dir={self._folder / 'data'}",
             "--unsafe-no-fsync",
@@ -178,19 +173,3 @@ def _files(kind: str, folder: pathlib.Path) -> list[str]:
         f"--{kind}cert-file={folder / certificates.CERTIFICATE_FILE}",
         f"--{kind}key-file={folder / certificates.KEY_FILE}",
     ]
-
-
-def free_ports(number: int) -> list[int]:
-    """Return ports on which no process listens, all different."""
-    ports: list[int] = []
-    for port in random.sample(_PORTS, _TRIES):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        ports.append(port)
-        if len(ports) == number:
-            return ports
-    raise MemberError(f"no {number} free ports between {_PORTS.start} and {_PORTS.stop}")

@@ -70,11 +70,6 @@ class Chronicle:
         """Return when a cluster first came to an event, None if it never did."""
         return next((each.seconds for each in self.moments if (each.cluster, each.event) == (cluster, event)), None)
 
-    def last(self, cluster: str, event: str) -> float | None:
-        """Return when a cluster last came to an event, None if it never did."""
-        moments = [each.seconds for each in self.moments if (each.cluster, each.event) == (cluster, event)]
-        return moments[-1] if moments else None
-
     def came_to(self, event: str) -> list[str]:
         """Return the clusters that came to an event, in that order, each once."""
         return list(dict.fromkeys(each.cluster for each in self.moments if each.event == event))
@@ -111,7 +106,7 @@ class Chronicle:
         if self._new(cluster, "work", not deleted):
             self._note(cluster, UNASKED if deleted else ASKED)
         for name in _STATES:
-            state = conditions.of(work, name)
+            state = conditions.find(work, name)
             if state and self._new(cluster, name, (state["status"], state.get("message"))):
                 self.tell(cluster, f"{name}={state['status']} {state.get('message', '')}", "dim")
         verdict = _verdict(work)
@@ -122,7 +117,7 @@ class Chronicle:
         async for obj, _ in _each(self._hub.api, wire.REPLICA_SETS):
             status = obj.get("status") or {}
             summary = ", ".join(f"{name} {number}" for name, number in (status.get("summary") or {}).items())
-            rolled = conditions.of(obj, "PlacementRolledOut").get("reason", "")
+            rolled = conditions.find(obj, "PlacementRolledOut").get("reason", "")
             if summary and self._new("hub", "summary", (summary, rolled)):
                 self.tell("hub", f"{summary}; roll-out {rolled}", "dim")
 
@@ -169,7 +164,7 @@ def _verdict(work: dict[str, Any]) -> str:
     ocm pkg/work/hub/controllers/manifestworkreplicasetcontroller, clusterRolloutStatusFunc (v1.2.0).
     """
     generation = work["metadata"].get("generation")
-    applied, progressing, degraded = (conditions.of(work, name) for name in _STATES)
+    applied, progressing, degraded = (conditions.find(work, name) for name in _STATES)
     current = [state for state in (applied, progressing) if state.get("observedGeneration") == generation]
     if len(current) < 2 or applied["status"] != "True":
         return ""

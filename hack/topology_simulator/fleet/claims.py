@@ -28,7 +28,7 @@ _REQUESTS = {(verb, "infrastructures", "cluster", "") for verb in ("patch", "upd
 def canary_alone(fleet: running.Fleet, judged: verdict.Verdict, soak_seconds: float) -> None:
     """No other cluster is asked before the canary is done and has soaked: by the times that the hub has written."""
     works = fleet.chronicle.works
-    done = conditions.of(works.get(fleet.canary.name), "Progressing").get("lastTransitionTime")
+    done = conditions.find(works.get(fleet.canary.name), "Progressing").get("lastTransitionTime")
     asked = [works[each.name]["metadata"]["creationTimestamp"] for each in fleet.others if each.name in works]
     earliest = min(asked, default=None)
     soaked = done is not None and (earliest is None or (_time(earliest) - _time(done)).total_seconds() >= soak_seconds)

@@ -12,18 +12,18 @@ import functools
 import json
 import shutil
 import signal
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from .. import install
+from .. import install, kubeconfig, opened, ports
 from ..envtest import binaries
-from ..etcd import keeping, member
+from ..etcd import keeping
 
 if TYPE_CHECKING:
+    import contextlib
     import pathlib
     from collections.abc import Mapping
-    from types import TracebackType
 
 PLACEMENT, MANAGER, AGENT, POLICIES = "placement", "work-manager", "work-agent", "config-policy-controller"
 SYNC_SECONDS = 2
@@ -68,21 +68,16 @@ def _read() -> tuple[str, ...]:
     )
 
 
-class Engines:
+class Engines(opened.Opened):
     """Programs of one cluster, hub or spoke; they end with their context, and with their parent."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._processes = keeping.Keeping("fleet-")
         self._commands: dict[str, list[str]] = {}
 
-    async def __aenter__(self) -> Self:
-        await self._processes.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._processes.__aexit__(kind, error, trace)
+    async def _open(self, parts: contextlib.AsyncExitStack) -> None:
+        await parts.enter_async_context(self._processes)
 
     @property
     def folder(self) -> pathlib.Path:
@@ -96,10 +91,7 @@ class Engines:
 
     def kubeconfig(self, name: str, content: dict[str, Any]) -> pathlib.Path:
         """Write a kubeconfig and return its place."""
-        place = self.folder / f"{name}.kubeconfig"
-        place.touch(mode=0o600)
-        place.write_text(json.dumps(content))
-        return place
+        return kubeconfig.write(self.folder / f"{name}.kubeconfig", content)
 
     async def placement(self, hub: pathlib.Path) -> None:
         """Start placement. Raises KeepingError."""
@@ -125,7 +117,7 @@ class Engines:
 
     async def policies(self, cluster: str, spoke: pathlib.Path) -> None:
         """Start a config-policy-controller; the kubeconfig is its restricted identity. Raises KeepingError."""
-        (port,) = member.free_ports(1)
+        (port,) = ports.free(1)
         await self._start(
             POLICIES,
             "config-policy-controller",
@@ -142,11 +134,6 @@ class Engines:
     async def stop(self, name: str) -> None:
         """Kill a program, as a machine that loses its power does. Raises KeepingError."""
         await self._processes.end(name, signal.SIGKILL)
-
-    async def restart(self, name: str) -> None:
-        """Kill a program and start it again. Raises KeepingError."""
-        await self.stop(name)
-        await self.start_again(name)
 
     async def start_again(self, name: str) -> None:
         """Start a program that was stopped, with the same command line. Raises KeepingError."""
@@ -168,7 +155,7 @@ def keep_logs(target: pathlib.Path, *sources: pathlib.Path) -> None:
 
 
 def _served(kubeconfig: pathlib.Path) -> tuple[str, ...]:
-    (port,) = member.free_ports(1)
+    (port,) = ports.free(1)
     return (
         f"--kubeconfig={kubeconfig}",
         "--namespace=open-cluster-management",

@@ -41,7 +41,7 @@ class _Mistake:
 def refusal(work: dict[str, Any]) -> str:
     """Return why the manifest was not applied; empty when it was, or when that is not known."""
     manifests = ((work.get("status") or {}).get("resourceStatus") or {}).get("manifests") or []
-    states = [conditions.of({"status": manifest}, "Applied") for manifest in manifests]
+    states = [conditions.find({"status": manifest}, "Applied") for manifest in manifests]
     return next((str(state.get("message", "")) for state in states if state.get("status") == "False"), "")
 
 
@@ -125,7 +125,7 @@ async def _answer(hub: hubs.Hub, cluster: spoke.Spoke, mistake: _Mistake) -> str
 
     async def answered() -> bool:
         work.update(await hub.api.get(wire.WORKS, mistake.name, cluster.name))
-        return bool(conditions.of(work, "Applied"))
+        return bool(conditions.find(work, "Applied"))
 
     await verdict.until(f"{cluster.name} answers {mistake.name}", answered, _SECONDS)
     return refusal(work)

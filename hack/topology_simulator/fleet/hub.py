@@ -7,56 +7,33 @@ in its own namespace are made here by hand, as a registration makes them. Placem
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from .. import client, conditions, kinds, kubeconfig
+from .. import conditions, kinds
 from ..envtest import binaries, server
-from . import engines, pack, verdict, wire
+from . import engines, pack, site, verdict, wire
 
 if TYPE_CHECKING:
+    import contextlib
     import pathlib
     from collections.abc import Sequence
-    from types import TracebackType
 
-_RBAC = "rbac.authorization.k8s.io"
 _AGENT_ROLE = "fleet-work-agent"
 _SET = "global"
 _UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 
 
-class Hub:
+class Hub(site.Site):
     """A hub that knows these clusters; use it as an async context manager. The last cluster is the canary.
 
     Its logs are copied to `folder` when it closes.
     """
 
     def __init__(self, clusters: Sequence[str], folder: pathlib.Path) -> None:
-        self._folder = folder
+        super().__init__(server.RealServer({name: _agent(name) for name in clusters}), folder)
         self.clusters = tuple(clusters)
-        self.server = server.RealServer({name: _agent(name) for name in clusters})
-        self.engines = engines.Engines()
-        self.api: client.Client
-        self._stack = contextlib.AsyncExitStack()
-
-    async def __aenter__(self) -> Self:
-        async with contextlib.AsyncExitStack() as opening:
-            await opening.enter_async_context(self.server)
-            await opening.enter_async_context(self.engines)
-            opening.callback(engines.keep_logs, self._folder, self.server.folder, self.engines.folder)
-            access = kubeconfig.access(self.server.kubeconfig(), self.server.folder)
-            self.api = await opening.enter_async_context(client.Client(access, "fleet-harness", strict=True))
-            await self._furnish()
-            await self._start_engines()
-            self._stack = opening.pop_all()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.aclose()
 
     def kubeconfig_of(self, cluster: str) -> dict[str, Any]:
         """Return what the work agent of a cluster comes in with: it sees its own namespace only."""
@@ -118,14 +95,12 @@ class Hub:
     def _administrator(self) -> pathlib.Path:
         return self.engines.kubeconfig("administrator", self.server.kubeconfig())
 
-    async def _furnish(self) -> None:
+    async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:  # noqa: ARG002 - nothing else is opened
         await wire.define(self.api, engines.definitions(engines.HUB_DEFINITIONS))
         await wire.create(self.api, _sets())
         for name in self.clusters:
             await wire.create(self.api, _registered(name, wave=0 if name == self.clusters[-1] else 1))
             await self.api.patch_status(wire.MANAGED_CLUSTERS, name, {"conditions": _states(reachable=True)})
-
-    async def _start_engines(self) -> None:
         place = self.engines.kubeconfig("hub", self.server.kubeconfig())
         await self.engines.placement(place)
         await self.engines.manager(place)
@@ -156,11 +131,9 @@ def _sets() -> list[dict[str, Any]]:
         kinds.NAMESPACES.new("open-cluster-management"),
         wire.CLUSTER_SETS.new(_SET, spec={"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {}}}),
         wire.SET_BINDINGS.new(_SET, pack.NAMESPACE, spec={"clusterSet": _SET}),
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": _AGENT_ROLE},
-            "rules": [
+        wire.cluster_role(
+            _AGENT_ROLE,
+            [
                 {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
                 {
                     "apiGroups": [wire.WORK_GROUP],
@@ -169,22 +142,15 @@ def _sets() -> list[dict[str, Any]]:
                 },
                 {"apiGroups": [wire.WORK_GROUP], "resources": ["manifestworks/status"], "verbs": ["patch", "update"]},
             ],
-        },
+        ),
     ]
 
 
 def _registered(cluster: str, *, wave: int) -> list[dict[str, Any]]:
     managed = wire.MANAGED_CLUSTERS.new(cluster, spec={"hubAcceptsClient": True, "leaseDurationSeconds": 60})
     managed["metadata"]["labels"] = {pack.WAVE: str(wave)}
-    group = {"kind": "Group", "apiGroup": _RBAC, "name": f"system:open-cluster-management:{cluster}"}
-    binding = {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": _AGENT_ROLE, "namespace": cluster},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": _AGENT_ROLE},
-        "subjects": [group],
-    }
-    return [kinds.NAMESPACES.new(cluster), managed, binding]
+    group = {"kind": "Group", "apiGroup": wire.RBAC, "name": f"system:open-cluster-management:{cluster}"}
+    return [kinds.NAMESPACES.new(cluster), managed, wire.binding(_AGENT_ROLE, group, namespace=cluster)]
 
 
 def _states(*, reachable: bool) -> list[dict[str, Any]]:

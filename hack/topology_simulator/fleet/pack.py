@@ -19,6 +19,7 @@ import yaml
 from topology_api import vocabulary
 
 from .. import install
+from . import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,6 @@ AGENT_NAMESPACE, AGENT_ACCOUNT = "open-cluster-management-agent", "klusterlet-wo
 POLICY_AGENT_NAMESPACE, POLICY_AGENT_ACCOUNT = "open-cluster-management-agent-addon", "config-policy-controller-sa"
 _SURVEY = "topology-survey"
 _POLICY_ROLE = "topology-fleet-policy-controller"
-_RBAC = "rbac.authorization.k8s.io"
 _ENGINES = ("work", "policy")
 _CANCEL = "# CANCEL what is left."
 _ON_HUB = ("Placement", "ManifestWorkReplicaSet")
@@ -60,14 +60,8 @@ class Pack:
                 if name == _POLICY_ROLE
                 else (AGENT_NAMESPACE, AGENT_ACCOUNT)
             )
-            binding = {
-                "apiVersion": f"{_RBAC}/v1",
-                "kind": "ClusterRoleBinding",
-                "metadata": {"name": name},
-                "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
-                "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}],
-            }
-            bound += [role, binding]
+            subject = {"kind": "ServiceAccount", "namespace": namespace, "name": account}
+            bound += [role, wire.binding(name, subject)]
         return bound
 
     def survey(self) -> list[dict[str, Any]]:

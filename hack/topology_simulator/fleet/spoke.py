@@ -7,26 +7,26 @@ ServiceAccount that OCM gives it, with the rights that OCM gives it for itself, 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import pathlib
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from .. import box, client, install, kinds, kubeconfig, scenario, shape
+from .. import box, install, kinds, scenario, shape
 from ..actors import kubelets
 from ..envtest import audit, openshift, server
-from . import engines, pack, wire
+from . import engines, pack, site, wire
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    import contextlib
 
     from .. import pace
     from . import hub as hubs
 
 _MANIFESTS = pathlib.Path(__file__).parents[3] / "bindata" / "manifests"
 _RULES = ("rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1")
+_AGENT_ROLE = "work-agent"
 _NAMESPACE = "openshift-topology-operator"
 _ACCOUNT = f"system:serviceaccount:{_NAMESPACE}:cluster-topology-operator"
 _AGENT = f"system:serviceaccount:{pack.AGENT_NAMESPACE}:{pack.AGENT_ACCOUNT}"
@@ -38,7 +38,7 @@ _REFRESH_SECONDS = 1.5
 """kube-apiserver looks once a second which policies there are (kubernetes/kubernetes 1.36, policy/generic)."""
 
 
-class Spoke:
+class Spoke(site.Site):
     """One cluster; use it as an async context manager. `deadline_minutes` shortens what the definitions say.
 
     It begins with so many `masters`, of which the topology says nothing yet: three are ready to be converted.
@@ -56,58 +56,46 @@ class Spoke:
         deadline_minutes: int | None = None,
         given: pack.Pack,
     ) -> None:
-        self.name = name
-        self._hub = hub
-        self._pack = given
-        self._pace = speeds
-        self._folder = folder
-        self._deadline_minutes = deadline_minutes
-        self._masters = masters
         users = {
             "operator": _service_account(_ACCOUNT),
             "agent": _service_account(_AGENT),
             "policy": _service_account(_POLICY_AGENT),
         }
-        self.server = server.RealServer(users, beside=hub.server, prefix=f"/{name}")
-        self.engines = engines.Engines()
+        super().__init__(server.RealServer(users, beside=hub.server, prefix=f"/{name}"), folder)
+        self.name = name
+        self._hub = hub
+        self._pack = given
+        self._pace = speeds
+        self._deadline_minutes = deadline_minutes
+        self._masters = masters
         self.box: box.Box
-        self.api: client.Client
-        self._stack = contextlib.AsyncExitStack()
 
-    async def __aenter__(self) -> Self:
-        async with contextlib.AsyncExitStack() as opening:
-            await opening.enter_async_context(self.server)
-            await opening.enter_async_context(self.engines)
-            opening.callback(engines.keep_logs, self._folder, self.server.folder, self.engines.folder)
-            access = kubeconfig.access(self.server.kubeconfig(), self.server.folder)
-            self.api = await opening.enter_async_context(client.Client(access, "fleet-harness", strict=True))
-            definitions = openshift.definitions()
-            await self._furnish()
-            served = box.Served(
-                administrator=self.server.kubeconfig(),
-                operator=self.server.kubeconfig("operator"),
-                clients=self.server.client_authority,
-                definitions=definitions,
-            )
-            story = scenario.load("happy-path").model_copy(
-                update={"cluster": shape.Shape(masters=self._masters), "deadline_minutes": self._deadline_minutes}
-            )
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self.box = await opening.enter_async_context(
-                box.opened(story, self._pace, self._folder, served=served, flags=_LEASE)
-            )
-            await self.engines.agent(
-                self.name,
-                self.engines.kubeconfig("hub", self._hub.kubeconfig_of(self.name)),
-                self.engines.kubeconfig("spoke", self.server.kubeconfig("agent")),
-            )
-            self._stack = opening.pop_all()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.aclose()
+    async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:
+        """Make the rights of operator and agent, before either runs; then let the cluster live."""
+        await wire.define(self.api, engines.definitions(engines.SPOKE_DEFINITIONS))
+        rules = _rules()
+        named = {obj["metadata"].get("namespace") for obj in rules} - {None, "default", "kube-system"}
+        await wire.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, *_NAMESPACES})])
+        await wire.create(self.api, [*rules, *_own_rights(), *self._pack.rights()])
+        await asyncio.sleep(_REFRESH_SECONDS)
+        served = box.Served(
+            administrator=self.server.kubeconfig(),
+            operator=self.server.kubeconfig("operator"),
+            clients=self.server.client_authority,
+            definitions=openshift.definitions(),
+        )
+        story = scenario.load("happy-path").model_copy(
+            update={"cluster": shape.Shape(masters=self._masters), "deadline_minutes": self._deadline_minutes}
+        )
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self.box = await parts.enter_async_context(
+            box.opened(story, self._pace, self._folder, served=served, flags=_LEASE)
+        )
+        await self.engines.agent(
+            self.name,
+            self.engines.kubeconfig("hub", self._hub.kubeconfig_of(self.name)),
+            self.engines.kubeconfig("spoke", self.server.kubeconfig("agent")),
+        )
 
     # -- what happens to it
 
@@ -191,15 +179,6 @@ class Spoke:
             and "dryRun=All" not in event.uri
         ]
 
-    async def _furnish(self) -> None:
-        """Make the rights of operator and agent, before either runs."""
-        await wire.define(self.api, engines.definitions(engines.SPOKE_DEFINITIONS))
-        rules = _rules()
-        named = {obj["metadata"].get("namespace") for obj in rules} - {None, "default", "kube-system"}
-        await wire.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, *_NAMESPACES})])
-        await wire.create(self.api, [*rules, *_own_rights(), *self._pack.rights()])
-        await asyncio.sleep(_REFRESH_SECONDS)
-
 
 def record_of(infrastructure: dict[str, Any]) -> dict[str, Any]:
     """Return the record of the operator, empty when there is none."""
@@ -233,21 +212,10 @@ def _own_rights() -> list[dict[str, Any]]:
         {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
         {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
     ]
-    group, name = "rbac.authorization.k8s.io", "work-agent"
-    subjects = [{"kind": "ServiceAccount", "namespace": pack.AGENT_NAMESPACE, "name": pack.AGENT_ACCOUNT}]
-    role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
-    binding = {
-        "apiVersion": f"{group}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
-        "subjects": subjects,
-    }
-    reader = {
-        "apiVersion": f"{group}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": name, "namespace": "kube-system"},
-        "roleRef": {"apiGroup": group, "kind": "Role", "name": "extension-apiserver-authentication-reader"},
-        "subjects": subjects,
-    }
-    return [role, binding, reader]
+    agent = {"kind": "ServiceAccount", "namespace": pack.AGENT_NAMESPACE, "name": pack.AGENT_ACCOUNT}
+    reader = "extension-apiserver-authentication-reader"
+    return [
+        wire.cluster_role(_AGENT_ROLE, rules),
+        wire.binding(_AGENT_ROLE, agent),
+        wire.binding(_AGENT_ROLE, agent, role=reader, namespace="kube-system"),
+    ]

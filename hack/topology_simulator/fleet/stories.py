@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import chronicle, claims, engines, hands, pack, spoke, steps, verdict, wire
+from . import chronicle, claims, hands, pack, spoke, steps, verdict, wire
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -287,29 +287,6 @@ async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await claims.least_writes(fleet, judged, before)
 
 
-async def _killed(fleet: running.Fleet, judged: verdict.Verdict) -> None:
-    before = await steps.prepared(fleet)
-    await fleet.hub.apply(steps.rollout(fleet))
-    await steps.came(fleet, chronicle.REQUESTED, [fleet.canary], steps.CONVERSION_SECONDS)
-    await fleet.canary.engines.restart(engines.AGENT)
-    await steps.came(fleet, chronicle.CHANGED, [fleet.canary], steps.CONVERSION_SECONDS)
-    await fleet.canary.stop_operator()
-    await fleet.canary.start_operator()
-    await steps.came(fleet, chronicle.DONE, [fleet.canary], steps.CONVERSION_SECONDS)
-    for name in (engines.MANAGER, engines.PLACEMENT):
-        await fleet.hub.engines.restart(name)
-    fleet.chronicle.tell("story", "agent, operator, work manager and placement were killed and started again, in turn")
-    second = fleet.others[0]
-    await steps.came(fleet, chronicle.ASKED, [second], steps.CONVERSION_SECONDS)
-    await asyncio.gather(second.engines.restart(engines.AGENT), fleet.hub.engines.restart(engines.MANAGER))
-    await steps.all_done(fleet)
-    claims.asked_once(fleet, judged)
-    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    claims.one_at_a_time(fleet, judged)
-    await claims.converted(judged, fleet.spokes)
-    await claims.least_writes(fleet, judged, before)
-
-
 async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet))
@@ -381,10 +358,6 @@ STORIES = {
         play=_policy,
         least_spokes=3,
         masters={"spoke-1": 2, "spoke-2": 2},
-    ),
-    "killed": Story(
-        summary="Agent, operator, work manager and placement are killed in turn: the same end as without that",
-        play=_killed,
     ),
     "hub-restarted": Story(
         summary="The hub is gone during a transition: that ends, nothing starts, and the hub goes on where it was",

@@ -10,6 +10,7 @@ from .. import client, install, kinds
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+RBAC = "rbac.authorization.k8s.io"
 CLUSTER_GROUP, WORK_GROUP = "cluster.open-cluster-management.io", "work.open-cluster-management.io"
 MANAGED_CLUSTERS = kinds.Kind(CLUSTER_GROUP, "managedclusters", "ManagedCluster")
 CLUSTER_SETS = kinds.Kind(CLUSTER_GROUP, "managedclustersets", "ManagedClusterSet", version="v1beta2")
@@ -35,6 +36,23 @@ def kind_of(obj: dict[str, Any]) -> kinds.Kind:
     name = obj["kind"].lower()
     plural = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
     return kinds.Kind(group, plural, obj["kind"], "namespace" in obj["metadata"], version)
+
+
+def binding(name: str, *subjects: dict[str, str], role: str = "", namespace: str = "") -> dict[str, Any]:
+    """Return what gives these subjects a ClusterRole of the same name; with `role`, that Role of the namespace."""
+    meta = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding" if namespace else "ClusterRoleBinding",
+        "metadata": meta,
+        "roleRef": {"apiGroup": RBAC, "kind": "Role" if role else "ClusterRole", "name": role or name},
+        "subjects": list(subjects),
+    }
+
+
+def cluster_role(name: str, rules: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a ClusterRole."""
+    return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
 
 
 async def create(api: client.Client, objects: Iterable[dict[str, Any]]) -> None:

@@ -174,7 +174,7 @@ class PolicyServer:
         """Delete the Infrastructure, create it as an installer does, and return it; `installed` gives it a status."""
         with contextlib.suppress(clients.ApiError):
             await self.api.delete(kinds.INFRASTRUCTURES, "cluster")
-        (wanted,) = [one for one in simulated.objects(simulated.Shape()) if kinds.of(one) is kinds.INFRASTRUCTURES]
+        (wanted,) = [one for one in simulated.objects(simulated.Shape()) if kinds.kind_of(one) is kinds.INFRASTRUCTURES]
         made = await self.api.create(kinds.INFRASTRUCTURES, wanted)
         if await self.api.find(kinds.CLUSTER_OPERATORS, "topology") is None:
             await self.api.create(kinds.CLUSTER_OPERATORS, kinds.CLUSTER_OPERATORS.new("topology", spec={}))

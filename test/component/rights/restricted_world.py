@@ -169,8 +169,8 @@ class RestrictedWorld(worlds.World):
     async def add_machines(self) -> None:
         """Let every control-plane node stand on a Machine that runs, and that on a host."""
         for obj in (one for node in cluster.MASTERS for one in machine_api.installed(node, bare_metal=True)):
-            created = await self.api.create(kinds.of(obj), obj)
-            await install.put_status(self.api, kinds.of(obj), {**created, "status": obj["status"]})
+            created = await self.api.create(kinds.kind_of(obj), obj)
+            await install.put_status(self.api, kinds.kind_of(obj), {**created, "status": obj["status"]})
 
     @contextlib.asynccontextmanager
     async def lifecycle_agent(self) -> AsyncIterator[None]:
@@ -213,7 +213,7 @@ class RestrictedWorld(worlds.World):
         """Lend a client with a token of the operator's account, by default a new one."""
         token = token or await self.ground.token(self.api)
         content = self.ground.session.server.kubeconfig(token, server=self.front.url)
-        async with clients.Client(kubeconfig.access(content, self.folder), "somebody") as api:
+        async with clients.Client(kubeconfig.access(content), "somebody") as api:
             yield api
 
     async def _denied(self, grant: grants.Grant) -> bool:
@@ -296,7 +296,7 @@ async def opened(ground: SharedCluster, folder: pathlib.Path) -> AsyncIterator[R
         front = proxy.Proxy(server.url, server.tls(), server.serving())
         await front.start()
         stack.push_async_callback(front.stop)
-        access = kubeconfig.access(server.kubeconfig(server=front.url), folder)
+        access = kubeconfig.access(server.kubeconfig(server=front.url))
         api = await stack.enter_async_context(clients.Client(access, "administrator"))
         await ground.prepare(api)
         living = await stack.enter_async_context(reactors.living(access))

@@ -252,7 +252,7 @@ async def test_a_report_under_another_name_is_refused(staged: RestrictedWorld) -
         await staged.api.create(kinds.CLUSTER_OPERATORS, intruder)
         try:
             found = await staged.api.get(kinds.CLUSTER_OPERATORS, "intruder")
-            assert not conditions.of(found, "Upgradeable"), found
+            assert not conditions.find(found, "Upgradeable"), found
             attempt = thief.patch_status(kinds.CLUSTER_OPERATORS, "intruder", status)
             assert await restricted_world.code_of(attempt) == 403
         finally:

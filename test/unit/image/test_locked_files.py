@@ -44,7 +44,7 @@ PAGE = (ROOT / "docs" / "image.md").read_text()
 
 @pytest.mark.parametrize("name", WITH_TOOLS)
 def test_a_package_is_under_licences_that_are_allowed(name):
-    assert licences.faults(licences.of(name).expression) == []
+    assert licences.faults(licences.licence(name).expression) == []
 
 
 def test_the_image_holds_the_operator_and_the_tools_need_all_of_it_and_what_draws_the_live_view():

@@ -18,7 +18,6 @@ from topology_controller import bindata
 from topology_controller.report import clusteroperator
 from topology_deploy import manifests
 from topology_simulator import cluster as simulated
-from topology_simulator import kinds
 
 ROOT = bindata.root()
 PLACES = [place for folder in ("manifests", "monitoring") for place in sorted((ROOT / folder).glob("*.yaml"))]
@@ -33,7 +32,7 @@ STANDING = "0.0.1-snapshot"
 
 OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))
 DOCS = pathlib.Path(__file__).parents[3] / "docs"
-THERE = {one["metadata"]["name"] for one in simulated.objects(simulated.Shape()) if kinds.of(one) is kinds.NAMESPACES}
+THERE = {one["metadata"]["name"] for one in simulated.objects(simulated.Shape()) if one["kind"] == "Namespace"}
 OTHERS = THERE | {"default", "kube-system", "openshift-config-managed", "openshift-dns", "openshift-monitoring"}
 PRIORITIES = {"system-cluster-critical", "system-node-critical"}
 EGRESS = {6443: "API server", 5353: "DNS of OpenShift"}

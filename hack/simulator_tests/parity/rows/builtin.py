@@ -63,8 +63,6 @@ ROWS = (
         "an event's series is counted",
         first(post(s.DEFAULT_EVENTS, s.event()), "a"),
         patch(s.DEFAULT_EVENTS + "/{row}", {"series": {"count": 2, "lastObservedTime": "2006-01-02T03:05:05.000000Z"}}),
-        patch(s.DEFAULT_EVENTS + "/{row}", {"note": "other"}),
-        patch(s.DEFAULT_EVENTS + "/{row}", {"series": {"count": 1, "lastObservedTime": "2006-01-02T03:05:05.000000Z"}}),
         namespace=False,
     ),
     row(
@@ -79,13 +77,6 @@ ROWS = (
             },
         ),
         patch(NODE, {"status": {"capacity": {"cpu": "5"}}}),
-        namespace=False,
-    ),
-    row(
-        "quantities of a node are normalised",
-        first(post(s.NODES, s.node())),
-        patch(NODE + "/status", {"status": {"capacity": {"cpu": "4000m", "memory": "16777216Ki", "pods": 250}}}),
-        patch(NODE + "/status", {"status": {"capacity": {"cpu": "many"}}}),
         namespace=False,
     ),
     row(

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simulator_tests.parity import samples as s
 from simulator_tests.parity.table import first, patch, post, put, row
 
-if TYPE_CHECKING:
-    from simulator_tests.parity.table import Step
-
 ONE = s.RULES + "/one"
 STATUS = ONE + "/status"
-
-
-def _ruled(rule: str, schema: dict[str, object] | None = None, **more: object) -> Step:
-    """Create a definition whose spec has one rule."""
-    spec = {**(schema or {"type": "object", "properties": {"a": s.INTEGER, "text": s.STRING}})}
-    spec["x-kubernetes-validations"] = [{"rule": rule, **more}]
-    whole = {"type": "object", "properties": {"spec": spec}}
-    return post(
-        s.DEFINITIONS,
-        s.definition("ruleds", "Ruled", whole, group="{row}.example.com"),
-        view=lambda body: body["spec"]["versions"],
-    )
 
 
 ROWS = (
@@ -75,13 +58,6 @@ ROWS = (
         post(
             s.RULES,
             s.rule("x" * 50, request="three", size=1, least=2, broken={"a": -1}, entries=[{"key": "a", "value": -1}]),
-        ),
-    ),
-    row(
-        "a rule that costs too much is refused",
-        _ruled(
-            "self.list.all(x, self.list.all(y, x.contains(y)))",
-            {"type": "object", "properties": {"list": {"type": "array", "items": s.STRING}}},
         ),
     ),
     row(

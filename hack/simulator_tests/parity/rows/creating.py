@@ -23,8 +23,6 @@ ROWS = (
         "a name must have the form of a DNS subdomain",
         post(s.WIDGETS, s.widget("Not_A_Name")),
         post(s.CONFIG_MAPS, s.config_map("Not_A_Name")),
-        post(s.WIDGETS, s.widget("x" * 254)),
-        post(s.NAMESPACES, s.namespace("{row}.dotted")),
         post(s.NODES, s.node("UPPER")),
         post(s.CONFIG_MAPS, s.config_map("-a")),
     ),

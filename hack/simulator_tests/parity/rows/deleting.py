@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simulator_tests.parity import samples as s
 from simulator_tests.parity.table import delete, first, get, patch, post, row
 
 ONE = s.WIDGETS + "/one"
 HELD = first(post(s.WIDGETS, s.meta(s.widget(), finalizers=["example.com/x"])), "a")
-
-
-def _names(body: dict[str, Any]) -> list[str]:
-    return sorted(one["metadata"]["name"] for one in body["items"])
 
 
 ROWS = (
@@ -41,16 +35,5 @@ ROWS = (
         delete(ONE, dryRun="All"),
         delete(ONE, {"dryRun": ["All"]}),
         get(ONE),
-    ),
-    row(
-        "a collection is deleted by selector",
-        *(
-            first(post(s.WIDGETS, s.widget(name, {"tier": tier})))
-            for name, tier in (("a", "x"), ("b", "y"), ("c", "x"))
-        ),
-        delete(s.WIDGETS, labelSelector="tier=x"),
-        get(s.WIDGETS, view=_names),
-        delete(s.WIDGETS, fieldSelector="metadata.name=b"),
-        get(s.WIDGETS, view=_names),
     ),
 )

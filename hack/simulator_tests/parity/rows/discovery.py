@@ -6,8 +6,6 @@ from typing import Any
 
 from simulator_tests.parity.table import get, row
 
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
-
 
 def _resources(*names: str) -> Any:
     def view(body: dict[str, Any]) -> dict[str, Any]:
@@ -15,29 +13,6 @@ def _resources(*names: str) -> Any:
         wanted = [name for name in found if not names or name.partition("/")[0] in names]
         kept = {name: found[name] for name in wanted if "/" not in name or name.endswith("/status")}
         return {**body, "resources": {name: {**one, "verbs": sorted(one["verbs"])} for name, one in kept.items()}}
-
-    return view
-
-
-def _aggregated(group: str, *names: str) -> Any:
-    def view(body: dict[str, Any]) -> Any:
-        (item,) = [one for one in body["items"] if one["metadata"].get("name", "") == group]
-        versions = []
-        for version in item["versions"]:
-            resources = {
-                one["resource"]: dict(one) for one in version["resources"] if not names or one["resource"] in names
-            }
-            for one in resources.values():
-                one["verbs"] = sorted(one["verbs"])
-                one["subresources"] = [sub for sub in one.get("subresources", []) if sub["subresource"] == "status"]
-                for sub in one["subresources"]:
-                    sub["verbs"] = sorted(sub["verbs"])
-            versions.append({**version, "resources": resources})
-        return {
-            "head": {name: body[name] for name in ("kind", "apiVersion", "metadata")},
-            "meta": item["metadata"],
-            "versions": versions,
-        }
 
     return view
 
@@ -67,11 +42,6 @@ ROWS = (
         get("/apis/parity.example.com/v9"),
         get("/apis/missing.example.com/v1"),
         get("/api/v9"),
-        namespace=False,
-    ),
-    row(
-        "aggregated discovery of a custom group",
-        get("/apis", accept=AGGREGATED, view=_aggregated("parity.example.com", "widgets", "gadgets")),
         namespace=False,
     ),
     row(

@@ -33,10 +33,6 @@ def _ours(lines: Any) -> Any:
     return [line for line in lines if "kube-root-ca" not in line]
 
 
-def _first_line(lines: Any) -> Any:
-    return lines[:1]
-
-
 ROWS = (
     row(
         "kubectl cordon and uncordon",
@@ -81,7 +77,6 @@ ROWS = (
         kubectl("""patch node {row} -p '{"spec":{"unschedulable":true}}'"""),
         kubectl("""patch node {row} --subresource=status -p '{"status":{"phase":"Running"}}'"""),
         kubectl("""patch node {row} -p '{"spec":{"taints":[{"key":"a","effect":"Never"}]}}'"""),
-        kubectl("patch node {row} -p nonsense"),
         kubectl("patch node missing -p '{}'"),
         namespace=False,
     ),
@@ -133,14 +128,6 @@ ROWS = (
         kubectl(f"edit configmap one {_HERE}", editor="sed -i 's/  a: .*/  a: changed/'"),
         kubectl(f"edit configmap one {_HERE}", editor="true"),
         _shown("configmap one", ".data"),
-    ),
-    row(
-        "kubectl auth",
-        kubectl("auth can-i create pods"),
-        kubectl("auth can-i '*' '*' --all-namespaces"),
-        kubectl("auth can-i --list", view=lambda lines: [one.split() for one in lines if one.startswith("*.*")]),
-        kubectl("auth whoami", view=_first_line),
-        namespace=False,
     ),
     row(
         "kubectl get, wait and describe",

@@ -64,15 +64,4 @@ ROWS = (
         patch(STATUS, {"status": {"controlPlaneTopology": "HighlyAvailable"}}, view=TOPOLOGY, fieldManager="three"),
         patch(STATUS, {"status": {"controlPlaneTopology": None}}, view=_owners, fieldManager="three"),
     ),
-    row(
-        "entries of a map list are owned one by one",
-        first(post(s.WIDGETS, s.widget(), fieldManager="maker")),
-        first(patch(STATUS, {"status": {"conditions": [{"type": "A", "status": "x"}]}}, fieldManager="one")),
-        patch(
-            STATUS,
-            {"status": {"conditions": [{"type": "A", "status": "x"}, {"type": "B", "status": "y"}]}},
-            view=_owners,
-            fieldManager="two",
-        ),
-    ),
 )

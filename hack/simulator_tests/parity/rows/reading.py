@@ -113,8 +113,6 @@ ROWS = (
         _select("tier"),
         _select("!tier"),
         _select("tier in (x, y),n"),
-        _select("n>0"),
-        _select("n<1"),
         _select(""),
     ),
     row(

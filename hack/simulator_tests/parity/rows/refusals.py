@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator_tests.parity import samples as s
-from simulator_tests.parity.table import delete, get, other, post, put, row
+from simulator_tests.parity.table import get, post, put, row
 
 ROWS = (
     row(
@@ -19,11 +19,8 @@ ROWS = (
     ),
     row(
         "a method that a kind does not have",
-        put(s.WIDGETS, s.widget()),
         put(s.CONFIG_MAPS, s.config_map()),
         get("/apis/authorization.k8s.io/v1/subjectaccessreviews"),
-        delete("/apis/authorization.k8s.io/v1/subjectaccessreviews/x"),
-        other("OPTIONS", s.WIDGETS),
         post(s.NODES + "/x", s.node("x")),
     ),
     row(

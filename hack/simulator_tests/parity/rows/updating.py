@@ -76,11 +76,8 @@ ROWS = (
     row(
         "identity cannot be patched",
         first(post(s.WIDGETS, s.widget(size=1))),
-        patch(ONE, {"metadata": {"uid": "33333333-3333-3333-3333-333333333333"}}),
         patch(ONE, {"metadata": {"name": "two"}}),
         patch(ONE, {"metadata": {"namespace": "two"}}),
         patch(ONE, {"metadata": {"creationTimestamp": "2020-01-01T00:00:00Z"}}),
-        patch(ONE, {"apiVersion": "parity.example.com/v9"}),
-        patch(ONE, {"kind": "Gadget"}),
     ),
 )

@@ -1,12 +1,12 @@
-"""Writes the table of Kubernetes' own types that the embedded API server reads: fields, numbers, rules of merging.
+"""Writes the table of Kubernetes' own types that the embedded API server reads: their fields, and how these merge.
 
-kubectl sends some bodies in protobuf and patches by the merge keys of built-in kinds. Both are facts about Go types,
-kept in the tags of their fields; this reads them from the modules that `hack/envtest/go.mod` pins. Only types that the
-served kinds reach are written. It needs Go, and is run when that pin changes:
+kubectl patches built-in kinds by the merge keys of their lists, which are kept in the tags of Go fields. This reads
+them from the modules that `hack/envtest/go.mod` pins. Only types that the served kinds reach are written. It needs Go,
+and is run when that pin changes:
 
-    python hack/kubernetes_types.py [--check]
+    python hack/merge_keys.py [--check]
 
-`topology_simulator.apiserver.go_types` says what a line of the table means.
+`topology_simulator.apiserver.strategic` says what a line of the table means.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 _HERE = pathlib.Path(__file__).resolve().parent
-TABLE = _HERE / "topology_simulator" / "apiserver" / "go_types.txt"
+TABLE = _HERE / "topology_simulator" / "apiserver" / "merge_keys.txt"
 _PACKAGES = {
     "meta": ("k8s.io/apimachinery", "pkg/apis/meta/v1"),
     **{
@@ -36,7 +36,7 @@ _ROOTS = (
     *(f"rbac.{kind}" for kind in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")),
     "admissionregistration.ValidatingAdmissionPolicy", "admissionregistration.ValidatingAdmissionPolicyBinding",
     "authentication.TokenReview", "authentication.SelfSubjectReview", "authorization.SubjectAccessReview",
-    "authorization.SelfSubjectAccessReview", "authorization.SelfSubjectRulesReview", "meta.DeleteOptions",
+    "authorization.SelfSubjectAccessReview", "authorization.SelfSubjectRulesReview",
 )  # fmt: skip
 _LEAVES = {
     "meta.Time": "time", "meta.MicroTime": "microtime", "meta.Duration": "duration", "meta.FieldsV1": "raw",
@@ -95,14 +95,12 @@ def _line(name: str, sources: _Sources) -> tuple[str, list[str]]:
     words, below = [name], []
     for _, go, tags in _FIELD.findall(sources.structs[name]):
         tag = dict(_TAG.findall(tags))
-        number = tag.get("protobuf", "").split(",")
-        if len(number) < 2:
+        if "protobuf" not in tag:
             continue
         kind = sources.type_of(go, package)
-        json, *options = tag["json"].split(",")
-        shown = json if "omitempty" in options or "inline" in options or kind.startswith("*") else f"{json}!"
+        json = tag["json"].partition(",")[0]
         merge = [tag["patchStrategy"], tag.get("patchMergeKey", "")] if "patchStrategy" in tag else []
-        words.append(":".join(part for part in (shown, number[1], kind, *merge) if part or part == shown))
+        words.append(":".join(part for part in (json, kind, *merge) if part or part == json))
         below.append(kind.lstrip("*[]{}"))
     return " ".join(words), [kind for kind in below if kind not in _PLAIN]
 
@@ -118,7 +116,7 @@ def text() -> str:
             lines[name], below = _line(name, sources)
             waiting += below
     version = _go("list", "-m", "-f", "{{.Version}}", "k8s.io/api")
-    head = f"# Written by hack/kubernetes_types.py from the field tags of k8s.io/api {version}. Do not edit.\n"
+    head = f"# Written by hack/merge_keys.py from the field tags of k8s.io/api {version}. Do not edit.\n"
     return head + "".join(f"{lines[name]}\n" for name in sorted(lines))
 
 
