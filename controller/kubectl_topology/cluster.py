@@ -88,6 +88,8 @@ class Connection:
     server: str
     acting: Acting | None = None
     interruption: errors.Interruption = field(default_factory=errors.Interruption)
+    first: list[dict[str, Any]] = field(default_factory=list)
+    """Infrastructure as the first request has read it, until a snapshot is made from that."""
 
     def lacks(self, error: kube.Forbidden) -> str:
         """Which permission is needed, and whose it is: `forbidden: you need permission to patch infrastructures...`."""
@@ -239,13 +241,13 @@ async def overview(connection: Connection, transitions: load.Transitions, namesp
     """Read what the transitions that start here are judged by."""
     here = await _infrastructure(connection)
     sources = (*catalog.offered(*transitions.starting_at(records.pair(here))), *hosted.sources(here, transitions))
-    return await _read(connection, namespace, (*_IDLE, *dict.fromkeys(sources)))
+    return await _read(connection, namespace, here, (*_IDLE, *dict.fromkeys(sources)))
 
 
 async def everything(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the operator watches while a request is open: what a decision about it is made from."""
-    await _infrastructure(connection)
-    return await _read(connection, namespace, (*_IDLE, *catalog.watched(transitions)))
+    here = await _infrastructure(connection)
+    return await _read(connection, namespace, here, (*_IDLE, *catalog.watched(transitions)))
 
 
 async def present(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
@@ -258,7 +260,7 @@ async def present(connection: Connection, transitions: load.Transitions, namespa
     sources = about(record, transitions)
     if is_old(here, record, datetime.now(UTC)):
         sources = tuple(dict.fromkeys((*sources, *catalog.offered(*transitions.starting_at(records.pair(here))))))
-    return await _read(connection, namespace, sources, served=record is not None)
+    return await _read(connection, namespace, here, sources, served=record is not None)
 
 
 def is_old(here: facts.Infrastructure, record: TopologyTransition | None, now: datetime) -> bool:
@@ -281,17 +283,17 @@ def about(record: TopologyTransition | None, transitions: load.Transitions) -> t
 async def head(connection: Connection, namespace: str) -> Snapshot:
     """Read the desired topology and the phase, and no more: a cancel is in a hurry."""
     here = await _infrastructure(connection)
-    return await _read(connection, namespace, _IDLE, served=isinstance(here.record, TopologyTransition))
+    return await _read(connection, namespace, here, _IDLE, served=isinstance(here.record, TopologyTransition))
 
 
 async def census(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the shape of a cluster is derived from. The API need not have our fields."""
     here = await _infrastructure(connection)
-    return await _read(connection, namespace, (*_CENSUS, *hosted.sources(here, transitions)), served=True)
+    return await _read(connection, namespace, here, (*_CENSUS, *hosted.sources(here, transitions)), served=True)
 
 
 async def _infrastructure(connection: Connection) -> facts.Infrastructure:
-    raw = await infrastructure(connection)
+    raw = connection.first.pop() if connection.first else await infrastructure(connection)
     try:
         return parse.infrastructure(raw)
     except ValueError as error:
@@ -299,12 +301,17 @@ async def _infrastructure(connection: Connection) -> facts.Infrastructure:
 
 
 async def _read(
-    connection: Connection, namespace: str, sources: tuple[catalog.Source, ...], *, served: bool = False
+    connection: Connection,
+    namespace: str,
+    here: facts.Infrastructure,
+    sources: tuple[catalog.Source, ...],
+    *,
+    served: bool = False,
 ) -> Snapshot:
-    """Read everything at once. `served`: our fields are known to be there, because a record stands in them."""
+    """Read everything else at once. `served`: our fields are known to be there, because a record stands in them."""
     client = connection.client
     async with asyncio.TaskGroup() as group:
-        gathering = group.create_task(live.gather(client, facts.Facts(), sources))
+        gathering = group.create_task(live.gather(client, facts.Facts(infrastructure=here), sources, again=False))
         holder = group.create_task(live.read(client, lease(namespace)))
         crd = None if served else group.create_task(live.installed(client))
     known = dataclasses.replace(gathering.result().facts, installed=facts.Installed() if crd is None else crd.result())

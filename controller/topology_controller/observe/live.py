@@ -139,8 +139,10 @@ async def gather(
     base: facts.Facts,
     sources: Iterable[catalog.Source],
     etcd: members.Members | None = None,
+    *,
+    again: bool = True,
 ) -> Evidence:
-    """Read these sources and, where there is a way to it, etcd itself concurrently, then Infrastructure.
+    """Read these sources and, where there is a way to it, etcd itself concurrently, then Infrastructure `again`.
 
     They are read two at a time; what is left after 0.1 s is asked for at once. Everything else is taken from `base`.
     Whether the lease of the etcd operator is being renewed, one read cannot tell: one that is too old is Unmet then,
@@ -174,7 +176,8 @@ async def gather(
     operands = {source.operand: read_facts.pop(source.field) for source in chosen if source.operand is not None}
     if operands:
         read_facts["operands"] = {**base.operands, **operands}
-    read_facts["infrastructure"] = await read(client, catalog.INFRASTRUCTURE, answers)
+    if again:
+        read_facts["infrastructure"] = await read(client, catalog.INFRASTRUCTURE, answers)
     return Evidence(dataclasses.replace(base, **read_facts, live=True), taken, tuple(answers))
 
 
