@@ -6,8 +6,9 @@ Only here do tests sleep: a real process and a real socket are under test, and n
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -18,16 +19,36 @@ PATIENCE = 6.0
 """How many times as long as a quiet machine needs is waited on a busy one. It costs time only where a test fails."""
 
 
-async def until(what: str, ask: Callable[[], Awaitable[T | None]], seconds: float = 10.0) -> T:
-    """Ask until the answer is truthy and return it; raises AssertionError with the last answer.
+@overload
+async def until(
+    what: str,
+    ask: Callable[[], Awaitable[T | None]],
+    seconds: float = 10.0,
+    *,
+    holds: Callable[[T], object] = bool,
+) -> T: ...
+
+
+@overload
+async def until(
+    what: str, ask: Callable[[], T | None], seconds: float = 10.0, *, holds: Callable[[T], object] = bool
+) -> T: ...
+
+
+async def until(
+    what: str, ask: Callable[[], Any], seconds: float = 10.0, *, holds: Callable[[Any], object] = bool
+) -> Any:
+    """Ask until the answer is truthy, or `holds`, and return it; raises AssertionError with the last answer.
 
     `seconds` are those of a quiet machine. A test that says how long something may take at most measures that itself.
     """
     seconds *= PATIENCE
     ends = time.monotonic() + seconds
     while True:
-        answer = await ask()
-        if answer:
+        answer = ask()
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if holds(answer):
             return answer
         if time.monotonic() >= ends:
             raise AssertionError(f"not within {seconds:g} s: {what}; last answer: {answer!r}")

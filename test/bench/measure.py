@@ -92,7 +92,7 @@ async def _start(cluster: side.Side, run: Run) -> Found:
     took = []
     for _ in range(run.sizes.starts + 1):
         await cluster.forget_report()
-        command = processes.operator_command(cluster.server.operator, processes.free_port())
+        command = processes.operator_command(cluster.server.operator)
         began = time.perf_counter()
         async with processes.running(command, run.folder / "start.log"):
             took.append(await cluster.reported() - began)

@@ -12,7 +12,6 @@ import contextlib
 import os
 import pathlib
 import signal
-import socket
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -68,18 +67,10 @@ async def api_server(
         yield process, file
 
 
-def operator_command(kubeconfig: pathlib.Path, port: int) -> list[str]:
+def operator_command(kubeconfig: pathlib.Path, port: int = 0) -> list[str]:
     """The operator's command line; it does not settle within a run."""
     command = ["-m", "topology_controller", "run", "--kubeconfig", str(kubeconfig), "--settle-seconds", "3600"]
     return [*command, "--bind-address", f"127.0.0.1:{port}"]
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _environment(folder: pathlib.Path) -> dict[str, str]:

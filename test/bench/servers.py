@@ -8,7 +8,6 @@ rights of `bindata/manifests` and nothing else, because authorization costs time
 from __future__ import annotations
 
 import contextlib
-import pathlib
 import urllib.parse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import yaml
 
+from test.component import real
 from topology_api import vocabulary
-from topology_simulator import kinds, kubeconfig
+from topology_deploy import manifests
+from topology_simulator import kubeconfig
 from topology_simulator.envtest import server as envtest
 
 from . import processes
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import AsyncIterator, Iterable
 
     from topology_simulator import client
@@ -30,15 +32,7 @@ if TYPE_CHECKING:
 
 KINDS = ("embedded", "real")
 WRITES = frozenset({"create", "update", "patch", "delete"})
-_MANIFESTS = pathlib.Path(__file__).parents[2] / "bindata" / "manifests"
 _TOKEN = "operator"
-_RBAC = "rbac.authorization.k8s.io"
-_RIGHTS = {
-    "ClusterRole": kinds.Kind(_RBAC, "clusterroles", "ClusterRole"),
-    "ClusterRoleBinding": kinds.Kind(_RBAC, "clusterrolebindings", "ClusterRoleBinding"),
-    "Role": kinds.Kind(_RBAC, "roles", "Role", namespaced=True),
-    "RoleBinding": kinds.Kind(_RBAC, "rolebindings", "RoleBinding", namespaced=True),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +95,7 @@ class Real:
 
     async def grant(self, api: client.Client) -> None:
         """Apply roles and bindings as they are shipped."""
-        for file in sorted(_MANIFESTS.glob("*.yaml")):
-            for raw in yaml.safe_load_all(file.read_text()):
-                if raw and raw["kind"] in _RIGHTS:
-                    await api.create(_RIGHTS[raw["kind"]], raw)
+        await real.grant(api, manifests.render(manifests.Kind.OPERATOR, monitoring=False))
 
     async def requests(self, since: float) -> list[Request]:
         """Read on in the audit log; a watch is told when it begins, or when it was refused."""
@@ -126,10 +117,7 @@ async def opened(kind: str, folder: pathlib.Path) -> AsyncIterator[MeasuredServe
         async with processes.api_server(folder) as (_, file):
             yield Embedded(file)
         return
-    namespace = vocabulary.DEFAULT_NAMESPACE
-    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-    account = envtest.User(f"system:serviceaccount:{namespace}:{vocabulary.OPERATOR_NAME}", groups)
-    async with envtest.RealServer({_TOKEN: account}) as served:
+    async with envtest.RealServer({_TOKEN: real.OPERATOR}) as served:
         yield Real(served, folder)
 
 

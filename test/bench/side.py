@@ -238,7 +238,7 @@ class Side:
     async def operator(self, folder: pathlib.Path) -> AsyncIterator[int]:
         """Run the operator until it is idle and has found out what could be asked for; yields its process id."""
         await self.forget_report()
-        command = processes.operator_command(self.server.operator, processes.free_port())
+        command = processes.operator_command(self.server.operator)
         async with processes.running(command, folder / "operator.log") as process:
             await self.reported()
             await self.settled()

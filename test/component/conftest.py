@@ -124,6 +124,20 @@ async def world(apiserver: backend.Place, tmp_path: pathlib.Path) -> AsyncIterat
 
 
 @pytest.fixture
+async def here(tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
+    """For what is decided on this side of the API: the embedded server, whatever the run asks for."""
+    async with worlds.opened(backend.Place(), tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def there(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
+    """For what only the real server decides."""
+    async with worlds.opened(backend.Place(real_server), tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
 def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
     """Say a figure that documentation may quote; all of them are printed at the end of the run."""
     return lambda text: record_property(_FIGURE, text)
@@ -147,8 +161,8 @@ def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    made = getattr(item, "funcargs", {}).get("world")
-    if report.failed and isinstance(made, worlds.World):
-        report.sections.append(("operators", made.logs()))
-        report.sections.append(("Infrastructure, as last seen", yaml.safe_dump(made.operands.latest)))
+    for made in getattr(item, "funcargs", {}).values():
+        if report.failed and isinstance(made, worlds.World):
+            report.sections.append(("operators", made.logs()))
+            report.sections.append(("Infrastructure, as last seen", yaml.safe_dump(made.operands.latest)))
     return report

@@ -1,4 +1,4 @@
-"""Other forms of a cluster's CRDs: laxer than the real ones, or older.
+"""Other forms of a cluster's CRDs: laxer than the real ones, or older; and of kinds that are not real.
 
 A payload brings its own CRDs, and an object may be older than its schema. So a test loosens a definition to put into
 the cluster what the real one would refuse, and takes our fields away to be the cluster that never had them.
@@ -19,6 +19,20 @@ Schema = dict[str, Any]
 Versions = list[dict[str, Any]]
 NOT_YET = frozenset({404, 429, 503})
 """What a server answers about a kind whose definition it has yet to take in."""
+
+
+def of_anything(kind: kinds.Kind, **subresources: Any) -> dict[str, Any]:
+    """Make the definition of a kind that takes anything, with these subresources."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": kind.version, "served": True, "storage": True, "subresources": subresources}
+    names = {"plural": kind.plural, "singular": kind.kind.lower(), "kind": kind.kind, "listKind": f"{kind.kind}List"}
+    spec = {
+        "group": kind.group,
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "names": names,
+        "versions": [{**version, "schema": {"openAPIV3Schema": anything}}],
+    }
+    return kinds.DEFINITIONS.new(f"{kind.plural}.{kind.group}", spec=spec)
 
 
 async def change(api: client.Client, kind: kinds.Kind, alter: Callable[[Schema], Schema]) -> Versions:
@@ -59,6 +73,21 @@ async def _put(api: client.Client, kind: kinds.Kind, versions: Versions) -> None
         return (_MARK["name"] in columns) is (_MARK["name"] in [one["name"] for one in found["columnDefinitions"]])
 
     await polling.until(f"the definition of {kind.plural} is in force", in_force)
+
+
+async def until_served(api: client.Client, kind: kinds.Kind, seconds: float = 30.0) -> None:
+    """Wait until the server serves a kind: one that is ready has yet to look at its definitions."""
+
+    async def ask() -> bool:
+        try:
+            await api.list(kind)
+        except client.ApiError as error:
+            if error.code in NOT_YET:
+                return False
+            raise
+        return True
+
+    await polling.until(f"{kind.plural} are served", ask, seconds)
 
 
 def without_rules(schema: Schema) -> Schema:

@@ -86,15 +86,11 @@ class Pair:
 
     # -- operators
 
-    def files(self, name: str) -> tuple[pathlib.Path, pathlib.Path]:
-        """Where the kubeconfigs of an operator are: of the site, and of the lease."""
-        return self._folder / f"{name}.site", self._folder / f"{name}.lease"
-
     async def operator(
         self, name: str = "operator-a", *flags: str, wait: bool = True, **options: Any
     ) -> process.Operator:
         """Start an operator that is placed elsewhere."""
-        site, lease = self.files(name)
+        site, lease = self._folder / f"{name}.site", self._folder / f"{name}.lease"
         self.write(site, self.world.server.kubeconfig(), name)
         self.write(lease, self.local.kubeconfig(), name)
         self.elsewhere[name] = name
@@ -122,20 +118,15 @@ class Pair:
 
     async def held_by(self, name: str, seconds: float = 10.0) -> None:
         """Wait until an operator holds it."""
+        await polling.until(f"the lease is held by {name}", self.holder, seconds, holds=lambda found: found == name)
 
-        async def look() -> bool:
-            return await self.holder() == name
-
-        await polling.until(f"the lease is held by {name}", look, seconds)
-
-    async def not_ready(self, operator: process.Operator, *texts: str) -> str:
+    async def not_ready(self, operator: process.Operator, *texts: str) -> None:
         """Wait until an operator is not ready, and all these texts are in its reasons."""
 
-        async def look() -> str:
-            code, text = await operator.ask("/readyz")
-            return text if code == 500 and all(wanted in text for wanted in texts) else ""
+        def said(answer: tuple[int, str]) -> bool:
+            return answer[0] == 500 and all(wanted in answer[1] for wanted in texts)
 
-        return await polling.until(f"/readyz says {texts}", look, 15.0)
+        await polling.until(f"/readyz says {texts}", lambda: operator.ask("/readyz"), 15.0, holds=said)
 
     def writes(self, name: str) -> int:
         """Return how many writes of an operator have come to the site."""

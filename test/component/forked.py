@@ -92,10 +92,6 @@ class Process:
         """SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
-    def terminate(self) -> None:
-        """SIGTERM."""
-        self.send_signal(signal.SIGTERM)
-
 
 async def _all(stream: asyncio.StreamReader | None) -> bytes:
     return b"" if stream is None else await stream.read()

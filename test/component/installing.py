@@ -9,6 +9,8 @@ then runs as the operator: that in the folder of a built image, for instance; wi
 
 from __future__ import annotations
 
+import functools
+import operator
 import os
 import pathlib
 import shlex
@@ -60,13 +62,10 @@ class Empty(real.Session):
 
 async def without_namespace(api: clients.Client, namespace: str) -> None:
     """Let there be no such namespace."""
-
-    async def gone() -> bool:
-        return await api.find(kinds.NAMESPACES, namespace) is None
-
-    if not await gone():
+    if await api.find(kinds.NAMESPACES, namespace):
         await api.delete(kinds.NAMESPACES, namespace)
-        await polling.until(f"namespace {namespace} is gone", gone, _PATIENCE)
+        find = functools.partial(api.find, kinds.NAMESPACES, namespace)
+        await polling.until(f"namespace {namespace} is gone", find, _PATIENCE, holds=operator.not_)
 
 
 def _given() -> list[str]:

@@ -7,24 +7,23 @@ server is everybody's.
 from __future__ import annotations
 
 import contextlib
+import functools
 import ssl
 from typing import TYPE_CHECKING
 
 from test import polling
+from test.component import process, real
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from test.component import process
     from topology_simulator import client as clients
     from topology_simulator import serving
 
 NAMESPACE = "default"
 METRICS_ROLE = "cluster-topology-operator-metrics"
-_RBAC = "rbac.authorization.k8s.io"
 _ACCOUNTS = kinds.Kind("", "serviceaccounts", "ServiceAccount", namespaced=True)
-_BINDINGS = kinds.Kind(_RBAC, "clusterrolebindings", "ClusterRoleBinding")
 _REVIEWS = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
 
 
@@ -32,26 +31,25 @@ _REVIEWS = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAc
 async def account(api: clients.Client, name: str, role: str = "") -> AsyncIterator[str]:
     """Make a ServiceAccount, bound to a role if any, and lend a token of it once its rights count."""
     await api.create(_ACCOUNTS, _ACCOUNTS.new(name, NAMESPACE))
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
-    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role}
     user = f"system:serviceaccount:{NAMESPACE}:{name}"
     asked = {"user": user, "nonResourceAttributes": {"verb": "get", "path": "/metrics"}}
     review = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "metadata": {}, "spec": asked}
 
-    async def may() -> bool:
-        return bool((await api.create(_REVIEWS, review))["status"]["allowed"])
-
     try:
         if role:
-            await api.create(_BINDINGS, _BINDINGS.new(name, roleRef=reference, subjects=[subject]))
-            await polling.until(f"{name} may get /metrics", may)
+            bound = real.bound(role, name, kind="ServiceAccount", name=name, namespace=NAMESPACE)
+            await api.create(real.ROLE_BINDINGS, bound)
+            await polling.until(
+                f"{name} may get /metrics",
+                lambda: api.create(_REVIEWS, review), holds=lambda found: found["status"]["allowed"],
+            )  # fmt: skip
         kind = kinds.Kind("", f"serviceaccounts/{name}/token", "TokenRequest", namespaced=True)
         made = {"apiVersion": "authentication.k8s.io/v1", "kind": kind.kind, "metadata": {"namespace": NAMESPACE}}
         yield str((await api.create(kind, {**made, "spec": {"expirationSeconds": 3600}}))["status"]["token"])
     finally:
         await api.delete(_ACCOUNTS, name, NAMESPACE)
         if role:
-            await api.delete(_BINDINGS, name)
+            await api.delete(real.ROLE_BINDINGS, name)
 
 
 def trusting(given: serving.Serving) -> ssl.SSLContext:
@@ -67,9 +65,6 @@ async def serving_tls(
     operator.tls = trusting(given)
     await operator.ready()
     prometheus = given.scraper().tls()
-
-    async def let_in() -> bool:
-        return (await operator.ask("/metrics", tls=prometheus))[0] == 200
-
-    await polling.until("the client CA was read", let_in)
+    asked = functools.partial(operator.ask, "/metrics", tls=prometheus)
+    await polling.until("the client CA was read", asked, holds=process.lets_in)
     return operator

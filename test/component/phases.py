@@ -21,11 +21,7 @@ NODES = 3
 
 async def until_watching(world: World, number: int, seconds: float = 10.0) -> None:
     """Wait until an operator has so many watches open."""
-
-    async def look() -> bool:
-        return len(world.server.watches()) == number
-
-    await polling.until(f"{number} watches are open", look, seconds)
+    await polling.until(f"{number} watches are open", lambda: len(world.server.watches()) == number, seconds)
 
 
 async def reach(world: World, phase: str, **options: Any) -> None:

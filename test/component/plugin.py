@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +12,6 @@ from test.component import forked
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncIterator
 
 PROGRAM = "kubectl-topology"
 AGENT = f"{PROGRAM}/*"
@@ -52,11 +49,3 @@ class Plugin:
         ended = await self.run(*words, "-o", "json")
         assert not ended.complaint, ended.complaint
         return ended.code, ended.answer
-
-    @contextlib.asynccontextmanager
-    async def running(self, *words: str) -> AsyncIterator[asyncio.subprocess.Process | forked.Process]:
-        """Start a verb; it has to end inside the context, and is killed when it does not."""
-        pipe = asyncio.subprocess.PIPE
-        process = await forked.start(forked.PLUGIN, words, environment=self._environ, stdout=pipe, stderr=pipe)
-        async with processes.killed_after(process):
-            yield process

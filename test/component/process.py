@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import pathlib
 import re
 import signal
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from test import polling
 from test.component import forked
 
 if TYPE_CHECKING:
+    import pathlib
     import ssl
     from collections.abc import Mapping, Sequence
 
@@ -108,13 +108,16 @@ class Operator:
         found = [float(line.rpartition(" ")[2]) for line in lines if all(pair in line for pair in pairs)]
         return found[0] if len(found) == 1 else None
 
+    async def until_metric(self, wanted: float, name: str, seconds: float = 10.0, **labels: str) -> None:
+        """Wait until a series is as large as wanted."""
+        what = f"{name} {labels} of {self.name} is {wanted:g}"
+        await polling.until(
+            what, lambda: self.metric(name, **labels), seconds, holds=lambda value: (value or 0.0) >= wanted
+        )
+
     async def ready(self, seconds: float = 10.0) -> None:
         """Wait until /readyz says ok."""
-
-        async def look() -> bool:
-            return (await self.ask("/readyz"))[0] == 200
-
-        await polling.until(f"{self.name} is ready", look, seconds)
+        await polling.until(f"{self.name} is ready", lambda: self.ask("/readyz"), seconds, holds=lets_in)
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal; harmless when it has ended."""
@@ -142,11 +145,9 @@ class Operator:
         await self.process.wait()
 
 
-def resident_mib(pid: int) -> float:
-    """Read how much memory a process has, in MiB."""
-    found = re.search(r"^VmRSS:\s+(\d+) kB$", pathlib.Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    assert found is not None
-    return int(found[1]) / 1024
+def lets_in(answer: tuple[int, str]) -> bool:
+    """Whether this is a good answer of `Operator.ask`."""
+    return answer[0] == 200
 
 
 async def start(

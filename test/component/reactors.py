@@ -138,19 +138,12 @@ class Operands(_Neighbour):
 
     async def seen(self) -> None:
         """Wait until there is a state that was seen."""
-
-        async def any_() -> bool:
-            return bool(self.history)
-
-        await polling.until("the operands have seen Infrastructure", any_)
+        await polling.until("the operands have seen Infrastructure", lambda: bool(self.history))
 
     async def followed(self, *pair: str) -> None:
         """Wait until they have followed the topology to this pair."""
-
-        async def done() -> bool:
-            return self.history[-1] == self._followed == pair
-
-        await polling.until(f"the operands have followed to {'/'.join(pair)}", done)
+        what = f"the operands have followed to {'/'.join(pair)}"
+        await polling.until(what, lambda: self.history[-1] == self._followed == pair)
 
 
 @contextlib.asynccontextmanager

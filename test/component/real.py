@@ -45,8 +45,9 @@ _STOP_SECONDS = 30.0
 _DELETE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.1
 _WIPE_SECONDS = 60.0
-_SERVED_SECONDS = 30.0
-_RBAC = "rbac.authorization.k8s.io"
+RBAC = "rbac.authorization.k8s.io"
+ROLES = kinds.Kind(RBAC, "clusterroles", "ClusterRole")
+ROLE_BINDINGS = kinds.Kind(RBAC, "clusterrolebindings", "ClusterRoleBinding")
 _METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 _KEPT = (kinds.NAMESPACES, kinds.DEFINITIONS)
 _DEFINITION: dict[str, Any] = {"apiVersion": kinds.DEFINITIONS.api_version, "kind": kinds.DEFINITIONS.kind}
@@ -58,12 +59,18 @@ _RULES = (
     POLICY_BINDINGS,
     POLICIES,
     _WEBHOOKS,
-    kinds.Kind(_RBAC, "clusterrolebindings", "ClusterRoleBinding"),
-    kinds.Kind(_RBAC, "clusterroles", "ClusterRole"),
+    ROLE_BINDINGS,
+    ROLES,
 )
 """What decides about requests of others: of these only what was there when the server was furnished outlives a test."""
 _REFRESH_SECONDS = 1.5
 """kube-apiserver looks once a second which policies there are (kubernetes/kubernetes 1.36, policy/generic)."""
+
+
+def bound(role: str, name: str = "", /, **subject: str) -> dict[str, Any]:
+    """Return a ClusterRoleBinding, with the name of the role unless it has its own."""
+    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}
+    return ROLE_BINDINGS.new(name or role, roleRef=reference, subjects=[subject])
 
 
 class Session:
@@ -146,7 +153,7 @@ class Session:
 
     async def _served(self) -> None:
         async with clients.Client(self.access(), "installer") as api:
-            await asyncio.gather(*(_answers(api, kind) for kind in kinds.ALL))
+            await asyncio.gather(*(definitions.until_served(api, kind) for kind in kinds.ALL))
 
     def _session(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
@@ -212,19 +219,6 @@ async def _install(api: clients.Client) -> None:
     await install.install(api, simulated.Shape(), reuse=True, crds=openshift.definitions())
 
 
-async def _answers(api: clients.Client, kind: kinds.Kind) -> None:
-    async def ask() -> bool:
-        try:
-            await api.list(kind)
-        except clients.ApiError as error:
-            if error.code in definitions.NOT_YET:
-                return False
-            raise
-        return True
-
-    await polling.until(f"{kind.plural} are served", ask, _SERVED_SECONDS)
-
-
 async def _metadata(session: aiohttp.ClientSession, path: str) -> list[dict[str, Any]]:
     while True:
         async with session.get(path, raise_for_status=False) as response:
@@ -257,10 +251,10 @@ def _is_systems(metadata: dict[str, Any]) -> bool:
 async def grant(api: clients.Client, text: str, user: server.User = OPERATOR) -> None:
     """Apply the roles and bindings of manifests, and wait until they count for their user."""
     documents = yaml.safe_load_all(text)
-    rights = [one for one in documents if one and one["apiVersion"].startswith(_RBAC)]
+    rights = [one for one in documents if one and one["apiVersion"].startswith(RBAC)]
     for one in rights:
         plural = f"{one['kind'].lower()}s"
-        await api.create(kinds.Kind(_RBAC, plural, one["kind"], namespaced="namespace" in one["metadata"]), one)
+        await api.create(kinds.Kind(RBAC, plural, one["kind"], namespaced="namespace" in one["metadata"]), one)
     bound = {(one["metadata"].get("namespace"), one["roleRef"]["name"]) for one in rights if "roleRef" in one}
     for role in (one for one in rights if one["kind"] in {"Role", "ClusterRole"}):
         if (role["metadata"].get("namespace"), role["metadata"]["name"]) not in bound:

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from test import sentences
-from test.component import forked
+from test import polling, sentences
+from test.component import cluster, forked
+from test.component import world as worlds
+from test.unit.configuration.files import HEAD, Volume
+from topology_simulator import kinds
 from topology_simulator.apiserver import server
 
 if TYPE_CHECKING:
@@ -130,3 +133,62 @@ async def test_evidence_that_is_forbidden_is_unknown_and_never_met(world: World)
     world.server.lift(active)
     await world.until_phase("Completed", seconds=20.0)
     assert len(world.server.topology_changes) == 1
+
+
+# -- the configuration of a running operator: followed as kubelet swaps it, in the middle of a transition
+
+
+async def until_lease(world: World, seconds: int) -> None:
+    """Wait until others see that they have to wait for the holder for so long."""
+    await polling.until(
+        f"the lease says {seconds} s",
+        lambda: world.api.get(kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE),
+        holds=lambda found: found["spec"]["leaseDurationSeconds"] == seconds,
+    )
+
+
+async def test_it_is_followed_through_a_transition_and_a_bad_one_is_told_by_its_line(
+    here: World, tmp_path: pathlib.Path
+) -> None:
+    folder = tmp_path / "config"
+    folder.mkdir()
+    volume = Volume(folder)
+    flags = ("--config", str(volume.file))
+    # Without flags for the lease its figures follow the topology, as on a real cluster.
+    operator = await here.idle_operator("operator-a", *flags, settle=None, lease=())
+    await until_lease(here, 270)  # a single node may be rebooting
+
+    volume.swap(f"{HEAD}logLevel: debug\nsettleSeconds: 3600\nminimumNodeResources: {{cpu: 512}}\n")
+    words = await operator.said("the log level is debug now")
+    assert "is in force" in words
+    await here.ask_for()
+    found = await here.until_check("ControlPlaneNodes", "Unmet")
+    assert "of 512 CPUs" in found["message"]
+
+    volume.swap(f"{HEAD}logLevel: debug\nsettleSeconds: 3600\n")
+    await here.until_phase("Converging")
+    await until_lease(here, 137)
+    await here.until_condition("Progressing", "True", "TransitionConverging")
+
+    volume.swap(f"{HEAD}logLevel: debug\nsettleSeconds: a moment\n")
+    degraded = await here.until_condition("Degraded", "True", "ConfigurationInvalid")
+    assert f"{volume.file}:4: settleSeconds is 'a moment'" in degraded["message"]
+    assert (await here.record())["phase"] == "Converging"
+
+    volume.swap(f"{HEAD}logLevel: warning\nsettleSeconds: 1\n")
+    await here.until_condition("Degraded", "False", "AsExpected")
+    await here.completed_once()
+    assert await here.moves() == [worlds.MOVED]
+    assert await operator.metric("leader_election_master_status") == 1
+    assert "the log level is warning now" in operator.words()
+    said = operator.words()
+    assert await operator.stop() == 0
+    assert operator.words() == said, "warnings only: nothing to say about an end that was asked for"
+    assert await here.holder() == ""
+
+
+async def test_without_an_election_the_one_that_works_counts_as_the_leader(here: World) -> None:
+    operator = await here.operator("operator-a", "--no-leader-elect", lease=())
+    await here.until_phase("Idle")
+    assert await operator.metric("leader_election_master_status") == 1
+    assert await operator.metric("topology_transition_phase", phase="Idle") == 1

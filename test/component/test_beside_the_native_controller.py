@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -80,17 +81,14 @@ async def said_by_it(world: World, type_: str = "Upgradeable") -> dict[str, Any]
 
 
 async def until_it_says(world: World, reason: str, seconds: float = _COMES) -> None:
-    async def says() -> bool:
-        return (await said_by_it(world)).get("reason") == reason
-
-    await polling.until(f"the native controller says {reason}", says, seconds)
+    await polling.until(
+        f"the native controller says {reason}", lambda: said_by_it(world), seconds,
+        holds=lambda found: found.get("reason") == reason,
+    )  # fmt: skip
 
 
 async def until_changed(world: World) -> None:
-    async def changed() -> bool:
-        return await world.pair() == worlds.MOVED
-
-    await polling.until("the topology has changed", changed, _COMES)
+    await polling.until("the topology has changed", world.pair, _COMES, holds=lambda pair: pair == worlds.MOVED)
 
 
 async def until_we_stand_down(world: World) -> None:
@@ -101,19 +99,15 @@ async def until_we_stand_down(world: World) -> None:
 
 async def until_message(world: World, holds: Callable[[str], object]) -> str:
     """Wait until the message of Disabled is as wanted, and return it."""
-
-    async def look() -> str:
-        message = str((await world.condition("Disabled"))["message"])
-        return message if holds(message) else ""
-
-    return await polling.until("Disabled says what is wanted", look)
+    found = await polling.until(
+        "Disabled says what is wanted", lambda: world.condition("Disabled"), holds=lambda found: holds(found["message"])
+    )
+    return str(found["message"])
 
 
 async def until_counted(operator: Operator, name: str) -> None:
-    async def counted() -> bool:
-        return await operator.metric(f"topology_transition_{name}_total", **ROUTE) == 1.0
-
-    await polling.until(f"one transition is {name}", counted)
+    counted = functools.partial(operator.metric, f"topology_transition_{name}_total", **ROUTE)
+    await polling.until(f"one transition is {name}", counted, holds=lambda number: number == 1)
 
 
 def has_changed(message: str) -> bool:
@@ -194,35 +188,3 @@ async def test_a_pending_request_is_handed_over_and_its_transition_is_shown(worl
         assert await world.moves() == [worlds.MOVED]
         assert not [one for one in world.server.writes[written:] if one.resource == "infrastructures"]
         assert "TopologyChanged" not in await world.reasons()
-
-
-@pytest.mark.nightly
-@pytest.mark.on_real
-async def test_what_it_has_changed_when_its_gate_goes_off_is_followed_by_us_to_its_end(world: World) -> None:
-    """Within its five minutes. Nobody followed, nothing was told, and its start had no end."""
-    world.operands.on = False
-    async with served(world, definitions.with_the_native_field):
-        operator = await world.idle_operator()
-        await cluster.switch_native(world.api, on=True)
-        await until_we_stand_down(world)
-        await request_of_it(world)
-        await until_it_says(world, "TopologyTransitionInProgress")
-        await cluster.switch_native(world.api, on=False)
-        await until_changed(world)
-        record = await world.until_phase("Converging", seconds=_COMES)
-        assert record["attempt"].startswith("native-")
-        assert record["admittedTime"] == (await said_by_it(world, "Progressing"))["lastTransitionTime"]
-        await world.until_condition("Disabled", "False")
-        await world.until_condition("Upgradeable", "False", "TransitionInProgress")
-        await until_counted(operator, "started")
-        await operator.kill()
-        await world.forget_lease()
-        successor = await world.operator("operator-b")
-        assert (await world.until_phase("Converging"))["attempt"] == record["attempt"]
-        world.operands.on = True
-        await world.operands.go_on()
-        await world.until_phase("Completed", seconds=_COMES)
-        await world.until_condition("Upgradeable", "True")
-        await until_counted(successor, "completed")
-        assert await world.moves() == [worlds.MOVED]
-        assert world.server.topology_changes == []

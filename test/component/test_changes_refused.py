@@ -15,7 +15,6 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import pytest
 
 from test import polling
 from test.component import backend, real
@@ -74,26 +73,18 @@ async def denied(world: World) -> AsyncIterator[None]:
         await world.api.delete(kind, NAME)
 
 
-@pytest.fixture
-async def there(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[World]:
-    async with worlds.opened(backend.Place(real_server), tmp_path) as made:
-        yield made
-
-
 async def test_a_change_that_admission_denies_is_told_with_the_name_of_what_denied_it(there: World) -> None:
     world = there
     operator = await pending(world)
     async with denied(world):
         await set_schedulable(world, wanted=True)
-
-        async def told() -> str:
-            said = await world.condition("Progressing")
-            return said["message"] if NAME in said.get("message", "") else ""
-
-        message = await polling.until("Progressing names what denies the change", told)
-        assert WHY in message
-        assert "grant the operator's role" not in message + operator.words()
-        assert (await world.condition("Progressing"))["reason"] == "TransitionAdmitting"
+        said = await polling.until(
+            "Progressing names what denies the change",
+            lambda: world.condition("Progressing"), holds=lambda found: NAME in found.get("message", ""),
+        )  # fmt: skip
+        assert WHY in said["message"]
+        assert "grant the operator's role" not in said["message"] + operator.words()
+        assert said["reason"] == "TransitionAdmitting"
         assert (await world.condition("Upgradeable"))["status"] == "False"
 
         # Told once: the retries find it said.
@@ -102,11 +93,7 @@ async def test_a_change_that_admission_denies_is_told_with_the_name_of_what_deni
 
         sent, reported = len(world.server.topology_changes), reports()
         await _nudge(world)
-
-        async def denied_again() -> bool:
-            return len(world.server.topology_changes) >= sent + 2
-
-        await polling.until("the change is tried again", denied_again)
+        await polling.until("the change is tried again", lambda: len(world.server.topology_changes) >= sent + 2)
         assert reports() == reported
         assert await world.moves() == []
 

@@ -41,11 +41,8 @@ def management(real_binaries: None) -> Iterator[Management]:
 
 
 @pytest.fixture(params=["embedded"])
-async def pair(tmp_path: pathlib.Path) -> AsyncIterator[Pair]:
-    async with (
-        worlds.opened(backend.Place(None), tmp_path) as world,
-        elsewhere.opened(world, None, tmp_path) as made,
-    ):
+async def pair(here: worlds.World, tmp_path: pathlib.Path) -> AsyncIterator[Pair]:
+    async with elsewhere.opened(here, None, tmp_path) as made:
         yield made
 
 
@@ -57,9 +54,6 @@ async def real_pair(site: Site, management: Management, tmp_path: pathlib.Path) 
         elsewhere.opened(world, management, tmp_path) as made,
     ):
         yield made
-
-
-# -- where what is
 
 
 async def test_lease_here_record_events_and_report_there(pair: Pair) -> None:
@@ -94,15 +88,6 @@ async def test_scrapers_are_known_where_it_runs(
             assert (await operator.ask("/metrics", headers={"Authorization": f"Bearer {token}"}))[0] == code
     site = {one.resource for one in pair.world.server.asked()}
     assert not site & {"tokenreviews", "subjectaccessreviews", "apiservers"}
-
-
-# -- who leads
-
-
-# -- a site out of reach
-
-
-# -- an operator of the site's own
 
 
 async def test_an_operator_of_the_site_goes_before_and_comes_back(pair: Pair) -> None:

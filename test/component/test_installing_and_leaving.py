@@ -197,26 +197,22 @@ async def _running(
     operator = process.Operator("operator", log, started, served.scraper().tls())
     try:
         await operator.ready(_SECONDS)
-
-        async def let_in() -> bool:
-            code, text = await operator.ask("/metrics")
-            return (code, "topology_info" in text) == (200, True)
-
-        await polling.until("Prometheus comes in by its certificate", let_in)
+        await polling.until(
+            "Prometheus comes in by its certificate", lambda: operator.ask("/metrics"),
+            holds=lambda answer: process.lets_in(answer) and "topology_info" in answer[1],
+        )  # fmt: skip
         yield operator
     finally:
         await operator.kill()
     assert not operator.complaints(), operator.tail()
 
 
-async def _until(api: clients.Client, phase: str, operator: process.Operator) -> dict[str, Any]:
-    async def there() -> dict[str, Any] | None:
-        found = await api.get(kinds.INFRASTRUCTURES, "cluster")
-        record = found["status"].get("topologyTransition") or {}
-        return found if record.get("phase") == phase else None
+async def _until(api: clients.Client, phase: str, operator: process.Operator) -> None:
+    def there(found: dict[str, Any]) -> bool:
+        return bool((found["status"].get("topologyTransition") or {}).get("phase") == phase)
 
     try:
-        return await polling.until(f"phase {phase}", there, _SECONDS)
+        await polling.until(f"phase {phase}", lambda: api.get(kinds.INFRASTRUCTURES, "cluster"), _SECONDS, holds=there)
     except AssertionError as error:
         found = await api.get(kinds.INFRASTRUCTURES, "cluster")
         raise AssertionError(f"{error}\n{yaml.safe_dump(found['status'])}\n{operator.tail()}") from None

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from test import skips
-from test.component import cluster, process
+from test.bench import processes
+from test.component import cluster
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
@@ -101,5 +102,5 @@ async def test_with_everything_watched_it_stays_within_its_memory(world: World) 
     world.echo.on = False
     await world.ask_for()
     await world.until_phase("Admitting")
-    mib = process.resident_mib(operator.process.pid)
+    mib = processes.rss_mib(operator.process.pid)
     assert mib <= _MEMORY_MIB, f"{mib:.1f} MiB resident, wanted at most {_MEMORY_MIB}"

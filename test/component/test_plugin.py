@@ -8,30 +8,31 @@ recorded; docs/sessions has what people read.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pathlib
 import re
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from test import polling, processes, recorded, sentences
-from test.component import backend, cluster, documented, phases, plugin
+from test.component import backend, cluster, definitions, documented, phases, plugin, real
 from test.component import world as worlds
+from topology_simulator import cluster as simulated
 from topology_simulator import kinds
+from topology_simulator.apiserver import server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from test.component import real
     from test.component.world import World
 
 DESIRED = worlds.DESIRED
 CONFIRMED = ("set", DESIRED, "--confirm")
-_RBAC = "rbac.authorization.k8s.io"
-_ROLES = kinds.Kind(_RBAC, "clusterroles", "ClusterRole")
-_BINDINGS = kinds.Kind(_RBAC, "clusterrolebindings", "ClusterRoleBinding")
 
 
 @pytest.fixture
@@ -113,12 +114,6 @@ async def test_a_request_is_refused_then_made_then_cancelled_then_carried_out(
 # -- who asks whom
 
 
-@pytest.fixture
-async def there(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[World]:
-    async with worlds.opened(backend.Place(real_server), tmp_path) as made:
-        yield made
-
-
 async def test_rights_are_those_of_whom_one_acts_as(
     there: World, real_server: real.Session, tmp_path: pathlib.Path
 ) -> None:
@@ -151,10 +146,8 @@ async def test_rights_are_those_of_whom_one_acts_as(
 
 async def _grant(world: World, role: str, rule: dict[str, Any]) -> None:
     """Bind the group to a role; both are gone before the next test (`real.Session.wipe`)."""
-    await world.api.create(_ROLES, _ROLES.new(role, rules=[rule]))
-    subject = {"apiGroup": _RBAC, "kind": "Group", "name": "growers"}
-    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role}
-    await world.api.create(_BINDINGS, _BINDINGS.new(role, subjects=[subject], roleRef=reference))
+    await world.api.create(real.ROLES, real.ROLES.new(role, rules=[rule]))
+    await world.api.create(real.ROLE_BINDINGS, real.bound(role, kind="Group", name="growers"))
 
 
 async def _done(command: plugin.Plugin, *words: str) -> bool:
@@ -210,11 +203,10 @@ def _told(words: tuple[str, ...], ended: plugin.Ended) -> str:
     return text
 
 
-async def test_what_is_printed_while_a_cluster_converges(tmp_path: pathlib.Path) -> None:
-    async with worlds.opened(backend.Place(None), tmp_path) as world:
-        await phases.reach(world, "Converging")
-        command = plugin.Plugin(tmp_path, world.server.kubeconfig())
-        texts = [_told(words, await command.run(*words)) for words in COMMANDS]
+async def test_what_is_printed_while_a_cluster_converges(here: World, tmp_path: pathlib.Path) -> None:
+    await phases.reach(here, "Converging")
+    command = plugin.Plugin(tmp_path, here.server.kubeconfig())
+    texts = [_told(words, await command.run(*words)) for words in COMMANDS]
     recorded.compare("plugin-converging.txt", "\n".join(texts).replace(str(tmp_path), "FOLDER"))
 
 
@@ -230,3 +222,115 @@ async def test_kubectl_itself_completes_the_command() -> None:
 
     assert await completed("plan", "HighlyAvailableA") == ["HighlyAvailableArbiter", ":36"]
     assert await completed("status", "--wat") == ["--watch", ":4"]
+
+
+# -- what goes into a page or a pipeline: a picture, a verdict
+
+PICTURE = pathlib.Path(__file__).parents[2] / "docs" / "topology-graph.svg"
+EXAMPLE = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "gitops"
+
+
+async def test_the_graph_becomes_a_picture_of_this_cluster(tmp_path: pathlib.Path) -> None:
+    """It is the picture of docs/kubectl-topology.md; KEEP_PICTURE=1 keeps the new one there."""
+    async with worlds.opened(backend.Place(None), tmp_path, simulated.Shape(masters=1)) as world:
+        mark = world.server.mark()
+        ended = await plugin.Plugin(tmp_path, world.server.kubeconfig()).run("graph", "-o", "svg")
+        assert (ended.code, ended.complaint) == (plugin.DONE, "")
+        assert world.server.changes(plugin.PROGRAM, mark) == 0
+    if os.environ.get("KEEP_PICTURE"):
+        await asyncio.to_thread(PICTURE.write_text, ended.printed)
+    assert await asyncio.to_thread(PICTURE.read_text) == ended.printed, "write it anew with KEEP_PICTURE=1"
+
+
+async def test_the_step_of_a_pipeline_ends_with_the_verdict_of_the_cluster(
+    world: World, tmp_path: pathlib.Path
+) -> None:
+    """The step of docs/examples/gitops: the context has the name of the cluster's folder."""
+    access = world.server.kubeconfig()
+    (context,) = access["contexts"]
+    place, folder = tmp_path / "kubeconfig-pipeline", tmp_path / "edge-1"
+    place.write_text(yaml.safe_dump({**access, "contexts": [{**context, "name": "edge-1"}], "current-context": ""}))
+    path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.defpath])
+    kept = {key: value for key, value in os.environ.items() if key.startswith("PYTHON")}
+    environment = {**kept, "KUBECONFIG": str(place), "HOME": str(tmp_path), "PATH": path}
+    await asyncio.to_thread(shutil.copytree, EXAMPLE / "clusters" / "edge-1", folder)
+    request = folder / "infrastructure.yaml"
+
+    async def step(**more: str) -> processes.Ended:
+        return await processes.run(EXAMPLE / "pipeline" / "plan.sh", folder, env={**environment, **more})
+
+    await cluster.set_ready(world.api, "master-2", ready=False)
+    ended = await step()
+    assert (ended.code, "ControlPlaneNodes" in ended.printed) == (plugin.BLOCKED, True)
+    ended = await step(ALLOW_PENDING="true")
+    assert ended.code == plugin.DONE
+    assert ended.printed.endswith("edge-1: blocked now; the operator waits until every check is met\n")
+    request.write_text(request.read_text().replace(worlds.DESIRED, "HighlyAvaliable"))
+    assert (await step(ALLOW_PENDING="true")).code == plugin.FAILED
+
+
+# -- `fleet`, asked of a hub with works, whose definitions take anything, and of what is no hub
+
+SURVEY, ROLL_OUT = "topology-fleet.topology-survey", "topology-fleet.topology"
+WORKS = kinds.Kind("work.open-cluster-management.io", "manifestworks", "ManifestWork", namespaced=True)
+CLUSTERS = kinds.Kind("cluster.open-cluster-management.io", "managedclusters", "ManagedCluster")
+Raw = dict[str, Any]
+
+
+def work(cluster: str, made_by: str, condition: Raw) -> Raw:
+    """A ManifestWork as the work agent leaves it."""
+    manifest = {"resourceMeta": {"kind": "Infrastructure", "name": "cluster"}, "conditions": [condition]}
+    made = WORKS.new(made_by.partition(".")[2], cluster, status={"resourceStatus": {"manifests": [manifest]}})
+    made["metadata"]["labels"] = {f"{WORKS.group}/manifestworkreplicaset": made_by}
+    return made
+
+
+def add(hub: server.ApiServer, *, available: str = "True", **messages: str) -> None:
+    """Put clusters with the survey's work onto a hub."""
+    for name, message in messages.items():
+        state = {"type": "ManagedClusterConditionAvailable", "status": available}
+        hub.install(kinds.NAMESPACES.new(name))
+        hub.install(CLUSTERS.new(name, status={"conditions": [state]}))
+        hub.install(work(name, SURVEY, {"type": "Ready", "status": "False", "message": message}))
+
+
+@pytest.fixture
+async def hub() -> AsyncIterator[server.ApiServer]:
+    made = server.ApiServer(crds=tuple(map(definitions.of_anything, (WORKS, CLUSTERS))))
+    await made.start()
+    yield made
+    await made.stop()
+
+
+async def test_clusters_are_counted_and_listed_and_one_needs_a_person(
+    hub: server.ApiServer, tmp_path: pathlib.Path
+) -> None:
+    command = plugin.Plugin(tmp_path, hub.kubeconfig())
+    unasked = await command.run("fleet")
+    assert (unasked.code, f"no ManifestWork of {SURVEY} is there" in unasked.reason) == (plugin.FAILED, True)
+    add(hub, edge3="Ready", edge1="Ready", edge2="Done", edge4="UnderWay: Pending")
+    add(hub, edge5="Done", available="Unknown")
+    ended = await command.run("fleet")
+    assert (ended.code, ended.printed) == (plugin.DONE, "5 surveyed: 1 done, 1 under way, 2 ready, 1 unreachable\n")
+    assert (await command.run("fleet", "--list", "Ready")).printed == "edge1\nedge3\n"
+    assert (await command.run("fleet", "--namespace", "other")).code == plugin.FAILED
+
+    why = 'Apply failed with 1 conflict: conflict with "ops"'
+    hub.install(work("edge3", ROLL_OUT, {"type": "Applied", "status": "False", "message": why}))
+    code, answer = await command.json("fleet")
+    assert (code, answer["counts"]["NeedsAPerson"]) == (plugin.BLOCKED, 1)
+    listed = await command.run("fleet", "--list", "NeedsAPerson")
+    assert (listed.code, listed.printed) == (plugin.BLOCKED, "edge3\n")
+
+
+async def test_what_is_no_hub_is_named(tmp_path: pathlib.Path) -> None:
+    bare = server.ApiServer()
+    await bare.start()
+    command = plugin.Plugin(tmp_path, bare.kubeconfig())
+    try:
+        cluster = await command.run("fleet")
+    finally:
+        await bare.stop()
+    assert (cluster.code, cluster.reason.endswith("this is no hub")) == (plugin.FAILED, True)
+    gone = await command.run("fleet")
+    assert (gone.code, gone.reason.startswith("connection refused")) == (plugin.FAILED, True)

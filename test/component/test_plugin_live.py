@@ -18,13 +18,13 @@ import pytest
 import yaml
 
 from test import polling, processes
-from test.component import backend, cluster, plugin
-from test.component import world as worlds
+from test.component import cluster, plugin
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator
 
+    from test.component.world import World
 
 _TAKEN, _GIVEN_BACK = "\x1b[?1049h", "\x1b[?1049l"
 _HIDDEN, _SHOWN = "\x1b[?25l", "\x1b[?25h"
@@ -63,12 +63,10 @@ class Terminal:
 
     async def until(self, words: str, since: int = 0) -> None:
         """Wait until these words were written, at whatever place of the screen."""
-
-        async def there() -> bool:
-            return words in _CONTROL.sub("", self.seen[since:])
-
         try:
-            await polling.until(f"{words!r} on the terminal", there, 30.0)
+            await polling.until(
+                f"{words!r} on the terminal", lambda: words in _CONTROL.sub("", self.seen[since:]), 30.0
+            )
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.seen[-3000:]!r}") from None
 
@@ -96,27 +94,20 @@ async def terminal(access: pathlib.Path, *words: str, **environ: str) -> AsyncIt
 
 
 @pytest.fixture
-async def world(tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
-    """The embedded server: what is tested here is on this side of it."""
-    async with worlds.opened(backend.Place(None), tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def access(world: worlds.World, tmp_path: pathlib.Path) -> pathlib.Path:
+def access(here: World, tmp_path: pathlib.Path) -> pathlib.Path:
     """A kubeconfig."""
     file = tmp_path / "kubeconfig-terminal"
-    file.write_text(yaml.safe_dump(world.server.kubeconfig()))
+    file.write_text(yaml.safe_dump(here.server.kubeconfig()))
     return file
 
 
 async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_terminal_afterwards(
-    world: worlds.World, access: pathlib.Path
+    here: World, access: pathlib.Path
 ) -> None:
-    await cluster.set_ready(world.api, "master-2", ready=False)
-    await world.operator()
-    await world.ask_for()
-    await world.until_check("ControlPlaneNodes", "Unmet")
+    await cluster.set_ready(here.api, "master-2", ready=False)
+    await here.operator()
+    await here.ask_for()
+    await here.until_check("ControlPlaneNodes", "Unmet")
     async with terminal(access, "status", "--watch") as seen:
         await seen.until("Pending since")
         await seen.until("Unmet  ControlPlaneNodes")
@@ -127,11 +118,7 @@ async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_termi
 
         drawn = len(seen.drawings())
         seen.resize(50, 30)
-
-        async def anew() -> bool:
-            return len(seen.drawings()) >= drawn + 3
-
-        await polling.until("it is drawn in the new size", anew, 30.0)
+        await polling.until("it is drawn in the new size", lambda: len(seen.drawings()) >= drawn + 3, 30.0)
         rows = [re.sub(r"\x1b\[(2K|J)|\r", "", line) for line in seen.drawings()[-1]]
         assert len(rows) <= 30
         # A command, and a name that has no room, is left to the terminal, which folds it.
@@ -140,8 +127,8 @@ async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_termi
         assert _CLEARED not in seen.seen
 
         seen.resize(120, 60)
-        world.server.fault("cut", user_agent=plugin.AGENT, verb="watch")
-        await cluster.set_ready(world.api, "master-2", ready=True)
+        here.server.fault("cut", user_agent=plugin.AGENT, verb="watch")
+        await cluster.set_ready(here.api, "master-2", ready=True)
         await seen.until("Completed since")
 
         seen.process.send_signal(signal.SIGINT)

@@ -57,11 +57,12 @@ async def furnish(world: World) -> None:
 
 
 async def until_progressing(world: World, status: str, text: str) -> None:
-    async def said() -> bool:
-        found = conditions.find(await world.api.find(kinds.CLUSTER_OPERATORS, OPERATOR), "Progressing")
+    def said(operator: dict[str, Any]) -> bool:
+        found = conditions.find(operator, "Progressing")
         return found.get("status") == status and text in found.get("message", "")
 
-    await polling.until(f"Progressing={status} {text}", said, 20.0)
+    what = f"Progressing={status} {text}"
+    await polling.until(what, lambda: world.api.get(kinds.CLUSTER_OPERATORS, OPERATOR), 20.0, holds=said)
 
 
 async def test_it_follows_a_whole_transition_and_the_cluster_waits_for_it(world: World, tmp_path: pathlib.Path) -> None:
@@ -79,12 +80,10 @@ async def test_it_follows_a_whole_transition_and_the_cluster_waits_for_it(world:
         await world.ask_for()
         await world.until_phase("Converging")
         await until_progressing(world, "True", "1 of 2 replicas for control plane topology HighlyAvailable")
-
-        async def waited_for() -> bool:
-            found = await world.check("ClusterOperatorsStable", stage="Convergence")
-            return found.get("status") == "Unmet" and "example" in found["message"]
-
-        await polling.until("the cluster waits for it", waited_for, 20.0)
+        await polling.until(
+            "the cluster waits for it", lambda: world.check("ClusterOperatorsStable", stage="Convergence"), 20.0,
+            holds=lambda found: found.get("status") == "Unmet" and "example" in found["message"],
+        )  # fmt: skip
         await make_ready(world)
         await until_progressing(world, "False", "2 of 2 replicas")
         await world.completed_once()

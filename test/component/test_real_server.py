@@ -70,21 +70,13 @@ async def test_nothing_is_left_when_somebody_is_killed(victim: str) -> None:
         pids, folder = list(told["pids"].values()), pathlib.Path(told["folder"])
         assert all(_runs(pid) for pid in pids)
         os.kill(owner.pid if victim == "owner" else _parent(pids[0]), signal.SIGKILL)
-
-        async def gone() -> bool:
-            return not any(_runs(pid) for pid in pids)
-
-        await polling.until("both servers have ended", gone)
+        await polling.until("both servers have ended", lambda: not any(_runs(pid) for pid in pids))
         if victim == "keeper":
             # Its owner is alive, and clears up when it leaves.
             owner.send_signal(signal.SIGTERM)
         async with asyncio.timeout(30):
             await owner.wait()
-
-        async def cleared() -> bool:
-            return not await asyncio.to_thread(folder.exists)
-
-        await polling.until(f"{folder} is removed", cleared)
+        await polling.until(f"{folder} is removed", lambda: not folder.exists())
     finally:
         with contextlib.suppress(ProcessLookupError):
             owner.kill()

@@ -9,21 +9,19 @@ Lease to notice it by.
 from __future__ import annotations
 
 import asyncio
-import json
+import collections
 import pathlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from test import polling
-from test.component import backend, cluster, documented, elsewhere, phases, plugin, process
-from test.component import world as worlds
+from test.component import cluster, documented, elsewhere, phases, plugin, process
 from topology_simulator import backups, kinds
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
-    from test.component import forked
     from test.component.world import World
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "going-back.md"
@@ -47,11 +45,7 @@ async def _reach(world: World, phase: str) -> None:
         return
     await phases.bring(world, "Admitting")
     await world.echo.go_on()
-
-    async def changed() -> bool:
-        return await world.pair() != world.installed
-
-    await polling.until("the topology is changed", changed)
+    await polling.until("the topology is changed", world.pair, holds=lambda pair: pair != world.installed)
 
 
 async def _seen(world: World) -> dict[str, Any]:
@@ -82,26 +76,14 @@ async def _put_back(world: World, saved: Any, way: backups.Way) -> float:
 
 
 async def _until_shown(world: World, wanted: dict[str, Any], since: float) -> None:
-    async def true() -> bool:
-        return await _seen(world) == wanted
-
-    try:
-        await polling.until("what is shown is true", true, since + _SOON - asyncio.get_running_loop().time())
-    except AssertionError as error:
-        raise AssertionError(f"{error}\nwanted: {wanted}\n{await world.describe()}") from None
+    left = since + _SOON - asyncio.get_running_loop().time()
+    await world.asked_until(f"{wanted} is shown", lambda: _seen(world), left, holds=lambda shown: shown == wanted)
 
 
 async def _lease(world: World) -> str:
     """The version of the operator's lease."""
     found = await world.api.get(kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE)
     return str(found["metadata"]["resourceVersion"])
-
-
-async def _noticed(operator: process.Operator, times: float) -> None:
-    async def noticed() -> bool:
-        return (await operator.metric("topology_store_restored_total") or 0.0) >= times
-
-    await polling.until(f"it was noticed for the {times:g}. time", noticed, _SOON)
 
 
 @pytest.mark.nightly(but=("plain-Converging",))
@@ -128,19 +110,16 @@ async def test_back_and_forth(world: World, way: backups.Way, phase: str, figure
     assert set(world.operands.phases) <= {"Idle", "Pending", "Admitting"}, world.operands.phases
     assert await world.pair() == world.installed
     # Its event may be dropped with those that waited, where it was decided before the restore was noticed.
-    await _noticed(operator, 1)
+    await operator.until_metric(1, "topology_store_restored_total", _SOON)
     restored = await operator.metric("topology_store_restored_total") or 0.0
-
-    async def renewed() -> bool:
-        return await _lease(world) not in led
-
-    async def leads() -> bool:
-        return await operator.metric("leader_election_master_status") == 1
 
     # A later backup, plainly restored, shows itself by our lease alone; not where this has the same version in both,
     # or while all is read anew: the operator leads again when it knows its lease and has read all.
-    await polling.until("the lease has another version than in the later backup", renewed)
-    await polling.until("it leads again", leads)
+    await polling.until(
+        "the lease has another version than in the later backup",
+        lambda: _lease(world), holds=lambda version: version not in led,
+    )  # fmt: skip
+    await operator.until_metric(1, "leader_election_master_status")
     forth = await _put_back(world, late, way)
     if phase != _CHANGE:
         await _until_shown(world, shown, forth)
@@ -154,66 +133,10 @@ async def test_back_and_forth(world: World, way: backups.Way, phase: str, figure
     for reason in ("TransitionAdmitted", "TopologyChanged", "TransitionCompleted"):
         assert reasons.count(reason) <= 1, reasons
     assert reasons.count("TransitionRequested") <= 1 + reasons.count("TransitionCancelled"), reasons
-    await _noticed(operator, restored + 1)
+    await operator.until_metric(restored + 1, "topology_store_restored_total", _SOON)
 
 
-# -- who looks on, and goes by the page; on the embedded server: what is tested is on this side of it
-
-
-@pytest.fixture
-async def here(tmp_path: pathlib.Path) -> AsyncIterator[World]:
-    async with worlds.opened(backend.Place(), tmp_path) as made:
-        yield made
-
-
-async def _until_said(following: asyncio.subprocess.Process | forked.Process, words: str) -> None:
-    """Wait for a line that has these words: `wait` complains about what it waits for, `status` prints."""
-    streams = [one for one in (following.stdout, following.stderr) if one is not None]
-
-    async def read(stream: asyncio.StreamReader) -> None:
-        while line := (await stream.readline()).decode():
-            if words in line:
-                return
-        await asyncio.Event().wait()
-
-    tasks = [asyncio.create_task(read(one)) for one in streams]
-    done, late = await asyncio.wait(tasks, timeout=_SOON * polling.PATIENCE, return_when=asyncio.FIRST_COMPLETED)
-    for task in late:
-        task.cancel()
-    assert done, f"not said: {words!r}"
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("way", backups.BUMPS)
-async def test_who_looks_on_is_shown_the_cluster_of_the_backup(
-    here: World, tmp_path: pathlib.Path, way: backups.Way
-) -> None:
-    """`wait`, `status --watch`, and the page of who leads and of who stands by; none is started anew."""
-    leading = await here.idle_operator()
-    command = plugin.Plugin(tmp_path, here.server.kubeconfig())
-    backup = await here.server.snapshot()
-    await phases.bring(here, "Converging")
-    operators = (leading, await here.operator("operator-b"))
-
-    async def until_shown(operator: process.Operator, phase: str) -> None:
-        async def shown() -> bool:
-            return bool(json.loads((await operator.ask("/state"))[1])["phase"] == phase)
-
-        await polling.until(f"the page of {operator.name} shows {phase}", shown, _SOON)
-
-    for operator in operators:
-        await until_shown(operator, "Converging")
-    async with command.running("wait") as waiting, command.running("status", "--watch") as watching:
-        for following in (waiting, watching):
-            await _until_said(following, "Converging")
-        await _put_back(here, backup, way)
-        await _until_said(waiting, "there is no request to wait for")
-        await _until_said(watching, "Idle: the cluster is SingleReplica")
-        watching.terminate()
-        await asyncio.gather(waiting.communicate(), watching.communicate())
-        assert waiting.returncode == plugin.FAILED
-    for operator in operators:
-        await until_shown(operator, "Idle")
+# -- who goes by the page
 
 
 @pytest.mark.nightly
@@ -232,7 +155,7 @@ async def test_an_operator_elsewhere_begins_anew_and_takes_the_request_up_again(
         await cluster.set_ready(here.api, "master-2", ready=False)
         await here.ask_for()
         await here.until_check("ControlPlaneNodes", "Unmet", seconds=_SOON)
-        await _noticed(operator, 1)
+        await operator.until_metric(1, "topology_store_restored_total", _SOON)
 
 
 async def test_what_the_page_says_leads_from_the_backup_to_completed_again(here: World, tmp_path: pathlib.Path) -> None:
@@ -257,3 +180,31 @@ async def test_what_the_page_says_leads_from_the_backup_to_completed_again(here:
     await here.until_phase("Completed", seconds=30.0)
     made = await asking
     assert (made.code, "Completed: the cluster is HighlyAvailable" in made.printed) == (0, True), made
+
+
+# -- a server that comes back as it was: it begins with 429 for kinds it has yet to look at, and 410 for all versions
+
+RESTARTED = 6 * phases.OPEN + 50
+"""Requests from a restart to Completed at most: each watch asks, is judged by a list of one, lists, asks again and may
+be told to wait twice; a transition (12) with its writes afterwards, discovery, and the lease."""
+
+
+@pytest.mark.on_real
+@pytest.mark.parametrize("how", ["restarts", "forgets its history"])
+async def test_a_server_that_comes_back_costs_one_list_for_each_watch(
+    world: World, how: str, figure: Callable[[str], None]
+) -> None:
+    """Where its log is compacted there is 410 on every watch, and no fault is in force."""
+    phase = "Admitting" if how == "restarts" else "Converging"
+    await phases.reach(world, phase, lease=process.PATIENT)
+    before = world.server.mark()
+    if how == "restarts":
+        await world.server.restart(down=0.5)
+    else:
+        await world.server.forget_history()
+    await phases.go_on(world, phase)
+    await world.completed_once(seconds=30.0)
+    asked = world.server.asked(before)
+    figure(f"it {how}: {len(asked)} requests until Completed")
+    assert len(asked) <= RESTARTED, collections.Counter((one.verb, one.resource, one.code) for one in asked)
+    assert len(world.server.topology_changes) == 1

@@ -7,22 +7,16 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
-from test.component import backend, metrics_clients, real
-from test.component import world as worlds
+from test.component import metrics_clients, real
 from topology_simulator import serving
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncIterator
+
+    from test.component.world import World
 
 _PAGE = "the status page is on port "
 _REVIEWS = {"tokenreviews", "subjectaccessreviews"}
-
-
-@pytest.fixture
-async def there(real_server: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[worlds.World]:
-    async with worlds.opened(backend.Place(real_server), tmp_path) as made:
-        yield made
 
 
 @pytest.fixture
@@ -35,7 +29,7 @@ def reviews(events: list[Any]) -> int:
 
 
 async def test_who_may_scrape_by_token_and_by_certificate(
-    there: worlds.World, given: serving.Serving, real_server: real.Session, tmp_path: pathlib.Path
+    there: World, given: serving.Serving, real_server: real.Session, tmp_path: pathlib.Path
 ) -> None:
     operator = await metrics_clients.serving_tls(there.operator, given)
 
@@ -79,7 +73,7 @@ async def test_who_may_scrape_by_token_and_by_certificate(
     assert operator.alive
 
 
-async def test_the_page_is_on_loopback_where_it_is_asked_for(there: worlds.World, given: serving.Serving) -> None:
+async def test_the_page_is_on_loopback_where_it_is_asked_for(there: World, given: serving.Serving) -> None:
     """With a serving certificate; the API server decides who sees it, by the right to forward a port of the pod."""
     operator = await metrics_clients.serving_tls(there.operator, given, "--page-address", "127.0.0.1:0")
     said = await operator.said(_PAGE)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test.component import backend, cluster, process
+from test.bench import processes
+from test.component import backend, cluster
 from test.component import world as worlds
 from topology_simulator import cluster as simulated
 from topology_simulator import kinds, machines
@@ -103,5 +104,5 @@ async def test_what_decides_stands_on_the_last_page_and_the_history_of_a_list_is
         assert len(world.server.topology_changes) == 1
         asked = collections.Counter(one.verb for one in world.server.asked(before) if one.resource == "nodes")
         assert asked["list"] <= (lists["begun"] + 3) * (WORKERS // WHOLE + OTHERS), (asked, lists)
-        mib = process.resident_mib(operator.process.pid)
+        mib = processes.rss_mib(operator.process.pid)
         assert mib <= _MEMORY_MIB, f"{mib:.1f} MiB resident, wanted at most {_MEMORY_MIB}"

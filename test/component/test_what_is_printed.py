@@ -28,7 +28,6 @@ from topology_simulator.etcd import certificates
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncIterator
 
     from test.component.world import World
     from topology_simulator.apiserver.requests import Request
@@ -39,12 +38,6 @@ VERBS = (
     ("plan", worlds.DESIRED, "-o", "json"), ("status", "-o", "yaml"), ("audit",),
     ("set", worlds.DESIRED, "--confirm", "--allow-pending"), ("cancel",), ("wait", "--timeout", "1s"),
 )  # fmt: skip
-
-
-@pytest.fixture
-async def here(tmp_path: pathlib.Path) -> AsyncIterator[World]:
-    async with worlds.opened(backend.Place(), tmp_path) as made:
-        yield made
 
 
 def users(folder: pathlib.Path) -> dict[str, tuple[dict[str, Any], tuple[str, ...]]]:

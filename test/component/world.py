@@ -7,12 +7,13 @@ it does to the API server itself (`backend`).
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
 from test import polling
 from test.component import cluster, process, reactors
+from topology_controller import bindata
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
 from topology_simulator import conditions, kinds, kubeconfig
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from test.component import backend
 
+T = TypeVar("T")
 DESIRED = "HighlyAvailable"
 INSTALLED = ("SingleReplica", "SingleReplica")
 MOVED = ("HighlyAvailable", "HighlyAvailable")
@@ -32,8 +34,24 @@ _CONDITIONS = ("Available", "Progressing", "Degraded", "Upgradeable", "Disabled"
 _DECIDED = "controller_runtime_reconcile_total{"
 
 
+def hurried(folder: pathlib.Path) -> pathlib.Path:
+    """Write the definition with the shortest deadline that there is, a minute, into a new folder."""
+    definition: dict[str, Any] = yaml.safe_load((bindata.root() / "transitions" / f"{NAME}.yaml").read_text())
+    definition["convergence"] |= {"deadlineMinutes": 1, "stuckMinutes": 0}
+    del definition["convergence"]["machineMinutes"]
+    folder.mkdir()
+    (folder / f"{NAME}.yaml").write_text(yaml.safe_dump(definition))
+    return folder
+
+
 class World:
-    """One cluster and its operators. `api` is the administrator's client."""
+    """One cluster and its operators. `api` is the administrator's client.
+
+    `flags` are what each operator is started with besides, `tls` is how one without a certificate comes in to it.
+    """
+
+    flags: tuple[str, ...] = ()
+    tls: ssl.SSLContext | None = None
 
     def __init__(
         self,
@@ -44,7 +62,7 @@ class World:
         installed: reactors.Pair = INSTALLED,
     ) -> None:
         self.server = server
-        self._folder = folder
+        self.folder = folder
         self.api = api
         self.echo, self.operands = living
         self.installed = installed
@@ -63,23 +81,27 @@ class World:
     ) -> process.Operator:
         """Start an operator; with `wait`, return when it is ready. `file` is its kubeconfig, if it is there already."""
         number = len(self.operators)
-        own = file or self._folder / f"kubeconfig-{name}-{number}"
+        own = file or self.folder / f"kubeconfig-{name}-{number}"
         if file is None:
-            access = self.server.kubeconfig()
-            named = {**access, "users": [{"name": one["name"], "user": {"token": name}} for one in access["users"]]}
+            access = self.access()
+            user = {"token": await self.token_of(name)}
+            named = {**access, "users": [{"name": one["name"], "user": user} for one in access["users"]]}
             own.write_text(yaml.safe_dump(named))
-        started = await process.start(
-            name,
-            own,
-            self._folder / f"{name}-{number}.log",
-            settle=settle,
-            lease=lease,
-            flags=flags,
-        )
+        log = self.folder / f"{name}-{number}.log"
+        started = await process.start(name, own, log, settle=settle, lease=lease, flags=(*self.flags, *flags))
+        started.tls = self.tls
         self.operators.append(started)
         if wait:
             await started.ready()
         return started
+
+    def access(self) -> dict[str, Any]:
+        """Return a kubeconfig for operators, in which the user is replaced."""
+        return self.server.kubeconfig()
+
+    async def token_of(self, name: str, /) -> str:
+        """Return the token of an operator; by default it is its name."""
+        return name
 
     async def idle_operator(self, name: str = "operator-a", *flags: str, **options: Any) -> process.Operator:
         """Start an operator and wait until it leads and has said what could be asked for, in both objects."""
@@ -87,19 +109,18 @@ class World:
         await self.until(
             "discovery is written", lambda status: (status.get("topologyTransition") or {}).get("available")
         )
-
-        async def copied() -> bool:
-            found = await self.api.find(kinds.CLUSTER_OPERATORS, "topology") or {}
-            return bool((found.get("status") or {}).get("extension"))
-
         # The conditions come before the first record, its copy with the write that follows: then it is quiet.
-        await polling.until("the record is copied", copied)
+        await polling.until("the record is copied", self.report, holds=lambda report: report.get("extension"))
         return started
 
     async def holder(self) -> str:
         """Who holds the lease now: the name of an operator, or nothing."""
         found = await self.api.find(kinds.LEASES, cluster.OWN_LEASE, cluster.OWN_NAMESPACE)
         return str(((found or {}).get("spec") or {}).get("holderIdentity") or "").partition("_")[0]
+
+    async def until_held(self, name: str, seconds: float = 10.0) -> None:
+        """Wait until this operator holds it."""
+        await polling.until(f"the lease is held by {name}", self.holder, seconds, holds=lambda found: found == name)
 
     async def forget_lease(self) -> None:
         """Let the lease be free now instead of in `--lease-duration` seconds: delete it."""
@@ -132,29 +153,42 @@ class World:
         """Return every topology that the cluster has moved to since it was installed, as a watch saw it."""
         version = int((await self.infrastructure())["metadata"]["resourceVersion"])
 
-        async def seen() -> bool:
-            found = self.operands.latest.get("metadata", {}).get("resourceVersion", "0")
-            return int(found) >= version
+        def seen() -> int:
+            return int(self.operands.latest.get("metadata", {}).get("resourceVersion", "0"))
 
-        await polling.until("the watch has seen the present", seen)
+        await polling.until("the watch has seen the present", seen, holds=lambda number: number >= version)
         assert self.operands.history[0] == self.installed, self.operands.history
         return self.operands.history[1:]
 
+    async def report(self) -> dict[str, Any]:
+        """Read the status of ClusterOperator topology, empty before there is one."""
+        found: dict[str, Any] = (await self.api.find(kinds.CLUSTER_OPERATORS, "topology") or {}).get("status") or {}
+        return found
+
     async def condition(self, type_: str) -> dict[str, Any]:
         """Read a condition of ClusterOperator topology."""
-        return conditions.find(await self.api.find(kinds.CLUSTER_OPERATORS, "topology"), type_)
+        found: dict[str, Any] = conditions.find({"status": await self.report()}, type_)
+        return found
+
+    async def asked_until(
+        self,
+        what: str,
+        ask: Callable[[], Awaitable[T]],
+        seconds: float = 10.0,
+        *,
+        holds: Callable[[T], object],
+    ) -> T:
+        """Wait as `polling.until` does; a failure shows what stands in the cluster, and the logs."""
+        try:
+            return await polling.until(what, ask, seconds, holds=holds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{await self.describe()}") from None
 
     async def until(self, what: str, holds: Any, seconds: float = 10.0) -> dict[str, Any]:
         """Wait until `holds(Infrastructure's status)` is truthy and return that status."""
-
-        async def ask() -> dict[str, Any] | None:
-            status: dict[str, Any] = (await self.infrastructure())["status"]
-            return status if holds(status) else None
-
-        try:
-            return await polling.until(what, ask, seconds)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{await self.describe()}") from None
+        found = await self.asked_until(what, self.infrastructure, seconds, holds=lambda found: holds(found["status"]))
+        status: dict[str, Any] = found["status"]
+        return status
 
     async def until_phase(self, *phases: str, seconds: float = 10.0) -> dict[str, Any]:
         """Wait for one of these phases and return the record."""
@@ -168,27 +202,19 @@ class World:
 
     async def until_condition(self, type_: str, status: str, reason: str = "", seconds: float = 10.0) -> dict[str, Any]:
         """Wait for a condition of ClusterOperator topology and return it."""
-
-        async def ask() -> dict[str, Any] | None:
-            found = await self.condition(type_)
-            return found if found.get("status") == status and reason in ("", found.get("reason")) else None
-
-        try:
-            return await polling.until(f"condition {type_}={status} {reason}", ask, seconds)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{await self.describe()}") from None
+        return await self.asked_until(
+            f"condition {type_}={status} {reason}", lambda: self.condition(type_), seconds,
+            holds=lambda found: found.get("status") == status and reason in ("", found.get("reason")),
+        )  # fmt: skip
 
     async def until_reasons(self, **reasons: str) -> None:
         """Wait until the reason of each condition of ClusterOperator topology is AsExpected, but for these."""
         wanted = {**dict.fromkeys(_CONDITIONS, "AsExpected"), **reasons}
 
-        async def ask() -> bool:
-            return {name: (await self.condition(name)).get("reason") for name in _CONDITIONS} == wanted
+        def as_wanted(report: dict[str, Any]) -> bool:
+            return {name: conditions.find({"status": report}, name).get("reason") for name in _CONDITIONS} == wanted
 
-        try:
-            await polling.until(f"reasons {reasons}", ask)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{await self.describe()}") from None
+        await self.asked_until(f"reasons {reasons}", self.report, holds=as_wanted)
 
     async def stays_so(self, what: str, holds: Callable[[], Awaitable[object]], decisions: int = 3) -> None:
         """Assert that `holds()` stays truthy while the operators decide so many times more, each time for a new reason.
@@ -233,15 +259,10 @@ class World:
         self, name: str, *statuses: str, stage: str = "Preflight", seconds: float = 10.0
     ) -> dict[str, Any]:
         """Wait until a check has one of these statuses and return it."""
-
-        async def ask() -> dict[str, Any] | None:
-            found = await self.check(name, stage)
-            return found if found.get("status") in statuses else None
-
-        try:
-            return await polling.until(f"check {name} is {' or '.join(statuses)}", ask, seconds)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{await self.describe()}") from None
+        return await self.asked_until(
+            f"check {name} is {' or '.join(statuses)}", lambda: self.check(name, stage), seconds,
+            holds=lambda found: found.get("status") in statuses,
+        )  # fmt: skip
 
     async def events(self) -> list[dict[str, Any]]:
         """Read our events about Infrastructure."""
@@ -254,11 +275,7 @@ class World:
 
     async def until_told(self, *reasons: str) -> None:
         """Wait for these events: they follow the conditions of the same decision, a moment later."""
-
-        async def told() -> bool:
-            return set(reasons) <= set(await self.reasons())
-
-        await polling.until(f"events {sorted(reasons)}", told)
+        await polling.until(f"events {sorted(reasons)}", self.reasons, holds=set(reasons).issubset)
 
     async def completed_once(self, seconds: float = 15.0) -> dict[str, Any]:
         """Wait for Completed, assert that the topology moved exactly once and that no event was told twice.

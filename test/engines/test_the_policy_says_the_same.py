@@ -17,18 +17,16 @@ import pytest
 from test.unit.fleet import table
 from topology_deploy.fleet import languages, meaning
 from topology_deploy.fleet.meaning import State
-from topology_simulator import install, kinds
-from topology_simulator.fleet import pack
-
-from . import controlled
+from topology_simulator import client, install, kinds, kubeconfig
+from topology_simulator.envtest import server
+from topology_simulator.fleet import engines, pack, wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from topology_simulator import client
-
 Raw = dict[str, Any]
 _SECONDS = 30.0
+_POLICIES = wire.CONFIGURATION_POLICIES
 _RULES = ("x-kubernetes-validations", "enum", "required", "default")
 _STATE = "state"
 _LOOKUP = '{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}'
@@ -75,10 +73,17 @@ async def cluster() -> AsyncIterator[client.Client]:
     """An API server with the definition of Infrastructure, and the controller with both policies."""
     name = f"infrastructures.{kinds.INFRASTRUCTURES.group}"
     crds = [_without_rules(crd) for crd in install.definitions() if crd["metadata"]["name"] == name]
-    async with controlled.opened(crds) as api:
-        for policy, spec in ((_STATE, _state_policy()), (pack.NAME, _pack_policy())):
-            await controlled.give(api, policy, spec)
-        yield api
+    async with server.RealServer() as api_server, engines.Engines() as running:
+        access = kubeconfig.access(api_server.kubeconfig())
+        async with client.Client(access, "test-engines", strict=True) as api:
+            await wire.define(api, engines.definitions(engines.SPOKE_DEFINITIONS))
+            await install.define(api, crds)
+            await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(engines.POLICY_NAMESPACE))
+            await running.policies("spoke", running.kubeconfig("policy", api_server.kubeconfig()))
+            # As governance-policy-framework-addon would.
+            for policy, spec in ((_STATE, _state_policy()), (pack.NAME, _pack_policy())):
+                await api.create(_POLICIES, _POLICIES.new(policy, engines.POLICY_NAMESPACE, spec=spec))
+            yield api
 
 
 def _without_rules(schema: Any, keys: list[str] | None = None) -> Any:
@@ -134,7 +139,7 @@ async def _verdict(api: client.Client, version: str) -> tuple[str, bool]:
 
 async def _said(api: client.Client, name: str) -> tuple[str, str]:
     """The newest message of a policy, and the difference between what it wants and what is there."""
-    status = await controlled.status(api, name)
+    status = (await api.get(_POLICIES, name, engines.POLICY_NAMESPACE)).get("status") or {}
     newest, *_ = status.get("history") or [{"message": ""}]
     related, *_ = status.get("relatedObjects") or [{}]
     return newest["message"], (related.get("properties") or {}).get("diff", "")

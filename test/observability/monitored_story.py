@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from aiohttp import web
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from topology_simulator import client
 
+T = TypeVar("T")
 PACE = dataclasses.replace(pace.DEMO.scaled(0.4), heartbeat=5.0, retry=0.2)
 """Slow enough that a scrape a second sees each phase that lasts."""
 PATIENCE = 90.0
@@ -59,20 +60,24 @@ class MonitoredStory:
 
         await self.until("the operator is scraped", look)
 
-    async def until(self, what: str, ask: Callable[[], Awaitable[object]], seconds: float = PATIENCE) -> None:
+    async def until(
+        self,
+        what: str,
+        ask: Callable[[], Awaitable[T]],
+        seconds: float = PATIENCE,
+        *,
+        holds: Callable[[T], object] = bool,
+    ) -> None:
         """Wait for something; a failure tells the alerts, the targets and both logs."""
         try:
-            await polling.until(what, ask, seconds)
+            await polling.until(what, ask, seconds, holds=holds)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{await self.describe()}") from None
 
     async def until_state(self, alert: str, state: str | None, seconds: float = PATIENCE) -> None:
         """Wait until an alert is pending or firing; None is neither."""
-
-        async def look() -> bool:
-            return state == await self.state(alert)
-
-        await self.until(f"alert {alert} is {state or 'resolved'}", look, seconds)
+        what = f"alert {alert} is {state or 'resolved'}"
+        await self.until(what, lambda: self.state(alert), seconds, holds=lambda found: found == state)
 
     async def state(self, alert: str) -> str | None:
         """Return the state of an alert: pending, firing or None."""
@@ -84,14 +89,14 @@ class MonitoredStory:
         found = await self.prometheus.query_range('ALERTS{alertstate="firing"}', self.began, asking.now())
         return {one.labels["alertname"] for one in found}
 
-    async def until_seen(self, query: str, times: int = 3, seconds: float = PATIENCE) -> None:
+    async def until_seen(self, query: str, times: int = 3, seconds: float = PATIENCE, *, since: float = 0.0) -> None:
         """Wait until Prometheus has seen a query with data for that many seconds."""
-
-        async def look() -> bool:
-            found = await self.prometheus.query_range(query, self.began, asking.now())
-            return sum(len(one.points) for one in found) >= times
-
-        await self.until(f"{query} has data {times} times", look, seconds)
+        await self.until(
+            f"{query} has data {times} times",
+            lambda: self.prometheus.query_range(query, since or self.began, asking.now()),
+            seconds,
+            holds=lambda found: sum(len(one.points) for one in found) >= times,
+        )
 
     async def phases(self) -> list[str]:
         """Return the phases in the order in which Prometheus saw them, without repetitions."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +16,7 @@ import yaml
 
 from test import polling
 from test.observability import asking, monitoring
+from topology_simulator import ports
 from topology_simulator.etcd import keeping
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ async def _started(
     kept: keeping.Keeping, path: str, configuration: pathlib.Path, data: pathlib.Path | None = None
 ) -> str:
     for attempt in range(1, _ATTEMPTS + 1):
-        port = _free_port()
+        (port,) = ports.free(1)
         url = f"http://127.0.0.1:{port}"
         await kept.start(_NAME, _command(path, configuration, data or kept.folder / f"data-{attempt}", port))
         async with asking.Api(url) as api:
@@ -126,10 +126,3 @@ def _configuration(job: dict[str, Any], rules: pathlib.Path, version_operator: s
         "rule_files": [str(rules)],
         "scrape_configs": [job, {"job_name": VERSION_OPERATOR, "static_configs": [labelled]}],
     }
-
-
-def _free_port() -> int:
-    """Return a port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import pathlib
 import re
-import subprocess
-import sys
 from typing import Any
 
 import yaml
@@ -14,11 +12,9 @@ import yaml
 from test.observability import monitoring, panels
 
 ROOT = pathlib.Path(__file__).parents[2]
-SCRIPT = ROOT / "hack" / "observability" / "dashboards.py"
 CONSOLE = monitoring.FOLDER / "0000_90_topology-operator_dashboard.yaml"
 GRAFANA = monitoring.FOLDER / "grafana" / "cluster-topology.json"
 FLEET = ROOT / "bindata" / "fleet" / "grafana-fleet.yaml"
-_SECONDS = 30
 
 
 def console() -> dict[str, Any]:
@@ -48,13 +44,6 @@ def console_panels() -> list[dict[str, Any]]:
 
 def shown(panel: dict[str, Any]) -> list[str]:
     return [target["expr"] for target in panel["targets"]]
-
-
-def test_both_are_what_the_source_says() -> None:
-    done = subprocess.run(  # noqa: S603 - our own script
-        [sys.executable, str(SCRIPT), "--check"], capture_output=True, text=True, timeout=_SECONDS, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_every_query_of_both_is_one_of_the_source() -> None:

@@ -109,19 +109,3 @@ def test_a_leader_with_an_open_request_has_what_the_rules_read():
     assert found["topology_transition_phase"] == [{"phase": "Pending"}]
     assert len(found["topology_info"]) == 1
     assert {one["status"] for one in found["topology_transition_check_status"]} >= {"Unmet", "Met"}
-
-
-def test_who_does_not_lead_has_no_word_that_the_rules_would_take():
-    """The rules take the word of whoever has topology_info."""
-    standby = metrics.Metrics(TRANSITIONS, lease="lease")
-    found = scraped(standby)
-    assert "topology_info" not in found
-    assert found["topology_transition_phase"] == []
-    known = worlds.healthy()
-    standby.leading(leads=True)
-    standby.decided(worlds.decide(known), known)
-    assert "topology_info" in scraped(standby)
-    standby.leading(leads=False)
-    found = scraped(standby)
-    assert "topology_info" not in found
-    assert found["topology_transition_phase"] == []

@@ -22,7 +22,7 @@ from test.bench import processes, servers, side
 from topology_controller import bindata
 from topology_controller.definitions import load
 from topology_controller.observe import catalog
-from topology_simulator import kinds, kubeconfig, machines
+from topology_simulator import kinds, kubeconfig, machines, ports
 
 from . import disturb, verdict
 
@@ -96,7 +96,7 @@ def targets() -> list[disturb.Target]:
 async def soak(settings: Settings) -> Found:
     """Run one soak. Raises BenchError, OSError when a process ends before its time."""
     found, folder = Found(), settings.folder
-    port = processes.free_port()
+    (port,) = ports.free(1)
     async with contextlib.AsyncExitStack() as stack:
         beating, file = await stack.enter_async_context(processes.api_server(folder, _SERVER))
         server = servers.Embedded(file)

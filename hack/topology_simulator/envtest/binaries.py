@@ -38,10 +38,10 @@ def etcd_progress_flag(etcd: pathlib.Path, seconds: int) -> str:
     Raises MissingError where it cannot be run here, e.g. on another architecture.
     """
     try:
-        said = subprocess.run([etcd, "--version"], capture_output=True, text=True, timeout=30.0, check=False).stdout  # noqa: S603 - the binary that was looked for
+        answer = subprocess.run([etcd, "--version"], capture_output=True, text=True, timeout=30.0, check=False).stdout  # noqa: S603 - the binary that was looked for
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MissingError(f"{etcd} does not report a version; is it built for this machine? {error}") from None
-    old = re.search(r"etcd Version: (3\.[0-5])\.", said) is not None
+    old = re.search(r"etcd Version: (3\.[0-5])\.", answer) is not None
     return f"--{'experimental-' if old else ''}watch-progress-notify-interval={seconds}s"
 
 

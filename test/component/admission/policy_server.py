@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 T = TypeVar("T")
-_RBAC = "rbac.authorization.k8s.io"
 POLICIES, BINDINGS = real.POLICIES, real.POLICY_BINDINGS
-ROLES = kinds.Kind(_RBAC, "clusterroles", "ClusterRole")
-ROLE_BINDINGS = kinds.Kind(_RBAC, "clusterrolebindings", "ClusterRoleBinding")
 STATUS_POLICY = "cluster-topology-operator-status"
 REQUEST_POLICY = "cluster-topology-operator-request"
 REPORT_POLICY = "cluster-topology-operator-report"
@@ -184,16 +181,9 @@ class PolicyServer:
 
     async def until(self, ask: Callable[[], Awaitable[T]], expected: T) -> None:
         """Ask until the answer is the expected one: rights and policies take a moment to count."""
-
-        async def same() -> bool:
-            answers.append(await ask())
-            return answers[-1] == expected
-
-        answers: list[T] = []
-        try:
-            await polling.until(f"the answer {expected!r}", same, _IN_FORCE_SECONDS)
-        except AssertionError as error:
-            raise AssertionError(f"{error}; answered was {answers[-1]!r}") from None
+        await polling.until(
+            f"the answer is {expected!r}", ask, _IN_FORCE_SECONDS, holds=lambda answer: answer == expected
+        )
 
     async def in_force(self) -> None:
         """Wait until all policies count."""
@@ -227,22 +217,15 @@ def _admission() -> list[tuple[kinds.Kind, dict[str, Any]]]:
     by_kind = {one.kind: one for one in (POLICIES, BINDINGS)}
     made = [(by_kind[one["kind"]], one) for one in rendered() if one["kind"] in by_kind]
     offered = {role for person in PEOPLE.values() for role in person.roles if role.startswith("topology-")}
-    roles = [one for one in rendered() if one["kind"] == ROLES.kind and one["metadata"]["name"] in offered]
+    roles = [one for one in rendered() if one["kind"] == real.ROLES.kind and one["metadata"]["name"] in offered]
     assert len(roles) == len(offered), offered
-    return [*((ROLES, one) for one in roles), *made]
+    return [*((real.ROLES, one) for one in roles), *made]
 
 
 def _rights() -> list[tuple[kinds.Kind, dict[str, Any]]]:
-    roles = [(ROLES, ROLES.new(name, rules=rules)) for name, rules in _OWN_ROLES.items()]
+    roles = [(real.ROLES, real.ROLES.new(name, rules=rules)) for name, rules in _OWN_ROLES.items()]
     bindings = [
-        (
-            ROLE_BINDINGS,
-            ROLE_BINDINGS.new(
-                f"admission-{who}-{role}",
-                roleRef={"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
-                subjects=[{"apiGroup": _RBAC, "kind": "User", "name": person.user}],
-            ),
-        )
+        (real.ROLE_BINDINGS, real.bound(role, f"admission-{who}-{role}", kind="User", name=person.user))
         for who, person in PEOPLE.items()
         for role in person.roles
     ]

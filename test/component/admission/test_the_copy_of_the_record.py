@@ -15,13 +15,16 @@ import pytest
 
 from test.component.admission import changes, policy_server
 from test.component.admission.policy_server import Request
+from test.component.rights import restricted_world
 from topology_simulator import client as clients
 from topology_simulator import kinds
 
 if TYPE_CHECKING:
+    Object = dict[str, Any]
+    import pathlib
     from collections.abc import AsyncIterator, Callable
 
-    Object = dict[str, Any]
+    from test.component import real
 
 _STATUS = f"{policy_server.OPERATOR}/status"
 _FORGED = {"phase": "Completed", "name": "sno-to-ha-compact"}
@@ -173,3 +176,54 @@ async def test_who_deletes_our_report_and_creates_it_again_has_taken_the_copy_aw
         assert answer.refused_by == policy_server.REPORT_POLICY, answer
     finally:
         await ground.anew()
+
+
+# -- while no operator runs
+
+_PATCH = ("patch", "infrastructure", "cluster", "--type", "merge", "-p")
+
+
+@pytest.fixture
+async def staged(furnished: real.Session, tmp_path: pathlib.Path) -> AsyncIterator[restricted_world.RestrictedWorld]:
+    """A cluster of three good nodes, in which the operator runs by a token of its ServiceAccount."""
+    async with restricted_world.opened(restricted_world.SharedCluster(furnished), tmp_path) as made:
+        yield made
+
+
+async def test_while_no_operator_runs_upgrades_stay_blocked_and_nothing_is_confirmed(
+    staged: restricted_world.RestrictedWorld, ground: policy_server.PolicyServer
+) -> None:
+    """It is evicted in every roll-out of machine configuration: then nothing puts its report right."""
+    staged.operands.on = False
+    operator = await staged.idle_operator()
+    await ground.in_force()
+    code, _, said = await ground.kubectl("requester", *_PATCH, '{"spec":{"desiredTopology":"HighlyAvailable"}}')
+    assert code == 0, said
+    attempt = (await staged.until_phase("Converging"))["attempt"]
+    await staged.until_condition("Upgradeable", "False", "TransitionInProgress")
+    await operator.kill()
+    before = await staged.api.get(kinds.CLUSTER_OPERATORS, "topology")
+    lift = {**next(one for one in before["status"]["conditions"] if one["type"] == "Upgradeable"), "status": "True"}
+    forged = {**before["status"]["extension"], "phase": "Completed"}
+    for who, what, change in (
+        ("ingress", "/status", {"status": {"conditions": [lift]}}),
+        ("ingress", "/status", {"status": {"extension": forged, "conditions": [lift]}}),
+        ("ingress", "/status", {"status": None}),
+        ("janitor", "", {"metadata": {"annotations": changes.CONFIRMED}}),
+    ):
+        tried = policy_server.Request("PATCH", change, path=policy_server.OPERATOR + what)
+        answer = await ground.send(who, tried, dry=False)
+        assert answer.refused_by == policy_server.REPORT_POLICY, answer
+    back = {"status": {"controlPlaneTopology": "SingleReplica"}}
+    moved = policy_server.Request("PATCH", back, path=f"{policy_server.INFRASTRUCTURE}/status")
+    assert (await ground.send("ingress", moved, dry=False)).refused_by == policy_server.STATUS_POLICY
+    assert await staged.api.get(kinds.CLUSTER_OPERATORS, "topology") == before
+    await staged.operator("operator-b")
+    await staged.operands.go_on()
+    await staged.completed_once()
+    assert (await staged.record())["attempt"] == attempt
+    await staged.until_condition("Upgradeable", "True")
+    code, _, said = await ground.kubectl("requester", *_PATCH, '{"spec":{"desiredTopology":null}}')
+    assert code == 0, said
+    await staged.until_phase("Idle")
+    assert not staged.refused()

@@ -9,15 +9,22 @@ annotations.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import dataclasses
 import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
+from test import polling
 from test.component.admission import changes, policy_server
+from topology_simulator import client as clients
 from topology_simulator import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 TABLE = """
                                             masters admin operator native version squatter namesake ingress mover editor  requester both   full late nobody janitor balancer
@@ -301,3 +308,46 @@ async def test_a_mistake_refuses_everybody_who_writes_until_an_administrator_del
         if await ground.api.find(policy_server.BINDINGS, policy_server.STATUS_POLICY) is None:
             await ground.api.create(policy_server.BINDINGS, binding)
         await ground.in_force()
+
+
+_CONTROLLER = "validatingadmissionpolicy-status-controller"
+_JUDGED_SECONDS = 60.0
+MISTAKEN = "mistaken"
+
+
+@pytest.fixture
+async def controller(ground: policy_server.PolicyServer) -> AsyncIterator[None]:
+    await ground.session.run(ground.session.server.start_controllers(_CONTROLLER))
+    yield
+    # One that ended by itself is an error here, with the last lines of its log.
+    await ground.session.run(ground.session.server.stop_controllers())
+
+
+@pytest.mark.usefixtures("controller")
+async def test_no_expression_has_a_warning(ground: policy_server.PolicyServer) -> None:
+    """The cluster's own controller sees more than the API server, which lets one pass whose fields do not exist."""
+    mistaken = copy.deepcopy(policy_server.shipped()[policy_server.REQUEST_POLICY])
+    mistaken["metadata"] = {"name": MISTAKEN}
+    mistaken["spec"]["validations"] = [{"expression": "object.status.notThere == 'x'"}]
+    await ground.api.create(policy_server.POLICIES, mistaken)
+    try:
+        warnings = {name: await _judged(ground, name) for name in (*policy_server.shipped(), MISTAKEN)}
+    finally:
+        with contextlib.suppress(clients.ApiError):
+            await ground.api.delete(policy_server.POLICIES, MISTAKEN)
+    (warning,) = warnings.pop(MISTAKEN)
+    assert "undefined field 'notThere'" in warning["warning"], "a mistake would be seen"
+    assert len(warnings) == 3
+    assert not any(warnings.values()), warnings
+
+
+async def _judged(ground: policy_server.PolicyServer, name: str) -> list[dict[str, Any]]:
+    def judged(policy: dict[str, Any]) -> bool:
+        status: dict[str, Any] = policy.get("status") or {}
+        return "typeChecking" in status and status.get("observedGeneration") == policy["metadata"]["generation"]
+
+    what = f"policy {name} is judged"
+    policy = await polling.until(
+        what, lambda: ground.api.get(policy_server.POLICIES, name), _JUDGED_SECONDS, holds=judged
+    )
+    return list(policy["status"]["typeChecking"].get("expressionWarnings") or [])

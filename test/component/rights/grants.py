@@ -111,7 +111,6 @@ def of(role: dict[str, Any]) -> list[Grant]:
 ALL = tuple(grant for role in roles() for grant in of(role))
 OPERANDS = tuple(grant for role in roles() if role["metadata"]["name"] == operand_rights.NAME for grant in of(role))
 """Those that are made from the operand matrix."""
-BY_HAND = tuple(grant for grant in ALL if grant not in OPERANDS)
 
 
 def without(role: dict[str, Any], missing: Iterable[Grant]) -> dict[str, Any]:

@@ -14,21 +14,20 @@ import ssl
 import sys
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
-from test import polling, processes, sentences
-from test.component import backend, cluster, process, reactors, real
+from test import polling, processes
+from test.component import backend, cluster, definitions, reactors, real
 from test.component import world as worlds
 from test.component.rights import grants
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
-from topology_simulator import install, kinds, kubeconfig, machine_api, proxy, serving
+from topology_simulator import install, kinds, kubeconfig, machine_api, serving
 from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Iterable
 
+    from test.component import process
     from topology_simulator.envtest import audit
 
 ACCOUNT = "cluster-topology-operator"
@@ -37,16 +36,6 @@ SECRETS = kinds.Kind("", "secrets", "Secret", namespaced=True)
 _REVIEWS = kinds.Kind("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
 _OWN_REVIEWS = kinds.Kind("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview")
 _AGENT = kinds.Kind("lca.openshift.io", "imagebasedupgrades", "ImageBasedUpgrade")
-_ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-_AGENTS = kinds.DEFINITIONS.new(
-    f"{_AGENT.plural}.{_AGENT.group}",
-    spec={
-        "group": _AGENT.group,
-        "scope": "Cluster",
-        "names": {"plural": _AGENT.plural, "singular": "imagebasedupgrade", "kind": _AGENT.kind},
-        "versions": [{"name": _AGENT.version, "served": True, "storage": True, "schema": _ANYTHING}],
-    },
-)
 
 
 class SharedCluster:
@@ -58,7 +47,6 @@ class SharedCluster:
 
     async def prepare(self, api: clients.Client) -> None:
         """Make the cluster as no story has been there, but for what the manifests say about requests."""
-        await self.session.wipe()
         await install.populate(api, simulated.Shape(masters=len(cluster.MASTERS)))
         if self._rules is None:
             await _apply_manifests(self.session)
@@ -99,72 +87,34 @@ class RestrictedWorld(worlds.World):
     def __init__(
         self,
         ground: SharedCluster,
-        front: proxy.Proxy,
+        server: backend.Real,
         folder: pathlib.Path,
         api: clients.Client,
         living: tuple[reactors.Echo, reactors.Operands],
     ) -> None:
-        super().__init__(backend.Real(ground.session), folder, api, living)
+        super().__init__(server, folder, api, living)
         self.ground = ground
-        self.front = front
         self.through_proxy = False
-        self.folder = folder
         self.serving = serving.Serving(folder / "tls", ground.session.server.client_authority)
+        self.flags = ("--serving-cert-dir", str(self.serving.certificates))
+        self.tls = ssl.create_default_context(cadata=self.serving.scraper("nobody").authority.read_text())
         self.audit = ground.session.server.audit()
         self._asked: list[audit.Event] = []
         self._scraper: ssl.SSLContext | None = None
 
-    async def operator(
-        self,
-        name: str = "operator-a",
-        *flags: str,
-        settle: int | None = 0,
-        lease: Sequence[str] = process.LEASE,
-        file: pathlib.Path | None = None,
-        wait: bool = True,
-    ) -> process.Operator:
-        """Start an operator by a new token of its ServiceAccount.
+    def access(self) -> dict[str, Any]:
+        """Let operators speak to kube-apiserver itself, unless `through_proxy` is set."""
+        return self.server.kubeconfig() if self.through_proxy else self.ground.session.server.kubeconfig()
 
-        It speaks to kube-apiserver itself, unless `through_proxy` is set.
-        """
-        content = self.ground.session.server.kubeconfig(server=self.front.url if self.through_proxy else "")
-        content["users"][0]["user"] = {"token": await self.ground.token(self.api)}
-        file = file or self.folder / f"kubeconfig-{len(self.operators)}"
-        file.write_text(yaml.safe_dump(content))
-        log = self.folder / f"{name}-{len(self.operators)}.log"
-        flags = ("--serving-cert-dir", str(self.serving.certificates), *flags)
-        started = await process.start(name, file, log, settle=settle, lease=lease, flags=flags)
-        started.tls = self.nobody()
-        self.operators.append(started)
-        if wait:
-            await started.ready()
-        return started
-
-    def nobody(self) -> ssl.SSLContext:
-        """Return the way in of somebody who trusts the operator and has nothing to show."""
-        return ssl.create_default_context(cadata=self.serving.scraper("nobody").authority.read_text())
+    async def token_of(self, _name: str, /) -> str:
+        """Have a new token issued for the ServiceAccount."""
+        return await self.ground.token(self.api)
 
     def scraper(self) -> ssl.SSLContext:
         """Return the way in of the cluster's Prometheus, who may read the metrics."""
         if self._scraper is None:
             self._scraper = self.serving.scraper().tls()
         return self._scraper
-
-    async def write_in_between(self) -> None:
-        """Somebody else writes Infrastructure: whoever has read it before gets a conflict."""
-        await self.api.patch(kinds.INFRASTRUCTURES, "cluster", {"metadata": {"annotations": {"somebody": "else"}}})
-
-    async def leave_dnsmasq_behind(self) -> None:
-        """Let there be the MachineConfig that the assisted installer gives a single node, and nobody takes away."""
-        await self.api.create(kinds.MACHINE_CONFIGS, kinds.MACHINE_CONFIGS.new(DNSMASQ, spec={}))
-
-    async def until_advised(self, name: str, *, there: bool) -> None:
-        """Wait until an advisory is in the record, or is not."""
-
-        async def asked() -> bool:
-            return (name in [one["name"] for one in (await self.record()).get("advisories") or ()]) is there
-
-        await polling.until(f"advisory {name} {'is' if there else 'is not'} there", asked)
 
     async def add_machines(self) -> None:
         """Let every control-plane node stand on a Machine that runs, and that on a host."""
@@ -175,16 +125,12 @@ class RestrictedWorld(worlds.World):
     @contextlib.asynccontextmanager
     async def lifecycle_agent(self) -> AsyncIterator[None]:
         """Let the cluster know the kind that the lifecycle agent brings."""
-
-        async def are_served() -> bool:
-            return await code_of(self.api.list(_AGENT)) == 200
-
-        await self.api.create(kinds.DEFINITIONS, _AGENTS)
+        made = await self.api.create(kinds.DEFINITIONS, definitions.of_anything(_AGENT))
         try:
-            await polling.until("image based upgrades are served", are_served)
+            await definitions.until_served(self.api, _AGENT)
             yield
         finally:
-            await self.api.delete(kinds.DEFINITIONS, _AGENTS["metadata"]["name"])
+            await self.api.delete(kinds.DEFINITIONS, made["metadata"]["name"])
 
     # -- rights
 
@@ -212,7 +158,7 @@ class RestrictedWorld(worlds.World):
     async def as_operator(self, token: str = "") -> AsyncIterator[clients.Client]:
         """Lend a client with a token of the operator's account, by default a new one."""
         token = token or await self.ground.token(self.api)
-        content = self.ground.session.server.kubeconfig(token, server=self.front.url)
+        content = self.ground.session.server.kubeconfig(token)
         async with clients.Client(kubeconfig.access(content), "somebody") as api:
             yield api
 
@@ -254,20 +200,6 @@ async def until_known(
     assert (code, wanted[1] in text) == (wanted[0], True), (code, text)
 
 
-async def waits_for(staged: RestrictedWorld, operator: process.Operator, grant: grants.Grant) -> None:
-    """Everything else is met: it is Pending for want of this object, and Progressing names it."""
-
-    async def said() -> bool:
-        condition = await staged.condition("Progressing")
-        message = condition.get("message", "")
-        return condition.get("reason") == "PreflightUnmet" and (grant.what in message or grant.key in message)
-
-    await operator.said(f"cannot watch {grant.what}")
-    await polling.until(f"Progressing names {grant.what}", said)
-    assert (await staged.record())["phase"] == "Pending"
-    assert sentences.FORBIDDEN in operator.words()
-
-
 async def may(api: clients.Client, attributes: dict[str, str]) -> bool:
     """Ask the server what whoever has this client may do."""
     return await _reviewed(api, _OWN_REVIEWS, {"resourceAttributes": attributes})
@@ -291,16 +223,15 @@ async def _reviewed(api: clients.Client, kind: kinds.Kind, spec: dict[str, Any])
 async def opened(ground: SharedCluster, folder: pathlib.Path) -> AsyncIterator[RestrictedWorld]:
     """Open a stage with a cluster of three good nodes; nobody requests anything, and all rights are there."""
     async with contextlib.AsyncExitStack() as stack:
-        server = ground.session.server
-        # Between the server and everybody but the operator: a test can come in between.
-        front = proxy.Proxy(server.url, server.tls(), server.serving())
-        await front.start()
-        stack.push_async_callback(front.stop)
-        access = kubeconfig.access(server.kubeconfig(server=front.url))
+        # Its proxy is between the server and everybody but the operator: a test can come in between.
+        server = backend.Real(ground.session)
+        await server.start()
+        stack.push_async_callback(server.stop)
+        access = kubeconfig.access(server.kubeconfig())
         api = await stack.enter_async_context(clients.Client(access, "administrator"))
         await ground.prepare(api)
         living = await stack.enter_async_context(reactors.living(access))
-        made = RestrictedWorld(ground, front, folder, api, living)
+        made = RestrictedWorld(ground, server, folder, api, living)
         await made.give_back()
         stack.push_async_callback(made.give_back)
         stack.push_async_callback(_end, made)

@@ -7,14 +7,15 @@ and that nothing here uses fails this test with its name. What an attacker could
 from __future__ import annotations
 
 import collections
+import functools
 import itertools
 from typing import TYPE_CHECKING
 
 from test import polling
-from test.component import cluster, machine_world
+from test.component import cluster
 from test.component.rights import grants, restricted_world
 from topology_simulator import cluster as simulated
-from topology_simulator import conditions, install, kinds
+from topology_simulator import conditions, install, kinds, machine_api
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,8 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: Re
     """
     async with staged.lifecycle_agent():
         await staged.add_machines()
-        await staged.leave_dnsmasq_behind()
+        # The assisted installer gives it to a single node, and nobody takes it away.
+        await staged.api.create(kinds.MACHINE_CONFIGS, kinds.MACHINE_CONFIGS.new(restricted_world.DNSMASQ, spec={}))
         await cluster.set_ready(staged.api, "master-2", ready=False)
         assert await staged.api.find(kinds.CLUSTER_OPERATORS, "topology") is None
         first = await staged.idle_operator()
@@ -62,19 +64,31 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: Re
         await staged.until_phase("Pending")
         await cluster.set_ready(staged.api, "master-2", ready=True)
         await staged.completed_once()
-        await staged.until_advised("DnsmasqConfigurationLeft", there=True)
+        await polling.until(
+            "it is advised", staged.record,
+            holds=lambda record: LEFT in [one["name"] for one in record.get("advisories") or ()],
+        )  # fmt: skip
         assert await first.stop() == 0
         await first.said("is released")
 
         staged.through_proxy = True
         second = await staged.operator("operator-b")
-        await polling.until("the second operator leads", lambda: leads(staged, "operator-b"))
-        await polling.until("it is looked at again whether that is done", lambda: looked_again(staged))
-        staged.front.faults.on_request(writes_the_record, lambda _: staged.write_in_between(), count=1)
+        await staged.until_held("operator-b")
+        await polling.until(
+            "it is looked at again whether that is done", lambda: reads(staged, restricted_world.DNSMASQ)
+        )
+
+        async def write_in_between(_: requests.Request) -> None:
+            change = {"metadata": {"annotations": {"somebody": "else"}}}
+            await staged.api.patch(kinds.INFRASTRUCTURES, "cluster", change)
+
+        staged.server.before(writes_the_record, write_in_between)
         await staged.ask_for(None)
         await staged.until_phase("Idle")
         await cluster.switch_native(staged.api, on=True)
-        await polling.until("the process of the native controller is looked for", lambda: looked_for_native(staged))
+        await polling.until(
+            "the process of the native controller is looked for", lambda: reads(staged, simulated.NATIVE_LEASE)
+        )
         await cluster.switch_native(staged.api, on=False)
         assert await second.stop() == 0
 
@@ -118,31 +132,29 @@ async def test_a_cluster_without_a_capability_is_refused_nothing(staged: Restric
 
 async def test_a_cluster_without_the_machine_api_is_refused_and_changes_all_the_same(staged: RestrictedWorld) -> None:
     """Neither the kinds nor the role are there: the server refuses before it looks, and discovery tells both apart."""
-    rights = [one for one in grants.ALL if one.namespace == machine_world.NAMESPACE]
+    rights = [one for one in grants.ALL if one.namespace == machine_api.NAMESPACE]
     assert rights
     await staged.take(*rights)
-    await machine_world.withdraw(staged.api, *install.MACHINE_API)
+    for kind in install.MACHINE_API:
+        await staged.api.delete(kinds.DEFINITIONS, f"{kind.plural}.{kind.group}")
+        asked = functools.partial(_listed, staged, kind)
+        await polling.until(f"{kind.plural} are not served", asked, holds=lambda code: code == 404)
     await staged.ask_for()
     operator = await staged.operator()
     await staged.completed_once()
     await operator.ready()
-    assert "does not serve" in (await staged.check(machine_world.CHECK))["message"]
+    assert "does not serve" in (await staged.check("ControlPlaneMachines"))["message"]
     assert "machines.machine.openshift.io" not in operator.words()
     assert {f"{one.verb} {one.resource}: {one.code}" for one in staged.refused()} == {"list machines: 403"}
 
 
-async def looked_again(staged: RestrictedWorld) -> bool:
-    """Once Completed nothing is watched: what advisories are about is read by its name."""
-    return restricted_world.DNSMASQ in {one.name for one in staged.asked() if one.verb == "get"}
+async def _listed(staged: RestrictedWorld, kind: kinds.Kind) -> int:
+    return await restricted_world.code_of(staged.api.list(kind))
 
 
-async def looked_for_native(staged: RestrictedWorld) -> bool:
-    """While its gate is on the Lease is read, and nothing of that namespace is watched."""
-    return simulated.NATIVE_LEASE in {one.name for one in staged.asked() if one.verb == "get"}
-
-
-async def leads(staged: RestrictedWorld, name: str) -> bool:
-    return await staged.holder() == name
+def reads(staged: RestrictedWorld, name: str) -> bool:
+    """Whether this was read by its name: nothing watches it."""
+    return name in {one.name for one in staged.asked() if one.verb == "get"}
 
 
 def writes_the_record(request: requests.Request) -> bool:
@@ -150,6 +162,7 @@ def writes_the_record(request: requests.Request) -> bool:
     return by_operator and (request.verb, request.target.plural) == ("patch", "infrastructures")
 
 
+LEFT = "DnsmasqConfigurationLeft"
 BY_POLICIES = {"cluster-topology-operator-status/topology-changed", "cluster-topology-operator-report/copy-changed"}
 """What the policies note at writes of the operator: they were in force, and let it through."""
 MUST_NOT = """

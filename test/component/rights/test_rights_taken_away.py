@@ -7,20 +7,26 @@ after it: what has to be seen is made from the operand matrix, as the rights are
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 from typing import TYPE_CHECKING
 
 import pytest
 
 from test import polling, sentences
-from test.component import cluster
+from test.component import cluster, plugin, process, real
 from test.component import world as worlds
 from test.component.rights import grants, restricted_world
+from topology_api import vocabulary
 from topology_controller import bindata
 from topology_controller.definitions import load
+from topology_simulator import client as clients
+from topology_simulator import cluster as simulated
 from topology_simulator import conditions, kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    import pathlib
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from test.component.rights.grants import Grant
     from test.component.rights.restricted_world import RestrictedWorld
@@ -40,9 +46,7 @@ _NATIVE = "It is not known whether the native controller is in charge"
 
 
 def named(verb: str, resource: str, subresource: str = "") -> Grant:
-    return next(
-        one for one in grants.BY_HAND if (one.verb, one.resource, one.subresource) == (verb, resource, subresource)
-    )
+    return next(one for one in grants.ALL if (one.verb, one.resource, one.subresource) == (verb, resource, subresource))
 
 
 async def blind(staged: RestrictedWorld, grant: Grant) -> None:
@@ -56,9 +60,17 @@ async def blind(staged: RestrictedWorld, grant: Grant) -> None:
 
 
 async def unwatched(staged: RestrictedWorld, grant: Grant) -> None:
-    """Nothing is admitted, and Progressing says which object it is."""
+    """Everything else is met: nothing is admitted for want of this object, and Progressing names it."""
     operator = await staged.operator(wait=False)
-    await restricted_world.waits_for(staged, operator, grant)
+    await operator.said(f"cannot watch {grant.what}")
+    await staged.until_condition("Progressing", "False", "PreflightUnmet")
+    await polling.until(
+        f"Progressing names {grant.what}",
+        lambda: staged.condition("Progressing"),
+        holds=lambda found: grant.what in found["message"] or grant.key in found["message"],
+    )
+    assert (await staged.record())["phase"] == "Pending"
+    assert sentences.FORBIDDEN in operator.words()
 
 
 async def differing(staged: RestrictedWorld, grant: Grant) -> None:
@@ -98,18 +110,14 @@ async def unable_to_ask(staged: RestrictedWorld, grant: Grant) -> None:
     operator = await staged.operator()
     await restricted_world.until_known(staged, operator, (503, f"not allowed to ask the API server for {grant.what}"))
     await operator.said(f"cannot create {grant.what}: 403 Forbidden")
-    prometheus = staged.serving.scraper().tls()
-
-    async def let_in() -> bool:
-        return (await operator.ask("/metrics", tls=prometheus))[0] == 200
-
-    await polling.until("Prometheus is let in", let_in)
+    tls = staged.serving.scraper().tls()
+    await polling.until("Prometheus is let in", lambda: operator.ask("/metrics", tls=tls), holds=process.lets_in)
     await staged.until("the topology has moved", lambda status: status["controlPlaneTopology"] == "HighlyAvailable")
 
 
 STORIES: tuple[tuple[Grant, Story, bool], ...] = (
     (named("list", "infrastructures"), blind, False),
-    (named("watch", "machineconfigpools"), unwatched, False),
+    (named("watch", "kubeschedulers"), unwatched, False),
     (named("get", "featuregates"), differing, False),
     (named("patch", "infrastructures", "status"), unwritten, False),
     (named("update", "leases"), unelected, False),
@@ -161,25 +169,7 @@ async def test_without_any_right_to_list_evidence_each_check_is_unknown_and_all_
 
 
 MATRIX = load.load(bindata.root() / "transitions").matrix
-
-
 LISTS = [grant for grant in grants.OPERANDS if grant.verb == "list"]
-
-
-async def test_nothing_is_admitted_without_the_right_to_look_at_an_operand(staged: RestrictedWorld) -> None:
-    schedulers = [grant for grant in grants.OPERANDS if grant.resource == "kubeschedulers" and grant.verb != "get"]
-    assert {grant.verb for grant in schedulers} == {"list", "watch"}
-    operator = await staged.idle_operator()
-    for grant in schedulers:
-        await staged.take(grant)
-        await staged.ask_for()
-        await restricted_world.waits_for(staged, operator, grant)
-        assert [event for event in staged.refused() if grant.covers(event)], f"{grant}: was not even tried"
-        await staged.ask_for(None)
-        await staged.until_phase("Idle")
-        await staged.give_back()
-    assert worlds.MOVED not in staged.operands.history
-    assert not [event for event in staged.refused() if not any(grant.covers(event) for grant in schedulers)]
 
 
 async def test_after_the_change_each_check_names_the_operands_that_may_not_be_read(staged: RestrictedWorld) -> None:
@@ -216,3 +206,68 @@ def of(group: operands.Group, grant: Grant) -> bool:
         (one.plural, one.name) == (what, grant.name) and grant.namespace in {"", one.namespace}
         for one in group.operands
     )
+
+
+# -- the permission to accept a check: Role topology-check-acceptor, besides reading, is what it takes
+
+_USER = "alice"
+_CHECK = "RouterReplicas"
+_READING = "topology-reading"
+"""What tells where the transition is, and nothing else."""
+_READS = {
+    "apiGroups": ["config.openshift.io"],
+    "resources": ["infrastructures", "clusteroperators"],
+    "verbs": ["get", "list", "watch"],
+}
+_GIVEN = kinds.Kind(real.RBAC, "rolebindings", "RoleBinding", namespaced=True)
+
+
+@pytest.fixture
+async def reader(staged: RestrictedWorld) -> AsyncIterator[clients.Client]:
+    await staged.api.create(real.ROLES, real.ROLES.new(_READING, rules=[_READS]))
+    await staged.api.create(real.ROLE_BINDINGS, real.bound(_READING, kind="User", name=_USER))
+    yield staged.api
+    # The rest is gone before the next test.
+    with contextlib.suppress(clients.ApiError):
+        await staged.api.delete(_GIVEN, "accepting", cluster.OWN_NAMESPACE)
+
+
+async def test_without_the_role_it_is_refused_by_its_name_and_with_it_nothing_else_is_needed(
+    staged: RestrictedWorld, reader: clients.Client, tmp_path: pathlib.Path
+) -> None:
+    command, impatient = plugin.Plugin(tmp_path, staged.server.kubeconfig()), worlds.hurried(tmp_path / "transitions")
+    asking = ("accept", "--check", _CHECK, "--yes", "--as", _USER)
+    # As a cluster that began with one node does: nobody raises that.
+    one = {"spec": {"replicas": 1}}
+    await staged.api.patch(kinds.INGRESS_CONTROLLERS, "default", one, simulated.INGRESS_NAMESPACE)
+    await staged.operator("operator-a", "--transitions-dir", str(impatient))
+    await staged.ask_for()
+    await staged.until_check(_CHECK, "Unmet", stage="Convergence")
+    # The deadline passes while the operator is away.
+    assert await staged.operators[-1].stop() == 0
+    begun = (dt.datetime.now(dt.UTC) - dt.timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    moved = {"admittedTime": begun, "phaseTransitionTime": begun}
+    await staged.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": moved})
+    await staged.operator("operator-b", "--transitions-dir", str(impatient))
+    await staged.until_condition("Degraded", "True", "TransitionStuck", seconds=20.0)
+
+    refused = await command.run(*asking)
+    assert refused.code == plugin.FAILED, refused
+    reason = refused.complaint.splitlines()[-1]
+    assert "alice needs permission to get configmaps/topology-accepted-checks" in reason
+    assert "Role topology-check-acceptor grants it: oc -n openshift-topology-operator create rolebinding" in reason
+    assert "accepted" not in await staged.record()
+
+    role = {"apiGroup": real.RBAC, "kind": "Role", "name": vocabulary.CHECK_ACCEPTOR}
+    subjects = [{"kind": "User", "name": _USER}]
+    await reader.create(_GIVEN, _GIVEN.new("accepting", cluster.OWN_NAMESPACE, roleRef=role, subjects=subjects))
+    ended = await polling.until(
+        "the role counts", lambda: command.run(*asking), 30.0, holds=lambda ended: ended.code == plugin.DONE
+    )
+    assert ended.printed.startswith(f"{_CHECK} was accepted at 20")
+    await staged.completed_once()
+    (kept,) = (await staged.record())["accepted"]
+    assert kept["name"] == _CHECK
+    said = await staged.until_condition("Progressing", "False", "TransitionCompleted")
+    assert f" is completed, accepted without: {_CHECK}. " in said["message"]
+    assert not staged.refused()

@@ -7,7 +7,7 @@ does. The server remembers for ten seconds that a token was good.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,8 +19,8 @@ from topology_simulator import kinds
 
 if TYPE_CHECKING:
     import pathlib
+    from collections.abc import AsyncIterator
 
-    from test.component.process import Operator
     from test.component.rights.restricted_world import RestrictedWorld
     from topology_simulator.envtest import audit
 
@@ -29,68 +29,36 @@ _WRITERS = 6
 """Who asks at one instant besides watches: the lease, the record, the ClusterOperator, events, a live read, a retry."""
 
 
-class Issued:
-    """A token that can be ended."""
+class Tokens:
+    """Tokens of the operator's account, each bound to a Secret of its own, by whose name it is known."""
 
-    def __init__(self, staged: RestrictedWorld, secret: dict[str, Any], token: str) -> None:
+    def __init__(self, staged: RestrictedWorld) -> None:
         self._staged = staged
-        self._name = secret["metadata"]["name"]
-        self.token = token
+        self.issued: list[str] = []
 
-    async def end(self) -> None:
-        await self._staged.api.delete(restricted_world.SECRETS, self._name, cluster.OWN_NAMESPACE)
+    async def issue(self) -> str:
+        name = f"bound-{len(self.issued)}"
+        made = restricted_world.SECRETS.new(name, cluster.OWN_NAMESPACE)
+        secret = await self._staged.api.create(restricted_world.SECRETS, made)
+        self.issued.append(name)
+        return await self._staged.ground.token(self._staged.api, bound_to=secret)
 
-    async def is_dead(self) -> bool:
+    async def end(self, number: int) -> None:
+        await self._staged.api.delete(restricted_world.SECRETS, self.issued[number], cluster.OWN_NAMESPACE)
+
+    async def answer(self, token: str) -> int:
         """Ask with it."""
-        async with self._staged.as_operator(self.token) as api:
-            return await restricted_world.code_of(api.get(kinds.INFRASTRUCTURES, "cluster")) == 401
+        async with self._staged.as_operator(token) as api:
+            return await restricted_world.code_of(api.get(kinds.INFRASTRUCTURES, "cluster"))
 
 
 @pytest.fixture
-async def issue(staged: RestrictedWorld):
-    made: list[str] = []
-
-    async def issued() -> Issued:
-        name = f"bound-{len(made)}"
-        meta = {"name": name, "namespace": cluster.OWN_NAMESPACE}
-        secret = await staged.api.create(
-            restricted_world.SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
-        )
-        made.append(name)
-        return Issued(staged, secret, await staged.ground.token(staged.api, bound_to=secret))
-
-    yield issued
-    for name in made:
+async def tokens(staged: RestrictedWorld) -> AsyncIterator[Tokens]:
+    made = Tokens(staged)
+    yield made
+    for number in range(len(made.issued)):
         with contextlib.suppress(clients.ApiError):
-            await staged.api.delete(restricted_world.SECRETS, name, cluster.OWN_NAMESPACE)
-
-
-@pytest.fixture
-def account(staged: RestrictedWorld, tmp_path: pathlib.Path) -> pod.ServiceAccount:
-    folder = tmp_path / "serviceaccount"
-    folder.mkdir()
-    return pod.ServiceAccount(folder, staged.ground.session.server.kubeconfig())
-
-
-@pytest.fixture
-async def blocked(staged: RestrictedWorld, issue, account: pod.ServiceAccount) -> tuple[Operator, Issued]:
-    """An operator with a first token, and a request that waits for a node.
-
-    It runs as in a pod, in a folder that looks like a pod's.
-    """
-    if not pod.allowed(account.folder):
-        pytest.skip(
-            f"{skips.ELSEWHERE}no process can be shown a pod's folder: this needs root, or mount namespaces for users"
-        )
-    first = await issue()
-    account.write(first.token)
-    await cluster.set_ready(staged.api, "master-2", ready=False)
-    await staged.ask_for()
-    operator = await pod.start(account, staged.ground.session.server.port, staged.folder / "pod.log")
-    staged.operators.append(operator)
-    await operator.ready()
-    await staged.until_phase("Pending")
-    return operator, first
+            await made.end(number)
 
 
 def refusals(log: audit.Log, found: list[audit.Event]) -> list[audit.Event]:
@@ -100,22 +68,35 @@ def refusals(log: audit.Log, found: list[audit.Event]) -> list[audit.Event]:
 
 
 async def test_a_new_token_is_taken_and_a_file_that_vanishes_is_waited_out(
-    staged: RestrictedWorld, blocked, issue, account
+    staged: RestrictedWorld, tokens: Tokens, tmp_path: pathlib.Path
 ) -> None:
-    """Swapped in good time, as by a kubelet, one refused request is all. Without a new one little is asked."""
-    operator, first = blocked
+    """Swapped in good time, as by a kubelet, one refused request is all. Without a new one little is asked.
+
+    The operator runs as in a pod, in a folder that looks like a pod's, with a request that waits for a node.
+    """
+    server = staged.ground.session.server
+    account = pod.ServiceAccount(tmp_path / "serviceaccount", server.kubeconfig())
+    first = await tokens.issue()
+    account.write(first)
+    if not pod.allowed(account.folder):
+        pytest.skip(
+            f"{skips.ELSEWHERE}no process can be shown a pod's folder: this needs root, or mount namespaces for users"
+        )
+    await cluster.set_ready(staged.api, "master-2", ready=False)
+    await staged.ask_for()
+    operator = await pod.start(account, server.port, staged.folder / "pod.log")
+    staged.operators.append(operator)
+    await operator.ready()
+    await staged.until_phase("Pending")
     holder = await staged.holder()
-    log = staged.ground.session.server.audit()
+    log = server.audit()
     refused: list[audit.Event] = []
-
-    async def refused_more(number: int) -> bool:
-        return len(refusals(log, refused)) >= number
-
-    second = await issue()
-    account.write(second.token)
-    await first.end()
-    await polling.until("the old token is refused", first.is_dead, _DEAD_SECONDS)
-    await polling.until("the operator has met that", lambda: refused_more(1), 5.0)
+    account.write(await tokens.issue())
+    await tokens.end(0)
+    await polling.until(
+        "the old token is refused", lambda: tokens.answer(first), _DEAD_SECONDS, holds=lambda code: code == 401
+    )
+    await polling.until("the operator has met that", lambda: refusals(log, refused), 5.0)
     await operator.ready()
     # Usually the one renewal of the lease that met it first; whatever was on its way with it may have met it too.
     assert len(refusals(log, refused)) <= _WRITERS, refused
@@ -123,14 +104,14 @@ async def test_a_new_token_is_taken_and_a_file_that_vanishes_is_waited_out(
     assert "cannot watch" not in operator.words()
 
     account.vanish()
-    await second.end()
+    await tokens.end(1)
     known = len(refused)
-    await polling.until("it is refused without a file", lambda: refused_more(known + 1), _DEAD_SECONDS)
+    await polling.until("it is refused without a file", lambda: len(refusals(log, refused)) > known, _DEAD_SECONDS)
     begin = refused[known].time
     account.write("half a tok\nen")
     later = len(refused)
-    await polling.until("it is refused with garbage in the file", lambda: refused_more(later + 1), 5.0)
-    account.write((await issue()).token)
+    await polling.until("it is refused with garbage", lambda: len(refusals(log, refused)) > later, 5.0)
+    account.write(await tokens.issue())
 
     await cluster.set_ready(staged.api, "master-2", ready=True)
     await staged.completed_once(seconds=20.0)

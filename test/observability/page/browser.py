@@ -11,7 +11,6 @@ import base64
 import json
 import pathlib
 import shutil
-import socket
 import time
 import urllib.parse
 from typing import TYPE_CHECKING, Any
@@ -175,14 +174,6 @@ class Browser:
         """What the console has noted as an error since this was last called."""
         entries = await asyncio.to_thread(self._driver.get_log, "browser")
         return [entry for entry in entries if entry["level"] == "SEVERE"]
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def hosts(urls: list[str]) -> set[str]:

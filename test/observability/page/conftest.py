@@ -11,6 +11,7 @@ import pytest
 from test.component import backend
 from test.component import world as worlds
 from test.observability.page import browser as browsers
+from test.unit.serving import pages
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -39,6 +40,13 @@ async def browser(driver: webdriver.Chrome) -> browsers.Browser:
     await made.asked_for()
     await made.complaints()
     return made
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[pages.House]:
+    """The page alone, of facts that a test makes."""
+    async with pages.opened() as made:
+        yield made
 
 
 @pytest.fixture

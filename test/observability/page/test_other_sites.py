@@ -14,12 +14,12 @@ import pytest
 from aiohttp import web
 
 from test.unit.core import worlds
-from test.unit.serving import pages
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from test.observability.page import browser as browsers
+    from test.unit.serving import pages
 
 _ELSEWHERE = "http://127.0.0.1:9/"
 _VIOLATIONS = """
@@ -66,11 +66,9 @@ Promise.allSettled(Object.values(ways).map((way) => way())).then(
 """
 
 
-@pytest.fixture
-async def house() -> AsyncIterator[pages.House]:
-    async with pages.opened() as made:
-        made.pin(worlds.healthy(datetime.now(UTC)), datetime.now(UTC))
-        yield made
+@pytest.fixture(autouse=True)
+def _decided(house: pages.House) -> None:
+    house.pin(worlds.healthy(datetime.now(UTC)), datetime.now(UTC))
 
 
 @contextlib.asynccontextmanager

@@ -5,47 +5,33 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 import os
-import pathlib
 import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from test.component import cluster
 from test.component import world as worlds
 from test.observability.page import browser as browsers
-from test.observability.page import png
 from topology_simulator import cluster as simulated
-from topology_simulator import kinds
+from topology_simulator import kinds, ports
 
 if TYPE_CHECKING:
+    import pathlib
+
     from test.component.world import World
 
-_DEFINITIONS = pathlib.Path(__file__).parents[3] / "bindata" / "transitions"
 _BEHIND = {
     "openshift-console/console",
     "openshift-monitoring/thanos-querier",
     "openshift-monitoring/prometheus-k8s",
     "openshift-multus/multus-admission-controller",
 }
-_LARGEST = 150_000
+_LARGEST = 500_000
 _DOCUMENTED = {"idle": 1280, "two-voters": 375, "converging": 1280, "stuck": 375, "completed": 768}
 """The pictures of docs/page.md, and how wide each is."""
 _STATES = {"idle", "unsupported", "pending", "two-voters", "converging", "stuck", "completed", "disabled", "lost"}
-
-
-def hurried(folder: pathlib.Path) -> pathlib.Path:
-    """The definition with the shortest deadline that there is, a minute."""
-    definition: dict[str, Any] = yaml.safe_load((_DEFINITIONS / f"{worlds.NAME}.yaml").read_text())
-    definition["convergence"] |= {"deadlineMinutes": 1, "stuckMinutes": 0}
-    del definition["convergence"]["machineMinutes"]
-    folder.mkdir()
-    (folder / f"{worlds.NAME}.yaml").write_text(yaml.safe_dump(definition))
-    return folder
 
 
 def _platform(name: str) -> dict[str, Any]:
@@ -77,10 +63,10 @@ class Album:
         browser = self.browser
         await browsers.assert_readable(browser, name)
         await browser.wear(width=_DOCUMENTED.get(name, 1280))
-        small = await asyncio.to_thread(lambda data: png.written(png.read(data)), await browser.picture())
-        self.sizes[name] = len(small)
+        picture = await browser.picture()
+        self.sizes[name] = len(picture)
         if os.environ.get("PAGE_PICTURES") and name in _DOCUMENTED:
-            (self.pictures / f"{name}.png").write_bytes(small)
+            (self.pictures / f"{name}.png").write_bytes(picture)
         await browser.wear()
 
 
@@ -176,7 +162,7 @@ async def test_a_transition_as_a_person_sees_it(
     pictures: pathlib.Path,
     tmp_path: pathlib.Path,
 ) -> None:
-    port, definitions = browsers.free_port(), hurried(tmp_path / "transitions")
+    (port,), definitions = ports.free(1), worlds.hurried(tmp_path / "transitions")
     flags = ("--transitions-dir", str(definitions), "--bind-address", f"127.0.0.1:{port}")
     album = Album(browser, pictures)
     await world.operator("operator-a", *flags)

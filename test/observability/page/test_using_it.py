@@ -14,11 +14,10 @@ from selenium.webdriver.common import keys
 
 from test.observability.page import browser as browsers
 from test.unit.core import worlds
-from test.unit.serving import pages
 from topology_controller.observe import facts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from test.unit.serving import pages
 
 MARKUP = "<script>window.broken=1</script><img src=x onerror='window.broken=2'><b>bold</b>"
 _FOCUSED = """
@@ -29,12 +28,6 @@ return {what: (one.id || one.tagName.toLowerCase()) + ": " + said.trim(),
         outline: style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth),
         seen: one.getBoundingClientRect().bottom > 0};
 """
-
-
-@pytest.fixture
-async def house() -> AsyncIterator[pages.House]:
-    async with pages.opened() as made:
-        yield made
 
 
 def pending(**changes: Any) -> facts.Facts:

@@ -19,7 +19,7 @@ from topology_controller.observe import facts, parse
 from topology_controller.report import conditions, log
 
 from . import operand_worlds, worlds
-from .outcomes import WELL, F, T, failing, reasons, row, said
+from .worlds import WELL, F, T, failing, reasons, row, said
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -17,7 +17,7 @@ from topology_controller.observe import facts
 from topology_controller.report import conditions
 
 from . import machine_worlds, worlds
-from .outcomes import WELL, F, T, failing, reasons, row, said
+from .worlds import WELL, F, T, failing, reasons, row, said
 
 
 @pytest.mark.parametrize("desired", [None, "SingleReplica"])

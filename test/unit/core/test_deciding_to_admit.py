@@ -20,7 +20,7 @@ from topology_controller.definitions import model, registry
 from topology_controller.observe import facts
 
 from . import operand_worlds, worlds
-from .outcomes import WELL, F, failing, reasons, row, said
+from .worlds import WELL, F, failing, reasons, row, said
 
 if TYPE_CHECKING:
     from topology_controller.decide.decision import Decision

@@ -7,7 +7,6 @@ process, seen by its Lease; and a definition that hides a request.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -21,14 +20,14 @@ from topology_controller.decide.decision import Step
 from topology_controller.kube import errors
 from topology_controller.observe import facts
 
-from . import operand_worlds, outcomes, worlds
-from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, running, virtual_now
+from . import operand_worlds, worlds
+from .clusters import INFRASTRUCTURE, OPERATOR, running, virtual_now
 
 if TYPE_CHECKING:
     from topology_api.types import Baseline
     from topology_controller.decide.decision import Decision
 
-    from .clusters import Key, Raw
+    from .clusters import Cluster, Key, Raw
 
 MOVING = "TopologyTransitionInProgress"
 BEGUN = worlds.NOW - timedelta(minutes=2)
@@ -144,7 +143,7 @@ def test_its_record_is_like_any_other_and_says_who_began() -> None:
     assert (found.steps, found.watch, record.problem) == ((Step.SAVE, Step.REPORT), True, None)
     assert [one.reason.value for one in found.happened] == ["TopologyChanged"]
     assert "by the native controller" in found.happened[0].note
-    assert outcomes.said(found, ConditionType.UPGRADEABLE) == (outcomes.F, Reason.TRANSITION_IN_PROGRESS)
+    assert worlds.said(found, ConditionType.UPGRADEABLE) == (worlds.F, Reason.TRANSITION_IN_PROGRESS)
     assert "NativeConditionsLeft" in [one.name for one in record.advisories]
     # The record alone goes on, whatever becomes of the conditions.
     clean = changed(native_controller=facts.NativeController(present=False))
@@ -214,10 +213,6 @@ MOVED = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "H
 ROUTE = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
 
 
-class Killed(BaseException):
-    """The process is gone."""
-
-
 def gate(cluster: Cluster, *, on: bool) -> None:
     enabled = [{"name": "MutableTopology"}] if on else []
     cluster.change(GATES, {"status": {"featureGates": [{"version": "4.20.1", "enabled": enabled}]}})
@@ -256,9 +251,8 @@ def topology_writes(cluster: Cluster) -> list[Raw]:
 
 
 @pytest.mark.parametrize("watching", [True, False])
-async def test_it_is_followed_to_its_end_and_counted_once(*, watching: bool) -> None:
+async def test_it_is_followed_to_its_end_and_counted_once(cluster: Cluster, *, watching: bool) -> None:
     """Seen from its request on, or found when this operator starts."""
-    cluster = Cluster()
     cluster.limit = 6000
     gate(cluster, on=True)
     cluster.change(NATIVE, {"status": {"conditions": [
@@ -295,61 +289,6 @@ async def test_it_is_followed_to_its_end_and_counted_once(*, watching: bool) -> 
     assert topology_writes(cluster) == []
 
 
-@pytest.mark.parametrize("write", range(1, 6))
-@pytest.mark.parametrize("landed", [True, False])
-async def test_killed_at_any_write_the_next_leader_goes_on_with_it(write: int, *, landed: bool) -> None:
-    """Between its two writes, before the first, while it waits, at its end: one transition, with one attempt."""
-    cluster = Cluster()
-    cluster.limit = 6000
-    done, attempts = 0, set()
-
-    def kill(_where: str, body: Raw) -> None:
-        nonlocal done
-        done += 1
-        if done == write:
-            raise Killed
-
-    changes(cluster)
-    if landed:
-        cluster.after = kill
-    else:
-        cluster.fault = kill
-    for turn in range(2):
-        with contextlib.suppress(Killed):
-            async with running(cluster):
-                for _ in range(5):
-                    await asyncio.sleep(2)
-                    attempts |= {cluster.record.get("attempt")} if cluster.phase == "Converging" else set()
-                if turn:
-                    assert cluster.phase in {"Converging", "Completed"}
-                    assert cluster.phase == "Completed" or cluster.condition("Upgradeable")[0] == "False"
-                cluster.follow()
-                await asyncio.sleep(300)
-    assert attempts <= {"native-20260301T120000Z"}
-    assert cluster.phase == "Completed"
-    assert cluster.objects[OPERATOR]["status"]["extension"]["phase"] == "Completed"
-    assert topology_writes(cluster) == []
-
-
-async def test_dropped_in_the_middle_it_comes_back_and_past_its_deadline_it_is_stuck() -> None:
-    cluster = Cluster()
-    cluster.limit = 20_000
-    changes(cluster)
-    async with running(cluster) as operator:
-        await asyncio.sleep(5)
-        attempt = cluster.record["attempt"]
-        cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": None}})
-        # What it left is removed, as the advisory says.
-        cluster.change(NATIVE, {"status": {"conditions": []}})
-        await asyncio.sleep(5)
-        assert (cluster.phase, cluster.record["attempt"]) == ("Converging", attempt)
-        assert transitions(operator)["started"] == 1
-        await asyncio.sleep(2 * 3600 + 700)
-        assert cluster.condition("Degraded") == ("True", "TransitionStuck")
-        assert cluster.record["problem"]["reason"] == "Stuck"
-    assert topology_writes(cluster) == []
-
-
 LEASE: Key = ("leases", "openshift-config-operator", "config-operator-lock")
 CRD: Key = ("customresourcedefinitions", None, crd.NAME)
 
@@ -379,9 +318,10 @@ def disabled(cluster: Cluster) -> str:
 
 
 @pytest.mark.parametrize("behind", [timedelta(), timedelta(hours=2), timedelta(hours=-2)])
-async def test_one_that_dies_is_waited_for_from_its_last_sign_and_no_longer(behind: timedelta) -> None:
+async def test_one_that_dies_is_waited_for_from_its_last_sign_and_no_longer(
+    cluster: Cluster, behind: timedelta
+) -> None:
     """Whatever its clock says: only that its Lease is renewed is a sign."""
-    cluster = Cluster()
     renew(cluster, behind=behind)
     gate(cluster, on=True)
     says(cluster)
@@ -396,9 +336,8 @@ async def test_one_that_dies_is_waited_for_from_its_last_sign_and_no_longer(behi
         assert (disabled(cluster), cluster.topology) == ("False", "HighlyAvailable")
 
 
-async def test_one_that_wakes_up_right_before_the_change_is_seen() -> None:
+async def test_one_that_wakes_up_right_before_the_change_is_seen(cluster: Cluster) -> None:
     """Its conditions are what they were, so no watch has news: only the live read of its Lease shows it."""
-    cluster = Cluster()
     renew(cluster)
     gate(cluster, on=True)
     says(cluster)
@@ -424,8 +363,9 @@ def swapped(cluster: Cluster) -> Raw:
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_a_request_that_is_hidden_with_its_record_is_not_taken_for_a_cancelled_one(*, restarted: bool) -> None:
-    cluster = Cluster()
+async def test_a_request_that_is_hidden_with_its_record_is_not_taken_for_a_cancelled_one(
+    cluster: Cluster, *, restarted: bool
+) -> None:
     cluster.change(("nodes", None, "node-2"), {"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
     async with running(cluster):
         await asyncio.sleep(1)
@@ -452,8 +392,7 @@ async def test_a_request_that_is_hidden_with_its_record_is_not_taken_for_a_cance
         assert cluster.phase == "Pending"
 
 
-async def test_a_definition_that_cannot_be_read_then_is_no_leave_to_write() -> None:
-    cluster = Cluster()
+async def test_a_definition_that_cannot_be_read_then_is_no_leave_to_write(cluster: Cluster) -> None:
     async with running(cluster):
         await asyncio.sleep(1)
         assert cluster.phase == "Idle"

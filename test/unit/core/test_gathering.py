@@ -140,8 +140,7 @@ async def watching(cluster: Cluster) -> AsyncIterator[tuple[watches.Watches, lis
         yield watched, woken
 
 
-async def test_they_are_watched_while_a_request_is_open_and_found_by_their_key():
-    cluster = Cluster()
+async def test_they_are_watched_while_a_request_is_open_and_found_by_their_key(cluster: Cluster):
     cluster.delete(("deployments", "openshift-console", "downloads"))
     cluster.change(KEY, {"spec": {"replicas": 2}})
     async with watching(cluster) as (watched, _):
@@ -161,9 +160,8 @@ async def test_they_are_watched_while_a_request_is_open_and_found_by_their_key()
         assert not watched.is_open
 
 
-async def test_a_kind_that_the_cluster_does_not_serve_is_missing_and_no_trouble(caplog):
+async def test_a_kind_that_the_cluster_does_not_serve_is_missing_and_no_trouble(cluster: Cluster, caplog):
     """One that every cluster serves is trouble: nobody asks whether it is served."""
-    cluster = Cluster()
     cluster.unserved = {"consoles", "imagebasedupgrades", "kubeapiservers"}
     async with watching(cluster) as (watched, woken):
         known = watched.known()
@@ -180,8 +178,7 @@ async def test_a_kind_that_the_cluster_does_not_serve_is_missing_and_no_trouble(
         assert 2 * 10 <= len([plural for plural in asked if plural != "kubeapiservers"]) <= 2 * 16
 
 
-async def test_what_changes_all_the_time_wakes_nobody():
-    cluster = Cluster()
+async def test_what_changes_all_the_time_wakes_nobody(cluster: Cluster):
     async with watching(cluster) as (watched, woken):
         woken.clear()
         before = watched.known()
@@ -197,8 +194,7 @@ async def test_what_changes_all_the_time_wakes_nobody():
         assert len(woken) == 1
 
 
-async def test_one_that_is_not_what_its_api_promises_is_named():
-    cluster = Cluster()
+async def test_one_that_is_not_what_its_api_promises_is_named(cluster: Cluster):
     cluster.change(KEY, {"status": {"readyReplicas": "two"}})
     async with watching(cluster) as (watched, _):
         found = watched.known().operand(CONSOLE)
@@ -360,9 +356,8 @@ def check(cluster: Cluster, name: str = "ControlPlaneMachines") -> dict[str, Any
 
 
 @pytest.mark.parametrize(("make", "under"), [(accept, set()), (lambda cluster: accept(with_machines(cluster)), UNDER)])
-async def test_with_machines_on_hosts_both_are_read_live(make: Any, under: set[str]) -> None:
+async def test_with_machines_on_hosts_both_are_read_live(cluster: Cluster, make: Any, under: set[str]) -> None:
     """Without them the change costs no request more."""
-    cluster = Cluster()
     make(cluster)
     async with running(cluster):
         await asyncio.sleep(1)
@@ -400,8 +395,7 @@ async def test_a_right_that_lacks_holds_and_heals_without_a_restart() -> None:
         assert cluster.topology == "HighlyAvailable"
 
 
-async def test_what_is_refused_and_not_even_served_holds_nothing() -> None:
-    cluster = Cluster()
+async def test_what_is_refused_and_not_even_served_holds_nothing(cluster: Cluster) -> None:
     cluster.unserved = {"machines"}
     async with running(cluster):
         cluster.ask_for("HighlyAvailable")

@@ -16,7 +16,7 @@ from topology_controller.observe import facts
 from topology_controller.report import conditions
 
 from . import worlds
-from .outcomes import F, T, row, said
+from .worlds import F, T, row, said
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -308,18 +308,6 @@ def test_it_ends_a_minute_after_they_are_back_and_does_not_flap() -> None:
     ended = looking.look(98 * SECOND)
     assert ended.phase is Phase.COMPLETED or reason_of(ended) is None
     assert Step.SAVE in ended.steps
-
-
-@pytest.mark.parametrize("changes", [nodes(), {"etcd_endpoints": worlds.BROKEN}], ids=["seen again", "not known"])
-def test_it_lasts_over_a_restart(changes: dict[str, Any]) -> None:
-    looking = Looking(worlds.converging())
-    first = looking.look(**nodes())
-    assert first.record is not None
-    looking.begin(10 * SECOND)
-    again = looking.look(11 * SECOND, **changes)
-    assert again.record is not None
-    assert again.record.problem is not None
-    assert again.record.problem == first.record.problem
 
 
 PINNED = facts.IngressController(1, 1)

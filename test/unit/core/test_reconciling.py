@@ -33,53 +33,11 @@ EVIDENCE = {
     "machineconfigpools",
     "ingresscontrollers",
 }
-IDLE = {"infrastructures", "clusteroperators", "featuregates", "configs"}
 pytestmark = pytest.mark.looptime
 
 
-def phase_of(body: Raw) -> str | None:
-    found = (body.get("status") or {}).get("topologyTransition") or {}
-    return found.get("phase")
-
-
-async def test_a_request_becomes_a_topology_with_few_writes() -> None:
-    cluster = Cluster()
-    async with running(cluster) as operator:
-        await asyncio.sleep(1)
-        assert cluster.phase == "Idle"
-        assert cluster.watched == IDLE
-        before = len(cluster.asked)
-        await asyncio.sleep(3000)
-        assert len(cluster.asked) == before, "an idle operator asks nothing"
-
-        cluster.writes.clear()
-        cluster.ask_for("HighlyAvailable")
-        await asyncio.sleep(1)
-        assert (cluster.phase, cluster.topology) == ("Converging", "HighlyAvailable")
-        assert cluster.watched >= EVIDENCE
-        to_infrastructure = [phase_of(body) for where, body in cluster.writes if where == "infrastructures/cluster"]
-        assert to_infrastructure == ["Admitting", "Converging"]
-        assert cluster.condition("Progressing") == ("True", "TransitionConverging")
-
-        cluster.follow()
-        await asyncio.sleep(70)
-        assert cluster.phase == "Completed"
-        assert cluster.condition("Upgradeable") == ("True", "AsExpected")
-        await asyncio.sleep(60)
-        assert cluster.watched == IDLE
-        assert cluster.changes == 1
-        assert operator.told.reasons == [
-            "TransitionRequested", "TransitionAdmitted", "TopologyChanged", "TransitionCompleted",
-        ]  # fmt: skip
-        assert operator.topologies[0] == "SingleReplica"
-        assert operator.topologies[-1] == "HighlyAvailable"
-        await asyncio.sleep(600)
-        assert cluster.changes == 1
-
-
-async def test_a_request_that_flips_opens_each_watch_once_and_is_reported() -> None:
+async def test_a_request_that_flips_opens_each_watch_once_and_is_reported(cluster: Cluster) -> None:
     """Sixty times in six seconds, on a server that needs time for each answer."""
-    cluster = Cluster()
     cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
     cluster.latency = lambda: 0.02
     async with running(cluster):
@@ -101,9 +59,8 @@ async def test_a_request_that_flips_opens_each_watch_once_and_is_reported() -> N
         assert cluster.condition("Progressing") == ("False", "AsExpected")
 
 
-async def test_a_record_that_always_conflicts_keeps_no_report_back() -> None:
+async def test_a_record_that_always_conflicts_keeps_no_report_back(cluster: Cluster) -> None:
     """Somebody writes Infrastructure right before each of our writes: that a request waits is said all the same."""
-    cluster = Cluster()
     cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
     async with running(cluster):
         await asyncio.sleep(1)
@@ -279,8 +236,7 @@ async def test_a_watch_that_dies_of_a_bug_wakes_whoever_waits_and_the_bug_comes_
             watched.raise_failed()
 
 
-async def test_what_somebody_accepts_is_watched_only_as_long_as_it_is_asked_for() -> None:
-    cluster = Cluster()
+async def test_what_somebody_accepts_is_watched_only_as_long_as_it_is_asked_for(cluster: Cluster) -> None:
     client: Any = cluster
     sources = (catalog.acceptances("openshift-topology-operator"),)
     async with watches.Watches(client, lambda: None, sources=sources) as watched:
@@ -320,8 +276,7 @@ def restart_the_readers(cluster: Cluster) -> None:
         cluster.put(("pods", reader.namespace, f"{reader.operator}-2"), {"metadata": metadata})
 
 
-async def test_what_is_left_to_do_is_looked_at_hourly_until_it_is_done() -> None:
-    cluster = Cluster()
+async def test_what_is_left_to_do_is_looked_at_hourly_until_it_is_done(cluster: Cluster) -> None:
     cluster.put(DNSMASQ, {})
     async with running(cluster):
         await completed(cluster)
@@ -344,8 +299,7 @@ async def test_what_is_left_to_do_is_looked_at_hourly_until_it_is_done() -> None
         assert ("list", "pods") not in cluster.asked[asked:], "what is done is not looked at again"
 
 
-async def test_a_look_without_infrastructure_is_repeated_soon() -> None:
-    cluster = Cluster()
+async def test_a_look_without_infrastructure_is_repeated_soon(cluster: Cluster) -> None:
 
     def refuse(where: str) -> None:
         # Not what a new leader reads first.
@@ -380,8 +334,7 @@ def disabled(cluster: Cluster) -> tuple[str, str]:
     return cluster.condition("Disabled")
 
 
-async def test_which_version_runs_is_asked_once_and_hourly_and_not_at_all_without_need() -> None:
-    cluster = Cluster()
+async def test_which_version_runs_is_asked_once_and_hourly_and_not_at_all_without_need(cluster: Cluster) -> None:
 
     def asked() -> int:
         return sum(one == ("get", "clusterversions") for one in cluster.asked)
@@ -419,8 +372,7 @@ def blockers(operator: Running) -> list[str]:
     return [blocker.name for blocker in item.blockers]
 
 
-async def test_evidence_is_read_again_when_somebody_looks_once_a_minute_at_most() -> None:
-    cluster = Cluster()
+async def test_evidence_is_read_again_when_somebody_looks_once_a_minute_at_most(cluster: Cluster) -> None:
     async with running(cluster) as operator:
         await asyncio.sleep(1)
         unready(cluster)
@@ -444,8 +396,7 @@ async def test_evidence_is_read_again_when_somebody_looks_once_a_minute_at_most(
         assert len(cluster.writes) == writes
 
 
-async def test_nothing_is_read_for_a_look_while_a_request_is_watched_or_nothing_can_be_read() -> None:
-    cluster = Cluster()
+async def test_nothing_is_read_for_a_look_while_a_request_is_watched_or_nothing_can_be_read(cluster: Cluster) -> None:
     cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
     async with running(cluster) as operator:
         await asyncio.sleep(1)
@@ -472,8 +423,7 @@ async def test_nothing_is_read_for_a_look_while_a_request_is_watched_or_nothing_
         assert cluster.asked[asked:].count(("get", "infrastructures")) <= 10, "a look that fails is none for free"
 
 
-async def test_a_process_that_does_not_lead_any_more_reads_nothing_for_a_reader() -> None:
-    cluster = Cluster()
+async def test_a_process_that_does_not_lead_any_more_reads_nothing_for_a_reader(cluster: Cluster) -> None:
     async with running(cluster) as operator:
         await asyncio.sleep(61)
         operator.latest.clear()

@@ -33,9 +33,8 @@ def phase_of(body: Raw) -> str | None:
     return found.get("phase")
 
 
-async def test_a_conflict_is_read_again_and_decided_again_at_once() -> None:
+async def test_a_conflict_is_read_again_and_decided_again_at_once(cluster: Cluster) -> None:
     """Somebody cancels the request right before the change is sent."""
-    cluster = Cluster()
     since: list[int] = []
 
     def cancel(where: str, body: Raw) -> None:
@@ -56,8 +55,7 @@ async def test_a_conflict_is_read_again_and_decided_again_at_once() -> None:
         assert cluster.asked[since[0]] == ("get", "infrastructures"), "a watch may be behind"
 
 
-async def test_a_status_writer_that_is_in_the_way_for_a_moment_costs_no_back_off() -> None:
-    cluster = Cluster()
+async def test_a_status_writer_that_is_in_the_way_for_a_moment_costs_no_back_off(cluster: Cluster) -> None:
     left = 19
 
     def storm(where: str, body: Raw) -> None:
@@ -79,10 +77,9 @@ async def test_a_status_writer_that_is_in_the_way_for_a_moment_costs_no_back_off
 @pytest.mark.parametrize("kind", [errors.TimedOut, errors.ServerError, errors.Unreachable, errors.Malformed])
 @pytest.mark.parametrize("which", ["Admitting", "Converging"])
 async def test_a_write_with_an_unknown_outcome_is_read_live_before_anything_is_written(
-    *, which: str, kind: type[errors.KubeError], happened: bool
+    cluster: Cluster, *, which: str, kind: type[errors.KubeError], happened: bool
 ) -> None:
     """Whether it has happened or not, and whichever of the two writes it was: topology moves, once."""
-    cluster = Cluster()
     since: list[int] = []
 
     def lose(where: str, body: Raw) -> None:
@@ -106,9 +103,8 @@ async def test_a_write_with_an_unknown_outcome_is_read_live_before_anything_is_w
         assert operator.queue.retries == 1
 
 
-async def test_a_new_attempt_follows_a_write_whose_outcome_is_not_known() -> None:
+async def test_a_new_attempt_follows_a_write_whose_outcome_is_not_known(cluster: Cluster) -> None:
     """Whatever was on its way belongs to an attempt that is over."""
-    cluster = Cluster()
     attempts: list[str] = []
 
     def lose(where: str, body: Raw) -> None:
@@ -127,9 +123,8 @@ async def test_a_new_attempt_follows_a_write_whose_outcome_is_not_known() -> Non
         assert cluster.objects[INFRASTRUCTURE]["status"]["topologyTransition"]["attempt"] == attempts[1]
 
 
-async def test_a_report_that_is_refused_keeps_topology_from_moving() -> None:
+async def test_a_report_that_is_refused_keeps_topology_from_moving(cluster: Cluster) -> None:
     """Without our word in ClusterOperator nobody holds upgrades back."""
-    cluster = Cluster()
 
     def refuse(where: str, body: Raw) -> None:
         if where.startswith("clusteroperators"):
@@ -241,9 +236,8 @@ async def test_live_evidence_that_differs_holds_it_without_a_hot_loop(shown: str
         assert (cluster.phase, cluster.topology) == (phase, topology), "what the watches bring late is no news"
 
 
-async def test_what_was_read_live_is_kept_and_what_was_held_begins_again_after_a_minute() -> None:
+async def test_what_was_read_live_is_kept_and_what_was_held_begins_again_after_a_minute(cluster: Cluster) -> None:
     """Workers joined while the watches are behind: the definition that fits is admitted without them."""
-    cluster = Cluster()
     joined = False
 
     def behind(where: str) -> None:
@@ -266,9 +260,10 @@ async def test_what_was_read_live_is_kept_and_what_was_held_begins_again_after_a
         assert (cluster.phase, cluster.record["name"]) == ("Admitting", "sno-to-ha-with-workers")
 
 
-async def test_once_the_last_reads_differed_all_that_forbids_is_read_again_before_the_next_decision() -> None:
+async def test_once_the_last_reads_differed_all_that_forbids_is_read_again_before_the_next_decision(
+    cluster: Cluster,
+) -> None:
     """The native controller appears after it was read; the watches, which are late, do not say so."""
-    cluster = Cluster()
 
     def behind(where: str) -> None:
         if cluster.flowing.is_set() and where == "clusterversions/version":
@@ -290,9 +285,8 @@ async def test_once_the_last_reads_differed_all_that_forbids_is_read_again_befor
         assert Counter(what for verb, what in cluster.asked if verb == "get") == asked, "and once only"
 
 
-async def test_a_live_answer_that_there_is_no_such_object_clears_the_store() -> None:
+async def test_a_live_answer_that_there_is_no_such_object_clears_the_store(cluster: Cluster) -> None:
     """Infrastructure is deleted and no watch says so; the conflict makes the loop look."""
-    cluster = Cluster()
 
     def vanish(where: str, _: Raw) -> None:
         if where == "infrastructures/cluster" and cluster.flowing.is_set():
@@ -310,9 +304,8 @@ async def test_a_live_answer_that_there_is_no_such_object_clears_the_store() -> 
         assert operator.queue.retries == 0
 
 
-async def test_after_a_conflict_an_older_live_answer_ends_the_decisions_of_this_term() -> None:
+async def test_after_a_conflict_an_older_live_answer_ends_the_decisions_of_this_term(cluster: Cluster) -> None:
     """A backup was restored under watches that are silent: nothing is decided from what never happened."""
-    cluster = Cluster()
 
     def restore(where: str, _: Raw) -> None:
         if where == "infrastructures/cluster" and cluster.flowing.is_set():
@@ -335,9 +328,8 @@ async def test_after_a_conflict_an_older_live_answer_ends_the_decisions_of_this_
         assert (operator.loop.decisions, len(cluster.writes)) == before
 
 
-async def test_a_last_read_that_fails_for_a_while_is_tried_again_by_itself() -> None:
+async def test_a_last_read_that_fails_for_a_while_is_tried_again_by_itself(cluster: Cluster) -> None:
     """No watch brings news meanwhile: nobody but the loop can ask again."""
-    cluster = Cluster()
     tries: list[float] = []
 
     def away(where: str) -> None:
@@ -382,9 +374,8 @@ async def test_a_lease_about_to_run_out_voids_the_change_and_a_later_try_succeed
         assert set(operator.told.reasons) == MOVED
 
 
-async def test_a_new_leader_reads_what_the_last_one_wrote_and_waits_for_it() -> None:
+async def test_a_new_leader_reads_what_the_last_one_wrote_and_waits_for_it(cluster: Cluster) -> None:
     """Its watch may lag behind. What it cannot read and has from before it does not believe."""
-    cluster = Cluster()
     away = True
 
     def refuse(where: str) -> None:
@@ -403,9 +394,31 @@ async def test_a_new_leader_reads_what_the_last_one_wrote_and_waits_for_it() -> 
         assert cluster.phase == "Converging"
 
 
+async def test_a_pause_that_the_server_asks_for_is_obeyed_although_there_is_news(cluster: Cluster) -> None:
+    asked: list[float] = []
+
+    def throttle(where: str, _: Raw) -> None:
+        if where == "infrastructures/cluster":
+            asked.append(asyncio.get_running_loop().time())
+            if len(asked) == 1:
+                error = cluster.error(errors.Throttled, 429)
+                error.retry_after = 20.0
+                raise error
+
+    cluster.fault = throttle
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster):
+        for number in range(50):
+            cluster.change(INFRASTRUCTURE, {"metadata": {"annotations": {"news": str(number)}}})
+            await asyncio.sleep(0.5)
+        assert asked[1] - asked[0] >= 20
+        assert (cluster.phase, cluster.changes) == ("Converging", 1)
+
+
 @pytest.mark.parametrize("kind", [errors.Conflict, errors.TimedOut, errors.Throttled])
-async def test_a_report_that_fails_after_the_change_loses_no_event(kind: type[errors.KubeError]) -> None:
-    cluster = Cluster()
+async def test_a_report_that_fails_after_the_change_loses_no_event(
+    cluster: Cluster, kind: type[errors.KubeError]
+) -> None:
     failed: list[str] = []
 
     def refuse(where: str, body: Raw) -> None:

@@ -127,9 +127,8 @@ async def test_a_report_and_a_record_that_are_taken_while_it_runs_are_both_made_
 
 @pytest.mark.parametrize("readable", [True, False])
 async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_says_why(
-    caplog: pytest.LogCaptureFixture, *, readable: bool
+    cluster: Cluster, caplog: pytest.LogCaptureFixture, *, readable: bool
 ) -> None:
-    cluster = Cluster()
     cluster.put(DEFINITION, crd.infrastructure(worlds.ONLY_COMPACT.edges()))
     cluster.ask_for("HighlyAvailable")
 
@@ -160,10 +159,9 @@ async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_say
 @pytest.mark.parametrize("write", range(1, 7))
 @pytest.mark.parametrize("desired", [None, "SingleReplica", "DualReplica"])
 async def test_a_request_that_changes_at_any_instant_either_comes_too_late_or_never_moves_anything(
-    write: int, desired: str | None
+    cluster: Cluster, write: int, desired: str | None
 ) -> None:
     """Changed right before the nth write is sent. After the change the API would refuse it; the record leads."""
-    cluster = Cluster()
     done = 0
 
     def change(_where: str, _body: Raw) -> None:
@@ -252,9 +250,8 @@ async def changed(cluster: Cluster) -> None:
 @pytest.mark.parametrize("at", [0.0, 1.0, 30.0, 59.0])
 @pytest.mark.parametrize("by", JUMPS)
 async def test_a_jump_while_it_is_quiet_neither_shortens_nor_endlessly_lengthens_the_wait(
-    by: timedelta, at: float
+    cluster: Cluster, by: timedelta, at: float
 ) -> None:
-    cluster = Cluster()
     async with running(cluster):
         await changed(cluster)
         cluster.follow()
@@ -295,8 +292,9 @@ async def test_however_often_it_jumps_completed_needs_the_whole_quiet_time(jumps
 
 
 @pytest.mark.parametrize("by", JUMPS)
-async def test_a_jump_while_it_waits_for_the_echo_costs_no_more_than_another_try(by: timedelta) -> None:
-    cluster = Cluster()
+async def test_a_jump_while_it_waits_for_the_echo_costs_no_more_than_another_try(
+    cluster: Cluster, by: timedelta
+) -> None:
     cluster.echo = False
     async with running(cluster):
         cluster.ask_for("HighlyAvailable")
@@ -312,8 +310,9 @@ async def test_a_jump_while_it_waits_for_the_echo_costs_no_more_than_another_try
         assert (cluster.phase, cluster.changes) == ("Converging", 1)
 
 
-async def test_an_etcd_operator_whose_clock_is_hours_behind_is_alive_only_while_its_lease_moves() -> None:
-    cluster = Cluster()
+async def test_an_etcd_operator_whose_clock_is_hours_behind_is_alive_only_while_its_lease_moves(
+    cluster: Cluster,
+) -> None:
     lease = ("leases", "openshift-etcd-operator", "openshift-cluster-etcd-operator-lock")
     cluster.change(lease, {"spec": {"renewTime": "2026-03-01T09:00:00.000000Z", "leaseDurationSeconds": 100}})
     cluster.ask_for("HighlyAvailable")

@@ -20,7 +20,7 @@ from topology_controller.observe import facts
 from topology_controller.report import conditions
 
 from . import worlds
-from .outcomes import WELL, F, T, failing, row, said
+from .worlds import WELL, F, T, failing, row, said
 
 if TYPE_CHECKING:
     from topology_controller.decide.decision import Decision

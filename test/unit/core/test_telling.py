@@ -22,7 +22,7 @@ from . import clusters, worlds
 from .clusters import Cluster, running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from datetime import datetime
 
     from .clusters import Raw
@@ -90,6 +90,18 @@ class Telling:
         return asyncio.get_running_loop().time() - began
 
 
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+@pytest.fixture
+async def telling(api: Api) -> AsyncIterator[Telling]:
+    made = Telling(api)
+    yield made
+    await made.end()
+
+
 def pending(generation: int = 2, *unmet: str, at: datetime = worlds.NOW) -> TopologyTransition:
     known = worlds.healthy(etcd=worlds.BROKEN)
     record = worlds.decide(known).record
@@ -107,27 +119,23 @@ def idle(generation: int) -> TopologyTransition:
     return TopologyTransition(phase=Phase.IDLE, phase_transition_time=worlds.NOW, observed_generation=generation)
 
 
-async def test_a_request_that_is_cancelled_and_made_again_within_one_second_is_told_again() -> None:
-    api = Api()
-    telling = Telling(api)
+async def test_a_request_that_is_cancelled_and_made_again_within_one_second_is_told_again(
+    api: Api, telling: Telling
+) -> None:
     for generation in (2, 4, 6):
         telling.tell(REQUESTED, pending(generation, "EtcdHealthy"))
         telling.tell(BLOCKED, pending(generation, "EtcdHealthy"))
         telling.tell(CANCELLED, idle(generation + 1))
     await asyncio.sleep(1)
     assert api.reasons == ["TransitionRequested", "TransitionBlocked", "TransitionCancelled"] * 3
-    await telling.end()
 
 
-async def test_another_change_of_the_spec_makes_no_other_request() -> None:
-    api = Api()
-    telling = Telling(api)
+async def test_another_change_of_the_spec_makes_no_other_request(api: Api, telling: Telling) -> None:
     for generation in range(2, 30):
         telling.tell(REQUESTED, pending(generation, "EtcdHealthy"))
         telling.tell(BLOCKED, pending(generation, "EtcdHealthy"))
     await asyncio.sleep(1)
     assert api.reasons == ["TransitionRequested", "TransitionBlocked"]
-    await telling.end()
 
 
 async def test_a_crash_repeats_nothing() -> None:
@@ -143,9 +151,7 @@ async def test_a_crash_repeats_nothing() -> None:
     assert api.reasons == ["TransitionRequested", "TransitionBlocked", "TransitionStuck"]
 
 
-async def test_an_event_is_written_as_the_api_wants_it() -> None:
-    api = Api()
-    telling = Telling(api)
+async def test_an_event_is_written_as_the_api_wants_it(api: Api, telling: Telling) -> None:
     telling.tell(BLOCKED, pending())
     await asyncio.sleep(1)
     ((name, body),) = api.bodies.items()
@@ -165,7 +171,6 @@ async def test_an_event_is_written_as_the_api_wants_it() -> None:
         "reportingController": "cluster-topology-operator",
         "reportingInstance": "me",
     }  # fmt: skip
-    await telling.end()
 
 
 async def test_an_event_that_exists_was_told_before_a_crash(caplog: pytest.LogCaptureFixture) -> None:
@@ -194,12 +199,10 @@ async def test_limits_of_the_api_are_kept_whatever_the_names_are() -> None:
 
 @pytest.mark.parametrize("kind", [errors.Unauthorized, errors.Forbidden, errors.NotFound, errors.ServerError])
 async def test_what_is_refused_waits_in_order_and_is_said_once(
-    kind: type[errors.KubeError], caplog: pytest.LogCaptureFixture
+    api: Api, telling: Telling, kind: type[errors.KubeError], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="topology_controller")
-    api = Api()
     api.fail(kind, 403)
-    telling = Telling(api)
     telling.tell(REQUESTED, pending(2, "EtcdHealthy"))
     await asyncio.sleep(3600)
     telling.tell(STUCK, worlds.converging())
@@ -212,43 +215,36 @@ async def test_what_is_refused_waits_in_order_and_is_said_once(
     assert sorted(api.reasons) == ["TransitionRequested", "TransitionStuck"]
     assert caplog.records[-1].getMessage() == "events are sent again"
     assert len(caplog.records) == 2
-    await telling.end()
 
 
-async def test_one_that_is_refused_does_not_hold_up_the_others() -> None:
+async def test_one_that_is_refused_does_not_hold_up_the_others(api: Api, telling: Telling) -> None:
     """A webhook may mind the one and not the other."""
-    api = Api()
 
     def mind(body: dict[str, Any]) -> None:
         if body["reason"] == "TransitionBlocked":
             raise errors.Forbidden("create", events.EVENTS, "default", None, 403, "Forbidden", "a webhook")
 
     api.fault = mind
-    telling = Telling(api)
     telling.tell(BLOCKED, pending())
     telling.tell(STUCK, worlds.converging())
     await asyncio.sleep(7)
     assert api.reasons == ["TransitionStuck"]
-    await telling.end()
 
 
-async def test_one_that_makes_no_sense_to_the_api_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
-    api = Api()
+async def test_one_that_makes_no_sense_to_the_api_is_given_up(
+    api: Api, telling: Telling, caplog: pytest.LogCaptureFixture
+) -> None:
     api.fail(errors.Invalid, 422)
-    telling = Telling(api)
     for _ in range(2):
         telling.tell(REQUESTED, pending())
         await asyncio.sleep(600)
         assert len(api.asked) == 1, "the same event would make as little sense"
     assert "given up" in caplog.text
-    await telling.end()
 
 
-async def test_one_that_was_given_up_for_others_waits_again_while_it_still_holds() -> None:
+async def test_one_that_was_given_up_for_others_waits_again_while_it_still_holds(api: Api, telling: Telling) -> None:
     """A transition that is stuck is decided anew with each look: who reads the events later has to see it."""
-    api = Api()
     api.fail(errors.Forbidden, 403)
-    telling = Telling(api)
     telling.tell(STUCK, worlds.converging())
     for number in range(64):
         telling.tell(REQUESTED, pending(at=worlds.NOW + timedelta(seconds=number)))
@@ -258,13 +254,10 @@ async def test_one_that_was_given_up_for_others_waits_again_while_it_still_holds
     telling.tell(STUCK, worlds.converging())
     await asyncio.sleep(600)
     assert api.reasons.count("TransitionStuck") == 1
-    await telling.end()
 
 
-async def test_after_a_restored_backup_nothing_that_waited_is_sent() -> None:
-    api = Api()
+async def test_after_a_restored_backup_nothing_that_waited_is_sent(api: Api, telling: Telling) -> None:
     api.fail(errors.Unreachable, 0)
-    telling = Telling(api)
     telling.tell(REQUESTED, pending())
     await asyncio.sleep(20)
     api.fault = clusters.accept
@@ -275,9 +268,9 @@ async def test_after_a_restored_backup_nothing_that_waited_is_sent() -> None:
 
 
 @pytest.mark.parametrize("restored", [False, True])
-async def test_events_wait_until_it_is_known_whether_a_backup_was_restored(*, restored: bool) -> None:
-    api = Api()
-    telling = Telling(api)
+async def test_events_wait_until_it_is_known_whether_a_backup_was_restored(
+    api: Api, telling: Telling, *, restored: bool
+) -> None:
     telling.unsure.set()
     telling.tell(REQUESTED, pending())
     await asyncio.sleep(100)
@@ -287,16 +280,13 @@ async def test_events_wait_until_it_is_known_whether_a_backup_was_restored(*, re
     telling.unsure.clear()
     await asyncio.sleep(1)
     assert api.reasons == ([] if restored else ["TransitionRequested"])
-    await telling.end()
 
 
 @pytest.mark.parametrize("lasting", [1.5, 3600.0])
 async def test_the_end_is_not_waited_for_longer_than_two_seconds(
-    lasting: float, caplog: pytest.LogCaptureFixture
+    api: Api, telling: Telling, lasting: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    api = Api()
     api.lasting = lasting
-    telling = Telling(api)
     telling.tell(REQUESTED, pending())
     telling.tell(BLOCKED, pending(2, "EtcdHealthy"))
     telling.tell(STUCK, worlds.converging())
@@ -308,8 +298,7 @@ async def test_the_end_is_not_waited_for_longer_than_two_seconds(
     assert "TransitionStuck" in caplog.text
 
 
-async def test_an_admission_that_a_check_takes_back_is_told_at_once() -> None:
-    cluster = Cluster()
+async def test_an_admission_that_a_check_takes_back_is_told_at_once(cluster: Cluster) -> None:
     cluster.echo = False
     cluster.ask_for("HighlyAvailable")
     node = ("nodes", None, worlds.NAMES[1])
@@ -325,8 +314,7 @@ async def test_an_admission_that_a_check_takes_back_is_told_at_once() -> None:
         assert operator.told.reasons == ["TransitionRequested", "TransitionBlocked"]
 
 
-async def test_another_set_of_unmet_checks_is_told_once_it_has_stood_for_five_minutes() -> None:
-    cluster = Cluster()
+async def test_another_set_of_unmet_checks_is_told_once_it_has_stood_for_five_minutes(cluster: Cluster) -> None:
     cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
     cluster.ask_for("HighlyAvailable")
     async with running(cluster) as operator:
@@ -412,10 +400,8 @@ def test_after_a_restart_only_what_happened_a_moment_ago_is_told() -> None:
     assert events.after_restart(record, worlds.NOW) == told.happened
 
 
-async def test_what_lasts_is_one_event_however_often_it_is_decided() -> None:
+async def test_what_lasts_is_one_event_however_often_it_is_decided(api: Api, telling: Telling) -> None:
     """A transition that is stuck is decided again with every look."""
-    api = Api()
-    telling = Telling(api)
     record = worlds.converging()
     # Nothing in the way waits for time: what is queued is sent in these turns of the loop, and decided again after it.
     for turn in range(500):

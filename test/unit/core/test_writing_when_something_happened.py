@@ -78,8 +78,7 @@ async def test_an_answer_that_changes_is_told_at_once_and_written_after_a_minute
         assert stored == told(cluster)
 
 
-async def test_a_check_that_flaps_while_the_echo_is_awaited_is_two_writes_a_minute_at_most() -> None:
-    cluster = Cluster()
+async def test_a_check_that_flaps_while_the_echo_is_awaited_is_two_writes_a_minute_at_most(cluster: Cluster) -> None:
     cluster.limit = 50_000
     cluster.echo = False
     cluster.ask_for("HighlyAvailable")
@@ -130,8 +129,9 @@ def test_a_text_alone_is_reported_every_ten_seconds_at_most(settle: int | None, 
 
 
 @pytest.mark.parametrize(("minutes", "every"), [(5, 1), (40, 8)])
-async def test_a_whole_transition_with_drains_that_flap_is_thirty_reports(minutes: int, every: int) -> None:
-    cluster = Cluster()
+async def test_a_whole_transition_with_drains_that_flap_is_thirty_reports(
+    cluster: Cluster, minutes: int, every: int
+) -> None:
     cluster.limit = 200_000
     reports = moments(cluster, "clusteroperators/topology")
     async with running(cluster):
@@ -166,9 +166,8 @@ async def test_status_reason_and_phase_are_reported_at_once_however_lately_a_tex
 
 
 @pytest.mark.parametrize("after", [15, 65, 130])
-async def test_when_the_last_check_is_met_both_objects_say_so_at_once(after: int) -> None:
+async def test_when_the_last_check_is_met_both_objects_say_so_at_once(cluster: Cluster, after: int) -> None:
     """However lately the record was written, and however long the interval has become."""
-    cluster = Cluster()
     cluster.limit = 50_000
     cluster.ask_for("HighlyAvailable")
     async with running(cluster):
@@ -220,8 +219,9 @@ def test_who_shortens_the_settle_time_shortens_the_interval() -> None:
         assert (Step.SAVE in cadence.due(second, first.record, term, at).steps) is written
 
 
-async def test_an_api_server_that_takes_a_second_for_each_answer_is_named_after_three_attempts() -> None:
-    cluster = Cluster()
+async def test_an_api_server_that_takes_a_second_for_each_answer_is_named_after_three_attempts(
+    cluster: Cluster,
+) -> None:
     async with running(cluster):
         await asyncio.sleep(1)
         cluster.latency = lambda: 1.1
@@ -269,8 +269,9 @@ async def differing(cluster: Cluster, seconds: float) -> float:
 
 
 @pytest.mark.parametrize(("drains", "taken_back"), [(5, 1.0), (5, 12.0), (65, 9.0), (65, 40.0), (300, 400.0)])
-async def test_in_the_settle_time_the_two_never_differ_whatever_is_taken_back(drains: int, taken_back: float) -> None:
-    cluster = Cluster()
+async def test_in_the_settle_time_the_two_never_differ_whatever_is_taken_back(
+    cluster: Cluster, drains: int, taken_back: float
+) -> None:
     cluster.limit = 100_000
     cluster.ask_for("HighlyAvailable")
     async with running(cluster):
@@ -314,8 +315,7 @@ def counted() -> Iterator[Counter[str]]:
         sys.setprofile(None)
 
 
-async def test_one_node_event_while_a_request_is_open() -> None:
-    cluster = Cluster()
+async def test_one_node_event_while_a_request_is_open(cluster: Cluster) -> None:
     cluster.put(OPERATOR, {"metadata": {"annotations": cluster.annotations}})
     cluster.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
     cluster.ask_for("HighlyAvailable")
@@ -329,8 +329,7 @@ async def test_one_node_event_while_a_request_is_open() -> None:
     assert calls.total() <= NODE_EVENT, calls.most_common(20)
 
 
-async def test_a_request_that_becomes_a_topology() -> None:
-    cluster = Cluster()
+async def test_a_request_that_becomes_a_topology(cluster: Cluster) -> None:
     async with running(cluster):
         await asyncio.sleep(70)
         with counted() as calls:
@@ -346,12 +345,11 @@ BOUND = 5.0
 KUBE_API_SERVER: Key = ("kubeapiservers", None, "cluster")
 
 
-async def test_there_and_back_within_half_a_minute_completes() -> None:
+async def test_there_and_back_within_half_a_minute_completes(cluster: Cluster) -> None:
     """Another client set HighlyAvailable back a moment ago, and the revision of the way back is still to be made.
 
     Were the topology changed before that, no revision above the newest would ever come.
     """
-    cluster = Cluster()
     now = virtual_now().strftime("%Y-%m-%dT%H:%M:%SZ")
     by_operator = {"manager": "m", "time": now, "fieldsV1": {"f:spec": {"f:observedConfig": {}}}}
     cluster.change(KUBE_API_SERVER, {"metadata": {"managedFields": [by_operator]}})
@@ -410,9 +408,10 @@ def come_back(cluster: Cluster, *, after: float, lasting: float) -> None:
 
 @pytest.mark.parametrize("drained", [0, 3, 40])
 @pytest.mark.parametrize(("after", "lasting"), [(0.25, 10.25), (20.25, 50.25), (27.25, 1.25), (30.25, 45.25)])
-async def test_a_level_cluster_completes_whatever_is_rendered_again(after: float, lasting: float, drained: int) -> None:
+async def test_a_level_cluster_completes_whatever_is_rendered_again(
+    cluster: Cluster, after: float, lasting: float, drained: int
+) -> None:
     """None of it may keep a level cluster from Completed, and the operator must not feed it."""
-    cluster = Cluster()
     cluster.limit = 50_000
     async with running(cluster):
         await asyncio.sleep(1)

@@ -4,7 +4,8 @@
 the version operator holding upgrades back: nothing keeps it from moving. `converged()` is the same cluster after
 everybody has followed the topology; `ready_for(definition)` is the first for any other definition. Every test changes
 what it is about with `dataclasses.replace` (or `with_infrastructure` and its siblings) and leaves the rest; what the
-other operators run comes from the operand matrix (`operand_worlds`).
+other operators run comes from the operand matrix (`operand_worlds`). At the end: what a decision says, condition by
+condition.
 """
 
 from __future__ import annotations
@@ -17,18 +18,21 @@ from typing import TYPE_CHECKING, Any
 from test import sentences
 
 from topology_api.types import RecordCopy, TopologyPair
-from topology_api.vocabulary import Phase, Stage
+from topology_api.vocabulary import CheckStatus, ConditionStatus, ConditionType, Phase, Reason, Stage
 from topology_controller.checks import operators, result
 from topology_controller.decide import decision, phases, state
 from topology_controller.definitions import load, model
 from topology_controller.observe import facts
+from topology_controller.report import conditions as reported
 
 from . import operand_worlds
 
 if TYPE_CHECKING:
     from topology_api.types import TopologyTransition
-    from topology_api.vocabulary import CheckName
+    from topology_api.vocabulary import CheckName, EventReason
+    from topology_controller.decide.decision import Decision
 
+T, F = ConditionStatus.TRUE, ConditionStatus.FALSE
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 SNO = TopologyPair(control_plane="SingleReplica", infrastructure="SingleReplica")
 HA = TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable")
@@ -334,3 +338,27 @@ def question(
     made = model.CheckSpec.model_validate({"check": check, **spec}) if spec else default
     assert made is not None
     return result.CheckContext(known, made, COMPACT, now, convergence)
+
+
+def said(decision: Decision, type_: ConditionType) -> tuple[ConditionStatus, Reason]:
+    found = {condition.type: condition for condition in reported.of(decision)}
+    assert found[type_].message, type_
+    return found[type_].status, found[type_].reason
+
+
+def row(decision: Decision) -> dict[str, tuple[ConditionStatus, Reason]]:
+    return {type_.value: said(decision, type_) for type_ in ConditionType}
+
+
+WELL = {type_.value: (F, Reason.AS_EXPECTED) for type_ in ConditionType} | {
+    "Available": (T, Reason.AS_EXPECTED),
+    "Upgradeable": (T, Reason.AS_EXPECTED),
+}
+
+
+def reasons(decision: Decision) -> list[EventReason]:
+    return [happening.reason for happening in decision.happened]
+
+
+def failing(record: TopologyTransition | None) -> list[str]:
+    return [check.name for check in (record.checks if record else ()) if check.status is not CheckStatus.MET]

@@ -15,7 +15,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from test import recorded
-from test.unit.fleet import evaluators, table
+from test.unit.fleet import table
 
 from topology_api.vocabulary import Phase, ProblemReason
 from topology_deploy.fleet import languages, meaning
@@ -34,19 +34,19 @@ everywhere = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 @everywhere
 def test_cel_finds_the_state(row: table.Row) -> None:
-    assert evaluators.in_cel(EXPRESSION, row.infrastructure) == (row.state.value if row.legal else "error")
+    assert table.in_cel(EXPRESSION, row.infrastructure) == (row.state.value if row.legal else "error")
 
 
 @everywhere
 def test_lua_finds_the_same(row: table.Row) -> None:
-    assert evaluators.in_lua(LUA, row.infrastructure) == row.state.value
+    assert table.in_lua(LUA, row.infrastructure) == row.state.value
 
 
 def test_a_newer_generation_than_the_record_knows_is_never_done_where_a_request_stands() -> None:
     newer = {"metadata": {"generation": 99}, "spec": {"desiredTopology": "HighlyAvailable"}}
     for row in ROWS:
         if row.legal:
-            found = evaluators.in_cel(EXPRESSION, patch.merge(row.infrastructure, newer))
+            found = table.in_cel(EXPRESSION, patch.merge(row.infrastructure, newer))
             assert found in {State.NOT_FOR_US, State.UNDER_WAY}, row.name
 
 
@@ -54,7 +54,7 @@ def test_one_transition_is_asked_for_by_its_name() -> None:
     idle = next(row.infrastructure for row in ROWS if row.name == "idle")
     for name, state in (("sno-to-ha-compact", State.READY), ("sno-to-ha-with-workers", State.NOT_READY)):
         rules = meaning.rules(table.TARGET, name)
-        assert evaluators.in_cel(languages.cel_holds(rules, {state}), idle) is True, name
+        assert table.in_cel(languages.cel_holds(rules, {state}), idle) is True, name
 
 
 def _fields(**optional: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -94,16 +94,16 @@ _INFRASTRUCTURES = st.fixed_dictionaries(
 
 
 @given(_INFRASTRUCTURES)
-def test_whatever_is_missing_both_languages_agree_and_neither_fails(infrastructure: evaluators.Raw) -> None:
-    found = evaluators.in_cel(EXPRESSION, infrastructure)
+def test_whatever_is_missing_both_languages_agree_and_neither_fails(infrastructure: table.Raw) -> None:
+    found = table.in_cel(EXPRESSION, infrastructure)
     assert found in set(State)
-    assert evaluators.in_lua(LUA, infrastructure) == found
+    assert table.in_lua(LUA, infrastructure) == found
 
 
 def test_without_a_record_a_cluster_is_never_done_and_never_failed() -> None:
     for row in ROWS:
         lost = patch.merge(row.infrastructure, {"status": {"topologyTransition": None}})
-        found = evaluators.in_cel(EXPRESSION, lost)
+        found = table.in_cel(EXPRESSION, lost)
         assert found in {State.NOT_FOR_US, State.SILENT, State.UNDER_WAY}, row.name
 
 
@@ -117,14 +117,14 @@ def _record(infrastructure: dict[str, Any]) -> dict[str, Any]:
 
 def argo(infrastructure: dict[str, Any]) -> tuple[str, str]:
     """Status and message, as Argo CD gets them."""
-    answer = evaluators.in_lua(CHECK, infrastructure)
+    answer = table.in_lua(CHECK, infrastructure)
     return answer.status, answer.message
 
 
 def flux(infrastructure: dict[str, Any]) -> str:
     """The status, as Flux gets it; `error` where an expression cannot be evaluated."""
     for name, status in (("failed", "Failed"), ("current", "Current")):
-        value = evaluators.in_flux(EXPRESSIONS[name], infrastructure)
+        value = table.in_flux(EXPRESSIONS[name], infrastructure)
         if value:
             return "error" if value == "error" else status
     return "InProgress"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from test.unit.fleet import evaluators, table
+from test.unit.fleet import table
 
 from topology_controller import bindata
 from topology_controller.definitions import load
@@ -204,8 +204,8 @@ def test_the_survey_says_the_state_first(row: table.Row) -> None:
     configured = survey["spec"]["manifestWorkTemplate"]["manifestConfigs"][0]
     (rule,) = configured["conditionRules"]
     assert rule["condition"] == objects.STATE_CONDITION
-    assert evaluators.in_cel(rule["celExpressions"][0], row.infrastructure) is (row.state is State.READY)
-    told = evaluators.in_cel(rule["messageExpression"], row.infrastructure)
+    assert table.in_cel(rule["celExpressions"][0], row.infrastructure) is (row.state is State.READY)
+    told = table.in_cel(rule["messageExpression"], row.infrastructure)
     assert isinstance(told, str)
     state, _, rest = told.partition(": ")
     assert state == row.state.value

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import functools
 import json
 import time
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from test.polling import PATIENCE
+from test import polling
 
 from topology_controller.kube import client, errors, resource, slim_import, watch
 
@@ -179,15 +180,6 @@ class FaultyServer:
         return [one for one in self.asked if one.is_watch]
 
 
-async def eventually(condition: Callable[[], object], seconds: float = 5.0) -> None:
-    """Wait for something that real sockets bring about; `seconds` are those of a quiet machine."""
-    seconds *= PATIENCE
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {condition}"
-        await asyncio.sleep(0.005)
-
-
 @pytest.fixture
 async def faulty() -> AsyncIterator[FaultyServer]:
     server = FaultyServer()
@@ -210,7 +202,7 @@ async def connect(faulty: FaultyServer) -> AsyncIterator[Callable[..., Awaitable
                 "user_agent": "tester/1",
                 "field_manager": "tester",
                 # A read that a busy machine answers late is sent again, and what a test counts would be one more.
-                "request_timeout": 2.0 * PATIENCE,
+                "request_timeout": 2.0 * polling.PATIENCE,
                 **options,
             }
             return await stack.enter_async_context(client.Client(configuration, **settings))
@@ -366,8 +358,9 @@ def make_widget() -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
-def soon() -> Callable[..., Awaitable[None]]:
-    return eventually
+def soon() -> Callable[..., Awaitable[Any]]:
+    """Wait for something that real sockets bring about."""
+    return functools.partial(polling.until, "it comes about")
 
 
 @pytest.fixture

@@ -56,28 +56,6 @@ def pauses(seen):
     return [event.pause for _, event in seen if isinstance(event, watch.Disturbed)]
 
 
-async def test_list_then_watch_then_every_kind_of_event(store):
-    store.put("a")
-
-    async def meanwhile():
-        await asyncio.sleep(1)
-        store.put("b")
-        await asyncio.sleep(1)
-        store.remove("a")
-        await asyncio.sleep(1)
-        store.bookmark()
-
-    seen = await collect(store, 10, meanwhile=meanwhile)
-    assert seen == [
-        (0, watch.Listed((watch.Entry((None, "a"), "101", "the a"),), "101")),
-        (0, watch.Opened()),
-        (1, watch.Applied(watch.Entry((None, "b"), "102", "the b"))),
-        (2, watch.Deleted(watch.Entry((None, "a"), "103", "the a"))),
-        (3, watch.Bookmark("103")),
-    ]
-    assert [verb for _, verb in store.requests] == ["list", "watch"]
-
-
 async def test_a_list_with_an_object_without_a_version_is_trouble_and_no_crash(store):
     store.put("a")
     del store.objects["a"]["metadata"]["resourceVersion"]

@@ -1,4 +1,4 @@
-"""Help texts, exit codes of bad usage, names and what is applied to a cluster, as they are recorded."""
+"""Help texts, exit codes of bad usage, names, what is applied to a cluster, and stories, as they are recorded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from topology_api import vocabulary
 from topology_controller import logs
 
 from ..core import clusters
-from . import transcript
+from . import stories, transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,3 +127,14 @@ def test_what_is_applied(flags: tuple[str, ...], capsys: pytest.CaptureFixture[s
 
 def test_levels_and_formats_of_the_log() -> None:
     assert (list(logs.LEVELS), list(logs.FORMATS)) == (["error", "warning", "info", "debug"], ["text", "json"])
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("name", stories.TOLD)
+async def test_a_story_is_told_as_it_is_recorded(name: str) -> None:
+    recorded.compare(f"story-{name}.txt", await stories.tell(name))
+
+
+@pytest.mark.looptime
+async def test_the_objects_that_engines_judge_are_what_the_operator_writes() -> None:
+    recorded.compare(recorded.INFRASTRUCTURES, await stories.keep())

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from test.unit.fleet import evaluators, table
+from test.unit.fleet import table
 
 from kubectl_topology import errors
 from kubectl_topology.commands import fleet
@@ -115,7 +115,7 @@ def test_what_is_no_state_is_never_taken_for_one(message: str) -> None:
 def test_what_the_survey_says_of_each_recorded_cluster_is_understood(row: table.Row) -> None:
     *_, survey = yaml.safe_load_all(objects.survey(PLAN))
     rule = survey["spec"]["manifestWorkTemplate"]["manifestConfigs"][0]["conditionRules"][0]
-    message = evaluators.in_cel(rule["messageExpression"], row.infrastructure)
+    message = table.in_cel(rule["messageExpression"], row.infrastructure)
     answer, _ = counted(work("edge-1", str(message)))
     assert answer["counts"][row.state.value] == 1
 

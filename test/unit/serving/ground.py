@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import yarl
 from aiohttp import web
+from test import polling
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import watch
@@ -21,7 +22,7 @@ from topology_controller.serve import server as servers
 from topology_simulator.etcd import certificates
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
 
     from topology_controller.kube import errors
 
@@ -169,7 +170,7 @@ async def served(
         period=period,
     )
     async with servers.Server(servers.Address("127.0.0.1", 0), routes, made, limits=limits) as server:
-        await until("the settings were read", lambda: all(made.tls.last_activity().values()))
+        await polling.until("the settings were read", lambda: all(made.tls.last_activity().values()))
         yield server
 
 
@@ -189,13 +190,3 @@ async def get(server: servers.Server, tls: ssl.SSLContext, path: str, **headers:
 
 def url(server: servers.Server, path: str) -> str:
     return f"https://127.0.0.1:{server.bound}{path}"
-
-
-async def until(what: str, holds: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait for something that a real socket brings about."""
-    try:
-        async with asyncio.timeout(seconds):
-            while not holds():  # noqa: ASYNC110 - a socket has no event to wait for
-                await asyncio.sleep(0.02)
-    except TimeoutError:
-        raise AssertionError(f"not within {seconds:g} s: {what}") from None

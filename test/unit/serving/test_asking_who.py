@@ -11,17 +11,8 @@ import pytest
 from topology_controller.kube import errors
 from topology_controller.serve import authn
 
-from . import ground
-
 pytestmark = pytest.mark.looptime
 UNBOUND = dataclasses.replace(authn.Timing(), rate=1000.0, burst=1000)
-
-
-@pytest.fixture
-def cluster():
-    made = ground.Cluster()
-    made.know("alices", "alice", "/metrics")
-    return made
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 from cryptography.hazmat.primitives import serialization
+from test import polling
 
 from topology_controller import mounted
 from topology_controller.serve import server as servers
@@ -27,18 +28,6 @@ if TYPE_CHECKING:
 
 MODERN = {"tlsSecurityProfile": {"type": "Modern"}}
 SLOW = 3600.0
-
-
-@pytest.fixture
-def cluster():
-    made = ground.Cluster(client_ca=ground.CLIENTS.certificate.decode())
-    made.know("alices", "alice", "/metrics", "/cluster-topology-operator/page")
-    return made
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return ground.serving_pair(tmp_path / "serving")
 
 
 async def serial(server, tls) -> str:
@@ -81,7 +70,7 @@ async def test_a_new_certificate_is_served_without_a_gap_while_clients_hammer(cl
         for _ in range(8):
             count = len(codes)
             serials.add(await renewed(server, folder, tls))
-            await ground.until("it was hammered", lambda: len(codes) >= count + 20)  # noqa: B023 - waited for here
+            await polling.until("it was hammered", lambda: len(codes) >= count + 20)  # noqa: B023 - waited for here
         stop.set()
     assert set(codes) == {200}, "not one was refused, cut or answered otherwise"
     assert len(serials) == 8
@@ -96,7 +85,7 @@ async def test_the_profile_is_followed_at_once_and_back(cluster, folder, tmp_pat
         for spec, lets_in in ((MODERN, False), (None, True), ({"tlsSecurityProfile": {"type": "New"}}, False)):
             before = ground.context(server)
             cluster.change(profile=spec or {})
-            await ground.until("there is a new context", lambda: ground.context(server) is not before)  # noqa: B023 - waited for here
+            await polling.until("there is a new context", lambda: ground.context(server) is not before)  # noqa: B023 - waited for here
             assert (await ground.get(server, new, "/healthz"))[0] == 200
             if lets_in:
                 assert (await ground.get(server, old, "/healthz"))[0] == 200
@@ -119,7 +108,7 @@ async def test_a_new_client_ca_counts_and_the_old_one_does_not(cluster, folder, 
         assert (await ground.get(server, mine, "/metrics"))[0] == 200
         before = ground.context(server)
         cluster.change(client_ca=ground.STRANGERS.certificate.decode())
-        await ground.until("there is a new context", lambda: ground.context(server) is not before)
+        await polling.until("there is a new context", lambda: ground.context(server) is not before)
         assert (await ground.get(server, theirs, "/metrics"))[0] == 200
         with pytest.raises(aiohttp.ClientError):
             await ground.get(server, mine, "/metrics")

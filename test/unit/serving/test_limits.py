@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiohttp import web
+from test import polling
 
 from . import ground
 
@@ -22,23 +23,6 @@ HOST = b"Host: localhost\r\n"
 PATIENT = dataclasses.replace(ground.QUICK, keep_alive=30.0)
 """Quick with who has not asked, so that nothing else can have cut them."""
 ALICE = b"Authorization: Bearer alices\r\n"
-
-
-@pytest.fixture
-def cluster():
-    made = ground.Cluster(client_ca=ground.CLIENTS.certificate.decode())
-    made.know("alices", "alice", "/metrics")
-    return made
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return ground.serving_pair(tmp_path / "serving")
-
-
-@pytest.fixture
-def tls(tmp_path):
-    return ground.client_tls(tmp_path)
 
 
 class Peer:
@@ -102,7 +86,7 @@ async def test_who_stops_in_the_middle_of_a_handshake_is_cut(cluster, folder):
 async def test_who_asks_nothing_is_cut(cluster, folder, tls):
     async with ground.served(cluster, folder, limits=PATIENT) as server, peer(server, tls) as silent:
         assert await silent.cut(within=10) >= 0.4
-        await ground.until("its place is free", lambda: server.connected == 0)
+        await polling.until("its place is free", lambda: server.connected == 0)
 
 
 async def test_a_body_that_nobody_asked_for_is_not_taken(cluster, folder, tls):
@@ -200,9 +184,9 @@ async def test_silent_ones_take_no_place_and_the_oldest_of_the_most_goes(cluster
     async with ground.served(cluster, folder, limits=few) as server, contextlib.AsyncExitStack() as stack:
         flood = await crowd(stack, server, None, 5, "127.0.0.2")
         others = await crowd(stack, server, None, 3, "127.0.0.3")
-        await ground.until("all are counted", lambda: server.connected == 8)
+        await polling.until("all are counted", lambda: server.connected == 8)
         flood += await crowd(stack, server, None, 2, "127.0.0.2")
-        await ground.until("the two oldest went", lambda: not flood[0].is_open and not flood[1].is_open)
+        await polling.until("the two oldest went", lambda: not flood[0].is_open and not flood[1].is_open)
         assert [one.is_open for one in (*flood[2:], *others)] == [True] * 8
         assert await probe(server, tls)
 

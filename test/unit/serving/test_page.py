@@ -14,19 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
+from test import polling
 from test.unit.core import worlds
-from test.unit.serving import ground, pages
+from test.unit.serving import pages
 
 from topology_controller.serve import connections, page
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-
-@pytest.fixture
-async def house() -> AsyncIterator[pages.House]:
-    async with pages.opened() as made:
-        yield made
 
 
 @pytest.fixture
@@ -100,8 +95,8 @@ async def test_what_is_not_watched_is_asked_for_while_a_page_is_open(house, sess
         await told(answer)
         assert house.wanted >= 1, "when it connects"
         seen = house.wanted
-        await ground.until("it is asked for again while nothing happens", lambda: house.wanted >= seen + 2)
-    await ground.until("the stream has ended", lambda: house.page.streams == 0)
+        await polling.until("it is asked for again while nothing happens", lambda: house.wanted >= seen + 2)
+    await polling.until("the stream has ended", lambda: house.page.streams == 0)
     seen = house.wanted
     await asyncio.sleep(3 * pages.QUICK.comment)
     assert house.wanted == seen, "without a reader nothing is read"
@@ -153,7 +148,7 @@ async def test_a_reader_who_does_not_read_is_let_go(session):
         reader, writer = await asyncio.open_connection("127.0.0.1", int(house.url.rpartition(":")[2]), limit=2**12)
         writer.write(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         await writer.drain()
-        await ground.until("the stream is there", lambda: house.page.streams == 1)
+        await polling.until("the stream is there", lambda: house.page.streams == 1)
         ends = time.monotonic() + 2 * pages.LONG
         number = 0
         while house.page.streams:
@@ -175,7 +170,7 @@ async def test_a_stream_whose_time_is_over_ends_in_good_order(session):
         while (found := await block(answer)).startswith(":"):
             pass
         assert found == "", "a clean end, not a broken connection"
-        await ground.until("the stream is forgotten", lambda: house.page.streams == 0)
+        await polling.until("the stream is forgotten", lambda: house.page.streams == 0)
 
 
 async def test_shutting_down_ends_streams_at_once_and_in_order(session):

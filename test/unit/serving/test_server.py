@@ -13,6 +13,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from test import polling
 
 from topology_controller.definitions import load
 from topology_controller.report import metrics
@@ -123,16 +124,15 @@ class LeaseLostError(Exception):
     pass
 
 
-async def test_the_reason_of_whoever_entered_is_not_wrapped(tmp_path):
-    folder = ground.serving_pair(tmp_path / "serving")
+async def test_the_reason_of_whoever_entered_is_not_wrapped(folder):
     with pytest.raises(LeaseLostError):
         async with ground.served(ground.Cluster(), folder):
             raise LeaseLostError
 
 
 @pytest.mark.parametrize("told", ["a bug", "ended"])
-async def test_a_task_that_fails_or_just_ends_ends_what_was_entered_and_says_why(tmp_path, monkeypatch, told):
-    made = servers.Security(ground.Cluster(), ground.serving_pair(tmp_path / "serving"))  # type: ignore[arg-type]  # stands in for the client
+async def test_a_task_that_fails_or_just_ends_ends_what_was_entered_and_says_why(folder, monkeypatch, told):
+    made = servers.Security(ground.Cluster(), folder)  # type: ignore[arg-type]  # stands in for the client
 
     async def run() -> None:
         if told == "a bug":
@@ -145,7 +145,9 @@ async def test_a_task_that_fails_or_just_ends_ends_what_was_entered_and_says_why
 
 
 @pytest.mark.parametrize("error", [AssertionError, MemoryError])
-async def test_whatever_the_handshake_of_one_client_raises_the_others_are_served(tmp_path, monkeypatch, caplog, error):
+async def test_whatever_the_handshake_of_one_client_raises_the_others_are_served(
+    folder, tls, monkeypatch, caplog, error
+):
     loop = asyncio.get_running_loop()
     accept, handshakes = loop.connect_accepted_socket, 0
 
@@ -157,20 +159,19 @@ async def test_whatever_the_handshake_of_one_client_raises_the_others_are_served
         return await accept(*arguments, **options)
 
     monkeypatch.setattr(loop, "connect_accepted_socket", accepting)
-    tls = ground.client_tls(tmp_path)
-    async with ground.served(ground.Cluster(), ground.serving_pair(tmp_path / "serving")) as server:
+    async with ground.served(ground.Cluster(), folder) as server:
         files = ground.open_files()
         for _ in range(3):
             with pytest.raises(aiohttp.ClientError):
                 await ground.get(server, tls, "/healthz")
             assert await ground.get(server, tls, "/healthz") == (200, "this is /healthz\n")
-        await ground.until("all were forgotten", lambda: server.connected == 0)
-        await ground.until("their sockets are closed", lambda: ground.open_files() <= files)
+        await polling.until("all were forgotten", lambda: server.connected == 0)
+        await polling.until("their sockets are closed", lambda: ground.open_files() <= files)
     logged = [entry for entry in caplog.records if entry.exc_info and entry.levelname == "ERROR"]
     assert len(logged) == 1, "once, whatever the number of its clients"
 
 
-async def test_without_files_to_spare_it_waits_and_goes_on(tmp_path, monkeypatch, caplog):
+async def test_without_files_to_spare_it_waits_and_goes_on(folder, tls, monkeypatch, caplog):
     """EMFILE: the listening socket stays readable, which must not become a loop that does nothing else."""
     accept, tries = socket.socket.accept, 0
 
@@ -183,9 +184,8 @@ async def test_without_files_to_spare_it_waits_and_goes_on(tmp_path, monkeypatch
 
     monkeypatch.setattr(socket.socket, "accept", exhausted)
     monkeypatch.setattr(servers, "_PAUSE", 0.1)
-    folder = ground.serving_pair(tmp_path / "serving")
     async with ground.served(ground.Cluster(), folder) as server:
-        assert (await ground.get(server, ground.client_tls(tmp_path), "/healthz"))[0] == 200
+        assert (await ground.get(server, tls, "/healthz"))[0] == 200
     assert 3 <= tries <= 10
     told = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
     assert told == ["cannot accept connections: Too many open files"]

@@ -18,19 +18,6 @@ from topology_controller.serve import authn
 from . import ground
 
 
-@pytest.fixture
-def cluster():
-    made = ground.Cluster(client_ca=ground.CLIENTS.certificate.decode())
-    made.know("alices", "alice", authn.PATH)
-    made.know("bobs", "bob", "/state")
-    return made
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return ground.serving_pair(tmp_path / "serving")
-
-
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
@@ -57,8 +44,7 @@ REQUESTS = [
 ]
 
 
-async def test_who_gets_what(cluster, folder, tmp_path):
-    tls = ground.client_tls(tmp_path)
+async def test_who_gets_what(cluster, folder, tls):
     async with ground.served(cluster, folder) as server:
         for path, headers, code in REQUESTS:
             found, text = await ground.get(server, tls, path, **headers)
@@ -66,8 +52,8 @@ async def test_who_gets_what(cluster, folder, tmp_path):
             assert ("this is" in text) is (code == 200)
 
 
-async def test_head_is_asked_for_as_get_and_other_methods_are_not_served(cluster, folder, tmp_path):
-    async with ground.served(cluster, folder) as server, ground.session(ground.client_tls(tmp_path)) as client:
+async def test_head_is_asked_for_as_get_and_other_methods_are_not_served(cluster, folder, tls):
+    async with ground.served(cluster, folder) as server, ground.session(tls) as client:
         for method, path, token, code in (
             ("HEAD", "/metrics", "alices", 200),
             ("HEAD", "/metrics", "bobs", 403),
@@ -79,14 +65,15 @@ async def test_head_is_asked_for_as_get_and_other_methods_are_not_served(cluster
         assert {spec["nonResourceAttributes"]["verb"] for kind, spec in cluster.asked if "Access" in kind} == {"get"}
 
 
-async def test_prometheus_with_its_certificate_needs_no_question_and_with_a_token_it_does(cluster, folder, tmp_path):
+async def test_prometheus_with_its_certificate_needs_no_question_and_with_a_token_it_does(
+    cluster, folder, tmp_path, tls
+):
     cluster.know("prometheus", ground.PROMETHEUS)
-    tls = ground.client_tls(tmp_path, ground.CLIENTS.client(ground.PROMETHEUS))
+    prometheus = ground.client_tls(tmp_path, ground.CLIENTS.client(ground.PROMETHEUS))
     async with ground.served(cluster, folder) as server:
-        assert (await ground.get(server, tls, "/metrics"))[0] == 200
+        assert (await ground.get(server, prometheus, "/metrics"))[0] == 200
         assert not cluster.asked
-        plain = ground.client_tls(tmp_path)
-        assert (await ground.get(server, plain, "/metrics", **bearer("prometheus")))[0] == 403
+        assert (await ground.get(server, tls, "/metrics", **bearer("prometheus")))[0] == 403
         assert (cluster.times("TokenReview"), cluster.times("SubjectAccessReview")) == (1, 1)
 
 
@@ -100,11 +87,11 @@ async def test_prometheus_with_its_certificate_needs_no_question_and_with_a_toke
     ],
     ids=["of a CA of the same name", "expired", "for serving only", "of the CA that certifies us"],
 )
-async def test_a_certificate_that_is_no_good_is_refused_in_the_handshake(cluster, folder, tmp_path, pair):
+async def test_a_certificate_that_is_no_good_is_refused_in_the_handshake(cluster, folder, tmp_path, tls, pair):
     async with ground.served(cluster, folder) as server:
         with pytest.raises(aiohttp.ClientError):
             await ground.get(server, ground.client_tls(tmp_path, pair), "/healthz")
-        assert (await ground.get(server, ground.client_tls(tmp_path), "/healthz"))[0] == 200
+        assert (await ground.get(server, tls, "/healthz"))[0] == 200
 
 
 def certified(*subject: tuple[str, str], days: int = 1) -> dict[str, object]:
@@ -137,33 +124,33 @@ def test_whom_a_certificate_names(found, name, groups):
 
 
 @pytest.mark.parametrize("trouble", [errors.Unreachable, errors.TimedOut, errors.ServerError, errors.Throttled])
-async def test_when_the_api_server_cannot_be_asked_nobody_is_let_in(cluster, folder, tmp_path, trouble):
+async def test_when_the_api_server_cannot_be_asked_nobody_is_let_in(cluster, folder, tmp_path, tls, trouble):
     cluster.trouble = trouble
     async with ground.served(cluster, folder) as server:
-        code, text = await ground.get(server, ground.client_tls(tmp_path), "/metrics", **bearer("alices"))
+        code, text = await ground.get(server, tls, "/metrics", **bearer("alices"))
         assert (code, text) == (503, "the API server, which knows who may see this, cannot be asked at the moment\n")
-        tls = ground.client_tls(tmp_path, ground.CLIENTS.client(ground.PROMETHEUS))
-        assert (await ground.get(server, tls, "/metrics"))[0] == 200, "Prometheus does not depend on it"
+        prometheus = ground.client_tls(tmp_path, ground.CLIENTS.client(ground.PROMETHEUS))
+        assert (await ground.get(server, prometheus, "/metrics"))[0] == 200, "Prometheus does not depend on it"
         assert (await ground.get(server, tls, "/healthz"))[0] == 200
 
 
-async def test_a_missing_right_of_ours_is_named(cluster, folder, tmp_path, caplog):
+async def test_a_missing_right_of_ours_is_named(cluster, folder, tls, caplog):
     cluster.trouble = errors.Forbidden
     async with ground.served(cluster, folder) as server:
         for _ in range(2):
-            code, text = await ground.get(server, ground.client_tls(tmp_path), "/metrics", **bearer("alices"))
+            code, text = await ground.get(server, tls, "/metrics", **bearer("alices"))
     named = "this operator is not allowed to ask the API server for tokenreviews.authentication.k8s.io\n"
     assert (code, text) == (503, named)
     assert len([one for one in caplog.records if "neither authenticated nor authorized" in one.getMessage()]) == 1
 
 
-async def test_a_page_that_fails_gives_nothing_away(cluster, folder, tmp_path, caplog):
+async def test_a_page_that_fails_gives_nothing_away(cluster, folder, tls, caplog):
     async def broken(_: web.Request) -> web.Response:
         raise RuntimeError("the secret is 42")
 
     routes = [web.get("/state", broken)]
     async with ground.served(cluster, folder, routes) as server:
-        found = await ground.get(server, ground.client_tls(tmp_path), "/state", **bearer("alices"))
+        found = await ground.get(server, tls, "/state", **bearer("alices"))
     assert found == (500, "something went wrong here; the log of the operator says what\n")
     (told,) = [one for one in caplog.records if one.exc_info]
     assert told.getMessage() == "GET /state failed"
