@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Final, cast
 
-from topology_controller.observe import node_counts
+from topology_controller.observe import facts, node_counts
 
 from .. import audit as rules
 from .. import cluster, errors, hosted, printing
@@ -57,7 +57,7 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
     What is left open is no disagreement. On a hosted cluster an action that is required blocks.
     """
     here = snapshot.infrastructure
-    workers = node_counts.control_plane_workers(snapshot.known)
+    workers = control_plane_workers(snapshot.known)
     result = rules.audit(node_counts.shape_vector(snapshot.known, snapshot.infrastructure), workers)
     values = {**dataclasses.asdict(result.vector), "control_plane_workers": workers}
     verdict: answers.Consistency = "Consistent"
@@ -95,3 +95,16 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
         if any(advisory["name"] == hosted.REQUIRED for advisory in answer["advisories"]):
             code = errors.ExitCode.BLOCKED
     return answer, code
+
+
+def control_plane_workers(known: facts.Facts) -> int | None:
+    """How many control-plane nodes have the label node-role.kubernetes.io/worker; None when not known of each.
+
+    Of a master without the label control-plane only its role is read.
+    """
+    if isinstance(known.control_plane_nodes, facts.Unobserved):
+        return None
+    nodes = [node for node in known.control_plane_nodes if isinstance(node, facts.Node)]
+    others = () if isinstance(known.other_nodes, facts.Unobserved) else known.other_nodes
+    unread = any(isinstance(node, facts.OtherNode) and node.master for node in others)
+    return None if unread or len(nodes) < len(known.control_plane_nodes) else sum(node.worker for node in nodes)

@@ -25,16 +25,3 @@ def shape_vector(known: facts.Facts, infrastructure: facts.Infrastructure) -> sh
         arbiter_nodes=sum(node.arbiter for node in rest) if counted else None,
         dedicated_workers=sum(node.dedicated_worker for node in rest) if counted else None,
     )
-
-
-def control_plane_workers(known: facts.Facts) -> int | None:
-    """How many control-plane nodes have the label node-role.kubernetes.io/worker; None when not known of each.
-
-    Of a master without the label control-plane only its role is read.
-    """
-    if isinstance(known.control_plane_nodes, facts.Unobserved):
-        return None
-    nodes = [node for node in known.control_plane_nodes if isinstance(node, facts.Node)]
-    others = () if isinstance(known.other_nodes, facts.Unobserved) else known.other_nodes
-    unread = any(isinstance(node, facts.OtherNode) and node.master for node in others)
-    return None if unread or len(nodes) < len(known.control_plane_nodes) else sum(node.worker for node in nodes)

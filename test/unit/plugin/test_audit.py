@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kubectl_topology import audit as rules
 from kubectl_topology import capi, capi_findings, cluster, errors
 from kubectl_topology.commands import audit
-from topology_controller.observe import facts, fields, node_counts, parse
+from topology_controller.observe import facts, fields, parse
 
 from ..core import worlds
 from ..core.strategies import worlds_of_any_kind
@@ -69,7 +69,7 @@ def test_each_shape_is_named_and_only_disagreements_change_the_exit_code(
 
 def test_labels_that_nobody_has_read_are_not_counted() -> None:
     known = dataclasses.replace(_machines(3), control_plane_nodes=(worlds.node(0), worlds.BROKEN))
-    assert node_counts.control_plane_workers(known) is None
+    assert audit.control_plane_workers(known) is None
     found, _ = _ended(known)
     assert "controlPlaneWorkers" in {name for one in found["open"] for name in one["missing"]}
 
