@@ -1,4 +1,4 @@
-"""Compares how much there is with what budgets.toml allows; exit code 1 and a line for each that is over."""
+"""Prints how much there is beside what budgets.toml allows; exit code 1, and a line for each that is over."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def _files(budget: dict[str, Any]) -> list[pathlib.Path]:
     return [_ROOT / name for name in names if name.endswith(suffixes) and (_ROOT / name).is_file()]
 
 
-def over(budgets: dict[str, dict[str, Any]]) -> list[str]:
-    """Return a line for each budget that is not kept."""
-    lines = []
+def judged(budgets: dict[str, dict[str, Any]]) -> tuple[list[str], list[str]]:
+    """Return a line for each budget, and one for each that is not kept."""
+    there, lines = [], []
     for name, budget in budgets.items():
         files = _files(budget)
         if not files:
@@ -30,18 +30,21 @@ def over(budgets: dict[str, dict[str, Any]]) -> list[str]:
                 f"{name}: there is nothing in {', '.join(budget['of'])}, which {_FILE.relative_to(_ROOT)} names"
             )
         counts = {"files": len(files), "lines": sum(file.read_bytes().count(b"\n") for file in files)}
+        columns = (f"{counts[unit]:>8} of {budget[unit]} {unit}" for unit in counts if unit in budget)
+        there.append(f"{name:<24}{''.join(columns)}")
         for unit, count in counts.items():
             if unit in budget and count > budget[unit]:
                 lines.append(f"{name}: {count} {unit}, {budget[unit]} are allowed by {_FILE.relative_to(_ROOT)}")
-    return lines
+    return there, lines
 
 
 def main() -> int:
-    """Print what is over; return the exit code."""
-    lines = over(tomllib.loads(_FILE.read_text(encoding="utf-8")))
-    if lines:
-        print("\n".join(lines), file=sys.stderr)  # noqa: T201 - a command of the repository
-    return 1 if lines else 0
+    """Print the table, and what is over; return the exit code."""
+    there, over = judged(tomllib.loads(_FILE.read_text(encoding="utf-8")))
+    print("\n".join(there))  # noqa: T201 - a command of the repository
+    for line in over:
+        print(line, file=sys.stderr)  # noqa: T201 - as above
+    return 1 if over else 0
 
 
 if __name__ == "__main__":
