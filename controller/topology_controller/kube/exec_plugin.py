@@ -66,17 +66,16 @@ class Program:
     async def run(self) -> Any:
         """Run it once and return the status that it printed. Raises PluginError; bound its time by a cancel scope."""
         interactive = self.interactive and sys.stdin is not None and sys.stdin.isatty()
-        about = {"apiVersion": self.version, "kind": "ExecCredential", "spec": {"interactive": interactive}}
+        spawning = asyncio.create_task(self._spawn(interactive=interactive))
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self.command,
-                env={**os.environ, **dict(self.environ), "KUBERNETES_EXEC_INFO": json.dumps(about)},
-                stdin=None if interactive else asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                # A group of its own can be killed with all its children, and may not read from the terminal.
-                process_group=None if interactive else 0,
-            )
+            process = await asyncio.shield(spawning)
+        except asyncio.CancelledError:
+            # Given up by halves it would be killed alone, and its children would keep whoever waits for the pipes.
+            await asyncio.wait({spawning})
+            if spawning.exception() is None:
+                process = spawning.result()
+                await _end(process, asyncio.create_task(process.wait()), with_children=not interactive)
+            raise
         except (OSError, ValueError) as error:
             raise PluginError(f"exec: {self.command[0]}: {getattr(error, 'strerror', None) or error}") from error
         complaining = asyncio.create_task(_last(process.stderr))
@@ -93,6 +92,18 @@ class Program:
             reason = complaining.result().decode(errors="replace").strip() if not complaining.cancelled() else ""
             raise PluginError(f"exec: process returned {process.returncode}" + (f". {reason}" if reason else ""))
         return self._status(printed)
+
+    async def _spawn(self, *, interactive: bool) -> asyncio.subprocess.Process:
+        about = {"apiVersion": self.version, "kind": "ExecCredential", "spec": {"interactive": interactive}}
+        return await asyncio.create_subprocess_exec(
+            *self.command,
+            env={**os.environ, **dict(self.environ), "KUBERNETES_EXEC_INFO": json.dumps(about)},
+            stdin=None if interactive else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            # A group of its own can be killed with all its children, and may not read from the terminal.
+            process_group=None if interactive else 0,
+        )
 
     def _status(self, printed: bytes) -> Any:
         try:

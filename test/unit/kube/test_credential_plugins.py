@@ -89,11 +89,20 @@ async def test_what_it_prints_has_a_bound(tmp_path: Any, program: Any) -> None:
     assert not alive(int(place.read_text()))
 
 
-@pytest.mark.parametrize("how", ["given up", "too long"])
+@pytest.mark.parametrize("how", ["given up", "too long", "given up while it starts"])
 async def test_what_is_given_up_leaves_no_process_behind(
-    tmp_path: Any, program: Any, soon: Any, later: Any, how: str
+    tmp_path: Any, program: Any, soon: Any, later: Any, *, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its children neither, and also not where one of them ignores being asked to end."""
+    spawn = asyncio.create_subprocess_exec
+
+    async def slowly(*words: Any, **options: Any) -> asyncio.subprocess.Process:
+        process = await spawn(*words, **options)
+        await asyncio.sleep(PATIENCE / 10)
+        return process
+
+    if how == "given up while it starts":
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", slowly)
     run = program(f"""
         import signal
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
