@@ -2,7 +2,7 @@
 
 That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/rights.md
 (`operand_rights`), the list of all manifests for kustomize (`kustomization`), what each name means (`explained`), the
-tables of docs/api.md (`api_page`) and docs/runbooks (`runbooks`).
+tables of docs/api.md (`api_page`) and docs/runbooks (`runbooks`), and the schemas of answers (`answer_schemas`).
 The files of a fleet's engines (`topology_deploy.fleet`) are made for a fleet of the documented size, and so are the
 health checks of docs/examples/gitops.
 `make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
@@ -14,6 +14,7 @@ import argparse
 import pathlib
 import sys
 
+import answer_schemas
 import api_page
 import explained
 import kustomization
@@ -31,6 +32,7 @@ _KUSTOMIZATION = _ROOT / "bindata" / "kustomization.yaml"
 _PAGE = _ROOT / "docs" / "rights.md"
 _API = _ROOT / "docs" / "api.md"
 _RUNBOOKS = _ROOT / "docs" / "runbooks"
+_SCHEMAS = _ROOT / "docs" / "schemas"
 _EXPLANATIONS = _ROOT / "bindata" / explanations.FILE
 _TRANSITIONS = _ROOT / "bindata" / "transitions"
 _FLEET = _ROOT / "bindata" / "fleet"
@@ -51,6 +53,7 @@ def _texts() -> dict[pathlib.Path, str]:
     return {
         _EXPLANATIONS: explained.text(transitions),
         **{_RUNBOOKS / f"{alert}.md": text for alert, text in runbooks.pages(transitions).items()},
+        **{_SCHEMAS / name: text for name, text in answer_schemas.texts().items()},
         _CRD: manifests.whole_crd(),
         _ROLES: operand_rights.current_roles(),
         _KUSTOMIZATION: kustomization.text(),

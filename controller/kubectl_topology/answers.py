@@ -1,4 +1,4 @@
-"""The shapes of `-o json` and `-o yaml`: what a script may rely on. docs/schemas/ describes them, and a test compares.
+"""The shapes of `-o json` and `-o yaml`: what a script may rely on. docs/schemas/ is made of them.
 
 Plain dictionaries, JSON as they stand. What both verbs share is taken from the status page's `/state`
 (`report.state`), so that who reads one can read the other. Times are RFC 3339 in UTC with whole seconds. A field is
@@ -9,13 +9,18 @@ fields may come.
 from __future__ import annotations
 
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from topology_api.shape import Shape
     from topology_api.types import TopologyPair
+    from topology_api.vocabulary import CheckStatus, Phase, Stage
     from topology_controller.report import state
+
+    from .arguments import FLEET_STATES
+    from .audit import Part, Question
 
 API_VERSION: Final = "cli.topology.openshift.io/v1"
 
@@ -32,11 +37,11 @@ Expected: TypeAlias = "state.Advisory"
 
 
 class Answer(TypedDict):
-    """What an answer begins with. `evaluated` is when the cluster was read."""
+    """`evaluated` is when the cluster was read. Every answer about one cluster begins like this."""
 
     apiVersion: str
     kind: str
-    evaluated: str
+    evaluated: state.Time
     cluster: state.Cluster
 
 
@@ -56,10 +61,13 @@ class Unread(TypedDict):
 
 
 class Judged(Answer):
-    """What an answer about the request says besides. `phase` is None when the operator has recorded nothing."""
+    """`desired` is spec.desiredTopology as it was read, None when nothing is requested.
+
+    `phase` is None when the operator has recorded nothing. Every answer about the request has both.
+    """
 
     desired: str | None
-    phase: str | None
+    phase: Annotated[str, Phase] | None
     operator: Operator
 
 
@@ -67,7 +75,7 @@ class Check(TypedDict):
     """One check as it would be answered now."""
 
     name: str
-    status: str
+    status: Annotated[str, CheckStatus]
     message: str
 
 
@@ -103,7 +111,11 @@ class Skipped(TypedDict):
 
 
 class Manifest(TypedDict):
-    """What the manifests of a folder ask for; None when they have no spec.desiredTopology."""
+    """What the manifests of Infrastructure `cluster` in `folder` ask for, a file as it was given; - is standard input.
+
+    `desiredTopology` is None when they have none. `files` is where they are, several only when they agree; `skipped`
+    are other objects of that kind.
+    """
 
     folder: str
     desiredTopology: str | None
@@ -112,7 +124,7 @@ class Manifest(TypedDict):
 
 
 class Left(TypedDict):
-    """What a person has to do before the convergence check can be met."""
+    """What a person has to do before the convergence check can be met; `advisory` names one of `advisories`."""
 
     check: str
     advisory: str
@@ -122,7 +134,9 @@ class Left(TypedDict):
 class Machine(TypedDict):
     """A Machine of the control plane, and a node that it belongs to: by its address, or only by its nodeRef.
 
-    The etcd operator goes by the address. One that belongs to two nodes is listed twice. `voter`: etcd has one there.
+    The etcd operator goes by the address. One that belongs to two nodes is listed twice. `authority` is
+    status.authoritativeAPI, `phase` is empty while there is none, `leaving`: it, or the BareMetalHost `host` below it,
+    is on its way out. `hostState` is None where it could not be read too. `voter`: etcd has one there.
     """
 
     node: str | None
@@ -137,7 +151,13 @@ class Machine(TypedDict):
 
 
 class Probe(TypedDict):
-    """What one address answered, asked from here. `address` is the name where that leads to no address."""
+    """What one address answered, asked from here. `address` is the name where that leads to no address (Unresolved).
+
+    API and InternalAPI: /readyz where the host of apiServerURL or apiServerInternalURI leads. Node: /readyz on port
+    6443 of a control-plane node. Ingress: TLS on port 443 where *.apps leads. MachineConfigServer: TLS on port 22623 of
+    a control-plane node. Refused: no connection. NotReady: connected, but /readyz or TLS is not as it should be. `node`
+    is the control-plane node that has this InternalIP.
+    """
 
     what: Probed
     address: str
@@ -154,6 +174,9 @@ class Plan(Judged):
     `notCompleteUntil` is there only when it is Possible and would wait for a person once the topology has changed.
     `recorded` is when the operator evaluated what this goes by, where the caller may not read that; else None.
     `probes`, `findings` and `probeNotes` are there only with --probe.
+    `checks` are all preflight checks, in the order of the definition; `onlyOperator` those that only the operator can
+    ask, as it has recorded them; `checklist` is what no check can see. `command` makes the request; None where that
+    leads nowhere, or it is made already. CannotTell: something that decides it could not be read; exit code 1.
     """
 
     target: str
@@ -169,7 +192,7 @@ class Plan(Judged):
     expected: list[Expected]
     checklist: list[Expected]
     command: str | None
-    recorded: str | None
+    recorded: state.Time | None
     unread: list[Unread]
     manifest: NotRequired[Manifest]
     next: NotRequired[list[Expected]]
@@ -188,15 +211,18 @@ class Way(TypedDict):
     name: str
     summary: str
     target: state.Pair
-    verdict: Verdict
+    verdict: Annotated[Verdict, ("Possible", "Blocked", "Unsupported", "CannotTell")]
     blockers: list[state.Blocker]
-    evaluated: str | None
+    evaluated: state.Time | None
     elsewhere: str
     command: str
 
 
 class Overview(Judged):
-    """`plan`: what can be requested from here. On a hosted cluster alone, what is required and can be done instead."""
+    """`plan`: what can be requested from here. On a hosted cluster alone, what is required and can be done instead.
+
+    `verdict` is the best of all; NothingToDo: no transition leads on, and the cluster has its topology.
+    """
 
     verdict: Verdict
     message: str
@@ -218,7 +244,8 @@ class Status(Judged):
     """`status`: what the operator has recorded, and what of nodes, etcd and operands is seen now.
 
     `assessment` is all of it in one line. `required` names the advisories that a check waits for. `topologyWriter` is
-    the field manager that wrote status topology last.
+    the field manager that wrote status topology last. `cancel` is the command that cancels the request, None where that
+    is not possible any more. `headline` is the message of Progressing.
     """
 
     assessment: str
@@ -228,7 +255,7 @@ class Status(Judged):
 
     topologyWriter: str | None
     cancel: str | None
-    since: str | None
+    since: state.Time | None
     stuck: bool
     paused: bool
     headline: str
@@ -236,7 +263,7 @@ class Status(Judged):
     degraded: state.Said | None
     conditions: list[state.Condition]
     transition: state.Transition | None
-    stage: str | None
+    stage: Annotated[str, Stage] | None
     checks: list[state.Check]
     progress: state.Progress | None
     operands: state.Operands
@@ -251,7 +278,10 @@ class Status(Judged):
 
 
 class Patch(TypedDict):
-    """A merge patch of Infrastructure `cluster` as it is sent; `command` is the `oc patch` that sends the same."""
+    """A merge patch of Infrastructure `cluster` as it is sent; `command` is the `oc patch` that sends the same.
+
+    It is good for one resourceVersion: the API server answers 409 when the object has changed.
+    """
 
     type: Literal["application/merge-patch+json"]
     body: dict[str, Any]
@@ -261,13 +291,14 @@ class Patch(TypedDict):
 class Set(TypedDict):
     """`set`: what became of the request `target`, or would with --confirm (`dryRun`).
 
-    `desired` is what stood there before. `operatorSays` is what the operator made of it in the first seconds. `plan` is
-    the answer of `plan TARGET` that it was decided by.
+    `desired` is what stood there before. `operatorSays` is what the operator made of it in the first seconds, None when
+    it did not answer. `plan` is the answer of `plan TARGET` that it was decided by. Unchanged: it is so already.
+    Refused: by a check, for want of a transition, or by the API server.
     """
 
     apiVersion: str
     kind: Literal["TopologySet"]
-    evaluated: str
+    evaluated: state.Time
     target: str
     desired: str | None
     dryRun: bool
@@ -281,10 +312,14 @@ class Set(TypedDict):
 
 
 class Cancel(Judged):
-    """`cancel`: what became of the request that stood there, `desired`, and the field manager that had made it."""
+    """`cancel`: what became of the request that stood there, `desired`, and the field manager that had made it.
+
+    Written: it is cancelled, or removed where it was fulfilled. Unchanged: there was none. Refused: the topology has
+    changed.
+    """
 
     requestedBy: str | None
-    result: Result
+    result: Annotated[Result, ("Written", "Unchanged", "Refused")]
     message: str
     patch: Patch | None
     warnings: list[str]
@@ -292,7 +327,10 @@ class Cancel(Judged):
 
 
 class Vector(TypedDict):
-    """What the shape of a cluster is derived from; None is "not known". `fencing` always is: no Secret is read."""
+    """What the shape of a cluster is derived from; None is "not known". `fencing` always is: no Secret is read.
+
+    Nodes by label: control-plane or master, those of them with worker too, arbiter, and those that are neither.
+    """
 
     controlPlaneTopology: str | None
     infrastructureTopology: str | None
@@ -305,7 +343,14 @@ class Vector(TypedDict):
 
 
 Disagreement = TypedDict(  # noqa: UP013 - as a class, the key `found` would be a variable of that name
-    "Disagreement", {"question": str, "between": list[str], "found": str, "wanted": str, "meaning": str}
+    "Disagreement",
+    {
+        "question": "Annotated[str, Question]",
+        "between": "list[Annotated[str, Part]]",
+        "found": str,
+        "wanted": str,
+        "meaning": str,
+    },
 )
 """What does not fit together: between which parts, and what that means."""
 
@@ -313,8 +358,8 @@ Disagreement = TypedDict(  # noqa: UP013 - as a class, the key `found` would be 
 class OpenQuestion(TypedDict):
     """A question without an answer: fields of the vector that are not known, or are none that OpenShift has."""
 
-    question: str
-    missing: list[str]
+    question: Annotated[str, Question]
+    missing: list[Annotated[str, Vector.__annotations__]]
 
 
 class Audit(Answer):
@@ -322,12 +367,14 @@ class Audit(Answer):
 
     `shape` is None while what is known leaves several; those are `candidates`. `advisories` and `next` are there only
     on a hosted cluster: what was fixed when it was made and no longer fits, and what the management cluster can change.
+    The exit code is 3 with any of `disagreements` or RouterReplicasPinned; CannotTell: neither scheduler nor nodes
+    could be read, exit code 1.
     """
 
     verdict: Consistency
-    phase: str | None
-    shape: str | None
-    candidates: list[str]
+    phase: Annotated[str, Phase] | None
+    shape: Annotated[str, Shape] | None
+    candidates: list[Annotated[str, Shape]]
     vector: Vector
     disagreements: list[Disagreement]
     open: list[OpenQuestion]
@@ -337,7 +384,7 @@ class Audit(Answer):
 
 
 class Blocking(TypedDict):
-    """A check that keeps clusters from being asked."""
+    """A check that keeps clusters from being ready, and a few of them."""
 
     check: str
     clusters: int
@@ -345,23 +392,29 @@ class Blocking(TypedDict):
 
 
 class Surveyed(TypedDict):
-    """A cluster as the survey has it. `detail` is what it waits for, or what is wrong, in the words of the survey."""
+    """A cluster as the survey has it. `detail` is what it waits for, or what is wrong, in the words of the survey.
+
+    `blockers` are the checks of the transition that least is missing for. `since` when it needs a person, or None.
+    """
 
     name: str
-    state: str
+    state: Annotated[str, FLEET_STATES]
     detail: str
     blockers: list[str]
     since: str | None
 
 
 class Fleet(TypedDict):
-    """`fleet`: how many clusters are in which state, and each of them."""
+    """`fleet`: how many clusters are in which state, and each of them. `counts` has every state; its sum is `surveyed`.
+
+    `reachabilityUnknown` is why it is not known which clusters the hub reaches, None when it is.
+    """
 
     apiVersion: str
     kind: str
-    evaluated: str
+    evaluated: state.Time
     surveyed: int
-    counts: dict[str, int]
+    counts: dict[Annotated[str, FLEET_STATES], int]
     blockers: list[Blocking]
     reachabilityUnknown: str | None
     clusters: list[Surveyed]

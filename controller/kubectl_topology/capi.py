@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict, TypeVar
 
 from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
@@ -53,7 +53,10 @@ class Requirement(TypedDict):
 
 
 class Definition(TypedDict):
-    """A definition. `unmanaged` says whether the platform leaves it alone; None when that could not be read."""
+    """A definition. `unmanaged` says whether the platform leaves it alone; None when that could not be read.
+
+    `storage` is the version that objects are stored in, `stored` those that they may be stored in.
+    """
 
     name: str
     group: str
@@ -75,9 +78,9 @@ class Platform(TypedDict):
 
 
 class Finding(TypedDict):
-    """A finding. One that is only `informational` does not change the exit code."""
+    """What leads nowhere. One that is `informational` does not change the exit code. `command` shows it, no more."""
 
-    name: str
+    name: Annotated[str, capi_findings.Finding]
     definition: str
     message: str
     command: str
@@ -85,7 +88,11 @@ class Finding(TypedDict):
 
 
 class Audit(answers.Answer):
-    """`audit --capi`: the definitions, who owns them, and what is known to lead nowhere."""
+    """`audit --capi`: the definitions, who owns them, and what is known to lead nowhere.
+
+    Inconsistent: there is a finding, exit code 3. CannotTell: there is none, and something could not be read; exit
+    code 1.
+    """
 
     verdict: answers.Ownership
     platform: Platform

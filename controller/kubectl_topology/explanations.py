@@ -24,7 +24,10 @@ _NEAREST = 5
 
 
 class Look(TypedDict):
-    """A command that shows the present state, and what to look for; `why` may be empty."""
+    """A command that shows the present state, and what to look for; `why` may be empty.
+
+    Words in capitals, such as NODE, are to be replaced.
+    """
 
     command: str
     why: str

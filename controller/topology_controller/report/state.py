@@ -3,11 +3,18 @@
 Plain dictionaries, so that they are JSON as they stand. A list that cannot be shown comes with a sentence that says why
 (`said`): an empty one never has to be guessed at. Times are RFC 3339 in UTC with whole seconds, None where there
 is none. docs/page.md and docs/api.md describe it; `view` makes it.
+
+`Annotated` says which words a string is one of (an enumeration, or a tuple of them), or which format it has: the
+schemas of docs/schemas are made of that, and nothing reads it when the operator runs.
 """
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Annotated, TypeAlias, TypedDict
+
+from topology_api.vocabulary import CheckStatus, Stage
+
+Time: TypeAlias = Annotated[str, "date-time"]
 
 
 class Pair(TypedDict):
@@ -31,16 +38,16 @@ class Condition(TypedDict):
     status: str
     reason: str
     message: str
-    since: str | None
+    since: Time | None
 
 
 class Check(TypedDict):
     """One check of the current stage, as the record has it."""
 
     name: str
-    status: str
+    status: Annotated[str, CheckStatus]
     message: str
-    since: str
+    since: Time
 
 
 class Progress(TypedDict):
@@ -61,10 +68,10 @@ class Transition(TypedDict):
     source: Pair | None
     target: Pair | None
     attempt: str | None
-    requested: str | None
-    admitted: str | None
-    completed: str | None
-    deadline: str | None
+    requested: Time | None
+    admitted: Time | None
+    completed: Time | None
+    deadline: Time | None
     deadlineMinutes: int | None
     settleSeconds: int | None
     typical: str
@@ -83,7 +90,7 @@ class Operand(TypedDict):
     unit: str
     have: int | None
     wanted: int | None
-    status: str
+    status: Annotated[str, CheckStatus]
     message: str
 
 
@@ -102,7 +109,7 @@ class Member(TypedDict):
     id: str
     name: str
     address: str
-    role: str
+    role: Annotated[str, ("voter", "learner")]
     node: str | None
 
 
@@ -126,7 +133,7 @@ class Accepted(TypedDict):
     name: str
     message: str
     reason: str
-    since: str
+    since: Time
 
 
 class Problem(TypedDict):
@@ -134,13 +141,13 @@ class Problem(TypedDict):
 
     reason: str
     message: str
-    since: str
+    since: Time
 
 
 class Moment(TypedDict):
     """Something that happened, of which the record or a check knows the time; `detail` may be empty."""
 
-    time: str
+    time: Time
     what: str
     detail: str
 
@@ -151,9 +158,9 @@ class LastTransition(TypedDict):
     name: str | None
     source: Pair | None
     target: Pair | None
-    requested: str | None
-    admitted: str | None
-    completed: str | None
+    requested: Time | None
+    admitted: Time | None
+    completed: Time | None
     accepted: list[str]
 
 
@@ -161,7 +168,7 @@ class Blocker(TypedDict):
     """A check that keeps a transition from being available: Unmet, or Unknown."""
 
     name: str
-    status: str
+    status: Annotated[str, ("Unmet", "Unknown")]
     message: str
 
 
@@ -172,7 +179,7 @@ class Available(TypedDict):
     summary: str
     target: Pair
     available: bool
-    evaluated: str
+    evaluated: Time
     blockers: list[Blocker]
     command: str
 
@@ -204,7 +211,7 @@ class State(TypedDict):
     desired: str | None
     cancel: str | None
     phase: str
-    since: str | None
+    since: Time | None
     stuck: bool
     paused: bool
     headline: str
@@ -215,7 +222,7 @@ class State(TypedDict):
     degraded: Said | None
     conditions: list[Condition]
     transition: Transition | None
-    stage: str | None
+    stage: Annotated[str, Stage] | None
     checks: list[Check]
     progress: Progress | None
     operands: Operands

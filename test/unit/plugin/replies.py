@@ -12,8 +12,8 @@ import jsonschema
 import referencing
 from hypothesis import strategies as st
 
-from kubectl_topology import answers, capi, cluster, document, printing, recorded
-from kubectl_topology.commands import audit, explain, fleet, plan
+from kubectl_topology import cluster, document, printing, recorded
+from kubectl_topology.commands import audit, fleet, plan
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
 
@@ -42,18 +42,10 @@ def _schema(name: str) -> Any:
 PLAN: referencing.Registry[Any] = referencing.Registry().with_resource(
     "plan.json", referencing.Resource.from_contents(_schema("plan.json"))
 )
-FORMS = {
-    "TopologyPlan": ("plan.json", answers.Plan),
-    "TopologyPlanList": ("plan-list.json", answers.Overview),
-    "TopologyStatus": ("status.json", answers.Status),
-    "TopologyAudit": ("audit.json", answers.Audit),
-    "TopologyFleet": ("fleet.json", answers.Fleet),
-    "TopologySet": ("set.json", answers.Set),
-    "TopologyCancel": ("cancel.json", answers.Cancel),
-    "TopologyExplanationList": ("explain.json", explain.Explanations),
-    "CAPIAudit": ("audit-capi.json", capi.Audit),
+VALID = {
+    schema["title"]: jsonschema.Draft202012Validator(schema, registry=PLAN)
+    for schema in (_schema(path.name) for path in SCHEMAS.glob("*.json"))
 }
-VALID = {kind: jsonschema.Draft202012Validator(_schema(name), registry=PLAN) for kind, (name, _) in FORMS.items()}
 
 
 def conforms(found: dict[str, Any]) -> None:
