@@ -82,7 +82,7 @@ def _fleet(transitions: load.Transitions) -> dict[pathlib.Path, str]:
         raise SystemExit(f"{flux} has lost the line {_FLUX.strip()}")
     return {
         **{_FLEET / name: text for name, text in files.items()},
-        _GITOPS / "argocd" / "health.lua": argo.health(),
+        _GITOPS / "argocd" / "health.lua": argo.HEALTH,
         flux: before + _FLUX + argo.flux_checks(),
     }
 

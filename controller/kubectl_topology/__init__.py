@@ -11,7 +11,7 @@ pyproject.toml names the modules of the operator that it may use.
 * `simulate`: what the operator would decide if a topology were requested; `disruption`: what that disturbs. Pure.
 * `commands`: the verbs, one module each. `set`, `cancel` and `accept` write by `write`.
 * `probe`: what `plan --probe` asks of names and addresses; `front`: which, and what follows. The second is pure.
-* `manifest`: what a manifest asks for, in the place of a target. `edge`, `svg`: the graph, as a picture.
+* `manifest`: what a manifest asks for, in the place of a target.
 * `naming`: what the program and the cluster's client are called in all that is printed.
 * `audit`: do status, scheduler and nodes of a cluster fit together? Pure.
 * `recorded`: the answer of `status`. Pure.

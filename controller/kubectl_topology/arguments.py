@@ -245,9 +245,9 @@ def parser() -> argparse.ArgumentParser:
     )
     graph = _verb(
         verbs, "graph", "the transitions that exist, where this cluster is, and what blocks the way on",
-        "graph -o svg > topology.svg", "graph -o mermaid",
+        "graph > topology.dot", "graph -o mermaid",
     )  # fmt: skip
-    graph.add_argument("-o", "--output", choices=("dot", "mermaid", "svg"), default="dot", help="default: %(default)s")
+    graph.add_argument("-o", "--output", choices=("dot", "mermaid"), default="dot", help="default: %(default)s")
     audit = _verb(
         verbs, "audit", "which kind of cluster this is, and where status, scheduler and nodes disagree",
         "audit -o json", "audit --capi",

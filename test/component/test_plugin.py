@@ -189,7 +189,7 @@ HERE = (
 )
 """Times, ports, folders and ages are written as what they are: nothing else may differ from one run to the next."""
 COMMANDS = (
-    ("plan", "-o", "yaml"), ("plan", DESIRED, "-o", "yaml"), ("status", "-o", "yaml"), ("graph", "-o", "svg"),
+    ("plan", "-o", "yaml"), ("plan", DESIRED, "-o", "yaml"), ("status", "-o", "yaml"), ("graph", "-o", "mermaid"),
     ("audit", "-o", "yaml"), ("set", DESIRED, "-o", "yaml"),
 )  # fmt: skip
 
@@ -224,22 +224,20 @@ async def test_kubectl_itself_completes_the_command() -> None:
     assert await completed("status", "--wat") == ["--watch", ":4"]
 
 
-# -- what goes into a page or a pipeline: a picture, a verdict
+# -- what goes into a page or a pipeline: a graph, a verdict
 
-PICTURE = pathlib.Path(__file__).parents[2] / "docs" / "topology-graph.svg"
-EXAMPLE = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "gitops"
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+EXAMPLE = DOCS / "examples" / "gitops"
 
 
-async def test_the_graph_becomes_a_picture_of_this_cluster(tmp_path: pathlib.Path) -> None:
-    """It is the picture of docs/kubectl-topology.md; KEEP_PICTURE=1 keeps the new one there."""
+async def test_the_page_shows_the_graph_of_a_cluster_of_one_node(tmp_path: pathlib.Path) -> None:
     async with worlds.opened(backend.Place(None), tmp_path, simulated.Shape(masters=1)) as world:
         mark = world.server.mark()
-        ended = await plugin.Plugin(tmp_path, world.server.kubeconfig()).run("graph", "-o", "svg")
+        ended = await plugin.Plugin(tmp_path, world.server.kubeconfig()).run("graph", "-o", "mermaid")
         assert (ended.code, ended.complaint) == (plugin.DONE, "")
         assert world.server.changes(plugin.PROGRAM, mark) == 0
-    if os.environ.get("KEEP_PICTURE"):
-        await asyncio.to_thread(PICTURE.write_text, ended.printed)
-    assert await asyncio.to_thread(PICTURE.read_text) == ended.printed, "write it anew with KEEP_PICTURE=1"
+    page = await asyncio.to_thread((DOCS / "kubectl-topology.md").read_text)
+    assert f"```mermaid\n{ended.printed}```\n" in page, ended.printed
 
 
 async def test_the_step_of_a_pipeline_ends_with_the_verdict_of_the_cluster(

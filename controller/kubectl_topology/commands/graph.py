@@ -1,13 +1,14 @@
 """`graph`: the transitions that exist, where this cluster is, and what blocks the way on.
 
-For Graphviz (`dot`) or Mermaid, both plain text; `svg` makes a picture of the same edges. A node of the graph is a pair
-of topologies; an edge is a definition, and starts once for each infrastructure topology that it can start from. What
-leads away from here carries its verdict. All but `run` is pure.
+For Graphviz (`dot`) or Mermaid, both plain text. A node of the graph is a pair of topologies; an edge is a definition,
+and starts once for each infrastructure topology that it can start from. What leads away from here carries its verdict.
+All but `run` is pure.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyPair
@@ -15,13 +16,23 @@ from topology_controller import terminal
 from topology_controller.decide import records
 
 from .. import answers, cluster, errors, simulate
-from ..edge import Edge
 
 if TYPE_CHECKING:
     import argparse
 
     from topology_controller.definitions import load
-    from topology_controller.observe import facts
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One line of the graph. `verdict` is empty for what does not start here; `notes` are lines below its name."""
+
+    source: TopologyPair
+    target: TopologyPair
+    name: str
+    verdict: str = ""
+    notes: tuple[str, ...] = ()
+
 
 _GREY = "#6b6b6b"
 _COLOURS = {"Possible": "#1b7f3b", "Blocked": "#b3261e", "CannotTell": "#7a4d00", "Unsupported": _GREY, "": _GREY}
@@ -40,14 +51,9 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     """Print the graph in the form that is asked for."""
     snapshot = await cluster.overview(connection, transitions, options.operator_namespace)
     here = records.pair(snapshot.infrastructure)
-    ways, why_none = simulate.ways(snapshot.known, transitions, snapshot.now)
-    every = edges(transitions, here, ways)
-    if options.output == "svg":
-        from .. import svg  # noqa: PLC0415 - the other forms do not need it
-
-        sys.stdout.write(svg.svg(every, here, caption(snapshot.infrastructure, why_none)))
-    else:
-        sys.stdout.write((mermaid if options.output == "mermaid" else dot)(every, here))
+    ways, _ = simulate.ways(snapshot.known, transitions, snapshot.now)
+    form = mermaid if options.output == "mermaid" else dot
+    sys.stdout.write(form(edges(transitions, here, ways), here))
     return errors.ExitCode.DONE
 
 
@@ -60,28 +66,19 @@ def edges(transitions: load.Transitions, here: TopologyPair, ways: tuple[simulat
             source = TopologyPair(control_plane=definition.source.control_plane.value, infrastructure=infrastructure)
             way = by_name.get(definition.name) if source == here else None
             notes: tuple[str, ...] = ()
-            details: tuple[str, ...] = ()
             if way is not None and way.available is None:
                 notes = ("not for this cluster", way.elsewhere)
             elif way is not None and way.available is not None:
                 blockers = way.available.blockers
                 notes = (answers.words(way.known_verdict).lower(), *(blocker.name for blocker in blockers))
-                details = tuple(f"{blocker.name}: {blocker.message}" for blocker in blockers)
             verdict = "" if way is None else way.known_verdict.value
-            every.append(Edge(source, definition.target.pair, definition.name, verdict, notes, details))
+            every.append(Edge(source, definition.target.pair, definition.name, verdict, notes))
     return tuple(every)
 
 
 def places(every: tuple[Edge, ...], here: TopologyPair) -> list[TopologyPair]:
     """Every place of the graph once, where the cluster is first."""
     return list(dict.fromkeys([here, *(pair for edge in every for pair in (edge.source, edge.target))]))
-
-
-def caption(infrastructure: facts.Infrastructure, why_none: str) -> tuple[str, ...]:
-    """What stands above a picture: which cluster this is, what is wanted, and why nothing leads on."""
-    name, platform = infrastructure.cluster_name or "A cluster without a name", infrastructure.platform or "unknown"
-    desired = f"{infrastructure.desired} is requested" if infrastructure.desired else "nothing is requested"
-    return (f"{name}, platform {platform}: {desired}", *((why_none,) if why_none else ()))
 
 
 def dot(every: tuple[Edge, ...], here: TopologyPair) -> str:

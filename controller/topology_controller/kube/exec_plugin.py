@@ -70,7 +70,7 @@ class Program:
         try:
             process = await asyncio.shield(spawning)
         except asyncio.CancelledError:
-            # Given up by halves it would be killed alone, and its children would keep whoever waits for the pipes.
+            # Cancelled within, asyncio kills the program alone, and waits for the pipes that its children hold.
             await asyncio.wait({spawning})
             if spawning.exception() is None:
                 process = spawning.result()

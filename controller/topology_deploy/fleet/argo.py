@@ -1,22 +1,49 @@
 """For Argo CD and Flux, which apply what stands in Git: the health of Infrastructure, and waves of Applications.
 
-Both engines judge by the request that the object carries (`meaning.of_any_request`). What differs from a roll-out of
+Both engines judge by the request that the object carries. What differs from a roll-out of
 one target is the message, which a person reads in the engine's own page, and that a pause is no failure there.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
-from . import languages, meaning, objects
+from . import languages, objects
 from . import plan as plans
 from .meaning import State
 
-if TYPE_CHECKING:
-    from .meaning import Rule
+HEALTH = """\
+-- Health of Infrastructure `cluster` in Argo CD: has the cluster the topology that Git requests?
+-- Made by `make generate`; controller/topology_deploy/fleet/meaning.py says what it means.
 
-_HEALTH = """
+local function at(value, ...)
+  for _, name in ipairs({...}) do
+    if type(value) ~= "table" then return nil end
+    value = value[name]
+  end
+  return value
+end
+
+local controlPlaneTopology = at(obj, "status", "controlPlaneTopology")
+local image_based_install = at(obj, "metadata", "labels", "topology.openshift.io/image-based-install")
+local topologyTransition = at(obj, "status", "topologyTransition")
+local desiredTopology = at(obj, "spec", "desiredTopology")
+local phase = at(obj, "status", "topologyTransition", "phase")
+local problem = at(obj, "status", "topologyTransition", "problem")
+local observedGeneration = at(obj, "status", "topologyTransition", "observedGeneration")
+local generation = at(obj, "metadata", "generation")
+
+local function state()
+  if controlPlaneTopology == "External" or (image_based_install ~= nil and image_based_install ~= "false") then return "NotForUs" end
+  if topologyTransition == nil and desiredTopology ~= nil then return "UnderWay" end
+  if topologyTransition == nil then return "Silent" end
+  if desiredTopology == nil and (phase == "Idle" or phase == "Completed") and problem == nil then return "Ready" end
+  if not ((observedGeneration or 0) >= (generation or 0)) then return "UnderWay" end
+  if (phase == "Idle" or phase == "Completed") and problem == nil and desiredTopology ~= nil and desiredTopology == controlPlaneTopology then return "Done" end
+  if problem ~= nil or phase == "Unsupported" or phase == "Idle" then return "NeedsAPerson" end
+  return "UnderWay"
+end
+
 local function part(value, name)
   if type(value) == "table" and value[name] ~= nil then return tostring(value[name]) end
   return nil
@@ -52,32 +79,21 @@ if found == "NeedsAPerson" then
 end
 
 return {status = status, message = message}
-"""
-
-
-def health() -> str:
-    """The health check of Argo CD, in Lua with the basic library only."""
-    return (
-        "-- Health of Infrastructure `cluster` in Argo CD: has the cluster the topology that Git requests?\n"
-        "-- Made by `make generate`; controller/topology_deploy/fleet/meaning.py says what it means.\n\n"
-        f"{languages.lua_state(meaning.of_any_request())}{_HEALTH}"
-    )
-
-
-def flux() -> dict[str, str]:
-    """The two expressions of Flux' healthCheckExprs: what is neither is in progress."""
-    rules = meaning.of_any_request()
-    return {
-        "failed": _flux(rules, {State.NEEDS_A_PERSON: f"!({languages.cel(meaning.PAUSED, '')})"}, requested="true"),
-        "current": _flux(
-            rules, dict.fromkeys((State.SILENT, State.READY, State.NOT_READY, State.DONE), "true"), requested="false"
-        ),
-    }
+"""  # noqa: E501 - printed as it stands
+"""The health check of Argo CD, in Lua with the basic library only: is what the object requests fulfilled?"""
 
 
 def flux_checks() -> str:
-    """The entries of a Kustomization's healthCheckExprs."""
-    expressions = flux()
+    """The entries of a Kustomization's healthCheckExprs: what neither expression holds for is in progress.
+
+    A cluster that is not for us has failed where a request stands, and else is current. A pause is no failure.
+    """
+    requested = f"{languages.DESIRED}.hasValue()"
+    paused = f'{languages.RECORD}.?problem.?reason.orValue("") == "Paused"'
+    failed = languages.flux({State.NOT_FOR_US: requested, State.NEEDS_A_PERSON: f"!({paused})"})
+    current = languages.flux(
+        {State.NOT_FOR_US: f"!{requested}", **dict.fromkeys((State.SILENT, State.READY, State.DONE), "true")}
+    )
     return f"""\
     # Made by `make generate`, as ../argocd/health.lua is, which answers the same. What neither fails nor is current is
     # in progress.
@@ -85,18 +101,11 @@ def flux_checks() -> str:
       kind: Infrastructure
       # The record answers this request, and an administrator has to act.
       failed: |-
-        {objects.block(expressions["failed"], 8)}
+        {objects.block(failed, 8)}
       # Nothing is requested and nothing goes on, or the record answers this request and it is fulfilled.
       current: |-
-        {objects.block(expressions["current"], 8)}
+        {objects.block(current, 8)}
 """
-
-
-def _flux(rules: tuple[Rule, ...], values: dict[State, str], *, requested: str) -> str:
-    """Return an expression; a cluster that is not for us has failed where a request stands, and else is current."""
-    asked = languages.cel(meaning.REQUESTED, "")
-    values = {**values, State.NOT_FOR_US: asked if requested == "true" else f"!{asked}"}
-    return languages.cel_choice(rules, {state: values.get(state, "false") for state in State}, "")
 
 
 def pack(plan: plans.Plan, repository: str | None, path: str) -> str:
@@ -117,7 +126,7 @@ metadata:
   labels: {{app.kubernetes.io/name: argocd-cm, app.kubernetes.io/part-of: argocd}}
 data:
   resource.customizations.health.config.openshift.io_Infrastructure: |
-    {objects.block(health(), 4)}
+    {objects.block(HEALTH, 4)}
   # A Policy that informs is NonCompliant for as long as the roll-out takes; that is no failure of its Application.
   resource.customizations.health.policy.open-cluster-management.io_Policy: |
     return {{status = "Healthy", message = "Compliance is shown by the hub"}}
