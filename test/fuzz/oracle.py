@@ -401,12 +401,5 @@ MEANING: dict[str, Callable[[Case, model.CheckSpec], str]] = {
     "MachineConfigPoolsReady": _pools_ready,
     "MachineConfigControllerObserved": _controller_observed,
     "MachineConfigPoolsRolledOut": _pools,
-    **dict.fromkeys(
-        (
-            "KubeAPIServerRevision", "KubeControllerManagerRevision", "KubeSchedulerRevision", "EtcdRevision",
-            "APIServerReplicas", "RouterReplicas", "ConsoleReplicas", "OAuthReplicas", "MonitoringReplicas",
-            "ImageRegistryReplicas", "PackageServerReplicas", "MultusAdmissionReplicas", "GuardPodDisruptionBudgets",
-        ),
-        _operands,
-    ),
-}  # fmt: skip
+}
+MEANING = {**dict.fromkeys((file.stem for file in (worlds.BINDATA / "operands").iterdir()), _operands), **MEANING}

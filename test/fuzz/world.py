@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from .server import Key, Objects, Raw
 
 BEGINNING = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
-_BINDATA = pathlib.Path(__file__).parents[2] / "bindata"
-TRANSITIONS = load.load(_BINDATA / "transitions")
-_CRD = yaml.safe_load((_BINDATA / "crd" / "infrastructures.yaml").read_text(encoding="utf-8"))
+BINDATA = pathlib.Path(__file__).parents[2] / "bindata"
+TRANSITIONS = load.load(BINDATA / "transitions")
+_CRD = yaml.safe_load((BINDATA / "crd" / "infrastructures.yaml").read_text(encoding="utf-8"))
 
 NAMESPACE = "openshift-topology-operator"
 NODES = catalog.NODES.label
