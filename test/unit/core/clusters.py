@@ -55,7 +55,7 @@ class Cluster:
         self.asked: list[tuple[str, str]] = []
         self.writes: list[tuple[str, Raw]] = []
         self.echo = True
-        self.limit = 3000
+        self.limit = 6000
         self._followed = 0
         self.skew = timedelta()
         """How far the wall clock of the operator has been moved."""
