@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from test.polling import PATIENCE
 
 from topology_api.vocabulary import Topology
 from topology_controller import cli, logs, process, reconcile, run_options
@@ -105,6 +106,9 @@ def operator(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     monkeypatch.setattr(logs, "set_up", _nothing_at_once)
     monkeypatch.setattr(gc, "freeze", lambda: None)
     monkeypatch.setattr(watches.Watches, "first_answers", _nothing)
+    run_until_complete = asyncio.run
+    # One that does not end fails its test.
+    monkeypatch.setattr(asyncio, "run", lambda main: run_until_complete(asyncio.wait_for(main, 10 * PATIENCE)))
 
     def run(*flags: str) -> int:
         given = [str(configuration) if flag == "CONFIG" else flag for flag in flags]
