@@ -145,7 +145,6 @@ lint: $(STAMP) ## work: style, words, types, layers, the Dockerfile, generated f
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python hack/circles.py
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/python hack/generate.py --check
 	$(BIN)/python hack/observability/dashboards.py --check

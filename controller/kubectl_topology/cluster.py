@@ -80,7 +80,7 @@ def added_by_choice(what: str) -> bool:
     return "metal3.io" in what
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Connection:
     """An open client, how messages name the server and the user, and what an interruption would print."""
 
@@ -88,7 +88,7 @@ class Connection:
     server: str
     acting: Acting | None = None
     interruption: errors.Interruption = field(default_factory=errors.Interruption)
-    first: list[dict[str, Any]] = field(default_factory=list)
+    first: dict[str, Any] | None = None
     """Infrastructure as the first request has read it, until a snapshot is made from that."""
 
     def lacks(self, error: kube.Forbidden) -> str:
@@ -293,7 +293,8 @@ async def census(connection: Connection, transitions: load.Transitions, namespac
 
 
 async def _infrastructure(connection: Connection) -> facts.Infrastructure:
-    raw = connection.first.pop() if connection.first else await infrastructure(connection)
+    first, connection.first = connection.first, None
+    raw = first if first is not None else await infrastructure(connection)
     try:
         return parse.infrastructure(raw)
     except ValueError as error:

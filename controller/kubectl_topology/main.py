@@ -129,7 +129,7 @@ async def _verb(options: argparse.Namespace, transitions: load.Transitions, inte
     async with cluster.opened(options, interrupted) as connection:
         if options.verb in _JUDGING:
             # What keeps everything from being asked is reported alone, in one line.
-            connection.first.append(await cluster.infrastructure(connection))
+            connection.first = await cluster.infrastructure(connection)
             transitions = await cluster.configured(connection, options.operator_namespace, transitions, errors.complain)
         command = importlib.import_module(f".commands.{options.verb}", __package__)
         run: Callable[[cluster.Connection, argparse.Namespace, load.Transitions], Awaitable[int]] = command.run

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 
-from . import box, client, etcd, install, invitation, kinds, operator_process, play, story, terminal
-from .envtest import binaries
+from . import binaries, box, client, etcd, install, invitation, kinds, operator_process, play, story, terminal
 from .envtest import server as real
 
 if TYPE_CHECKING:

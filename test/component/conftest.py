@@ -20,8 +20,7 @@ import yaml
 from test import further, scheduling
 from test.component import backend, forked, real
 from test.component import world as worlds
-from topology_simulator import operator_process
-from topology_simulator.envtest import binaries
+from topology_simulator import binaries, operator_process
 
 if TYPE_CHECKING:
     import pathlib

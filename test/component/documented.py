@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from topology_controller import cli as operator
 from topology_deploy import cli
-from topology_simulator.envtest import binaries
+from topology_simulator import binaries
 
 if TYPE_CHECKING:
     import pathlib

@@ -16,10 +16,9 @@ import pytest
 import yaml
 
 from test.component import definitions, documented, installing
+from topology_simulator import binaries, kinds, kubeconfig
 from topology_simulator import client as clients
-from topology_simulator import kinds, kubeconfig
 from topology_simulator.apiserver import server
-from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

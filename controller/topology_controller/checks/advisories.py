@@ -2,9 +2,9 @@
 
 Some things keep a cluster from following its topology, or leave it worse off than it should be, and no operator will
 ever change them: a number that an administrator or the installer has fixed, a file left behind, an operator that looked
-only when it started. Each is shown as early as it is known, before the change too, and disappears
-when it is fixed. What cannot be read gives no advisory: it is no evidence. `decide` keeps them in the record, and the
-checks that depend on one name it.
+only when it started. Each is shown as early as it is known, before the change too, and disappears when it is fixed.
+What cannot be read gives no advisory: it is no evidence. `decide` keeps them in the record, and the checks that depend
+on one name it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topolo
 
 from .. import shell
 from ..observe import facts
-from . import load_balancer, machine_advisories, operands
+from . import load_balancer, machine_advisories, operands, result
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -104,7 +104,7 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
 
 
 def _dnsmasq_left(known: facts.Facts, target: TopologyPair) -> Advisory | None:
-    """What the assisted installer leaves on a single node (internal/network/manifests_generator.go)."""
+    """What assisted-service leaves on a single node (internal/network/manifests_generator.go)."""
     if not isinstance(known.dnsmasq, facts.Present) or target.control_plane == Topology.SINGLE_REPLICA:
         return None
     return _advisory(
@@ -196,14 +196,14 @@ def _restarting(record: TopologyTransition, now: datetime) -> bool:
 
 def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime) -> Advisory | None:
     """After the change a backup from before it would bring the old topology back with the old members."""
-    own, others, nodes = known.own_operator, known.cluster_operators, known.control_plane_nodes
+    own, others, nodes = known.own_operator, result.every(known.cluster_operators), known.control_plane_nodes
     if changed is None or isinstance(own, facts.Unobserved) or isinstance(nodes, facts.Unobserved):
         return None
     if own.backup_time is not None and changed < own.backup_time <= now + SKEW:
         return None
-    if isinstance(others, facts.Unobserved) or [item for item in others if isinstance(item, facts.Unobserved)]:
+    if isinstance(others, facts.Unobserved):
         return None
-    etcd = [item.backup_time for item in others if isinstance(item, facts.ClusterOperator) and item.name == "etcd"]
+    etcd = [operator.backup_time for operator in others if operator.name == "etcd"]
     backups = [time for time in (own.backup_time, *etcd) if time is not None]
     # Where to take it: the first control-plane node that is Ready, else the first.
     readable = [node for node in nodes if isinstance(node, facts.Node)]

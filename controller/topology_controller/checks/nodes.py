@@ -88,6 +88,7 @@ def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserve
     return failures
 
 
+@facts.once
 def carrying(known: facts.Facts) -> dict[str, str] | None:
     """Why a control-plane node carries no control plane now, empty where it does; None when that is not known.
 

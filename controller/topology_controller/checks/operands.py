@@ -22,7 +22,6 @@ record that has no baseline at all has lost it; then nothing that needs it is ca
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
@@ -61,9 +60,8 @@ def followed(context: CheckContext) -> CheckResult:
     if not group.operands:
         return context.unknown(f"the operand matrix names no operand for {context.spec.check}")
     judges = {"StaticPods": _static_pods, "PodDisruptionBudget": _budget}
-    return context.of(
-        tuple([judges.get(operand.kind, _replicas)(context, group, operand) for operand in group.operands])
-    )
+    findings = [judges.get(operand.kind, _replicas)(context, group, operand) for operand in group.operands]
+    return context.of(tuple(findings))
 
 
 def _finding(
@@ -406,7 +404,7 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
     budget = context.facts.operand(operand.key)
     if isinstance(budget, facts.Unobserved):
         if budget.missing:
-            return dataclasses.replace(_missing(context, group, operand, wanted), action=_nudge(nodes[0]))
+            return dataclasses.replace(_missing(context, group, operand, wanted), action=_nudge(context.facts))
         return _finding(group, operand, _UNKNOWN, str(budget), wanted)
     if not isinstance(budget, facts.DisruptionBudget):
         return _finding(group, operand, _UNKNOWN, f"{operand.key} is not a PodDisruptionBudget", wanted)
@@ -415,13 +413,15 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
         return _finding(group, operand, _MET, text, wanted)
     if budget.min_available is None:
         text = f"{operand.key} gives minAvailable not as a number"
-    return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), action=_nudge(nodes[0]))
+    return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), action=_nudge(context.facts))
 
 
-@functools.lru_cache(maxsize=16)
-def _nudge(node: str) -> str:
+@facts.once
+def _nudge(known: facts.Facts) -> str:
     """What wakes the controllers. They do not wait long where nodes are annotated or report, so it is no advisory."""
-    command = shell.command("oc annotate node {} {}=guard --overwrite", node, _NUDGE)
+    nodes = node_names(known)
+    name = "NODE" if isinstance(nodes, facts.Unobserved) else nodes[0]
+    command = shell.command("oc annotate node {} {}=guard --overwrite", name, _NUDGE)
     return (
         "Its operator looks again at the next event of a Node, Pod or ServiceAccount. The machine config controller "
         f"makes one within half a minute; where it is down, this does: {command}"

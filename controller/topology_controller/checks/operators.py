@@ -148,6 +148,7 @@ def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterato
     Absent and Unknown conditions say nothing. Progress that a write of Infrastructure alone sets off is none, and
     neither is that of a native controller that is switched off: it will never end.
     """
+    # One walk for the three: this is asked of every operator at each look. Of several of a type the first counts.
     statuses = dict.fromkeys(_AT_REST, "absent")
     progressing: facts.Condition | None = None
     for condition in reversed(operator.conditions.items):
@@ -198,8 +199,8 @@ def block_message_after_change(definition: str, target: str) -> str:
 def block_message(definition: str, desired: str) -> str:
     """The message of our Upgradeable=False, the same from Pending to Admitting.
 
-    ClusterVersion echoes it, and the echo is what admission waits for: so it names the definition
-    and the request and nothing that changes in between.
+    ClusterVersion echoes it, and the echo is what admission waits for: so it names the definition and the request and
+    nothing that changes in between.
     """
     return (
         f"Minor upgrades are blocked until transition {definition} to {desired} completes or is cancelled. "

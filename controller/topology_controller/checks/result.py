@@ -135,9 +135,9 @@ class CheckContext:
         return CheckResult(self.spec.check, CheckStatus.UNKNOWN, f"Cannot tell: {message}", findings)
 
     def of(self, findings: tuple[Finding, ...]) -> CheckResult:
-        """Answer by what was found of each object: Met when each is, Unknown only when none is Unmet."""
+        """Answer by what was found of each object: Met when each is and there is one, Unmet when one is."""
         statuses = {finding.status for finding in findings}
-        status = CheckStatus.UNKNOWN if CheckStatus.UNKNOWN in statuses else CheckStatus.MET
+        status = CheckStatus.MET if statuses == {CheckStatus.MET} else CheckStatus.UNKNOWN
         status = CheckStatus.UNMET if CheckStatus.UNMET in statuses else status
         return CheckResult(self.spec.check, status, sentence(status, findings), findings)
 

@@ -1,14 +1,13 @@
 """When this operator must not act: the cluster is of another kind, or another controller is in charge.
 
-Every answer is a reason of condition Disabled with a message that says whom to turn to. A value that
-is not known is treated like External: refused and explained, never taken for something that it resembles.
+Every answer is a reason of condition Disabled with a message that says whom to turn to. A value that is not known is
+treated like External: refused and explained, never taken for something that it resembles.
 
-The native controller (cluster-config-operator PR 495) knows of us only what every
-ClusterOperator reports, and starts nothing while one is not at rest. So it is always we who stand down, before anything
-else is judged, and an operator that stands down is neither Progressing nor Degraded. Condition Disabled says whether we
-did: False, with the Lease renewed, is our claim; True with reason NativeControllerActive gives it back, since its
-lastTransitionTime. There is no annotation beside it: it would cost the right to write more of ClusterOperators than
-status.
+The native controller (cluster-config-operator PR 495) knows of us only what every ClusterOperator reports, and starts
+nothing while one is not at rest. So it is always we who stand down, before anything else is judged, and an operator
+that stands down is neither Progressing nor Degraded. Condition Disabled says whether we did: False, with the Lease
+renewed, is our claim; True with reason NativeControllerActive gives it back, since its lastTransitionTime. There is no
+annotation beside it: it would cost the right to write more of ClusterOperators than status.
 """
 
 from __future__ import annotations
@@ -160,7 +159,7 @@ def native_grace(known: facts.Facts) -> timedelta:
     """How long the native controller may show no sign of life: its Lease, one retry with its jitter, and its start.
 
     After it was ended, the next process takes the Lease only when it has expired: 328.7 s were measured on a single
-    node (at 3c62e476). A process from before the change still has the Lease of a single node.
+    node (cluster-config-operator 3c62e476). A process from before the change still has the Lease of a single node.
     """
     infrastructure, lease = known.infrastructure, known.native_lease
     single = isinstance(infrastructure, facts.Infrastructure) and (

@@ -35,7 +35,7 @@ def available(
     for definition in transitions.starting_at(records.pair(infrastructure)):
         if infrastructure.platform in definition.platforms:
             results = catalog.ask(Stage.PREFLIGHT, definition, known, now)
-            met = {result.status for result in results} <= {CheckStatus.MET}
+            met = {result.status for result in results} == {CheckStatus.MET}
             items.append(_judged(definition, results, now, available=met))
     return tuple(items)
 

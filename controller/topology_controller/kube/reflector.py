@@ -328,17 +328,20 @@ class Reflector(Generic[T]):
             self._changed()
 
     def _settle_later(self) -> None:
-        """End the trouble when the watch is still open in a while; after a silent peer, only an event does."""
+        """End a trouble when the watch is still open in a while; after a silent peer, only an event does."""
+        if self.error is None:
+            return
         self._stop_settling()
         if isinstance(self.error, errors.TimedOut) and self.error.verb == "watch":
             return
         self._settling = asyncio.get_running_loop().call_later(self._timing.settle, self._settled)
 
     def _settled(self) -> None:
+        if self.error is None:
+            return
         self._stop_settling()
-        if self.error is not None:
-            self.error, self._since = None, self._now()
-            self._changed()
+        self.error, self._since = None, self._now()
+        self._changed()
 
     def _stop_settling(self) -> None:
         if self._settling is not None:

@@ -336,7 +336,7 @@ class Watches:
 
     def _published(self) -> facts.Fact[facts.EtcdEndpoints]:
         watch = self._watches.get("etcd_endpoints")
-        return facts.NOT_READ if watch is None else self._fact(watch)
+        return facts.NOT_READ if watch is None else self.fact(watch.source)
 
     def _trouble(self, watch: _Watch) -> str | None:
         error = watch.reflector.error

@@ -17,8 +17,8 @@ import time
 from typing import TYPE_CHECKING
 
 from simulator_tests.parity import asking, definitions, differences, record, rows, sides, verdict
+from topology_simulator import binaries
 from topology_simulator import cluster as simulated
-from topology_simulator.envtest import binaries
 from topology_simulator.envtest import server as real_server
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ import yaml
 from test import processes
 
 from simulator_tests.parity import asking, normal, rows, samples, table
-from topology_simulator import kubeconfig
+from topology_simulator import binaries, kubeconfig
 from topology_simulator.apiserver import server as embedded_server
-from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

@@ -16,7 +16,8 @@ import pytest
 import pytest_asyncio
 
 from simulator_tests.parity import differences, record, rows, sides, verdict
-from topology_simulator.envtest import binaries, server
+from topology_simulator import binaries
+from topology_simulator.envtest import server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -16,8 +16,7 @@ import yaml
 
 from topology_api import crd, crd_patch, types
 
-from .. import install
-from . import binaries
+from .. import binaries, install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

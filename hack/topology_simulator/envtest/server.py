@@ -23,9 +23,9 @@ import aiohttp
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from .. import kubeconfig, opened, ports
+from .. import binaries, kubeconfig, opened, ports
 from ..etcd import certificates, keeping
-from . import audit, binaries
+from . import audit
 
 if TYPE_CHECKING:
     import pathlib

@@ -2,7 +2,7 @@
 
 Everything that is said about membership elsewhere is a claim (a ConfigMap, conditions); here are the processes that
 the claims are about. Loopback only, free ports, data in a temporary folder, and gone even when their parent
-is killed (the keeper of `envtest` owns them).
+is killed (`keeper` owns them).
 
     certificates  a CA, certificates of members and clients, and spoilt ones
     gateway       a client of the JSON gateway: members, status, health; add, promote, remove

@@ -11,8 +11,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Self
 
-from .. import etcd, opened
-from ..envtest import binaries
+from .. import binaries, etcd, opened
 from . import certificates, gateway, keeping, member
 
 if TYPE_CHECKING:

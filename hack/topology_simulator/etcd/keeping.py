@@ -1,6 +1,6 @@
 """Processes of etcd members and API servers, owned by a keeper: a process that ends them when its own parent is gone.
 
-`envtest.keeper` is that process. When its parent is killed, its input ends; it kills what it started and removes the
+`keeper` is that process. When its parent is killed, its input ends; it kills what it started and removes the
 folder. Here is the other end of its pipe: start a process, send it a signal, know when it has ended and what it said.
 """
 
@@ -19,7 +19,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any, Self
 
 from .. import etcd
-from ..envtest import keeper
+from . import keeper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

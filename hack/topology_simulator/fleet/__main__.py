@@ -15,8 +15,7 @@ import pathlib
 import shutil
 import sys
 
-from .. import client, demo, etcd, install, kubeconfig, pace, terminal
-from ..envtest import binaries
+from .. import binaries, client, demo, etcd, install, kubeconfig, pace, terminal
 from ..envtest import server as real
 from . import engines, mutants, pack, running, stories, verdict
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from .. import install, kubeconfig, opened, ports
-from ..envtest import binaries
+from .. import binaries, install, kubeconfig, opened, ports
 from ..etcd import keeping
 
 if TYPE_CHECKING:

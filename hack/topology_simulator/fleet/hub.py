@@ -11,8 +11,8 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .. import conditions, kinds
-from ..envtest import binaries, server
+from .. import binaries, conditions, kinds
+from ..envtest import server
 from . import engines, pack, site, verdict, wire
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ import yaml
 from test import polling, processes
 from test.component import cluster, real
 from topology_deploy import manifests
+from topology_simulator import binaries, kinds
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
-from topology_simulator import kinds
-from topology_simulator.envtest import binaries, server
+from topology_simulator.envtest import server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -18,10 +18,9 @@ from test import polling, processes
 from test.component import backend, cluster, definitions, reactors, real
 from test.component import world as worlds
 from test.component.rights import grants
+from topology_simulator import binaries, install, kinds, kubeconfig, machine_api, serving
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
-from topology_simulator import install, kinds, kubeconfig, machine_api, serving
-from topology_simulator.envtest import binaries
 
 if TYPE_CHECKING:
     import pathlib

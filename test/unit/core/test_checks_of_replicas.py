@@ -11,6 +11,7 @@ from hypothesis import given
 from topology_api.types import OperandBaseline
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Stage
 from topology_controller.checks import catalog as checks
+from topology_controller.checks import result
 from topology_controller.definitions import model
 from topology_controller.observe import facts
 
@@ -59,6 +60,11 @@ def test_what_cannot_be_told_is_said_beside_what_is_wrong() -> None:
     status, message = cluster.having(DOWNLOADS, short).ask(CONSOLE)
     assert status is CheckStatus.UNMET
     assert f"and cannot tell: {worlds.BROKEN}" in message
+
+
+def test_where_nothing_was_found_nothing_is_met() -> None:
+    context = result.CheckContext(worlds.healthy(), worlds.COMPACT.convergence.checks[0], worlds.COMPACT, worlds.NOW)
+    assert context.of(()).status is CheckStatus.UNKNOWN
 
 
 FOLLOWED = measured_cluster.followed()

@@ -27,7 +27,7 @@ import krew
 from topology_controller import _version, cli
 from topology_deploy import cli as deploy
 from topology_deploy import manifests
-from topology_simulator.envtest import binaries
+from topology_simulator import binaries
 
 BASE = "https://downloads.example.org/topology"
 DIGESTS = {name: hashlib.sha256(name.encode()).hexdigest() for name in krew.WHEELS}

@@ -13,7 +13,7 @@ import subprocess
 
 _CONTROLLER_MANAGER = "kube-controller-manager"
 _ETCDUTL = "etcdutl"
-_HACK = pathlib.Path(__file__).parents[2]
+_HACK = pathlib.Path(__file__).parents[1]
 
 
 class MissingError(Exception):
