@@ -1,4 +1,4 @@
-"""Each object of the table has the state that the table says, as a template in the real config-policy-controller.
+"""Policies in the real config-policy-controller: what they say of each object of the table, and what they install.
 
 One kube-apiserver holds the object, as the controller would find it on a cluster; its generation is what that server
 counts. Two policies judge each object: one of this test prints the state by the template of `languages`, and the one of
@@ -8,29 +8,44 @@ the pack says whether the cluster complies and what it would write. Both say whi
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
+from test import polling
 from test.unit.fleet import table
+from topology_api import crd, crd_patch
+from topology_api import served as served_fields
+from topology_deploy import manifests
 from topology_deploy.fleet import languages
 from topology_deploy.fleet.meaning import State
 from topology_simulator import client, install, kinds, kubeconfig
-from topology_simulator.envtest import server
+from topology_simulator.envtest import openshift, server
 from topology_simulator.fleet import engines, pack, wire
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
 
 Raw = dict[str, Any]
-_SECONDS = 30.0
+_SECONDS, _INSTALLED_SECONDS = 30.0, 60.0
 _POLICIES = wire.CONFIGURATION_POLICIES
 _RULES = ("x-kubernetes-validations", "enum", "required", "default")
 _STATE = "state"
 _LOOKUP = '{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}'
 _VERSION = "(index .Policy.status.relatedObjects 0).object.metadata.resourceVersion"
+
+
+def _unmanaged(kind: str, group: str, namespace: str, name: str) -> Raw:
+    return {"kind": kind, "group": group, "namespace": namespace, "name": name, "unmanaged": True}
+
+
+_OTHER = _unmanaged("Deployment", "apps", "openshift-console", "console")
+_OURS = _unmanaged("CustomResourceDefinition", "apiextensions.k8s.io", "", crd.NAME)
 
 
 def _state_policy() -> Raw:
@@ -68,22 +83,29 @@ def _judging() -> Raw:
     }
 
 
+@contextlib.asynccontextmanager
+async def _opened(crds: Iterable[Raw]) -> AsyncIterator[client.Client]:
+    """Open both, with these definitions. Raises binaries.MissingError where a program is not here."""
+    async with server.RealServer() as api_server, engines.Engines() as running:
+        access = kubeconfig.access(api_server.kubeconfig())
+        async with client.Client(access, "test-engines", strict=True) as api:
+            await wire.define(api, engines.definitions(engines.SPOKE_DEFINITIONS))
+            await install.define(api, list(crds))
+            await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(engines.POLICY_NAMESPACE))
+            await running.policies("spoke", running.kubeconfig("policy", api_server.kubeconfig()))
+            yield api
+
+
 @pytest.fixture
 async def cluster() -> AsyncIterator[client.Client]:
     """An API server with the definition of Infrastructure, and the controller with both policies."""
     name = f"infrastructures.{kinds.INFRASTRUCTURES.group}"
     crds = [_without_rules(crd) for crd in install.definitions() if crd["metadata"]["name"] == name]
-    async with server.RealServer() as api_server, engines.Engines() as running:
-        access = kubeconfig.access(api_server.kubeconfig())
-        async with client.Client(access, "test-engines", strict=True) as api:
-            await wire.define(api, engines.definitions(engines.SPOKE_DEFINITIONS))
-            await install.define(api, crds)
-            await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(engines.POLICY_NAMESPACE))
-            await running.policies("spoke", running.kubeconfig("policy", api_server.kubeconfig()))
-            # As governance-policy-framework-addon would.
-            for policy, spec in ((_STATE, _state_policy()), (pack.NAME, _pack_policy())):
-                await api.create(_POLICIES, _POLICIES.new(policy, engines.POLICY_NAMESPACE, spec=spec))
-            yield api
+    async with _opened(crds) as api:
+        # As governance-policy-framework-addon would.
+        for policy, spec in ((_STATE, _state_policy()), (pack.NAME, _pack_policy())):
+            await api.create(_POLICIES, _POLICIES.new(policy, engines.POLICY_NAMESPACE, spec=spec))
+        yield api
 
 
 def _without_rules(schema: Any, keys: list[str] | None = None) -> Any:
@@ -155,3 +177,81 @@ async def test_the_template_finds_the_state_of_every_row_and_the_policy_acts_by_
         wanted[row.name] = (row.state.value, "Compliant" if complies else "NonCompliant", row.state is State.READY)
     assert len(wanted) >= 40
     assert found == wanted
+
+
+def _fields() -> Raw:
+    """Our part of the definition alone: the controller merges items of a list that have the same name."""
+    definition = crd.infrastructure(manifests.edges())
+    (version,) = definition["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]
+    properties = {
+        part: {"properties": {name: schema["properties"][part]["properties"][name]}}
+        for part, name in (("spec", crd.DESIRED), ("status", crd.RECORD))
+    }
+    ours = {"openAPIV3Schema": {"properties": properties, crd.RULES: schema[crd.RULES]}}
+    part = {"name": crd.VERSION, "additionalPrinterColumns": crd.columns(), "schema": ours}
+    head = {key: definition[key] for key in ("apiVersion", "kind")}
+    return {**head, "metadata": {"name": crd.NAME}, "spec": {"versions": [part]}}
+
+
+async def _give(api: client.Client, name: str, compliance: str, *objects: Raw) -> None:
+    spec = {
+        "remediationAction": "enforce", "severity": "low", "pruneObjectBehavior": "None",
+        "evaluationInterval": {"compliant": "watch", "noncompliant": "watch"},
+        "object-templates": [{"complianceType": compliance, "objectDefinition": obj} for obj in objects],
+    }  # fmt: skip
+    policy = _POLICIES.new(name, engines.POLICY_NAMESPACE, spec=spec)
+    # Alerts and dashboards have templates of their own.
+    policy["metadata"]["annotations"] = {"policy.open-cluster-management.io/disable-templates": "true"}
+    await api.create(_POLICIES, policy)
+
+
+def _in_any_order(part: Any) -> Any:
+    if isinstance(part, dict):
+        return {name: _in_any_order(inner) for name, inner in part.items()}
+    return sorted(map(_in_any_order, part), key=json.dumps) if isinstance(part, list) else part
+
+
+async def test_a_policy_installs_all_and_cannot_take_the_override_away() -> None:
+    """Why docs/fleet.md installs by a script on each cluster: a policy could do the first half of it.
+
+    A payload's definition, another override, no operator -> `musthave`: all is there, and nothing else differs.
+
+    `mustnothave` with our override -> all of ClusterVersion goes, with the release of the cluster.
+    """
+    text = manifests.render(manifests.Kind.OPERATOR, image="registry.example/operator:1")
+    operator = [{key: part for key, part in obj.items() if key != "status"} for obj in yaml.safe_load_all(text) if obj]
+    ours = kinds.CLUSTER_VERSIONS.new("version", spec={"overrides": [_OURS]})
+    async with _opened(openshift.payload()) as api:
+        await api.create(
+            kinds.CLUSTER_VERSIONS,
+            kinds.CLUSTER_VERSIONS.new(
+                "version", spec={"clusterID": "11111111-2222-3333-4444-555555555555", "overrides": [_OTHER]}
+            ),
+        )
+        own = {obj["metadata"]["name"] for obj in operator if obj["kind"] == "Namespace"}
+        for name in sorted({obj["metadata"].get("namespace", "default") for obj in operator} - own):
+            if await api.find(kinds.NAMESPACES, name) is None:
+                await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(name))
+        before = await api.get(kinds.DEFINITIONS, crd.NAME)
+        assert not served_fields.serves_our_fields(before)
+        await _give(api, "install", "musthave", ours, _fields(), *operator)
+        await polling.until(
+            "the policy complies",
+            lambda: api.get(_POLICIES, "install", engines.POLICY_NAMESPACE),
+            _INSTALLED_SECONDS,
+            holds=lambda policy: (policy.get("status") or {}).get("compliant") == "Compliant",
+        )
+        after = await api.get(kinds.DEFINITIONS, crd.NAME)
+        overrides = (await api.get(kinds.CLUSTER_VERSIONS, "version"))["spec"]["overrides"]
+        assert served_fields.serves_our_fields(after), served_fields.serves_our_fields(after).reason
+        taken_out = crd_patch.apply(after, crd_patch.remove(after))
+        assert _in_any_order(taken_out["spec"]) == _in_any_order(before["spec"]), "only our part differs"
+        assert sorted(each["name"] for each in overrides) == sorted((_OTHER["name"], crd.NAME)), overrides
+        await _give(api, "remove", "mustnothave", ours)
+        await polling.until(
+            "all of ClusterVersion is gone",
+            lambda: api.find(kinds.CLUSTER_VERSIONS, "version"),
+            _INSTALLED_SECONDS,
+            holds=lambda version: version is None,
+        )
