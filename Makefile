@@ -21,6 +21,8 @@ OLDEST_KUBERNETES := 1.33
 ON_OLDEST := $(addprefix test/etcd/test_,losing_members.py who_is_believed.py) $(addprefix test/component/,test_request_to_topology.py test_openshift_definitions.py test_guards_of_the_change.py test_real_server.py \
   admission/test_expressions_have_types.py)
 CORE_TESTS := $(addprefix test/unit/,core etcd operands transitions plugin upgrading logs configuration)
+# What a fleet's engines are given, and what judges it there.
+OF_A_FLEET := api controller/topology_deploy hack/engines hack/topology_simulator/fleet test/engines test/unit/fleet
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -34,7 +36,7 @@ ENGINES := PYTHON=$(BIN)/python hack/engines/engines
 REAL := $(if $(filter real,$(APISERVER) $(ETCD)),envtest)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster fleet fleet-short fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
+.PHONY: help venv demo cluster fleet fleet-short fleet-stories fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
 
 help: ## work: this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## [a-z]+: / { \
@@ -61,7 +63,10 @@ cluster: $(STAMP) $(REAL) ## try: the same cluster, kept running, for kubectl or
 fleet: $(STAMP) $(if $(filter-out list,$(STORY)),envtest engines) ## try: a hub with real engines converts a fleet, and a verdict (SPOKES=3 STORY=canary-then-wave, STORY=list, MUTANT=no-canary)
 	@$(BIN)/python -m topology_simulator.fleet $(if $(filter list,$(STORY)),--list,$(if $(MUTANT),--mutant $(MUTANT),--story $(STORY)) --spokes $(SPOKES))
 
-fleet-short: envtest engines ## judge: the table of recorded clusters in a real policy controller, and two stories: what CI plays (two minutes)
+fleet-short: envtest ## judge: the table of recorded clusters in a real policy controller, and two stories (two minutes; CI does where a fleet's files have changed)
+	$(BIN)/python hack/proven.py $(IF_CHANGED) hack/engines/passed $(OF_A_FLEET) -- $(MAKE) --no-print-directory fleet-stories
+
+fleet-stories: engines ## judge: what fleet-short runs, whether it has passed or not
 	$(BIN)/python -m pytest -q test/engines
 	@$(MAKE) --no-print-directory fleet SPOKES=2 STORY=canary-then-wave
 	@$(MAKE) --no-print-directory fleet SPOKES=2 STORY=canary-lost
@@ -103,15 +108,14 @@ test-component: envtest ## work: the operator as a process, against an API serve
 test-etcd: envtest ## work: real etcd members
 	$(BIN)/python -m pytest test/etcd
 
-test-hack: envtest ## work: the simulator's own tests, and the embedded API server beside what the real one said
-	$(BIN)/python -m simulator_tests -n $(JOBS)
+test-hack: envtest ## work: the simulator's own tests, and the embedded API server beside what the real one said (IF_CHANGED=--if-changed: where hack/ or api/ has)
+	$(BIN)/python hack/proven.py $(IF_CHANGED) hack/simulator_tests/passed hack api -- $(BIN)/python -m pytest --apiserver both -n $(JOBS) hack/simulator_tests
 
 test-observability: envtest ## judge: promtool, a real Prometheus, the status page in Chromium (needs hack/observability/install)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder test/observability
 
-fuzz-short: $(STAMP) ## judge: the state machine, and input from outside, as `make test` runs them
+fuzz-short: $(STAMP) ## judge: the state machine, as `make test` runs it
 	$(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs  # by itself: what Hypothesis makes of a seed depends on what is imported
-	$(BIN)/python -m pytest -n $(JOBS) test/fuzz/inputs
 
 fuzz: $(STAMP) ## judge: more of both than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_INPUT_EXAMPLES=10000 FUZZ_SEED=1
 	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs

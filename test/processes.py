@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator, Mapping
 
-SECONDS = 60.0
+SECONDS = 180.0
 """How long a program may take: generous, it costs time only where a test fails."""
 
 

@@ -39,5 +39,7 @@ def compare(name: str, text: str) -> None:
 
 def infrastructures() -> dict[str, dict[str, Any]]:
     """The recorded objects that engines of a fleet and of GitOps judge, by name."""
-    found: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / INFRASTRUCTURES).read_text(encoding="utf-8"))
+    found: dict[str, dict[str, Any]] = yaml.load(
+        (FOLDER / INFRASTRUCTURES).read_text(encoding="utf-8"), yaml.CSafeLoader
+    )
     return found

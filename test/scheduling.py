@@ -1,8 +1,8 @@
 """Which tests run one after the other in the same worker, because they share a real API server or a dear fixture.
 
-A worker starts the real server for the first test that asks for it, and keeps it. Handed out one by one, each worker
-would have one, with a Go process that takes an eighth of a core to do nothing. xdist's own groups are not used: with
-this pytest it cannot write them into the name of a test (`item._nodeid`).
+A worker starts the real server for the first test that asks for it, and keeps it: seven seconds of a core, and 750 MB.
+There are two such groups, because one would still run when all other tests have ended. xdist's own groups are not used:
+with this pytest it cannot write them into the name of a test (`item._nodeid`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SHARING = frozenset({
     "test_changes_refused", "test_openshift_definitions", "test_plugin",
     "test_serving_to_others",
 })  # fmt: skip
-_WITH_THEIR_OWN = frozenset({"test_installing_and_leaving", "test_real_server", "test_several_api_servers"})
+_WITH_THEIR_OWN = frozenset({"test_real_server", "test_several_api_servers"})
 _WITH_THEIR_OWN_TOO = frozenset({"test_elsewhere"})
 """The same, and embedded ones besides, which may be anywhere."""
 _DEAR = frozenset({"hack/simulator_tests/parity/test_parity.py"})
@@ -38,9 +38,13 @@ def group(test: str) -> str:
     name = file.removeprefix(_COMPONENT).removesuffix(".py")
     if name.startswith("rights/"):
         return "rights"
+    if name == "test_installing_and_leaving":
+        return name
     if name in _WITH_THEIR_OWN_TOO:
         return test if _ON_EMBEDDED.search(test) else "servers"
-    if name.startswith("admission/") or _ON_REAL.search(test) or (name in _SHARING and not _ON_EMBEDDED.search(test)):
+    if name.startswith("admission/") or (name in _SHARING and not _ON_EMBEDDED.search(test)):
+        return "admission"
+    if _ON_REAL.search(test):
         return "real"
     return "servers" if name in _WITH_THEIR_OWN else test
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 exploring.load_profile()
+# jsonschema would build grammars of international addresses, for a second of each process: no schema of ours has one.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # that is how an import is stopped
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -250,7 +250,7 @@ def _is_systems(metadata: dict[str, Any]) -> bool:
 
 async def grant(api: clients.Client, text: str, user: server.User = OPERATOR) -> None:
     """Apply the roles and bindings of manifests, and wait until they count for their user."""
-    documents = yaml.safe_load_all(text)
+    documents = yaml.load_all(text, yaml.CSafeLoader)
     rights = [one for one in documents if one and one["apiVersion"].startswith(RBAC)]
     for one in rights:
         plural = f"{one['kind'].lower()}s"

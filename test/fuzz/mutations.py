@@ -45,7 +45,8 @@ class Mutation:
 
     `broken` is what may be noticed first, depending on what happens to be drawn. `story` names the only rules of the
     machine that are drawn, where all of them together would need more examples than a test should take; `happening` is
-    one of the stage's that is drawn as a rule of its own.
+    one of the stage's that is drawn as a rule of its own. `seed` is, of the first four, the one that leads there in the
+    fewest examples.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Mutation:
     broken: tuple[Promise, ...]
     story: tuple[str, ...] = ()
     happening: str = ""
+    seed: int = 1
 
 
 _TRAPS = ("the_admission_meets_a_trap", "a_moment_passes", "it_goes_on")
@@ -241,6 +243,7 @@ MUTATIONS = (
         _instead(admission, "_is_ours", lambda *_: True),
         (Promise.ONLY_FROM_ADMITTING,),
         _TRAPS,
+        seed=2,
     ),
     Mutation(
         "the echo is not awaited",
@@ -265,12 +268,10 @@ MUTATIONS = (
         _instead(act, "EVIDENCE_SECONDS", 1e9),
         (Promise.FRESH, Promise.PROVEN),
         _TRAPS,
+        seed=2,
     ),
     Mutation(
-        "the lease is not asked",
-        _instead(act.Act, "_hold_lease", lambda _: None),
-        (Promise.LEASED,),
-        _FROZEN,
+        "the lease is not asked", _instead(act.Act, "_hold_lease", lambda _: None), (Promise.LEASED,), _FROZEN, seed=2
     ),
     Mutation("Unknown counts as Met", _unknown_is_met, (Promise.PROVEN, Promise.CONVERGED)),
     Mutation(
@@ -278,12 +279,14 @@ MUTATIONS = (
         _instead(etcd, "members", _by_keys),
         (Promise.PROVEN, Promise.CONVERGED),
         _NEAR_MISSES,
+        seed=3,
     ),
     Mutation(
         "one control-plane node less will do",
         lambda: mock.patch.dict(catalog.CHECKS, {CheckName.CONTROL_PLANE_NODES: _one_node_less}),
         (Promise.PROVEN, Promise.CONVERGED),
         _NEAR_MISSES,
+        seed=2,
     ),
     Mutation(
         "an upgrade does not matter",
@@ -315,6 +318,7 @@ MUTATIONS = (
         _around(phases, "decide", _known_as(_request_remembered)),
         (Promise.REQUESTED, Promise.CANCELLED),
         (*_TRAPS, "desired"),
+        seed=2,
     ),
     Mutation(
         "upgrades are let go while converging",
@@ -344,6 +348,7 @@ MUTATIONS = (
         _instead(inherited, "_completed_since", lambda _: False),
         (Promise.THEIRS,),
         ("the_native_controller_has_changed_it_and_goes", "it_goes_on_and_time_passes", "a_moment_passes"),
+        seed=4,
     ),
     Mutation(
         "a pause is not heard",
@@ -400,12 +405,14 @@ MUTATIONS = (
         _instead(reconcile.Reconciler, "_decide_live", lambda self, evidence, _: self._decide(evidence.facts)),
         (Promise.STEADY, Promise.CALM),
         _LATE_NEWS,
+        seed=2,
     ),
     Mutation(
         "stuck is whatever is overdue",
         _instead(convergence, "_patience", lambda _: timedelta()),
         (Promise.STUCK,),
         _SLOWLY,
+        seed=4,
     ),
     Mutation(
         "a silent watch from the future is believed",
@@ -413,7 +420,7 @@ MUTATIONS = (
         (Promise.RESTORED, Promise.HELD_BACK),
         _RESTORED,
     ),
-    Mutation("what we wrote outweighs what was restored", _own_writes_win, (Promise.RESTORED,), _RESTORED),
+    Mutation("what we wrote outweighs what was restored", _own_writes_win, (Promise.RESTORED,), _RESTORED, seed=4),
     Mutation(
         "a version that is gone waits",
         _around(watch._State, "failed", _gone_waits),

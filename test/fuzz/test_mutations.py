@@ -35,7 +35,7 @@ def test_a_broken_operator_is_noticed(mutation: mutations.Mutation) -> None:
     # A rule that is no function any more is none.
     rules = {**dict.fromkeys(left_out), **_happening(mutation.happening)}
     Hunt = type("Hunt", (machine.Machine,), {"reached": machine.Reached(), **rules})  # noqa: N806
-    hypothesis.seed(1)(Hunt)
+    hypothesis.seed(mutation.seed)(Hunt)
     with mutation.replaced(), pytest.raises(judge.BrokenError) as caught:
         run_state_machine_as_test(Hunt, settings=_HUNT)
     assert caught.value.promise in mutation.broken, caught.value

@@ -87,6 +87,8 @@ class RealServer(opened.Opened):
         self._second_port = 0
         self.client_authority = certificates.Authority("kube-apiserver-client-signer")
         """Signs client certificates; the server publishes it in kube-system/extension-apiserver-authentication."""
+        # It would make an RSA key, and sign with it as often as a client connects: a hundred times for each operator.
+        self._authority = certificates.Authority("kube-apiserver-serving-signer")
         self._etcd_port = self._peer_port = 0
         self._snapshots = 0
         self._progress_flag = ""
@@ -130,8 +132,7 @@ class RealServer(opened.Opened):
 
     def kubeconfig(self, token: str = "admin", *, server: str = "") -> dict[str, Any]:  # noqa: S107 - the name of a user
         """Return a kubeconfig with this token; `server` is another way in, e.g. a proxy's URL."""
-        authority = (self.folder / "certs" / "apiserver.crt").read_bytes()
-        return kubeconfig.content(server or self.url, authority=authority, token=token)
+        return kubeconfig.content(server or self.url, authority=self._authority.certificate, token=token)
 
     def tls(self) -> ssl.SSLContext:
         """Return a client's TLS context that trusts the API server."""
@@ -258,6 +259,8 @@ class RealServer(opened.Opened):
         text = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
+        served = self._authority.server_only("kube-apiserver")
+        (self.folder / "certs").mkdir()
         rows = []
         for number, (token, user) in enumerate(self._users.items()):
             groups = f',"{",".join(user.groups)}"' if user.groups else ""
@@ -267,6 +270,8 @@ class RealServer(opened.Opened):
             ("tokens.csv", "".join(rows).encode()),
             ("audit-policy.json", json.dumps(audit.POLICY).encode()),
             ("client-ca.crt", self.client_authority.certificate),
+            ("certs/apiserver.crt", served.certificate + self._authority.certificate),
+            ("certs/apiserver.key", served.key),
         ):
             file = self.folder / name
             file.touch(mode=0o600)
@@ -330,10 +335,6 @@ class RealServer(opened.Opened):
                 asyncio.timeout(_READY_SECONDS),
                 aiohttp.ClientSession(timeout=limit, headers=headers) as session,
             ):
-                # Before anything is listened to the certificate is written, and after it its key: by half of a
-                # certificate no answer would ever be trusted.
-                while not (self.folder / "certs" / "apiserver.key").exists():
-                    await self._alive(name)
                 tls = self.tls()
                 while True:
                     with contextlib.suppress(aiohttp.ClientError, TimeoutError):

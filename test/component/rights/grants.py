@@ -79,7 +79,11 @@ class Grant:
 
 def rendered() -> list[dict[str, Any]]:
     """Every object of the manifests."""
-    return [one for one in yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)) if one]
+    return [
+        one
+        for one in yaml.load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False), yaml.CSafeLoader)
+        if one
+    ]
 
 
 def roles() -> list[dict[str, Any]]:

@@ -24,7 +24,9 @@ from topology_simulator.apiserver import patch
 
 EXAMPLE = pathlib.Path(__file__).parents[3] / "docs" / "examples" / "gitops"
 CHECK = (EXAMPLE / "argocd" / "health.lua").read_text()
-(EXPRESSIONS,) = yaml.safe_load((EXAMPLE / "flux" / "topology.yaml").read_text())["spec"]["healthCheckExprs"]
+(EXPRESSIONS,) = yaml.load((EXAMPLE / "flux" / "topology.yaml").read_text(), yaml.CSafeLoader)["spec"][
+    "healthCheckExprs"
+]
 ROWS = table.rows()
 EXPRESSION = languages.choice(languages.work(table.TARGET), {state: f'"{state}"' for state in State})
 everywhere = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

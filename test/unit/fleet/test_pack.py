@@ -32,7 +32,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[R
     """The objects, the text, and what stands on standard error."""
     assert cli.main(["fleet", *arguments]) == 0
     out, told = capsys.readouterr()
-    return [item for item in yaml.safe_load_all(out) if item is not None], out, told
+    return [item for item in yaml.load_all(out, yaml.CSafeLoader) if item is not None], out, told
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -102,7 +102,7 @@ def test_nothing_in_it_forces_enforces_recreates_or_deletes(capsys: pytest.Captu
                 identifier = configured["resourceIdentifier"]
                 listed = [
                     rule
-                    for rule in values(list(yaml.safe_load_all(objects.rights())), "rules")
+                    for rule in values(list(yaml.load_all(objects.rights(), yaml.CSafeLoader)), "rules")
                     for rule in rule  # type: ignore[attr-defined]
                     if identifier["resource"] in rule["resources"] and {"list", "watch"} <= {*rule["verbs"]}
                     and identifier["group"] in rule["apiGroups"] and "resourceNames" not in rule
@@ -119,7 +119,7 @@ def test_nothing_in_it_forces_enforces_recreates_or_deletes(capsys: pytest.Captu
 
 def test_no_agent_may_delete_anything_or_write_what_is_not_its_own() -> None:
     own = {"config.openshift.io", "topology.openshift.io", "policy.open-cluster-management.io"}
-    for role in yaml.safe_load_all(objects.rights()):
+    for role in yaml.load_all(objects.rights(), yaml.CSafeLoader):
         for rule in role["rules"]:
             assert not {"delete", "deletecollection", "*"} & {*rule["verbs"], *rule["resources"], *rule["apiGroups"]}
             if not {*rule["apiGroups"]} <= own and rule["resources"] != ["events"]:
@@ -200,7 +200,7 @@ def test_bad_usage_names_what_was_found_and_what_is_allowed(
 
 @pytest.mark.parametrize("row", [row for row in table.rows() if row.legal], ids=lambda row: row.name)
 def test_the_survey_says_the_state_first(row: table.Row) -> None:
-    *_, survey = yaml.safe_load_all(objects.survey(PLAN))
+    *_, survey = yaml.load_all(objects.survey(PLAN), yaml.CSafeLoader)
     configured = survey["spec"]["manifestWorkTemplate"]["manifestConfigs"][0]
     (rule,) = configured["conditionRules"]
     assert rule["condition"] == objects.STATE_CONDITION

@@ -128,9 +128,9 @@ async def test_a_watch_in_trouble_waits_and_recovers(faulty, connect, quick, mak
         await soon(lambda: len(server.watches) >= 5, 30.0)
         # Pauses of 0.1, 0.2 and 0.4 s, each with its jitter; a hot loop makes a thousand requests in that time.
         assert server.watches[-1].at - server.watches[0].at > 0.25
-        await soon(lambda: made.snapshot().error is not None)
+        # On a busy machine an answer that is cut lasts long enough to look alive, for that moment.
+        await soon(lambda: made.snapshot().error is not None and not made.alive)
         assert type(made.snapshot().error) is expected, made.snapshot().error
-        assert not made.alive
         assert dict(made.snapshot().objects) == {(None, "a"): "old"}
         good.set()
         await soon(lambda: made.snapshot().objects == {(None, "a"): "new"})

@@ -13,7 +13,9 @@ import yaml
 from topology_api import vocabulary
 from topology_deploy import manifests
 
-OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)))
+OBJECTS: list[dict[str, Any]] = list(
+    yaml.load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False), yaml.CSafeLoader)
+)
 OURS = vocabulary.DEFAULT_NAMESPACE
 MARKER_GROUP = "topology.openshift.io"
 _ASKED = re.compile(

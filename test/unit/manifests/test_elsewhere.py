@@ -22,11 +22,11 @@ EDGE, OURS = "topology-edge-1", vocabulary.DEFAULT_NAMESPACE
 
 def printed(part: str, namespace: str) -> list[dict[str, Any]]:
     text = manifests_elsewhere.render(part, "registry/topology:1", namespace, monitoring=True)
-    return list(yaml.safe_load_all(text))
+    return list(yaml.load_all(text, yaml.CSafeLoader))
 
 
 TARGET, MANAGEMENT = printed("target", OURS), printed("management", EDGE)
-HOME = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))
+HOME = list(yaml.load_all(manifests.render(manifests.Kind.OPERATOR), yaml.CSafeLoader))
 
 
 def rights(objects: Iterable[dict[str, Any]], account: str) -> set[tuple[str, ...]]:

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 OLDEST = "1.33"
 NEWEST = ".".join(kubernetes_validate.latest_version().split(".")[:2])
 OBJECTS: list[dict[str, Any]] = [
-    *yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)),
-    yaml.safe_load(manifests.render(manifests.Kind.CRD_ONLY)),
-    *yaml.safe_load_all(manifests_elsewhere.render("target", None, "openshift-topology-operator", monitoring=True)),
-    *yaml.safe_load_all(manifests_elsewhere.render("management", None, "topology-edge-1", monitoring=True)),
+    *yaml.load_all(manifests.render(manifests.Kind.OPERATOR), yaml.CSafeLoader),
+    yaml.load(manifests.render(manifests.Kind.CRD_ONLY), yaml.CSafeLoader),
+    *yaml.load_all(
+        manifests_elsewhere.render("target", None, "openshift-topology-operator", monitoring=True), yaml.CSafeLoader
+    ),
+    *yaml.load_all(
+        manifests_elsewhere.render("management", None, "topology-edge-1", monitoring=True), yaml.CSafeLoader
+    ),
 ]
 OPEN = {"type": "object"}
 

@@ -34,7 +34,7 @@ def console(*operands: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def made(given: matrices.Matrix, *others: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in yaml.safe_load_all(rights.render(given, *others)) if one]
+    return [one for one in yaml.load_all(rights.render(given, *others), yaml.CSafeLoader) if one]
 
 
 def rules(given: matrices.Matrix, *others: dict[str, Any], of: str = rights.NAME) -> set[Rule]:

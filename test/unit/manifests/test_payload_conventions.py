@@ -21,7 +21,7 @@ from topology_simulator import cluster as simulated
 
 ROOT = bindata.root()
 PLACES = [place for folder in ("manifests", "monitoring") for place in sorted((ROOT / folder).glob("*.yaml"))]
-FILES = {place.name: list(yaml.safe_load_all(place.read_text(encoding="utf-8"))) for place in PLACES}
+FILES = {place.name: list(yaml.load_all(place.read_text(encoding="utf-8"), yaml.CSafeLoader)) for place in PLACES}
 EVERY: list[dict[str, Any]] = [one for found in FILES.values() for one in found]
 BY_VERSION_OPERATOR = re.compile(r"0000_(\d\d)_([a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*?)_[a-z0-9_-]+\.yaml")
 """Files that share number and component are applied one after the other, in the order of their names."""
@@ -30,7 +30,7 @@ CAPABILITY = "capability.openshift.io/name"
 STANDING = "0.0.1-snapshot"
 
 
-OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR)))
+OBJECTS: list[dict[str, Any]] = list(yaml.load_all(manifests.render(manifests.Kind.OPERATOR), yaml.CSafeLoader))
 DOCS = pathlib.Path(__file__).parents[3] / "docs"
 THERE = {one["metadata"]["name"] for one in simulated.objects(simulated.Shape()) if one["kind"] == "Namespace"}
 OTHERS = THERE | {"default", "kube-system", "openshift-config-managed", "openshift-dns", "openshift-monitoring"}
@@ -120,7 +120,7 @@ def test_the_version_operator_waits_for_the_deployment_and_then_for_its_word():
 
 
 def test_a_release_finds_the_image_to_replace():
-    found = yaml.safe_load((ROOT / "manifests" / "image-references").read_text(encoding="utf-8"))
+    found = yaml.load((ROOT / "manifests" / "image-references").read_text(encoding="utf-8"), yaml.CSafeLoader)
     assert (found["kind"], found["apiVersion"]) == ("ImageStream", "image.openshift.io/v1")
     (tag,) = found["spec"]["tags"]
     assert tag == {

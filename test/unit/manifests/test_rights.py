@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 OURS = "openshift-topology-operator"
 ACCOUNT = {"kind": "ServiceAccount", "name": "cluster-topology-operator", "namespace": OURS}
-OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False)))
+OBJECTS: list[dict[str, Any]] = list(
+    yaml.load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False), yaml.CSafeLoader)
+)
 BINDINGS = [one for one in OBJECTS if one["kind"] in {"RoleBinding", "ClusterRoleBinding"}]
 VIEWER = "topology-status-viewer"
 OFFERED = {VIEWER, authn.ROLE}
@@ -203,7 +205,7 @@ def test_what_is_added_to_cluster_reader_is_what_the_command_reads_and_that_role
 
 def test_bare_metal_hosts_are_added_to_cluster_reader_by_choice_and_not_by_installing():
     assert "metal3.io" not in str([one for one in OBJECTS if one["kind"] == "ClusterRole"])
-    role = yaml.safe_load(manifests.host_reader())
+    role = yaml.load(manifests.host_reader(), yaml.CSafeLoader)
     assert (role["kind"], role["metadata"]["name"]) == ("ClusterRole", cluster.HOST_READER)
     assert role["metadata"]["labels"] == {operand_rights.AGGREGATED: "true"}
     hosts = catalog.UNDER_MACHINES.selection.resource
