@@ -64,7 +64,7 @@ fleet: $(STAMP) $(if $(filter-out list,$(STORY)),envtest engines) ## try: a hub 
 	@$(BIN)/python -m topology_simulator.fleet $(if $(filter list,$(STORY)),--list,$(if $(MUTANT),--mutant $(MUTANT),--story $(STORY)) --spokes $(SPOKES))
 
 fleet-short: envtest ## judge: the table of recorded clusters in a real policy controller, and two stories (two minutes; CI does where a fleet's files have changed)
-	$(BIN)/python hack/proven.py $(IF_CHANGED) hack/engines/passed $(OF_A_FLEET) -- $(MAKE) --no-print-directory fleet-stories
+	$(BIN)/python hack/proven.py $(IF_CHANGED) hack/engines/passed $(OF_A_FLEET) -- make --no-print-directory fleet-stories
 
 fleet-stories: engines ## judge: what fleet-short runs, whether it has passed or not
 	$(BIN)/python -m pytest -q test/engines
