@@ -173,16 +173,15 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             *routes.scrape(measured, *activities),
         )
         readers = tuple(pages.routes())
-        served = await stack.enter_async_context(
-            server.Server(options.address, machines if secured else (*machines, *readers), secured)
-        )
+        everything = machines if secured else (*machines, *readers)
+        servers = [await stack.enter_async_context(server.Server(options.address, everything, secured))]
         _LOG.info(
             "%(program)s %(version)s serves on port %(port)d",
-            {"program": OPERATOR_NAME, "version": __version__, "port": served.bound},
+            {"program": OPERATOR_NAME, "version": __version__, "port": servers[0].bound},
         )
         if options.page is not None:
-            paged = await stack.enter_async_context(server.Server(options.page, readers))
-            _LOG.info("the status page is on port %(port)d of this pod's loopback", {"port": paged.bound})
+            servers.append(await stack.enter_async_context(server.Server(options.page, readers)))
+            _LOG.info("the status page is on port %(port)d of this pod's loopback", {"port": servers[1].bound})
         await stack.enter_async_context(pages)
 
         async def reconcile_while(held: act.Lease, on_topology: Callable[[str], None]) -> None:
@@ -218,6 +217,8 @@ async def run(options: Options, transitions: load.Transitions) -> None:
 
         leading = _lead(options, client, watched, holder=holder, reconcile_while=reconcile_while, placed=placed)
         tasks: list[Coroutine[None, None, object]] = [
+            *(_endless(listening.run(), "server") for listening in servers),
+            *([] if secured is None else [_endless(secured.tls.run(), "serving certificate")]),
             _endless(leading, "leader"),
             stop.wait(),
             *([] if options.configuration is None else [_endless(settings.run(), "configuration")]),

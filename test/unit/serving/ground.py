@@ -22,7 +22,7 @@ from topology_controller.serve import server as servers
 from topology_simulator.etcd import certificates
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 
     from topology_controller.kube import errors
 
@@ -30,9 +30,7 @@ PROMETHEUS = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
 SERVICES = certificates.Authority("services")
 CLIENTS = certificates.Authority("clients")
 STRANGERS = certificates.Authority("clients")
-QUICK = dataclasses.replace(
-    connections.DEFAULT, handshake=0.6, first_request=0.6, keep_alive=0.6, request=1.0, stream=1.5
-)
+QUICK = dataclasses.replace(connections.DEFAULT, silent=0.6, keep_alive=0.6, request=1.0, stream=1.5)
 
 
 @dataclass
@@ -153,6 +151,19 @@ ROUTES = tuple(web.get(path, said) for path in ("/healthz", "/metrics", "/", "/s
 
 
 @contextlib.asynccontextmanager
+async def running(server: servers.Server, *others: Coroutine[None, None, None]) -> AsyncIterator[servers.Server]:
+    """Let a server accept, and others work beside it."""
+    async with server:
+        tasks = [asyncio.create_task(work) for work in (server.run(), *others)]
+        try:
+            yield server
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
 async def served(
     cluster: Cluster,
     folder: pathlib.Path,
@@ -169,7 +180,8 @@ async def served(
         watching=quick,
         period=period,
     )
-    async with servers.Server(servers.Address("127.0.0.1", 0), routes, made, limits=limits) as server:
+    server = servers.Server(servers.Address("127.0.0.1", 0), routes, made, limits=limits)
+    async with running(server, made.tls.run()):
         await polling.until("the settings were read", lambda: all(made.tls.last_activity().values()))
         yield server
 
