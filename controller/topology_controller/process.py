@@ -29,7 +29,7 @@ from .kube import client as clients
 from .kube import config, credentials, lease, placement, queue
 from .observe import catalog, facts, live, watches
 from .report import events, latest, metrics, view
-from .serve import page, routes, server
+from .serve import authn, page, routes, server, tls
 
 if TYPE_CHECKING:
     import pathlib
@@ -166,7 +166,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         settings.changed = configure
         # Who asks us is known where this process runs.
         here = client if placed is None else placed.local
-        secured = None if options.certificates is None else server.Security(here, options.certificates)
+        secured = None if options.certificates is None else _secured(here, options.certificates)
         activities = (watched.last_activity, *(() if secured is None else (secured.tls.last_activity,)))
         machines = (
             *routes.probes(lambda: (*_troubles(placed), *watched.troubles), lambda: work.working_since),
@@ -237,6 +237,14 @@ def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Met
     from .observe import members  # noqa: PLC0415 - memory that most clusters need not spend
 
     return members.Members(options.etcd_certificates, options.etcd_endpoints, observer=measured.etcd_request)
+
+
+def _secured(client: clients.Client, certificates: pathlib.Path) -> server.Security:
+    """Prepare for serving to others. Raises tls.CertificateError (OSError) for a folder without a usable pair."""
+    try:
+        return server.Security(tls.ServingTLS(client, certificates), authn.Reviews(client))
+    except tls.CertificateError as error:
+        raise tls.CertificateError(f"--serving-cert-dir: {error}") from error
 
 
 def _client(

@@ -22,21 +22,19 @@ import os
 import re
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import aiohttp
 from aiohttp import web
 
-from . import authn, connections, tls
+from . import authn, connections
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import Callable, Iterable
 
     from aiohttp.typedefs import Handler
 
-    from ..kube import client as clients
-    from ..kube import watch
+    from . import tls
 
 _LOG = logging.getLogger(__name__)
 _BACKLOG = 4096
@@ -86,25 +84,11 @@ def refuse_open_http(address: Address, certificates: object) -> None:
         )
 
 
-class Security:
-    """What serving to others needs. Raises tls.CertificateError (OSError) for a folder that holds no usable pair.
+class Security(NamedTuple):
+    """What serving to others needs."""
 
-    `period` is in seconds between two reads of the folder; `watching` is the timing of its watches.
-    """
-
-    def __init__(
-        self,
-        client: clients.Client,
-        folder: pathlib.Path,
-        *,
-        watching: watch.Timing | None = None,
-        period: float = tls.PERIOD,
-    ) -> None:
-        try:
-            self.tls = tls.ServingTLS(client, folder, period=period, timing=watching)
-        except tls.CertificateError as error:
-            raise tls.CertificateError(f"--serving-cert-dir: {error}") from error
-        self.reviews = authn.Reviews(client)
+    tls: tls.ServingTLS
+    reviews: authn.Reviews
 
 
 class Server:

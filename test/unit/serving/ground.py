@@ -17,7 +17,7 @@ from test import polling
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import watch
-from topology_controller.serve import connections
+from topology_controller.serve import authn, connections, tls
 from topology_controller.serve import server as servers
 from topology_simulator.etcd import certificates
 
@@ -174,12 +174,9 @@ async def served(
 ) -> AsyncIterator[servers.Server]:
     """Serve over TLS, and wait until the cluster's settings were read."""
     quick = watch.Timing(first=0.05, cap=0.1, settle=0.05)
-    made = servers.Security(
-        cluster,  # type: ignore[arg-type]  # stands in for the client
-        folder,
-        watching=quick,
-        period=period,
-    )
+    client: Any = cluster
+    followed = tls.ServingTLS(client, folder, timing=quick, period=period)
+    made = servers.Security(followed, authn.Reviews(client))
     server = servers.Server(servers.Address("127.0.0.1", 0), routes, made, limits=limits)
     async with running(server, made.tls.run()):
         await polling.until("the settings were read", lambda: all(made.tls.last_activity().values()))
