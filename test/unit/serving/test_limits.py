@@ -131,12 +131,13 @@ async def probe(server: servers.Server, tls: ssl.SSLContext, source: str = "127.
 
 
 async def test_a_source_has_a_share_and_takes_no_place_from_others(cluster, folder, tls):
-    full = dataclasses.replace(ground.QUICK, connections=8, share=3, silent=30.0)
+    full = dataclasses.replace(ground.QUICK, connections=8, share=3, silent=30.0, keep_alive=30.0)
     async with ground.served(cluster, folder, limits=full) as server, contextlib.AsyncExitStack() as stack:
         greedy = await crowd(stack, server, tls, 3, "127.0.0.2")
         assert not await probe(server, tls, "127.0.0.2")
         others = await crowd(stack, server, tls, 3, "127.0.0.3")
         assert await probe(server, tls)
+        await polling.until("it has left", lambda: len(server._open) == 6)
         await crowd(stack, server, tls, 2, "127.0.0.4")
         assert len(server._open) == 8
         assert not await probe(server, tls), "it is full"
