@@ -219,17 +219,17 @@ class Stderr(logging.handlers.QueueHandler):
     """Queues lines for a thread that writes them to a file descriptor, and so never waits for its reader.
 
     A container's stderr is a pipe. When its reader stops reading, a write blocks, and with it the loop, the lease and
-    the probes. So lines wait in a bounded queue. Those beyond the bound are lost, and when the others have been written
-    a line says how many. `flush` waits for the reader for a second, also at the end of the process.
+    the probes. So lines wait in a bounded queue. Those beyond the bound are lost, and the next line that fits comes
+    after one that says how many. `flush` waits for the reader for a second, also at the end of the process.
     """
 
     def __init__(self, descriptor: int) -> None:
-        self.lines: queue.Queue[Any] = queue.Queue(_BACKLOG)
-        super().__init__(self.lines)
-        self.lost = 0
-        self._writer = _Writer(self, descriptor)
-        self._writer.start()
-        self._writes = True
+        self._lines: queue.Queue[Any] = queue.Queue(_BACKLOG)
+        super().__init__(self._lines)
+        self._lost = 0
+        self._listener = logging.handlers.QueueListener(self._lines, _Descriptor(descriptor))
+        self._listener.start()
+        self._listens = True
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
         """Return a record whose message is the whole line, formatted while its facts are as they were."""
@@ -242,14 +242,19 @@ class Stderr(logging.handlers.QueueHandler):
     def enqueue(self, record: logging.LogRecord) -> None:
         """Queue a line, or count it as lost."""
         try:
-            self.lines.put_nowait(record)
+            if self._lost:
+                text, facts = "stderr was not read: %(lost)d lines are lost", {"lost": self._lost}
+                about = logging.LogRecord(__name__, logging.WARNING, __file__, 0, text, (facts,), None)
+                self._lines.put_nowait(self.prepare(about))
+                self._lost = 0
+            self._lines.put_nowait(record)
         except queue.Full:
-            self.lost += 1
+            self._lost += 1
 
     def flush(self) -> None:
         """Wait until everything is written, for at most a second."""
-        with self.lines.all_tasks_done:
-            self.lines.all_tasks_done.wait_for(lambda: not self.lines.unfinished_tasks, _AT_END)
+        with self._lines.all_tasks_done:
+            self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, _AT_END)
 
     def close(self) -> None:
         """Flush, and end the thread unless its reader does not read. The descriptor is not ours to close.
@@ -257,38 +262,25 @@ class Stderr(logging.handlers.QueueHandler):
         The end of the interpreter closes every handler once more.
         """
         self.flush()
-        if self._writes and not self.lines.unfinished_tasks:
-            self._writes = False
-            self._writer.stop()
+        if self._listens and not self._lines.unfinished_tasks:
+            self._listens = False
+            self._listener.stop()
         super().close()
 
 
-class _Writer(logging.handlers.QueueListener):
-    """The thread that writes the lines of a handler. A reader that has gone away is no error."""
+class _Descriptor(logging.Handler):
+    """Writes lines to a file descriptor, which may have been set not to block. A reader that has left is no error."""
 
-    def __init__(self, handler: Stderr, descriptor: int) -> None:
-        super().__init__(handler.lines)
-        self._handler = handler
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
         self._descriptor = descriptor
-        self._counted = 0
 
-    def handle(self, record: logging.LogRecord) -> None:
-        """Write a line, and after the last one how many were lost since the last count."""
-        self._write(record.getMessage())
-        lost = self._handler.lost
-        if lost > self._counted and self._handler.lines.empty():
-            text, facts = "stderr was not read: %(lost)d lines are lost", {"lost": lost - self._counted}
-            about = logging.LogRecord(__name__, logging.WARNING, __file__, 0, text, (facts,), None)
-            self._write(self._handler.format(about))
-            self._counted = lost
-
-    def _write(self, line: str) -> None:
-        data = f"{line}\n".encode(errors="backslashreplace")
-        ready = select.poll()
-        ready.register(self._descriptor, select.POLLOUT)
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        data = f"{record.getMessage()}\n".encode(errors="backslashreplace")
         with contextlib.suppress(OSError):
             while data:
-                ready.poll()
-                # A pipe that is ready takes so many bytes at once.
-                with contextlib.suppress(BlockingIOError):
-                    data = data[os.write(self._descriptor, data[: select.PIPE_BUF]) :]
+                try:
+                    data = data[os.write(self._descriptor, data) :]
+                except BlockingIOError:
+                    select.select((), (self._descriptor,), ())

@@ -77,18 +77,16 @@ def _set(folder: pathlib.Path) -> pathlib.Path:
 
 
 def _content(place: pathlib.Path, shown: pathlib.Path, largest: int) -> bytes:
+    regular, content = False, b""
     try:
-        number = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            regular = stat.S_ISREG(os.fstat(number).st_mode)
-            content = b""
-            if regular:
-                with open(number, "rb", closefd=False) as file:
-                    content = file.read(largest + 1)
-        finally:
-            os.close(number)
+        # Without the flag a pipe would be waited for.
+        with open(place, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            content = file.read(largest + 1) if regular else b""
     except FileNotFoundError:
         raise MountedFileError(shown, "does not exist") from None
+    except IsADirectoryError:
+        pass
     except OSError as error:
         raise MountedFileError(shown, f"cannot be read: {error.strerror or error}") from None
     if not regular:

@@ -29,7 +29,7 @@ from .kube import client as clients
 from .kube import config, credentials, lease, placement, queue
 from .observe import catalog, facts, live, watches
 from .report import events, latest, metrics, view
-from .serve import page, routes, server
+from .serve import authn, page, routes, server, tls
 
 if TYPE_CHECKING:
     import pathlib
@@ -166,23 +166,22 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         settings.changed = configure
         # Who asks us is known where this process runs.
         here = client if placed is None else placed.local
-        secured = None if options.certificates is None else server.Security(here, options.certificates)
+        secured = None if options.certificates is None else _secured(here, options.certificates)
         activities = (watched.last_activity, *(() if secured is None else (secured.tls.last_activity,)))
         machines = (
             *routes.probes(lambda: (*_troubles(placed), *watched.troubles), lambda: work.working_since),
             *routes.scrape(measured, *activities),
         )
         readers = tuple(pages.routes())
-        served = await stack.enter_async_context(
-            server.Server(options.address, machines if secured else (*machines, *readers), secured)
-        )
+        everything = machines if secured else (*machines, *readers)
+        servers = [await stack.enter_async_context(server.Server(options.address, everything, secured))]
         _LOG.info(
             "%(program)s %(version)s serves on port %(port)d",
-            {"program": OPERATOR_NAME, "version": __version__, "port": served.bound},
+            {"program": OPERATOR_NAME, "version": __version__, "port": servers[0].bound},
         )
         if options.page is not None:
-            paged = await stack.enter_async_context(server.Server(options.page, readers))
-            _LOG.info("the status page is on port %(port)d of this pod's loopback", {"port": paged.bound})
+            servers.append(await stack.enter_async_context(server.Server(options.page, readers)))
+            _LOG.info("the status page is on port %(port)d of this pod's loopback", {"port": servers[1].bound})
         await stack.enter_async_context(pages)
 
         async def reconcile_while(held: act.Lease, on_topology: Callable[[str], None]) -> None:
@@ -218,6 +217,8 @@ async def run(options: Options, transitions: load.Transitions) -> None:
 
         leading = _lead(options, client, watched, holder=holder, reconcile_while=reconcile_while, placed=placed)
         tasks: list[Coroutine[None, None, object]] = [
+            *(_endless(listening.run(), "server") for listening in servers),
+            *([] if secured is None else [_endless(secured.tls.run(), "serving certificate")]),
             _endless(leading, "leader"),
             stop.wait(),
             *([] if options.configuration is None else [_endless(settings.run(), "configuration")]),
@@ -236,6 +237,14 @@ def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Met
     from .observe import members  # noqa: PLC0415 - memory that most clusters need not spend
 
     return members.Members(options.etcd_certificates, options.etcd_endpoints, observer=measured.etcd_request)
+
+
+def _secured(client: clients.Client, certificates: pathlib.Path) -> server.Security:
+    """Prepare for serving to others. Raises tls.CertificateError (OSError) for a folder without a usable pair."""
+    try:
+        return server.Security(tls.ServingTLS(client, certificates), authn.Reviews(client))
+    except tls.CertificateError as error:
+        raise tls.CertificateError(f"--serving-cert-dir: {error}") from error
 
 
 def _client(

@@ -123,7 +123,7 @@ class Process:
         work, watched = self.queue, self.watches
         if work is None or watched is None or self.reconciler is None:
             return False
-        idle = work.depth == 0 and work.working_since is None and work._retry_at is None
+        idle = work._waiting_since is None and work.working_since is None and work._retry_at is None
         idle = idle and not watched.restored.is_set()
         return self.leads and idle and self.client.undisturbed and self.client.streams == len(watched._watches)
 
@@ -164,7 +164,7 @@ class Process:
     async def _run(self) -> None:
         way: Any = self.client
         deaf: Any = _Deaf()
-        self.queue = queue.WorkQueue()
+        self.queue = queue.WorkQueue(deaf)
         try:
             async with watches_of(way, self.queue, self._noticed) as watched:
                 self.watches = watched

@@ -67,11 +67,10 @@ class Observer(Protocol):
 class WorkQueue:
     """A queue for one worker and one key. Make and use it inside a running loop.
 
-    `retries` counts since the start; `working_since` is a loop time, None between two deliveries.
+    `working_since` is a loop time, None between two deliveries.
     """
 
-    def __init__(self, observer: Observer | None = None, *, backoff: Backoff | None = None) -> None:
-        self.retries = 0
+    def __init__(self, observer: Observer, *, backoff: Backoff | None = None) -> None:
         self.working_since: float | None = None
         self._observer = observer
         self._backoff = backoff or Backoff(first=1.0, cap=60.0)
@@ -82,18 +81,13 @@ class WorkQueue:
         self._retry_at: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    @property
-    def depth(self) -> int:
-        """How many deliveries are waiting: 0 or 1."""
-        return 0 if self._waiting_since is None else 1
-
     def add(self) -> None:
         """Ask for a look, now or right after the one in progress."""
         if self._waiting_since is not None:
             return
         self._waiting_since = self._loop.time()
-        self._tell(lambda observer: observer.added())
-        self._tell(lambda observer: observer.depth(1))
+        self._observer.added()
+        self._observer.depth(1)
         if self.working_since is None:
             self._ready.set()
 
@@ -117,8 +111,8 @@ class WorkQueue:
         now = self._loop.time()
         waited = now - (now if self._waiting_since is None else self._waiting_since)
         self._waiting_since, self.working_since = None, now
-        self._tell(lambda observer: observer.depth(0))
-        self._tell(lambda observer: observer.delivered(waited))
+        self._observer.depth(0)
+        self._observer.delivered(waited)
 
     def done(self, *, ok: bool = True) -> None:
         """End the work; when it went well, failures are forgotten, and so is the retry they asked for."""
@@ -126,7 +120,7 @@ class WorkQueue:
             raise RuntimeError("nothing was delivered")
         worked = self._loop.time() - self.working_since
         self.working_since = None
-        self._tell(lambda observer: observer.worked(worked))
+        self._observer.worked(worked)
         if ok:
             self._backoff.reset()
             self._retry_at = None
@@ -140,8 +134,7 @@ class WorkQueue:
         `at_least` is what the server asked for (`KubeError.retry_after`).
         """
         self.done(ok=False)
-        self.retries += 1
-        self._tell(lambda observer: observer.retried())
+        self._observer.retried()
         delay = self._backoff.next(at_least)
         self._retry_at = self._loop.time() + delay
         self._schedule()
@@ -165,7 +158,3 @@ class WorkQueue:
             self._retry_at = None
         self.add()
         self._schedule()
-
-    def _tell(self, what: Callable[[Observer], None]) -> None:
-        if self._observer is not None:
-            what(self._observer)

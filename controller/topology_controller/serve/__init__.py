@@ -1,7 +1,7 @@
 """What the operator serves over HTTP, and to whom.
 
-* `server`: listens and accepts; what every request passes.
-* `connections`: how many, how long, and which one is closed at the limit. `answers`: what every response says.
+* `server`: listens and accepts, as many as there may be; what every request passes.
+* `connections`: how long and how much one connection may send, and what every response says.
 * `tls`: contexts from certificate, client CA and TLS profile, as they are now.
 * `authn`: authentication and authorization of requests.
 * `routes`: probes, open to everybody, and /metrics.

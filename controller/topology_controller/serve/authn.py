@@ -2,7 +2,7 @@
 
 * Probes are open. Everything else asks for one right, get of the path `/metrics` (`nonResourceURLs` of RBAC), whether
   there is such a path or not.
-* `Filter` takes the user of a request from a client certificate that the handshake has verified, else from a bearer
+* `refusal` takes the user of a request from a client certificate that the handshake has verified, else from a bearer
   token, as kube-apiserver does. 401 is for no accepted credentials, 403 names the ClusterRole that would help.
 * `Reviews` asks the API server (TokenReview, SubjectAccessReview). Without an answer the request is refused with 503.
 """
@@ -10,13 +10,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import logging
 import ssl
 import time
+import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from aiohttp import web
 
@@ -25,7 +25,7 @@ from ..kube import errors
 from ..kube import resource as resources
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Awaitable, Callable
 
     from ..kube import client as clients
 
@@ -64,47 +64,31 @@ class Undecided(Exception):  # noqa: N818 - says what is the case; every caller 
     """A request cannot be authenticated or authorized at the moment; the text is the answer."""
 
 
-class _Busy(Undecided):
-    """The budget of reviews is spent."""
-
-
 class Cache(Generic[K, V]):
-    """At most `size` values, each for some seconds of the loop's clock; the one that goes first is dropped.
+    """At most `size` values, each for some seconds of the loop's clock.
 
-    A value may be kept on after its end: `late` returns that too.
+    Beyond that false values go first, then the one that ends first.
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._kept: dict[K, tuple[float, float, V]] = {}
-        """When it goes, when it ends, and the value."""
+        self._kept: dict[K, tuple[float, V]] = {}
+        """When it ends, and the value."""
 
     def get(self, key: K) -> V | None:
         """Return a value, None when there is none or it has ended."""
-        _, ends, value = self._kept.get(key, (0.0, 0.0, None))
+        ends, value = self._kept.get(key, (0.0, None))
         return value if asyncio.get_running_loop().time() < ends else None
 
-    def late(self, key: K) -> V | None:
-        """Return a value, also one that has ended, unless it is gone."""
-        goes, _, value = self._kept.get(key, (0.0, 0.0, None))
-        return value if asyncio.get_running_loop().time() < goes else None
+    def last(self, key: K) -> V | None:
+        """Return a value, also one that has ended."""
+        return self._kept.get(key, (0.0, None))[1]
 
-    def put(self, key: K, value: V, seconds: float, more: float = 0.0) -> None:
-        """Keep a value for so long from now, and on for so many seconds more."""
+    def put(self, key: K, value: V, seconds: float) -> None:
+        """Keep a value for so long from now."""
         if key not in self._kept and len(self._kept) >= self._size:
-            del self._kept[min(self._kept, key=lambda kept: self._kept[kept][0])]
-        ends = asyncio.get_running_loop().time() + seconds
-        self._kept[key] = (ends + more, ends, value)
-
-    def keep_on(self, key: K, more: float) -> None:
-        """Keep a value for so many seconds after its end."""
-        if key in self._kept:
-            _, ends, value = self._kept[key]
-            self._kept[key] = (ends + more, ends, value)
-
-    def remove(self, key: K) -> None:
-        """Keep it no longer, if it is kept."""
-        self._kept.pop(key, None)
+            del self._kept[min(self._kept, key=lambda kept: (bool(self._kept[kept][1]), self._kept[kept][0]))]
+        self._kept[key] = (asyncio.get_running_loop().time() + seconds, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +96,9 @@ class Timing:
     """Seconds for which reviews are believed (`known`, `unknown`: tokens; `yes`, `no`: access), and the bounds.
 
     The first four are those of controller-runtime's filter for metrics and of OpenShift's conventions. `answer`: how
-    long one review may take. At most `at_once` at a time, `rate` a second in the long run and `burst` in a moment: any
-    client makes this process ask, and the API server allots it one share for all, the renewal of the lease included.
-
-    `reserved` of the burst and one of those at a time are for credentials that were authorized not longer ago than
-    `late` after what was reviewed has ended. If even that is spent, what was reviewed is believed for as long.
+    long one review may take. At most `at_once` at a time, and `rate` a second in the long run and `burst` in a moment
+    about what was not good before: any client makes this process ask, and the API server allots it one share for all,
+    the renewal of the lease included.
     """
 
     known: float = 60.0
@@ -126,119 +108,86 @@ class Timing:
     answer: float = 10.0
     at_once: int = 4
     rate: float = 10.0
-    burst: int = 40
-    reserved: int = 20
-    late: float = 60.0
+    burst: int = 20
 
 
 DEFAULT = Timing()
 
 
 class Reviews:
-    """The two reviews, and their results for as long as they are believed.
+    """The two reviews, and their results for as long as they are believed. A token is kept as its SHA-256 only.
 
-    A token is kept as its SHA-256 only. Unknown tokens have a cache of their own, so that a flood of them does not push
-    out those that are known; and tokens that were authorized go after those that were not.
+    What was good is asked about again whatever else is asked, so that scrapes go on through a flood of made-up tokens.
     """
 
     def __init__(self, client: clients.Client, timing: Timing = DEFAULT) -> None:
         self._client = client
         self._timing = timing
-        self._known: Cache[bytes, Identity] = Cache(_CACHED)
-        self._unknown: Cache[bytes, bool] = Cache(_CACHED)
+        self._tokens: Cache[bytes, Identity | Literal[False]] = Cache(_CACHED)
         self._allowed: Cache[tuple[Identity, str], bool] = Cache(_CACHED)
+        self._asking: weakref.WeakValueDictionary[object, asyncio.Lock] = weakref.WeakValueDictionary()
         self._at_once = asyncio.Semaphore(timing.at_once)
-        self._strangers_at_once = asyncio.Semaphore(max(1, timing.at_once - 1))
         self._left = float(timing.burst)
         self._counted = 0.0
         self._logged = ""
-
-    async def authorized(self, token: str, path: str) -> tuple[Identity | None, bool]:
-        """Return whose token it is, None for one that is not known, and whether they may get a path. Raises Undecided.
-
-        One that may is remembered: its next reviews go before those of others.
-        """
-        user = await self.identity(token)
-        allowed = user is not None and await self.allowed(user, path)
-        if allowed:
-            self._known.keep_on(_digest(token), self._timing.late)
-        return user, allowed
 
     async def identity(self, token: str) -> Identity | None:
         """Return whose token it is, None for one that is not known. Raises Undecided."""
         if not 0 < len(token) <= _LONGEST_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
             return None
-        key = _digest(token)
-        user = self._known.get(key)
-        if user is None and self._unknown.get(key) is None:
-            before = self._known.late(key)
-            async with self._turn(stranger=before is None):
-                # Another request may have asked the same meanwhile.
-                user = self._known.get(key)
-                if user is None and self._unknown.get(key) is None:
-                    try:
-                        status = await self._ask(TOKENS, {"token": token}, stranger=before is None)
-                    except _Busy:
-                        if before is None:
-                            raise
-                        return before
-                    user = _identity(status)
-                    if user is None:
-                        self._known.remove(key)
-                        self._unknown.put(key, True, self._timing.unknown)  # noqa: FBT003 - a value that is kept
-                    else:
-                        self._known.put(key, user, self._timing.known)
-        return user
+
+        async def review() -> tuple[Identity | Literal[False], float]:
+            user = _identity(await self._ask(TOKENS, {"token": token}))
+            return (False, self._timing.unknown) if user is None else (user, self._timing.known)
+
+        return await self._once(self._tokens, hashlib.sha256(token.encode()).digest(), review) or None
 
     async def allowed(self, user: Identity, path: str) -> bool:
         """Tell whether a user may get this path (`nonResourceURLs`). Raises Undecided."""
-        key = (user, path)
-        allowed = self._allowed.get(key)
-        if allowed is None:
-            before = self._allowed.late(key) is True
-            async with self._turn(stranger=not before):
-                allowed = self._allowed.get(key)
-                if allowed is None:
-                    # All that is known of a user counts, as the scopes of a token do.
-                    extra = {name: list(values) for name, values in user.extra}
-                    spec: dict[str, Any] = {"user": user.name, "groups": list(user.groups), "extra": extra}
-                    spec |= {"uid": user.uid} if user.uid else {}
-                    spec["nonResourceAttributes"] = {"verb": "get", "path": path}
-                    try:
-                        status = await self._ask(ACCESS, spec, stranger=not before)
-                    except _Busy:
-                        if before:
-                            return True
-                        raise
-                    allowed = status.get("allowed") is True and status.get("denied") is not True
-                    if allowed:
-                        self._allowed.put(key, allowed, self._timing.yes, self._timing.late)
-                    else:
-                        self._allowed.put(key, allowed, self._timing.no)
-        return allowed
 
-    @contextlib.asynccontextmanager
-    async def _turn(self, *, stranger: bool) -> AsyncIterator[None]:
-        """Wait until one more review may be under way; strangers leave one place free."""
-        async with self._strangers_at_once if stranger else contextlib.nullcontext(), self._at_once:
-            yield
+        async def review() -> tuple[bool, float]:
+            # All that is known of a user counts, as the scopes of a token do.
+            extra = {name: list(values) for name, values in user.extra}
+            spec: dict[str, Any] = {"user": user.name, "groups": list(user.groups), "extra": extra}
+            spec |= {"uid": user.uid} if user.uid else {}
+            status = await self._ask(ACCESS, spec | {"nonResourceAttributes": {"verb": "get", "path": path}})
+            allowed = status.get("allowed") is True and status.get("denied") is not True
+            return allowed, self._timing.yes if allowed else self._timing.no
 
-    async def _ask(self, resource: resources.Resource, spec: dict[str, Any], *, stranger: bool) -> dict[str, Any]:
-        """Return the status of a review."""
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        return await self._once(self._allowed, (user, path), review)
+
+    async def _once(self, cache: Cache[K, V], key: K, review: Callable[[], Awaitable[tuple[V, float]]]) -> V:
+        """Return what is kept, else ask and keep it; requests that need the same wait for one review."""
+        async with self._asking.setdefault(key, asyncio.Lock()):
+            kept = cache.get(key)
+            if kept is None:
+                if not cache.last(key):
+                    self._spend()
+                async with self._at_once:
+                    kept, seconds = await review()
+                cache.put(key, kept, seconds)
+            return kept
+
+    def _spend(self) -> None:
+        """Take one from the budget of reviews. Raises Undecided when it is spent."""
+        now = asyncio.get_running_loop().time()
         self._left = min(float(self._timing.burst), self._left + (now - self._counted) * self._timing.rate)
         self._counted = now
-        if self._left < 1.0 + (self._timing.reserved if stranger else 0):
-            raise _Busy("too many reviews at the moment: try again in a second")
+        if self._left < 1.0:
+            raise Undecided("too many reviews at the moment: try again in a second")
         self._left -= 1.0
+
+    async def _ask(self, resource: resources.Resource, spec: dict[str, Any]) -> dict[str, Any]:
+        """Return the status of a review."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, "spec": spec}
         try:
             try:
                 review = await self._client.create(resource, body, timeout=self._timing.answer)
             except errors.Unreachable:
                 # Most likely a kept connection that the server had closed. A review can be repeated, unlike a write.
-                left = now + self._timing.answer - loop.time()
+                left = began + self._timing.answer - loop.time()
                 review = await self._client.create(resource, body, timeout=max(1.0, left))
         except errors.KubeError as error:
             raise self._unanswered(error) from error
@@ -252,10 +201,6 @@ class Reviews:
         if isinstance(error, errors.Forbidden | errors.Unauthorized):
             return Undecided(f"this operator is not allowed to ask the API server for {error.resource.label}")
         return Undecided("the API server, which knows who may see this, cannot be asked at the moment")
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
 
 
 def _identity(status: dict[str, Any]) -> Identity | None:
@@ -296,27 +241,21 @@ def certified(certificate: dict[str, Any] | None) -> Identity | None:
     return Identity(names[0], groups=tuple(dict.fromkeys((*groups, AUTHENTICATED))))
 
 
-class Filter:
-    """Decides about each request."""
-
-    def __init__(self, reviews: Reviews) -> None:
-        self._reviews = reviews
-
-    async def refusal(self, request: web.Request) -> web.Response | None:
-        """Return the response to a request that is refused; None when it is authorized."""
-        if route_path(request) in OPEN:
+async def refusal(request: web.Request, reviews: Reviews) -> web.Response | None:
+    """Return the response to a request that is refused; None when it is authorized."""
+    if route_path(request) in OPEN:
+        return None
+    try:
+        user = certified(request.get_extra_info("peercert"))
+        if user is not None and user.name == PROMETHEUS:
             return None
-        try:
-            user = certified(request.get_extra_info("peercert"))
-            if user is None:
-                user, allowed = await self._reviews.authorized(_token(request), PATH)
-            else:
-                allowed = user.name == PROMETHEUS or await self._reviews.allowed(user, PATH)
-        except Undecided as error:
-            return web.Response(status=503, text=f"{error}\n", headers={"Retry-After": "1"})
+        user = user or await reviews.identity(_token(request))
         if user is None:
             return _unauthorized(request)
-        return None if allowed else web.Response(status=403, text=f"{_forbidden(user.name)}\n")
+        allowed = await reviews.allowed(user, PATH)
+    except Undecided as error:
+        return web.Response(status=503, text=f"{error}\n", headers={"Retry-After": "1"})
+    return None if allowed else web.Response(status=403, text=f"{_forbidden(user.name)}\n")
 
 
 def _token(request: web.Request) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import json
 import re
@@ -77,7 +78,7 @@ class Page:
         self._timing = timing
         self._page: tuple[str, str] | None = None
         self._seen: tuple[int, float, str] | None = None
-        self._streams: dict[asyncio.Task[None], web.Request] = {}
+        self._streams: set[asyncio.Timeout] = set()
         self._closed = False
 
     def routes(self) -> Iterable[web.RouteDef]:
@@ -93,7 +94,8 @@ class Page:
 
     async def __aexit__(self, *_: object) -> None:
         self._closed = True
-        await self._end(list(self._streams))
+        for stream in self._streams:
+            stream.reschedule(asyncio.get_running_loop().time())
 
     @property
     def streams(self) -> int:
@@ -112,46 +114,45 @@ class Page:
         return web.Response(text=_dated(self._look()), content_type="application/json")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        # A reader that has left is noticed only when something is sent to it: its stream does not count.
-        await self._end([task for task, theirs in self._streams.items() if _gone(theirs)])
         if self._closed or len(self._streams) >= STREAMS:
             text = f"There are {STREAMS} streams already; /state has the same\n"
             return web.Response(status=503, text=text, headers={"Retry-After": str(_AGAIN)})
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
-        stream = asyncio.create_task(self._stream(request, response), name="stream of the status page")
-        self._streams[stream] = request
-        try:
-            await asyncio.wait({stream})
-        finally:
-            await self._end([stream])
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None) as stream:
+                self._streams.add(stream)
+                try:
+                    await self._stream(request, response)
+                finally:
+                    self._streams.remove(stream)
         return response
 
     async def _stream(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Send what is to be seen until the reader leaves or does not read any more."""
+        """Send what is to be seen. Raises ConnectionError when the reader has left or does not read any more."""
         loop = asyncio.get_running_loop()
         sent, sent_at = "", loop.time()
+        await response.prepare(request)
+        while True:
+            self._latest.wanted()
+            number, looked = self._latest.number, loop.time()
+            state = self._look()
+            if state != sent:
+                await self._send(request, response, f"data: {_dated(state)}\n\n")
+                sent, sent_at = state, loop.time()
+            elif loop.time() - sent_at >= self._timing.comment:
+                await self._send(request, response, ": still here\n\n")
+                sent_at = loop.time()
+            await self._news(number, sent_at + self._timing.comment - loop.time())
+            await asyncio.sleep(max(0.0, looked + self._timing.interval - loop.time()))
+
+    async def _send(self, request: web.Request, response: web.StreamResponse, text: str) -> None:
         try:
-            await response.prepare(request)
-            while not _gone(request):
-                self._latest.wanted()
-                number, looked = self._latest.number, loop.time()
-                state = self._look()
-                if state != sent:
-                    await self._send(response, f"data: {_dated(state)}\n\n")
-                    sent, sent_at = state, loop.time()
-                elif loop.time() - sent_at >= self._timing.comment:
-                    await self._send(response, ": still here\n\n")
-                    sent_at = loop.time()
-                await self._news(number, sent_at + self._timing.comment - loop.time())
-                await asyncio.sleep(max(0.0, looked + self._timing.interval - loop.time()))
-        except (ConnectionError, TimeoutError):
-            # The reader takes nothing: a connection in that state is of no use.
+            async with asyncio.timeout(self._timing.write):
+                await response.write(text.encode())
+        except TimeoutError:
             if request.transport is not None:
                 request.transport.abort()
-
-    async def _send(self, response: web.StreamResponse, text: str) -> None:
-        async with asyncio.timeout(self._timing.write):
-            await response.write(text.encode())
+            raise ConnectionError("the reader takes nothing") from None
 
     async def _news(self, number: int, longest: float) -> None:
         """Wait until something else may have to be shown, or for so many seconds."""
@@ -166,15 +167,6 @@ class Page:
             # It leads no more, mostly because it ends: what was decided last is worth more than none.
             await asyncio.sleep(self._timing.standby)
 
-    async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
-        """End these streams; what was sent so far stays sent."""
-        for task in tasks:
-            self._streams.pop(task, None)
-            task.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(result, Exception):
-                raise result
-
     def _look(self) -> str:
         """Return what is to be shown now, as JSON. Streams that look at the same moment share one look."""
         number, moment = self._latest.number, asyncio.get_running_loop().time()
@@ -188,7 +180,3 @@ class Page:
 def _dated(state: str) -> str:
     """Add the time at which it is sent, by which a reader tells ages whatever its own clock says."""
     return f'{{"time":"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",{state[1:]}'
-
-
-def _gone(request: web.Request) -> bool:
-    return request.transport is None or request.transport.is_closing()

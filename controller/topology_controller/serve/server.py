@@ -1,7 +1,7 @@
 """The HTTP server: where it listens, how it accepts connections, and what every request passes.
 
 All routes pass the same checks, so that a new page cannot be open by mistake. With `Security` everything is served over
-TLS and passes `authn.Filter`. Without, plain HTTP is served on a loopback address, and the Host header must be a name
+TLS and passes `authn.refusal`. Without, plain HTTP is served on a loopback address, and the Host header must be a name
 of this machine: a web site whose own name leads to 127.0.0.1 gets nothing out of a browser. A request that a browser
 sends for another site is refused everywhere.
 
@@ -22,21 +22,19 @@ import os
 import re
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import aiohttp
 from aiohttp import web
 
-from . import answers, authn, connections, tls
+from . import authn, connections
 
 if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+    from collections.abc import Callable, Iterable
 
     from aiohttp.typedefs import Handler
 
-    from ..kube import client as clients
-    from ..kube import watch
+    from . import tls
 
 _LOG = logging.getLogger(__name__)
 _BACKLOG = 4096
@@ -86,42 +84,18 @@ def refuse_open_http(address: Address, certificates: object) -> None:
         )
 
 
-class Security:
-    """What serving to others needs. Raises tls.CertificateError (OSError) for a folder that holds no usable pair.
+class Security(NamedTuple):
+    """What serving to others needs."""
 
-    `period` is in seconds between two reads of the folder; `watching` is the timing of its watches.
-    """
-
-    def __init__(
-        self,
-        client: clients.Client,
-        folder: pathlib.Path,
-        *,
-        reviewing: authn.Timing = authn.DEFAULT,
-        watching: watch.Timing | None = None,
-        period: float = tls.PERIOD,
-    ) -> None:
-        try:
-            self.tls = tls.ServingTLS(client, folder, period=period, timing=watching)
-        except tls.CertificateError as error:
-            raise tls.CertificateError(f"--serving-cert-dir: {error}") from error
-        self.filter = authn.Filter(authn.Reviews(client, reviewing))
-
-
-class _Quiet(logging.LoggerAdapter[logging.Logger]):
-    """Logs a request that is no HTTP in one line; aiohttp would log a traceback."""
-
-    def error(self, msg: object, *args: object, **_: object) -> None:
-        self.logger.debug(msg, *args)
-
-    exception = error
+    tls: tls.ServingTLS
+    reviews: authn.Reviews
 
 
 class Server:
-    """Serves `routes` while it is entered. `bound` is the port that was really taken (0 asks for any).
+    """Listens on an address while it is entered, and serves `routes` there while `run` runs.
 
-    Raises ValueError for an address that may not be served without `security`, OSError for one that cannot be had.
-    Should one of its tasks fail, the body is cancelled, and leaving raises the reason.
+    `bound` is the port that was really taken (0 asks for any). Raises ValueError for an address that may not be served
+    without `security`, OSError for one that cannot be had.
     """
 
     def __init__(
@@ -137,72 +111,60 @@ class Server:
         self._routes = list(routes)
         self._security = security
         self._limits = limits
-        self._connections = connections.Connections(self._limits)
-        self._protocol: Callable[[], asyncio.Protocol]
-        self._silent: connections.Silent | None = None
+        self._open: dict[asyncio.Task[None], str] = {}
+        """The connections, each with its source."""
+        self._sockets: list[socket.socket] = []
+        self._connection: Callable[[], connections.Connection]
         self._stack = contextlib.AsyncExitStack()
         self._met: set[type[Exception]] = set()
         self.bound = 0
 
-    @property
-    def connected(self) -> int:
-        """How many connections there are, also those that have sent nothing yet."""
-        return len(self._connections) + (0 if self._silent is None else len(self._silent))
-
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as stack:
-            sockets = await _listen(self._address)
-            for listening in sockets:
+            self._sockets = await _listen(self._address)
+            for listening in self._sockets:
                 stack.callback(listening.close)
-            self.bound = int(sockets[0].getsockname()[1])
-            self._protocol = await self._set_up(stack)
-            tasks = [self._serve(sockets)]
-            if self._security is not None:
-                tasks.append(self._security.tls.run())
-            await stack.enter_async_context(_beside(*tasks))
+            self.bound = int(self._sockets[0].getsockname()[1])
+            app = web.Application(middlewares=[self._respond])
+            app.on_response_prepare.append(self._prepare)
+            app.add_routes(self._routes)
+            runner = web.AppRunner(app, handle_signals=False, handler_cancellation=True, shutdown_timeout=_SHUTDOWN)
+            await runner.setup()
+            stack.push_async_callback(runner.cleanup)
+            if runner.server is None:
+                raise RuntimeError("the runner was set up and has no server")
+            self._connection = functools.partial(
+                connections.Connection,
+                runner.server,
+                self._limits,
+                access_log=None,
+                auto_decompress=False,
+                keepalive_timeout=self._limits.keep_alive,
+                lingering_time=self._limits.closing,
+                logger=_LOG,
+                max_field_size=self._limits.line,
+                max_headers=self._limits.headers,
+                max_line_size=self._limits.line,
+            )
             self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *error: object) -> None:
         await self._stack.__aexit__(*error)  # type: ignore[arg-type]  # handed on as they came
 
-    async def _set_up(self, stack: contextlib.AsyncExitStack) -> Callable[[], asyncio.Protocol]:
-        """Set aiohttp up, and return what makes its protocol for a connection."""
-        app = web.Application(middlewares=[self._respond])
-        app.on_response_prepare.append(self._prepare)
-        app.add_routes(self._routes)
-        runner = web.AppRunner(app, handle_signals=False, handler_cancellation=True, shutdown_timeout=_SHUTDOWN)
-        await runner.setup()
-        stack.push_async_callback(runner.cleanup)
-        if runner.server is None:
-            raise RuntimeError("the runner was set up and has no server")
-        options: dict[str, Any] = {
-            "access_log": None,
-            "auto_decompress": False,
-            "keepalive_timeout": self._limits.keep_alive,
-            "lingering_time": self._limits.closing,
-            "logger": _Quiet(_LOG),
-            "max_field_size": self._limits.line,
-            "max_headers": self._limits.headers,
-            "max_line_size": self._limits.line,
-        }
-        return functools.partial(answers.Protocol, runner.server, loop=asyncio.get_running_loop(), **options)
-
-    async def _serve(self, sockets: list[socket.socket]) -> None:
+    async def run(self) -> None:
         """Accept until cancelled; handshakes that are not done by then are cut."""
-        async with asyncio.TaskGroup() as handshakes:
-            self._silent = connections.Silent(self._limits, functools.partial(self._begin, handshakes))
-            with contextlib.closing(self._silent):
-                await asyncio.gather(*(self._accept(listening, self._silent) for listening in sockets))
+        async with asyncio.TaskGroup() as group:
+            await asyncio.gather(*(self._accept(listening, group) for listening in self._sockets))
 
-    async def _accept(self, listening: socket.socket, silent: connections.Silent) -> None:
+    async def _accept(self, listening: socket.socket, group: asyncio.TaskGroup) -> None:
         loop = asyncio.get_running_loop()
         exhausted = False
         for number in itertools.count(1):
             if number % _BATCH == 0:
                 await asyncio.sleep(0)
             try:
-                accepted, address = await loop.sock_accept(listening)
+                accepted, (source, *_) = await loop.sock_accept(listening)
             except ConnectionAbortedError:
                 continue
             except OSError as error:
@@ -213,31 +175,32 @@ class Server:
                 await asyncio.sleep(_PAUSE)
                 continue
             exhausted = False
-            silent.add(accepted, address[0])
+            theirs = sum(other == source for other in self._open.values())
+            if theirs < self._limits.share and len(self._open) < self._limits.connections:
+                connection = group.create_task(self._connect(accepted), name="connection")
+                self._open[connection] = source
+                connection.add_done_callback(self._open.pop)
+            else:
+                accepted.close()
 
-    def _begin(self, handshakes: asyncio.TaskGroup, accepted: socket.socket, source: str) -> None:
-        """Give a place to a client that has sent something, or end it."""
-        connection = self._connections.admit(self._protocol, source)
-        if connection is None:
-            accepted.close()
-        else:
-            connection.handshake = handshakes.create_task(self._handshake(connection, accepted), name="handshake")
-
-    async def _handshake(self, connection: connections.Connection, accepted: socket.socket) -> None:
-        context = None if self._security is None else self._security.tls.context
+    async def _connect(self, accepted: socket.socket) -> None:
+        """Hand a client over to aiohttp after its handshake, and wait until it has left."""
         loop = asyncio.get_running_loop()
+        connection = self._connection()
+        secure: dict[str, Any] = {}
+        if self._security is not None:
+            secure = {
+                "ssl": self._security.tls.context,
+                "ssl_handshake_timeout": self._limits.silent,
+                "ssl_shutdown_timeout": self._limits.closing,
+            }
         try:
-            await loop.connect_accepted_socket(
-                lambda: connection,
-                accepted,
-                ssl=context,
-                ssl_shutdown_timeout=None if context is None else self._limits.closing,
-            )
+            await loop.connect_accepted_socket(lambda: connection, accepted, **secure)
+            await connection.ended
         except OSError:
             # The client's business: an old version, a certificate of another CA, or it has left.
-            connection.drop()
+            return
         except Exception as error:  # noqa: BLE001 - a bug that one client meets; the others go on being served
-            connection.drop()
             with contextlib.suppress(RuntimeError):
                 # Refused where a transport has it, which closes it.
                 loop.remove_reader(accepted)
@@ -245,7 +208,7 @@ class Server:
             # Anybody who connects may bring it about, so the log has it once.
             if type(error) not in self._met:
                 self._met.add(type(error))
-                _LOG.error("a connection from %(source)s failed", {"source": connection.source}, exc_info=error)
+                _LOG.error("a connection failed", exc_info=error)
 
     @web.middleware
     async def _respond(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -254,7 +217,8 @@ class Server:
         A stream that ends after its time ends in good order: the browser comes back, and is authorized again.
         """
         streaming = authn.route_path(request) in _STREAMS
-        self._connections.move(request.protocol, connections.State.ASKING)
+        connection = cast("connections.Connection", request.protocol)
+        connection.turn(busy=True)
         try:
             async with asyncio.timeout(self._limits.stream if streaming else self._limits.request):
                 refusal = await self._refusal(request)
@@ -277,13 +241,13 @@ class Server:
             if _BEGUN not in request:
                 return web.Response(status=500, text="something went wrong here; the log of the operator says what\n")
         finally:
-            self._connections.move(request.protocol, connections.State.IDLE)
+            connection.turn(busy=False)
         return request[_BEGUN]
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
         """Return why a request is not served; None when it is."""
         if _ends_where_it_likes(request):
-            return answers.Last(400)
+            return connections.Last(400)
         if _from_elsewhere(request):
             return web.Response(status=403, text="a browser sends this for another site: open the address by itself\n")
         if self._security is None:
@@ -291,16 +255,12 @@ class Server:
                 text = "only this machine is served here, by the name localhost or its loopback address\n"
                 return web.Response(status=421, text=text)
         else:
-            refusal = await self._security.filter.refusal(request)
-            if refusal is not None:
-                return refusal
-        if authn.route_path(request) not in authn.OPEN:
-            self._connections.move(request.protocol, connections.State.AUTHORIZED)
+            return await authn.refusal(request, self._security.reviews)
         return None
 
     async def _prepare(self, request: web.Request, response: web.StreamResponse) -> None:
         """Complete the head of a response, and remember that it was begun; for `Application.on_response_prepare`."""
-        for name, value in answers.HEADERS.items():
+        for name, value in connections.HEADERS.items():
             response.headers.setdefault(name, value)
         # It names versions.
         response.headers.popall("Server", None)
@@ -309,28 +269,6 @@ class Server:
             # Made before the certificate, the client CA or the profile changed: the next request is judged by the new.
             response.force_close()
             response.headers["Connection"] = "close"
-
-
-@contextlib.asynccontextmanager
-async def _beside(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run these while this is entered. One that ends cancels the body; what the body raises is not wrapped."""
-    failure: Exception | None = None
-
-    async def endless(coroutine: Coroutine[Any, Any, None]) -> None:
-        await coroutine
-        raise RuntimeError("a task of the server ended, and nothing had asked for that")
-
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(endless(coroutine)) for coroutine in coroutines]
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - raised again below, outside of the group that would wrap it
-            failure = error
-        finally:
-            for task in tasks:
-                task.cancel()
-    if failure is not None:
-        raise failure
 
 
 async def _listen(address: Address) -> list[socket.socket]:

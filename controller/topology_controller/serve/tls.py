@@ -245,7 +245,12 @@ class ServingTLS:
     """
 
     def __init__(
-        self, client: clients.Client, folder: pathlib.Path, *, period: float, timing: watch.Timing | None
+        self,
+        client: clients.Client,
+        folder: pathlib.Path,
+        *,
+        period: float = PERIOD,
+        timing: watch.Timing | None = None,
     ) -> None:
         self._contexts = Contexts(folder)
         self._period = period

@@ -140,13 +140,13 @@ class Served:
         cluster = ground.Cluster()
         cluster.know(TOKEN, "alice", authn.PATH)
         # Who sends half a request is waited for; here that is not what is looked at.
-        soon = dataclasses.replace(connections.DEFAULT, first_request=0.2, keep_alive=0.2, closing=0.2)
+        soon = dataclasses.replace(connections.DEFAULT, silent=0.2, keep_alive=0.2, closing=0.2)
         loopback = servers.Address("127.0.0.1", 0)
         pair = ground.serving_pair(self._folder)
         async with (
             ground.served(cluster, pair, limits=soon) as server,
             ground.served(cluster, pair) as patient,
-            servers.Server(loopback, ground.ROUTES) as page,
+            ground.running(servers.Server(loopback, ground.ROUTES)) as page,
         ):
             self.port, self.patient, self.plain = server.bound, patient.bound, page.bound
             self._ready.set()

@@ -325,6 +325,11 @@ class Running:
     topologies: list[str]
     latest: latest.Latest
 
+    @property
+    def retries(self) -> float:
+        """How many deliveries have failed."""
+        return self.metrics.registry.get_sample_value("workqueue_retries_total", {"name": "topology"}) or 0.0
+
 
 class Etcd:
     """etcd's members as the operator reads them. `asked` has the moments; a reading lasts `lasting` seconds."""

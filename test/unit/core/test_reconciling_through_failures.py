@@ -50,7 +50,7 @@ async def test_a_conflict_is_read_again_and_decided_again_at_once(cluster: Clust
         assert cluster.changes == 0
         assert cluster.topology == "SingleReplica"
         assert cluster.phase == "Idle"
-        assert operator.queue.retries == 0
+        assert operator.retries == 0
         assert "TransitionCancelled" in operator.told.reasons
         assert cluster.asked[since[0]] == ("get", "infrastructures"), "a watch may be behind"
 
@@ -70,7 +70,7 @@ async def test_a_status_writer_that_is_in_the_way_for_a_moment_costs_no_back_off
         await asyncio.sleep(0.5)
         assert cluster.topology == "HighlyAvailable"
         assert cluster.changes == 1
-        assert operator.queue.retries == 0
+        assert operator.retries == 0
 
 
 @pytest.mark.parametrize("happened", [True, False])
@@ -100,7 +100,7 @@ async def test_a_write_with_an_unknown_outcome_is_read_live_before_anything_is_w
         assert ("get", "infrastructures") in afterwards[:first_write]
         assert (cluster.phase, cluster.topology) == ("Converging", "HighlyAvailable")
         assert cluster.changes == 1
-        assert operator.queue.retries == 1
+        assert operator.retries == 1
 
 
 async def test_a_new_attempt_follows_a_write_whose_outcome_is_not_known(cluster: Cluster) -> None:
@@ -136,7 +136,7 @@ async def test_a_report_that_is_refused_keeps_topology_from_moving(cluster: Clus
         await asyncio.sleep(600)
         assert cluster.changes == 0
         assert len(cluster.asked) < 200, "no hot loop"
-        assert operator.queue.retries > 3
+        assert operator.retries > 3
 
 
 SCHEDULER = ("schedulers", None, "cluster")
@@ -301,7 +301,7 @@ async def test_a_live_answer_that_there_is_no_such_object_clears_the_store(clust
         assert not cluster.flowing.is_set()
         assert isinstance(operator.watches.known().infrastructure, facts.Unobserved)
         assert cluster.condition("Degraded") == ("True", "InfrastructureMissing")
-        assert operator.queue.retries == 0
+        assert operator.retries == 0
 
 
 async def test_after_a_conflict_an_older_live_answer_ends_the_decisions_of_this_term(cluster: Cluster) -> None:

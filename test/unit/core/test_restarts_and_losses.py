@@ -146,7 +146,7 @@ async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_say
     async with running(cluster) as operator:
         await asyncio.sleep(60)
         assert (cluster.topology, cluster.record) == ("SingleReplica", {})
-        assert 2 < operator.queue.retries < 20, "it goes on trying, later each time"
+        assert 2 < operator.retries < 20, "it goes on trying, later each time"
         (said,) = {text.partition("; trying")[0] for text in caplog.messages if "dropped" in text}
         assert said.startswith("the server dropped the record; ")
         assert ("although the CRD has its fields" in said) is readable

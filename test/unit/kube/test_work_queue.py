@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -10,8 +11,11 @@ from topology_controller.kube import queue
 pytestmark = pytest.mark.looptime
 
 
-def exact():
-    return queue.Backoff(1.0, 60.0, lambda low, high: (low + high) / 2)
+def queued():
+    """A queue whose pauses are not varied, and what it tells its observer."""
+    observer = mock.create_autospec(queue.Observer, instance=True)
+    backoff = queue.Backoff(1.0, 60.0, lambda low, high: (low + high) / 2)
+    return queue.WorkQueue(observer, backoff=backoff), observer
 
 
 async def nothing_within(work, seconds):
@@ -49,7 +53,7 @@ CASES: dict[str, tuple[list[Action], list[list[Action]], list[float]]] = {
 
 @pytest.mark.parametrize(("before", "at_each", "delivered"), CASES.values(), ids=CASES)
 async def test_what_is_asked_for_is_delivered_at_its_time_and_no_more_often(before, at_each, delivered):
-    work = queue.WorkQueue(backoff=exact())
+    work, _ = queued()
 
     async def act(actions):
         for what, *figures in actions:
@@ -69,7 +73,7 @@ async def test_what_is_asked_for_is_delivered_at_its_time_and_no_more_often(befo
 
 
 async def test_failures_wait_longer_each_time_and_success_forgets_them():
-    work = queue.WorkQueue(backoff=exact())
+    work, observer = queued()
     work.add()
     waits = []
     for _ in range(8):
@@ -83,7 +87,7 @@ async def test_failures_wait_longer_each_time_and_success_forgets_them():
         work.done()
         work.add()
     assert waits == [1] * 8
-    assert work.retries == 16
+    assert observer.retried.call_count == 16
     await work.get()
     assert [work.failed()] == [1]
     pauses = []
@@ -94,19 +98,19 @@ async def test_failures_wait_longer_each_time_and_success_forgets_them():
 
 
 async def test_each_delivery_must_be_answered_once():
-    work = queue.WorkQueue()
+    work, observer = queued()
     with pytest.raises(RuntimeError, match="nothing was delivered"):
         work.done()
     work.add()
-    assert work.depth == 1
+    observer.depth.assert_called_with(1)
     await work.get()
-    assert work.depth == 0
+    observer.depth.assert_called_with(0)
     with pytest.raises(RuntimeError, match="not answered"):
         await work.get()
 
 
 async def test_a_cancelled_worker_loses_nothing():
-    work = queue.WorkQueue()
+    work, _ = queued()
     assert await nothing_within(work, 1)
     work.add()
     await work.get()

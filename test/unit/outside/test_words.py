@@ -54,6 +54,8 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("KUBECONFIG", "/nowhere/kubeconfig")
+    # This process logs as before: a test that counts calls may come next.
+    monkeypatch.setattr(logs, "set_level", lambda _: None)
 
 
 def _said(program: str, words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:

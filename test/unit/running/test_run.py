@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from test.polling import PATIENCE
+from test.unit.serving import ground
 
 from topology_api.vocabulary import Topology
 from topology_controller import cli, logs, process, reconcile, run_options
 from topology_controller.definitions import current
 from topology_controller.observe import watches
 from topology_controller.report import events
+from topology_controller.serve import server, tls
 from topology_deploy import cli as deploy
 
 if TYPE_CHECKING:
@@ -111,7 +113,8 @@ def operator(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     monkeypatch.setattr(asyncio, "run", lambda main: run_until_complete(asyncio.wait_for(main, 10 * PATIENCE)))
 
     def run(*flags: str) -> int:
-        given = [str(configuration) if flag == "CONFIG" else flag for flag in flags]
+        files = {"CONFIG": configuration, "CERTIFICATES": ground.serving_pair(tmp_path / "serving")}
+        given = [str(files.get(flag, flag)) for flag in flags]
         return cli.main(["run", "--kubeconfig", str(kubeconfig), "--bind-address", "127.0.0.1:0", *given])
 
     return run
@@ -124,8 +127,10 @@ def operator(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
         (current.Current, "run", ["--config", "CONFIG"]),
         (reconcile.Reconciler, "run", ["--no-leader-elect"]),
         (events.EventRecorder, "run", ["--no-leader-elect"]),
+        (server.Server, "run", []),
+        (tls.ServingTLS, "run", ["--serving-cert-dir", "CERTIFICATES"]),
     ],
-    ids=["leader", "configuration", "loop", "events"],
+    ids=["leader", "configuration", "loop", "events", "server", "serving certificate"],
 )
 def test_a_task_that_ends_without_an_error_ends_the_process_as_a_failure(
     operator: Callable[..., int],

@@ -17,12 +17,12 @@ from test import polling
 
 from topology_controller.kube import client as clients
 from topology_controller.kube import watch
-from topology_controller.serve import connections
+from topology_controller.serve import authn, connections, tls
 from topology_controller.serve import server as servers
 from topology_simulator.etcd import certificates
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 
     from topology_controller.kube import errors
 
@@ -30,9 +30,7 @@ PROMETHEUS = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
 SERVICES = certificates.Authority("services")
 CLIENTS = certificates.Authority("clients")
 STRANGERS = certificates.Authority("clients")
-QUICK = dataclasses.replace(
-    connections.DEFAULT, handshake=0.6, first_request=0.6, keep_alive=0.6, request=1.0, stream=1.5
-)
+QUICK = dataclasses.replace(connections.DEFAULT, silent=0.6, keep_alive=0.6, request=1.0, stream=1.5)
 
 
 @dataclass
@@ -153,6 +151,19 @@ ROUTES = tuple(web.get(path, said) for path in ("/healthz", "/metrics", "/", "/s
 
 
 @contextlib.asynccontextmanager
+async def running(server: servers.Server, *others: Coroutine[None, None, None]) -> AsyncIterator[servers.Server]:
+    """Let a server accept, and others work beside it."""
+    async with server:
+        tasks = [asyncio.create_task(work) for work in (server.run(), *others)]
+        try:
+            yield server
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
 async def served(
     cluster: Cluster,
     folder: pathlib.Path,
@@ -163,13 +174,11 @@ async def served(
 ) -> AsyncIterator[servers.Server]:
     """Serve over TLS, and wait until the cluster's settings were read."""
     quick = watch.Timing(first=0.05, cap=0.1, settle=0.05)
-    made = servers.Security(
-        cluster,  # type: ignore[arg-type]  # stands in for the client
-        folder,
-        watching=quick,
-        period=period,
-    )
-    async with servers.Server(servers.Address("127.0.0.1", 0), routes, made, limits=limits) as server:
+    client: Any = cluster
+    followed = tls.ServingTLS(client, folder, timing=quick, period=period)
+    made = servers.Security(followed, authn.Reviews(client))
+    server = servers.Server(servers.Address("127.0.0.1", 0), routes, made, limits=limits)
+    async with running(server, made.tls.run()):
         await polling.until("the settings were read", lambda: all(made.tls.last_activity().values()))
         yield server
 

@@ -10,6 +10,8 @@ from test.unit.core import page_state, worlds
 from topology_controller.report import latest
 from topology_controller.serve import connections, page, server
 
+from . import ground
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from datetime import datetime
@@ -56,6 +58,6 @@ async def opened(timing: page.Timing = QUICK, limits: connections.Limits = conne
     """Serve it as the operator does on loopback."""
     house = House(timing)
     where = server.Address.parse("127.0.0.1:0")
-    async with server.Server(where, house.page.routes(), limits=limits) as served, house.page:
+    async with ground.running(server.Server(where, house.page.routes(), limits=limits)) as served, house.page:
         house.url = f"http://127.0.0.1:{served.bound}"
         yield house

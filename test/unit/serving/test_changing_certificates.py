@@ -17,7 +17,6 @@ from cryptography.hazmat.primitives import serialization
 from test import polling
 
 from topology_controller import mounted
-from topology_controller.serve import server as servers
 from topology_controller.serve import tls
 
 from . import ground
@@ -95,7 +94,7 @@ async def test_the_profile_is_followed_at_once_and_back(cluster, folder, tmp_pat
 
 
 async def test_before_anything_was_read_the_strictest_holds(cluster, folder, tmp_path):
-    made = servers.Security(cluster, folder).tls
+    made = tls.ServingTLS(cluster, folder)
     assert made.profile == tls.MODERN
     assert made.context.minimum_version == ssl.TLSVersion.TLSv1_3
     assert made.context.verify_mode == ssl.CERT_NONE

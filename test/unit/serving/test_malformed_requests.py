@@ -78,13 +78,14 @@ async def exchange(port: int, tls: ssl.SSLContext | None, raw: bytes) -> bytes:
 @contextlib.asynccontextmanager
 async def served(kind: str, tmp_path) -> AsyncIterator[Callable[..., Coroutine[None, None, bytes]]]:
     # Nothing is cut for being slow: it is closed because of what it is.
-    patient = dataclasses.replace(ground.QUICK, keep_alive=60.0, first_request=60.0, closing=0.2)
+    patient = dataclasses.replace(ground.QUICK, keep_alive=60.0, silent=60.0, closing=0.2)
     if kind == "https":
         folder, tls = ground.serving_pair(tmp_path / "serving"), ground.client_tls(tmp_path)
         async with ground.served(ground.Cluster(), folder, limits=patient) as server:
             yield functools.partial(exchange, server.bound, tls)
     else:
-        async with servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES, limits=patient) as server:
+        plain = servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES, limits=patient)
+        async with ground.running(plain) as server:
             yield functools.partial(exchange, server.bound, None)
 
 

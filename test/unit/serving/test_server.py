@@ -1,7 +1,6 @@
-"""The server itself: what probes and Prometheus are told, what is served without a certificate, and what ends it.
+"""The server itself: what probes and Prometheus are told, what is served without a certificate, and what it survives.
 
-Without a certificate it is loopback only, for who asks by a name of this machine. When the server itself fails, whoever
-runs it is told; when they fail, their own reason stays what it is.
+Without a certificate it is loopback only, for who asks by a name of this machine.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import pathlib
 import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
@@ -22,16 +21,19 @@ from topology_controller.serve import server as servers
 
 from . import ground
 
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
 TRANSITIONS = load.load(pathlib.Path(__file__).resolve().parents[3] / "bindata" / "transitions")
 
 
-def server(*troubles: str, working_since: float | None = None) -> servers.Server:
+def served(*troubles: str, working_since: float | None = None) -> AbstractAsyncContextManager[servers.Server]:
     measured = metrics.Metrics(TRANSITIONS, lease="test")
-    served = (
+    paths = (
         *routes.probes(lambda: troubles, lambda: working_since),
         *routes.scrape(measured, lambda: {"infrastructure": 1700000000.0}),
     )
-    return servers.Server(servers.Address.parse("127.0.0.1:0"), served)
+    return ground.running(servers.Server(servers.Address.parse("127.0.0.1:0"), paths))
 
 
 async def get(url: str, **options: Any) -> tuple[int, str]:
@@ -41,22 +43,22 @@ async def get(url: str, **options: Any) -> tuple[int, str]:
 
 
 async def test_a_blind_operator_is_not_ready_and_says_which_watch():
-    async with server("nodes: Forbidden") as served:
-        assert await get(f"http://127.0.0.1:{served.bound}/readyz") == (500, "nodes: Forbidden\n")
+    async with served("nodes: Forbidden") as server:
+        assert await get(f"http://127.0.0.1:{server.bound}/readyz") == (500, "nodes: Forbidden\n")
         # A restart would not give it the right to read nodes.
         for path in ("healthz", "livez"):
-            assert await get(f"http://127.0.0.1:{served.bound}/{path}") == (200, "ok\n")
+            assert await get(f"http://127.0.0.1:{server.bound}/{path}") == (200, "ok\n")
 
 
 async def test_a_loop_that_hangs_is_not_alive():
-    async with server(working_since=asyncio.get_running_loop().time() - routes.STUCK_BOUND - 1) as served:
-        status, text = await get(f"http://127.0.0.1:{served.bound}/healthz")
+    async with served(working_since=asyncio.get_running_loop().time() - routes.STUCK_BOUND - 1) as server:
+        status, text = await get(f"http://127.0.0.1:{server.bound}/healthz")
         assert (status, "one pass" in text) == (500, True), text
 
 
 async def test_metrics_are_there_from_the_start():
-    async with server() as served:
-        status, text = await get(f"http://127.0.0.1:{served.bound}/metrics")
+    async with served() as server:
+        status, text = await get(f"http://127.0.0.1:{server.bound}/metrics")
     assert status == 200
     for line in (
         'topology_transition_phase{phase="Idle"} 0.0',
@@ -104,8 +106,8 @@ def test_what_is_no_address_is_refused(text):
 )
 async def test_only_a_name_of_this_machine_is_answered(host, code):
     """A web site may let its own name lead to 127.0.0.1; the browser then sends that name."""
-    async with servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES) as server_:
-        found, text = await get(f"http://127.0.0.1:{server_.bound}/metrics", headers={"Host": host})
+    async with ground.running(servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES)) as server:
+        found, text = await get(f"http://127.0.0.1:{server.bound}/metrics", headers={"Host": host})
     assert found == code, text
 
 
@@ -118,30 +120,6 @@ async def test_a_port_that_is_taken_is_said():
 
 
 # Failing
-
-
-class LeaseLostError(Exception):
-    pass
-
-
-async def test_the_reason_of_whoever_entered_is_not_wrapped(folder):
-    with pytest.raises(LeaseLostError):
-        async with ground.served(ground.Cluster(), folder):
-            raise LeaseLostError
-
-
-@pytest.mark.parametrize("told", ["a bug", "ended"])
-async def test_a_task_that_fails_or_just_ends_ends_what_was_entered_and_says_why(folder, monkeypatch, told):
-    made = servers.Security(ground.Cluster(), folder)  # type: ignore[arg-type]  # stands in for the client
-
-    async def run() -> None:
-        if told == "a bug":
-            raise RuntimeError(told)
-
-    monkeypatch.setattr(made.tls, "run", run)
-    with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match=told)):
-        async with servers.Server(servers.Address("127.0.0.1", 0), ground.ROUTES, made):
-            await asyncio.sleep(30)
 
 
 @pytest.mark.parametrize("error", [AssertionError, MemoryError])
@@ -165,7 +143,7 @@ async def test_whatever_the_handshake_of_one_client_raises_the_others_are_served
             with pytest.raises(aiohttp.ClientError):
                 await ground.get(server, tls, "/healthz")
             assert await ground.get(server, tls, "/healthz") == (200, "this is /healthz\n")
-        await polling.until("all were forgotten", lambda: server.connected == 0)
+        await polling.until("all were forgotten", lambda: len(server._open) == 0)
         await polling.until("their sockets are closed", lambda: ground.open_files() <= files)
     logged = [entry for entry in caplog.records if entry.exc_info and entry.levelname == "ERROR"]
     assert len(logged) == 1, "once, whatever the number of its clients"

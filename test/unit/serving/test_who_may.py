@@ -181,9 +181,8 @@ def judged(headers: list[tuple[str, str]]) -> tuple[int, ground.Cluster]:
         cluster = ground.Cluster()
         cluster.know("good", "alice", authn.PATH)
         asked = authn.Reviews(cluster)  # type: ignore[arg-type]  # stands in for the client
-        door = authn.Filter(asked)
         request = test_utils.make_mocked_request("GET", "/metrics", headers=CIMultiDict(headers), transport=Plain())
-        refused = await door.refusal(request)
+        refused = await authn.refusal(request, asked)
         return (200 if refused is None else refused.status), cluster
 
     return asyncio.run(ask())

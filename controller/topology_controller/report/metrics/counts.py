@@ -19,13 +19,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import prometheus_client as prometheus
-    from prometheus_client import registry as registries
 
     from topology_api.types import TopologyTransition
 
     from ...definitions import load
-
-_BUCKETS = (5, 30, 120, 300, 900, 1800, 3600, 14400)
 
 
 class Counts:
@@ -35,14 +32,14 @@ class Counts:
     operator may have to follow.
     """
 
-    def __init__(self, registry: registries.CollectorRegistry, transitions: load.Transitions) -> None:
+    def __init__(self, collector: families.Collector, transitions: load.Transitions) -> None:
         self.seen: TopologyTransition | None = None
         self.begun: str | bool = False
-        self._started = families.STARTED.counter(registry)
-        self._completed = families.COMPLETED.counter(registry)
-        self._cancelled = families.CANCELLED.counter(registry)
-        self._rejected = families.REJECTED.counter(registry)
-        self._durations = families.DURATION.histogram(registry, _BUCKETS)
+        self._started = collector.counters["topology_transition_started_total"]
+        self._completed = collector.counters["topology_transition_completed_total"]
+        self._cancelled = collector.counters["topology_transition_cancelled_total"]
+        self._rejected = collector.counters["topology_transition_rejected_total"]
+        self._durations = collector.histograms["topology_transition_phase_duration_seconds"]
         ways = [
             (f"{edge.source_control_plane}/{infrastructure}", edge.target)
             for edge in transitions.edges()

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 _STAGE = {Phase.PENDING: Stage.PREFLIGHT, Phase.ADMITTING: Stage.PREFLIGHT, Phase.CONVERGING: Stage.CONVERGENCE}
 SILENT: Final[dict[str, tuple[Series, ...]]] = {
-    families.PHASE.name: tuple(((phase.value,), 0.0) for phase in Phase),
-    families.STUCK.name: (((), 0.0),),
-    families.STARTED_AT.name: (((), 0.0),),
+    "topology_transition_phase": tuple(((phase.value,), 0.0) for phase in Phase),
+    "topology_transition_stuck": (((), 0.0),),
+    "topology_transition_started_timestamp_seconds": (((), 0.0),),
 }
 """What the gauges show before the first decision, and while this process does not lead or is blind."""
 
@@ -41,16 +41,16 @@ def of_transition(decision: Decision, observed: TopologyTransition | None) -> di
     met = sum(status is CheckStatus.MET for status in answers.values())
     stuck = decision.degraded is not None and decision.degraded.reason is Reason.TRANSITION_STUCK
     return {
-        families.PHASE.name: tuple(((phase.value,), float(phase is decision.phase)) for phase in Phase),
-        families.CHECKS.name: tuple(
+        "topology_transition_phase": tuple(((phase.value,), float(phase is decision.phase)) for phase in Phase),
+        "topology_transition_check_status": tuple(
             ((name.value, str(stage), possible.value), float(possible is status))
             for name, status in answers.items()
             for possible in CheckStatus
         ),
-        families.PROGRESS.name: (((str(stage),), met / len(answers)),) if answers else (),
-        families.STUCK.name: (((), float(stuck)),),
-        families.STARTED_AT.name: (((), _started_at(decision, observed)),),
-        families.AVAILABLE.name: _available(decision),
+        "topology_transition_progress_ratio": (((str(stage),), met / len(answers)),) if answers else (),
+        "topology_transition_stuck": (((), float(stuck)),),
+        "topology_transition_started_timestamp_seconds": (((), _started_at(decision, observed)),),
+        "topology_transition_available": _available(decision),
     }
 
 
@@ -72,10 +72,10 @@ def of_cluster(decision: Decision, known: facts.Facts) -> dict[str, tuple[Series
     if not decision.watch:
         known = facts.Facts(infrastructure=known.infrastructure)
     return {
-        families.NODES.name: tuple(_nodes(decision, known)),
-        families.MACHINES.name: tuple(_machines(known)),
-        families.MEMBERS.name: tuple(_members(known)),
-        families.INFO.name: tuple(_info(known)),
+        "topology_control_plane_nodes": tuple(_nodes(decision, known)),
+        "topology_control_plane_machines": tuple(_machines(known)),
+        "topology_etcd_members": tuple(_members(known)),
+        "topology_info": tuple(_info(known)),
     }
 
 

@@ -12,7 +12,6 @@ there are about ten.
 
 from __future__ import annotations
 
-import functools
 import sys
 import time
 import urllib.parse
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 _USUAL = (("200", "GET"), ("201", "POST"), ("200", "PUT"), ("200", "PATCH"))
 _MOST = 20
-_RECONCILE_BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
-_QUEUE_BUCKETS = (0.001, 0.01, 0.1, 1.0, 10.0)
 
 
 class Metrics:
@@ -56,53 +53,39 @@ class Metrics:
         server: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.registry = registry = prometheus.CollectorRegistry()
+        self.leads = False
+        self._lease = lease
+        self._host = urllib.parse.urlsplit(server).netloc.rpartition("@")[2]
+        self._clock = clock
         self._next: tuple[Decision, facts.Facts] | None = None
         self._drawn: Mapping[str, tuple[Series, ...]] = gauges.SILENT
-        for gauge in (*families.OF_TRANSITION, *families.OF_CLUSTER):
-            gauge.shown(registry, functools.partial(self._series, gauge.name))
-        self._counts = counts.Counts(registry, transitions)
-        self.changed = self._counts.changed
-        self.observed = self._counts.observed
-        host = urllib.parse.urlsplit(server).netloc.rpartition("@")[2]
-        etcd = transitions.asks(CheckName.ETCD_MEMBERS_DIRECT)
-        self.leads = False
-        self._host = host
-        self._clock = clock
         self._activity: Mapping[str, float] = {}
+        self._ends: dict[str, Callable[[], float | None]] = {}
         self._since: float | None = None
         self._waiting = 0
-        families.ACTIVITY.shown(
-            registry, lambda: (((resource,), moment) for resource, moment in self._activity.items())
-        )
-        self._ends: dict[str, Callable[[], float | None]] = {}
-        families.CREDENTIAL.shown(registry, self._expiries)
-        openings = families.OPENINGS.counter(registry)
-        self._openings = {ok: openings.labels(result) for ok, result in families.RESULTS.items()}
-        self._restored = families.RESTORED.counter(registry)
-        self._requests = families.REQUESTS.counter(registry)
+        collector = families.Collector(self._gauges)
+        self.registry = prometheus.CollectorRegistry()
+        self.registry.register(collector)
+        prometheus.ProcessCollector(registry=self.registry)
+        self._counts = counts.Counts(collector, transitions)
+        self.changed = self._counts.changed
+        self.observed = self._counts.observed
+        counters, histograms = collector.counters, collector.histograms
+        self._restored = counters["topology_store_restored_total"]
+        self._opened, self._refused = _results(counters["topology_watch_requests_total"])
+        self._requests = counters["rest_client_requests_total"]
         usual = (*_USUAL, *((ERROR, method) for _, method in _USUAL))
-        self._pairs = {(code, method): self._requests.labels(code, method, host) for code, method in usual}
-        self._etcd = families.ETCD_REQUESTS.counter(registry)
-        for code in ("200", ERROR) if etcd else ():
+        self._pairs = {(code, method): self._requests.labels(code, method, self._host) for code, method in usual}
+        self._etcd = counters["topology_etcd_requests_total"]
+        for code in ("200", ERROR) if transitions.asks(CheckName.ETCD_MEMBERS_DIRECT) else ():
             self._etcd.labels(code)
-        reconciles = families.RECONCILES.counter(registry)
-        self._results = {ok: reconciles.labels(CONTROLLER, result) for ok, result in families.RESULTS.items()}
-        self._errors = families.ERRORS.counter(registry).labels(CONTROLLER)
-        self._time = families.TIME.histogram(registry, _RECONCILE_BUCKETS).labels(CONTROLLER)
-        families.ACTIVE.shown(registry, lambda: (((CONTROLLER,), 0.0 if self._since is None else 1.0),))
-        families.CONCURRENT.shown(registry, lambda: (((CONTROLLER,), 1.0),))
-        families.DEPTH.shown(registry, lambda: (((CONTROLLER,), float(self._waiting)),))
-        self._adds = families.ADDS.counter(registry).labels(CONTROLLER)
-        self._retries = families.RETRIES.counter(registry).labels(CONTROLLER)
-        self._queued = families.QUEUED.histogram(registry, _QUEUE_BUCKETS).labels(CONTROLLER)
-        self._worked = families.WORKED.histogram(registry, _QUEUE_BUCKETS).labels(CONTROLLER)
-        families.UNFINISHED.shown(registry, self._lasting)
-        families.LONGEST.shown(registry, self._lasting)
-        version = (__version__, ".".join(str(part) for part in sys.version_info[:3]))
-        families.BUILD.shown(registry, lambda: ((version, 1.0),))
-        families.LEADER.shown(registry, lambda: (((lease,), float(self.leads)),))
-        prometheus.ProcessCollector(registry=registry)
+        self._succeeded, self._failed = _results(counters["controller_runtime_reconcile_total"], CONTROLLER)
+        self._errors = counters["controller_runtime_reconcile_errors_total"].labels(CONTROLLER)
+        self._time = histograms["controller_runtime_reconcile_time_seconds"].labels(CONTROLLER)
+        self._adds = counters["workqueue_adds_total"].labels(CONTROLLER)
+        self._retries = counters["workqueue_retries_total"].labels(CONTROLLER)
+        self._queued = histograms["workqueue_queue_duration_seconds"].labels(CONTROLLER)
+        self._worked = histograms["workqueue_work_duration_seconds"].labels(CONTROLLER)
 
     def leading(self, *, leads: bool) -> None:
         """Set whether this process leads. One that does not shows nothing of the cluster."""
@@ -117,7 +100,7 @@ class Metrics:
     def request(self, verb: str, _plural: str, code: str, _seconds: float) -> None:
         """Count a request to the API server; `code` is its HTTP status, or not a number when no answer came."""
         if verb == "watch":
-            self._openings[code.startswith("2")].inc()
+            (self._opened if code.startswith("2") else self._refused).inc()
         pair = (_code(code), transport.METHODS[verb])
         series = self._pairs.get(pair)
         if series is None:
@@ -168,27 +151,43 @@ class Metrics:
 
     def reconciled(self, seconds: float, *, ok: bool) -> None:
         """Count a reconciliation that ended after so many seconds."""
-        self._results[ok].inc()
-        if not ok:
+        if ok:
+            self._succeeded.inc()
+        else:
+            self._failed.inc()
             self._errors.inc()
         self._time.observe(seconds)
 
-    def _expiries(self) -> Iterable[Series]:
-        ends = ((kubeconfig, read()) for kubeconfig, read in self._ends.items())
-        return [((kubeconfig,), end) for kubeconfig, end in ends if end is not None]
-
-    def _series(self, name: str) -> Iterable[Series]:
+    def _gauges(self) -> Mapping[str, Iterable[Series]]:
+        """Return the series of every gauge by its name, as of now."""
         if self._next is not None:
             (decision, known), self._next = self._next, None
             # Without Infrastructure the decision is Idle for want of a request: that says nothing of the transition.
             blind = isinstance(known.infrastructure, facts.Unobserved)
             going = gauges.SILENT if blind else gauges.of_transition(decision, self._counts.seen)
             self._drawn = {**going, **gauges.of_cluster(decision, known)}
-        return self._drawn.get(name, ())
-
-    def _lasting(self) -> Iterable[Series]:
         lasting = 0.0 if self._since is None else max(0.0, self._clock() - self._since)
-        return (((CONTROLLER,), lasting),)
+        ends = ((kubeconfig, read()) for kubeconfig, read in self._ends.items())
+        python = ".".join(str(part) for part in sys.version_info[:3])
+        alone = {
+            "controller_runtime_active_workers": 0.0 if self._since is None else 1.0,
+            "controller_runtime_max_concurrent_reconciles": 1.0,
+            "workqueue_depth": float(self._waiting),
+            "workqueue_unfinished_work_seconds": lasting,
+            "workqueue_longest_running_processor_seconds": lasting,
+        }
+        return {
+            **self._drawn,
+            **{name: (((CONTROLLER,), value),) for name, value in alone.items()},
+            "topology_watch_last_activity_timestamp_seconds": [((of,), seen) for of, seen in self._activity.items()],
+            "topology_credential_expiry_timestamp_seconds": [((of,), end) for of, end in ends if end is not None],
+            "topology_operator_build_info": (((__version__, python), 1.0),),
+            "leader_election_master_status": (((self._lease,), float(self.leads)),),
+        }
+
+
+def _results(counter: prometheus.Counter, *labels: str) -> tuple[prometheus.Counter, prometheus.Counter]:
+    return counter.labels(*labels, families.SUCCESS), counter.labels(*labels, families.FAILURE)
 
 
 def _code(code: str) -> str:
