@@ -61,11 +61,6 @@ class Unobserved:
         """Is its first read still under way?"""
         return self.kind is Kind.AWAITED
 
-    @property
-    def malformed(self) -> bool:
-        """Is it not what its API promises?"""
-        return self.kind is Kind.MALFORMED
-
     def __str__(self) -> str:
         return f"{self.what}: {self.why}"
 
@@ -568,10 +563,11 @@ NO_ETCD_ACCESS = Unobserved(
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that is known at one moment.
+    """Everything that is known at one moment. How each field is read says its entry in `catalog.Sources`.
 
     `live`: the facts were read from the server for this decision. `disturbed` names the watches that are in trouble
-    right now: their facts may be old.
+    right now: their facts may be old. `awaited`: what an open request is decided from is still being read for the first
+    time.
     """
 
     infrastructure: Fact[Infrastructure] = NOT_READ
@@ -580,7 +576,6 @@ class Facts:
     feature_gates: Fact[FeatureGates] = NOT_READ
     native_controller: Fact[NativeController] = NOT_READ
     native_lease: Fact[NativeLease] = NOT_READ
-    """Read now and then while the native controller's gate is on, and live before a change then."""
     cluster_version: Fact[ClusterVersion] = NOT_READ
     cluster_operators: Fact[tuple[Fact[ClusterOperator], ...]] = NOT_READ
     control_plane_nodes: Fact[tuple[Fact[Node], ...]] = NOT_READ
@@ -595,24 +590,22 @@ class Facts:
     ingress_controller: Fact[IngressController] = NOT_READ
     controller_config: Fact[ControllerConfig] = NOT_READ
     dnsmasq: Fact[Present] = NOT_READ
-    """MachineConfig 50-master-dnsmasq-configuration, which the assisted installer leaves behind."""
+    """What the assisted installer leaves behind."""
     lifecycle_agent: Fact[Present] = NOT_READ
-    """ImageBasedUpgrade `upgrade`: the lifecycle agent runs here."""
     workers: Fact[tuple[Fact[Node], ...]] = NOT_READ
-    """Nodes labelled worker and not control-plane; read only where a definition asks EligibleWorkers, and of each only
-    whether it is Ready, cordoned, being deleted, under pressure or tainted, and the labels of the tainted."""
+    """Of each only whether it is Ready, cordoned, being deleted, under pressure or tainted, and the labels of the
+    tainted."""
     machines: Fact[tuple[Fact[under.Machine], ...]] = NOT_READ
-    """Machines of the control plane; read only where a definition asks ControlPlaneMachines. Missing where the server
-    does not serve them."""
+    """Missing where the server does not serve them."""
     hosts: Fact[tuple[Fact[under.Host], ...]] = NOT_READ
-    """Bare-metal hosts; read only once a Machine names one."""
     acceptances: Fact[Acceptances] = NOT_READ
-    """Watched while the cluster converges. What cannot be read accepts nothing."""
+    """What cannot be read accepts nothing."""
     operands: Mapping[str, Fact[Operand]] = dataclasses.field(default_factory=dict)
     """Objects of the operand matrix (`bindata/operands`) by key: resource/namespace/name, namespace left out where
     there is none. See `operand`."""
     live: bool = False
     disturbed: tuple[str, ...] = ()
+    awaited: bool = False
     derived: dict[object, Any] = dataclasses.field(default_factory=dict, init=False, repr=False, compare=False)
     """What was computed from these facts alone (`once`)."""
 

@@ -113,7 +113,7 @@ def test_any_single_broken_fact_holds_it_and_repairing_it_lets_go(
 
 
 def test_facts_that_are_on_their_way_are_no_news() -> None:
-    found = worlds.decide(worlds.healthy(etcd=facts.NOT_READ))
+    found = worlds.decide(worlds.healthy(etcd=facts.NOT_READ, awaited=True))
     assert found.watch
     assert found.steps == ()
 

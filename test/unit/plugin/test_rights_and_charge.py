@@ -228,7 +228,7 @@ def test_a_plan_prints_the_patch_of_the_management_cluster_where_it_would_change
 def test_more_is_read_only_where_two_are_wanted(known: facts.Facts, fields: set[str]) -> None:
     assert isinstance(known.infrastructure, facts.Infrastructure)
     sources: tuple[Source, ...] = hosted.sources(known.infrastructure, worlds.TRANSITIONS)
-    assert {source.field for source in sources} == fields
+    assert {source.key for source in sources} == fields
     assert len(sources) == len(fields)
 
 
