@@ -31,6 +31,10 @@ class MountedFileError(OSError):
         self.reason = reason
 
 
+class MissingFileError(MountedFileError):
+    """There is no such file."""
+
+
 def read(folder: pathlib.Path, *names: str, largest: int = LARGEST) -> tuple[bytes, ...]:
     """Return the contents of these files, all of one set.
 
@@ -88,7 +92,7 @@ def _content(place: pathlib.Path, shown: pathlib.Path, largest: int) -> bytes:
         finally:
             os.close(number)
     except FileNotFoundError:
-        raise MountedFileError(shown, "does not exist") from None
+        raise MissingFileError(shown, "does not exist") from None
     except OSError as error:
         raise MountedFileError(shown, f"cannot be read: {error.strerror or error}") from None
     if not regular:

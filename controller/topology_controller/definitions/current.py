@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import stat
 from typing import TYPE_CHECKING
 
+from .. import mounted
 from . import read, settings
 
 if TYPE_CHECKING:
@@ -120,20 +119,10 @@ class Current:
 
 
 def _content(place: pathlib.Path) -> bytes | str | None:
-    """Read a file, one byte more than it may have: None where there is none, a text that says why it cannot be read.
-
-    Never raises, and never waits for the writer of a pipe.
-    """
+    """Read a file: None where there is none, a text that says why it cannot be read. Never raises."""
     try:
-        descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return "is no regular file"
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                return file.read(settings.LARGEST + 1)
-        finally:
-            os.close(descriptor)
-    except (FileNotFoundError, NotADirectoryError):
+        return mounted.read(place.parent, place.name, largest=settings.LARGEST)[0]
+    except mounted.MissingFileError:
         return None
-    except OSError as error:
-        return f"cannot be read: {error.strerror or error}"
+    except mounted.MountedFileError as error:
+        return error.reason

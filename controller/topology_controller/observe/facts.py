@@ -632,6 +632,11 @@ class Facts:
         return self.operands.get(key, NOT_READ)
 
 
+def readable(items: Fact[tuple[Fact[T], ...]]) -> list[T]:
+    """The items that could be read; none where the list could not."""
+    return [] if isinstance(items, Unobserved) else [item for item in items if not isinstance(item, Unobserved)]
+
+
 def once(function: Callable[[Facts], T]) -> Callable[[Facts], T]:
     """Compute this once for a set of facts: what it returns is shared, so it is never changed."""
 

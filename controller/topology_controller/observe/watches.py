@@ -160,11 +160,7 @@ class Watches:
     @property
     def troubles(self) -> tuple[str, ...]:
         """Watches that cannot be relied on, with the reason; empty when all are well."""
-        return tuple(
-            f"{watch.source.what}: {self._trouble(watch) or 'not read yet'}"
-            for watch in self._evidence()
-            if not watch.reflector.alive
-        )
+        return tuple(str(self._fact(watch)) for watch in self._evidence() if not watch.reflector.alive)
 
     def trouble(self, source: catalog.Source) -> errors.KubeError | None:
         """What the watch of this source is in trouble with now; None when it works, or is not open."""
@@ -299,7 +295,8 @@ class Watches:
         if self._etcd is not None and source in _ABOUT_ETCD:
             self._etcd.nudge()
         watch = self._watches.get(source.key)
-        trouble = None if watch is None or watch.reflector.error is None else self._trouble(watch)
+        error = self.trouble(source)
+        trouble = None if error is None else live.unobserved(source.what, error).why
         if watch is not None:
             watch.fact = None
             if source is catalog.Sources.machines:
@@ -341,10 +338,6 @@ class Watches:
         source = catalog.Sources.etcd_endpoints
         return self.fact(source) if source.key in self._watches else facts.NOT_READ
 
-    def _trouble(self, watch: _Watch) -> str | None:
-        error = watch.reflector.error
-        return None if error is None else live.unobserved(watch.source.what, error).why
-
     def _fact(self, watch: _Watch) -> Any:
         snapshot = watch.reflector.snapshot()
         if not watch.reflector.alive:
@@ -355,7 +348,7 @@ class Watches:
             return live.missing(watch.source)
         return live.value(watch.source, snapshot.objects.values())
 
-    def _lease(self, lease: facts.Fact[facts.EtcdLease]) -> facts.Fact[facts.EtcdLease]:
+    def _lease(self, lease: facts.Fact[facts.Lease]) -> facts.Fact[facts.Lease]:
         if isinstance(lease, facts.Unobserved):
             return lease
         now = asyncio.get_running_loop().time()
