@@ -205,7 +205,7 @@ class Snapshot:
 
     known: facts.Facts
     infrastructure: facts.Infrastructure
-    operator: facts.Fact[facts.EtcdLease]
+    operator: facts.Fact[facts.Lease]
     now: datetime
     unread: tuple[answers.Unread, ...] = ()
 
@@ -320,7 +320,7 @@ async def _read(
 
 def assembled(
     known: facts.Facts,
-    operator: facts.Fact[facts.EtcdLease],
+    operator: facts.Fact[facts.Lease],
     sources: Iterable[catalog.Source],
     namespace: str,
     now: datetime,
@@ -369,7 +369,7 @@ def _with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple
 def lease(namespace: str) -> catalog.Source:
     """The operator's own Lease, where it runs in that namespace."""
     selection = resources.Selection(catalog.LEASES, namespace=namespace, name=vocabulary.LEASE)
-    return catalog.Source(selection, parse.etcd_lease)
+    return catalog.Source(selection, parse.lease)
 
 
 def operator_state(snapshot: Snapshot) -> answers.Operator:

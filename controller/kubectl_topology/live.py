@@ -232,10 +232,10 @@ class Following:
         here = known.infrastructure
         return None if isinstance(here, facts.Unobserved) else records.recover(here, known.own_operator)
 
-    def _operator(self) -> facts.Fact[facts.EtcdLease]:
+    def _operator(self) -> facts.Fact[facts.Lease]:
         snapshot = self._lease.snapshot()
         if snapshot.synced:
-            lease: facts.Fact[facts.EtcdLease] = live_reads.value(self._source, snapshot.objects.values())
+            lease: facts.Fact[facts.Lease] = live_reads.value(self._source, snapshot.objects.values())
             return lease
         if snapshot.error is not None:
             return live_reads.unobserved(self._source.what, snapshot.error)

@@ -190,7 +190,7 @@ class _Native:
     """What was read last of the native controller's process, and when it last gave a sign of life (loop time)."""
 
     about: tuple[object, ...] | None = None
-    lease: facts.Fact[facts.NativeLease] = facts.NOT_READ
+    lease: facts.Fact[facts.Lease] = facts.NOT_READ
     installed: facts.Fact[facts.Installed] = facts.NOT_READ
     due: float = 0.0
     sign: tuple[object, object, object] = ("", None, None)

@@ -327,10 +327,7 @@ def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices
 
 
 def _revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[facts.StaticPods]:
-    """The revisions of static pods; those of etcd come with what else is known of etcd."""
     pods = known.operand(operand.key)
-    if isinstance(pods, facts.Etcd):
-        return pods.static_pods if pods.static_pods is not None else facts.NOT_READ
     if isinstance(pods, facts.StaticPods | facts.Unobserved):
         return pods
     return facts.Unobserved(operand.key, "has no revisions of static pods", _MALFORMED)

@@ -141,7 +141,7 @@ class Sources:
     native_controller = Source(Selection(OPERATOR_CONFIGS, name="cluster"), parse.native_controller, Watched.ALWAYS)
     native_lease = Source(
         Selection(LEASES, namespace="openshift-config-operator", name="config-operator-lock"),
-        parse.native_lease,
+        parse.lease,
         Watched.NEVER,
     )
     """Is the native controller's process alive? Its conditions outlive it, its Lease does not. Read now and then while
@@ -164,7 +164,7 @@ class Sources:
     etcd = Source(Selection(ETCDS, name="cluster"), parse.etcd)
     etcd_lease = Source(
         Selection(LEASES, namespace="openshift-etcd-operator", name="openshift-cluster-etcd-operator-lock"),
-        parse.etcd_lease,
+        parse.lease,
     )
     machine_config_pools = Source(Selection(POOLS), parse.machine_config_pool)
     workers = Source(
@@ -228,9 +228,9 @@ def filled(known: facts.Facts, read: Mapping[Source, Any], **others: Any) -> fac
     return dataclasses.replace(known, **fields, **others)
 
 
-def following(machines: object) -> tuple[Source, ...]:
+def following(machines: facts.Fact[tuple[facts.Fact[under.Machine], ...]]) -> tuple[Source, ...]:
     """What is read because of what was read of the Machines: hosts, once one of them names one."""
-    return (Sources.hosts,) if under.name_hosts(machines) else ()
+    return (Sources.hosts,) if any(machine.host for machine in facts.readable(machines)) else ()
 
 
 def acceptances(namespace: str) -> Source:
@@ -242,11 +242,8 @@ def acceptances(namespace: str) -> Source:
 def evidence(*definitions: model.Definition | None) -> tuple[Source, ...]:
     """What preflight of these definitions is decided from; None stands for none."""
     asked = {spec.check for definition in definitions if definition is not None for spec in definition.preflight}
-    return tuple(
-        source
-        for source in _REQUEST
-        if source.asked_by in {None, *asked} and (source.live is True or source.live in asked)
-    )
+    read = [source for source in _REQUEST if source.live is True or source.live in asked]
+    return tuple([source for source in read if source.asked_by is None or source.asked_by in asked])
 
 
 def last(definition: model.Definition | None, known: facts.Facts) -> tuple[Source, ...]:
@@ -259,7 +256,7 @@ def last(definition: model.Definition | None, known: facts.Facts) -> tuple[Sourc
         needless.add(Sources.machines)
     gates = () if isinstance(known.feature_gates, facts.Unobserved) else known.feature_gates.mutable_topology
     native = (Sources.native_lease,) if any(on for _, on in gates) else ()
-    return tuple(source for source in (*evidence(definition), *IDLE, *native) if source not in needless)
+    return tuple([source for source in (*evidence(definition), *IDLE, *native) if source not in needless])
 
 
 def offered(*definitions: model.Definition | None) -> tuple[Source, ...]:
@@ -274,14 +271,12 @@ def watched(transitions: load.Transitions) -> tuple[Source, ...]:
     return (*(source for source in _REQUEST if source.asked_by in {None, *asked}), *operands(transitions))
 
 
-_KINDS: dict[str, tuple[Resource, Callable[[dict[str, Any]], Any]]] = {
-    "Deployment": (Resource("apps", "v1", "deployments", "Deployment", namespaced=True), parse.workload),
-    "StatefulSet": (Resource("apps", "v1", "statefulsets", "StatefulSet", namespaced=True), parse.workload),
-    "PodDisruptionBudget": (
-        Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", namespaced=True),
-        parse.disruption_budget,
-    ),
-    "IngressController": (INGRESS_CONTROLLERS, parse.ingress_controller),
+_REDUCERS = {
+    "Deployment": parse.workload,
+    "StatefulSet": parse.workload,
+    "PodDisruptionBudget": parse.disruption_budget,
+    "IngressController": parse.ingress_controller,
+    "StaticPods": parse.static_pods,
 }
 
 
@@ -290,12 +285,11 @@ def operands(transitions: load.Transitions) -> tuple[Source, ...]:
     read: dict[str, tuple[Selection, Callable[[dict[str, Any]], Any]]] = {}
     for group in (group for group in transitions.matrix.groups if transitions.asks(group.check)):
         for operand in group.operands:
-            # What is not in the table are static pods: each has an operator resource of its own.
-            resource, reduce = _KINDS.get(operand.kind) or (
-                Resource(OPERATOR, "v1", operand.plural.partition(".")[0], operand.resource or ""),
-                parse.static_pods,
-            )
-            read[operand.key] = Selection(resource, namespace=operand.namespace, name=operand.name), reduce
+            plural, _, api_group = operand.plural.partition(".")
+            kind = operand.resource or operand.kind
+            resource = Resource(api_group, "v1", plural, kind, namespaced=operand.namespace is not None)
+            selection = Selection(resource, namespace=operand.namespace, name=operand.name)
+            read[operand.key] = selection, _REDUCERS[operand.kind]
         if (manager := group.managed_by) is not None:
             resource = Resource(manager.group, "v1", manager.resource.partition(".")[0], manager.kind)
             # A cluster without the capability does not even serve the kind.

@@ -65,6 +65,9 @@ class Unobserved:
         return f"{self.what}: {self.why}"
 
 
+NOT_READ = Unobserved("it", "not read yet", kind=Kind.AWAITED)
+
+
 @dataclass(frozen=True, slots=True)
 class Newer(Unobserved):
     """A record in a phase that this version does not know: a newer version wrote it."""
@@ -237,12 +240,12 @@ class Node:
     ready: str
     cordoned: bool
     deleting: bool
-    kubelet_version: str | None
-    cpus: float | None
-    memory_bytes: int | None
-    addresses: tuple[str, ...]
+    kubelet_version: str | None = None
+    cpus: float | None = None
+    memory_bytes: int | None = None
+    addresses: tuple[str, ...] = ()
     """InternalIP addresses in their shortest form."""
-    taints: tuple[Taint, ...]
+    taints: tuple[Taint, ...] = ()
     observed_topology: str | None = None
     """Annotation `machineconfiguration.openshift.io/controlPlaneTopology`, by which the machine config daemon goes."""
     pressure: tuple[str, ...] = ()
@@ -289,20 +292,26 @@ class Etcd:
     """Etcd `cluster`: what the etcd operator reports of the members, and the revisions of their static pods."""
 
     conditions: Conditions
-    static_pods: Fact[StaticPods] | None = None
+    static_pods: Fact[StaticPods] = NOT_READ
     desired_replicas: int | None = None
     """How many members the etcd operator wants: `controlPlane.replicas` of its observed configuration, which comes from
     the install-config, unless an override says otherwise. None when it is no number."""
 
 
 @dataclass(frozen=True, slots=True)
-class EtcdLease:
-    """Lease of the etcd operator. `moving`: a watch saw it renewed within its own duration, by our clock."""
+class Lease:
+    """Lease of another operator, and what was seen of it by our own clock.
+
+    `moving`: a watch saw it renewed within its own duration. `silent`: nothing was seen of its holder for the grace
+    that it has (`decide.applicability`). `taken`: its holder has changed within that time.
+    """
 
     holder: str
     renew_time: datetime | None
     duration_seconds: int | None
     moving: bool = False
+    silent: bool = False
+    taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,21 +536,6 @@ class NativeController:
 
 
 @dataclass(frozen=True, slots=True)
-class NativeLease:
-    """Lease of the operator that the native controller is a part of.
-
-    `silent`: nothing was seen of that operator for the grace that it has (`decide.applicability`). `taken`: its holder
-    has changed within that time. Both by our own clock: what a time means that another machine wrote is not known.
-    """
-
-    holder: str
-    renew_time: datetime | None
-    duration_seconds: int | None
-    silent: bool = False
-    taken: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Installed:
     """Whether the served Infrastructure CRD has our fields; `lacks` names what is missing."""
 
@@ -552,9 +546,8 @@ class Installed:
 
 Fact: TypeAlias = T | Unobserved
 Operand: TypeAlias = (
-    Workload | StaticPods | DisruptionBudget | Managed | IngressController | Etcd | tuple[Pod | Unobserved, ...]
+    Workload | StaticPods | DisruptionBudget | Managed | IngressController | tuple[Pod | Unobserved, ...]
 )
-NOT_READ = Unobserved("it", "not read yet", kind=Kind.AWAITED)
 NO_ETCD_ACCESS = Unobserved(
     "the members of etcd",
     "no certificates were given. Start the operator with --etcd-cert-dir, or take the check out of the definition",
@@ -575,7 +568,7 @@ class Facts:
     own_operator: Fact[OwnOperator] = NOT_READ
     feature_gates: Fact[FeatureGates] = NOT_READ
     native_controller: Fact[NativeController] = NOT_READ
-    native_lease: Fact[NativeLease] = NOT_READ
+    native_lease: Fact[Lease] = NOT_READ
     cluster_version: Fact[ClusterVersion] = NOT_READ
     cluster_operators: Fact[tuple[Fact[ClusterOperator], ...]] = NOT_READ
     control_plane_nodes: Fact[tuple[Fact[Node], ...]] = NOT_READ
@@ -583,7 +576,7 @@ class Facts:
     scheduler: Fact[Scheduler] = NOT_READ
     etcd_endpoints: Fact[EtcdEndpoints] = NOT_READ
     etcd: Fact[Etcd] = NOT_READ
-    etcd_lease: Fact[EtcdLease] = NOT_READ
+    etcd_lease: Fact[Lease] = NOT_READ
     etcd_members: Fact[EtcdMembers] = NO_ETCD_ACCESS
     """From etcd itself, only where the administrator has given certificates for it."""
     machine_config_pools: Fact[tuple[Fact[MachineConfigPool], ...]] = NOT_READ
@@ -626,7 +619,7 @@ class Facts:
     def operand(self, key: str) -> Fact[Operand]:
         """An operand of the matrix. Those that are evidence too are kept in their own field."""
         if key == "etcds.operator.openshift.io/cluster":
-            return self.etcd
+            return self.etcd if isinstance(self.etcd, Unobserved) else self.etcd.static_pods
         if key == "ingresscontrollers.operator.openshift.io/openshift-ingress-operator/default":
             return self.ingress_controller
         return self.operands.get(key, NOT_READ)

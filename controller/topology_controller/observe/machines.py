@@ -117,11 +117,6 @@ def host(raw: Raw) -> Host:
     )
 
 
-def name_hosts(machines: object) -> bool:
-    """Does one of these Machines (the fact of the list, or not) stand on a host?"""
-    return isinstance(machines, tuple) and any(isinstance(item, Machine) and item.host for item in machines)
-
-
 def _host_of(raw: Raw) -> str | None:
     """Read the annotation, which is `namespace/name`; a host elsewhere is none that is read."""
     value = fields.mapping(raw, "metadata.annotations").get(HOST_ANNOTATION)

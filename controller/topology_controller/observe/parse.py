@@ -182,15 +182,6 @@ def native_controller(raw: Raw) -> facts.NativeController:
     return facts.NativeController(bool(kept), facts.Conditions(kept), moving_since)
 
 
-def native_lease(raw: Raw) -> facts.NativeLease:
-    """Lease config-operator-lock (coordination.k8s.io/v1)."""
-    return facts.NativeLease(
-        holder=fields.text(raw, "spec.holderIdentity") or "",
-        renew_time=fields.time(fields.at(raw, "spec.renewTime"), "spec.renewTime"),
-        duration_seconds=fields.optional_whole(raw, "spec.leaseDurationSeconds"),
-    )
-
-
 def installed(raw: Raw) -> facts.Installed:
     """CustomResourceDefinition infrastructures.config.openshift.io: does it have our fields?"""
     answer = served.serves_our_fields(raw)
@@ -265,10 +256,6 @@ def worker(raw: Raw) -> facts.Node:
         ready=ready,
         cordoned=fields.flag(raw, "spec.unschedulable"),
         deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
-        kubelet_version=None,
-        cpus=None,
-        memory_bytes=None,
-        addresses=(),
         taints=taints,
         pressure=pressure,
         labels=_labels(fields.mapping(raw, "metadata.labels")) if taints else (),
@@ -380,12 +367,12 @@ def _desired_replicas(raw: Raw) -> int | None:
     return None
 
 
-def etcd_lease(raw: Raw) -> facts.EtcdLease:
-    """Lease (coordination.k8s.io/v1), of the etcd operator or of ours."""
+def lease(raw: Raw) -> facts.Lease:
+    """Lease (coordination.k8s.io/v1)."""
     seconds = fields.optional_whole(raw, "spec.leaseDurationSeconds")
     if seconds is not None and not 0 < seconds < 2**31:
         raise fields.Malformed("spec.leaseDurationSeconds", "a positive number of 31 bits", seconds)
-    return facts.EtcdLease(
+    return facts.Lease(
         holder=fields.text(raw, "spec.holderIdentity") or "",
         renew_time=fields.time(fields.at(raw, "spec.renewTime"), "spec.renewTime"),
         duration_seconds=seconds,
@@ -393,14 +380,6 @@ def etcd_lease(raw: Raw) -> facts.EtcdLease:
 
 
 # -- what other operators run
-
-
-def _statuses(raw: Raw) -> list[tuple[str, str]]:
-    """Type and status of each condition."""
-    return [
-        (fields.text(item, "type") or "", fields.text(item, "status") or "Unknown")
-        for item in fields.items(raw, "status.conditions")
-    ]
 
 
 def machine_config_pool(raw: Raw) -> facts.MachineConfigPool:
@@ -415,13 +394,13 @@ def machine_config_pool(raw: Raw) -> facts.MachineConfigPool:
         degraded=fields.whole(raw, "status.degradedMachineCount"),
         observed=_observed(raw),
         paused=fields.flag(raw, "spec.paused"),
-        troubles=tuple(sorted(_TROUBLES.intersection(type_ for type_, status in _statuses(raw) if status == "True"))),
+        troubles=tuple(sorted(_TROUBLES.intersection(item.type for item in conditions(raw) if item.status == "True"))),
     )
 
 
 def controller_config(raw: Raw) -> facts.ControllerConfig:
     """ControllerConfig machine-config-controller (machineconfiguration.openshift.io/v1)."""
-    failing = dict(_statuses(raw)).get(_FAILING, "absent")
+    failing = conditions(raw).status(_FAILING)
     entry: Raw = next((item for item in fields.items(raw, "status.conditions") if item.get("type") == _FAILING), {})
     return facts.ControllerConfig(
         control_plane=fields.text(raw, "spec.infra.status.controlPlaneTopology"),

@@ -295,7 +295,7 @@ class Watches:
         if self._etcd is not None and source in _ABOUT_ETCD:
             self._etcd.nudge()
         watch = self._watches.get(source.key)
-        error = self.trouble(source)
+        error = None if watch is None else watch.reflector.error
         trouble = None if error is None else live.unobserved(source.what, error).why
         if watch is not None:
             watch.fact = None

@@ -85,7 +85,7 @@ BREAKS: list[tuple[dict[str, Any], CheckName]] = [
     ({"scheduler": facts.Scheduler(masters_schedulable=False)}, CheckName.MASTERS_SCHEDULABLE),
     ({"etcd_endpoints": facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[0]),))}, CheckName.ETCD_VOTING_MEMBERS),
     ({"etcd": facts.Etcd(facts.Conditions())}, CheckName.ETCD_HEALTHY),
-    ({"etcd_lease": facts.EtcdLease("", worlds.NOW, 137)}, CheckName.ETCD_OPERATOR_ALIVE),
+    ({"etcd_lease": facts.Lease("", worlds.NOW, 137)}, CheckName.ETCD_OPERATOR_ALIVE),
 ]
 
 

@@ -37,7 +37,8 @@ EVERYTHING = asking(*registry.OPERAND_CHECKS)
 def test_every_operand_of_a_definition_is_read_where_the_facts_look_for_it():
     there: Any = facts.Present()
     keys_read = [source.key for source in catalog.operands(EVERYTHING)]
-    known = facts.Facts(operands=dict.fromkeys(keys_read, there), etcd=there, ingress_controller=there)
+    etcd = facts.Etcd(facts.Conditions(), static_pods=there)
+    known = facts.Facts(operands=dict.fromkeys(keys_read, there), etcd=etcd, ingress_controller=there)
     for group in EVERYTHING.matrix.groups:
         keys = [operand.key for operand in group.operands]
         keys += [group.managed_by.key] if group.managed_by else []
