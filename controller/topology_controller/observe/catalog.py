@@ -57,8 +57,6 @@ HOSTS = Resource("metal3.io", "v1alpha1", "baremetalhosts", "BareMetalHost", nam
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 WORKER_LABEL = "node-role.kubernetes.io/worker"
-
-
 _WHOLE_NODES = 40
 """A page of them: memory that decoding a page takes is not all given back (`make bench`, 2,000 workers)."""
 
@@ -147,7 +145,10 @@ class Sources:
     """Is the native controller's process alive? Its conditions outlive it, its Lease does not. Read now and then while
     the gate is on (`discover`), and before a change then."""
     installed = Source(
-        Selection(CRDS, name=f"{INFRASTRUCTURES.plural}.{INFRASTRUCTURES.group}"), parse.installed, Watched.NEVER
+        Selection(CRDS, name=f"{INFRASTRUCTURES.plural}.{INFRASTRUCTURES.group}"),
+        parse.installed,
+        Watched.NEVER,
+        live=False,
     )
     """The served CRD of Infrastructure: does it have our fields?"""
 
