@@ -32,7 +32,6 @@ PERIOD = 2.0
 """Seconds between two looks; kubelet itself takes up to a minute to bring a change."""
 BREATH = 0.1
 """Seconds after which a change must still be the same."""
-_TRIES = 20
 
 
 class Current:
@@ -68,19 +67,14 @@ class Current:
 
     async def run(self) -> None:
         """Follow the file until cancelled; without one there is nothing to do, and this returns."""
+        seen = self._content
         while self._place is not None:
-            await asyncio.sleep(PERIOD)
-            content = _content(self._place)
-            for _ in range(_TRIES):
-                if content == self._content:
-                    break
-                await asyncio.sleep(BREATH)
-                before, content = content, _content(self._place)
-                if content == before:
-                    self._content = content
-                    self._take(self._place)
-                    self.changed()
-                    break
+            await asyncio.sleep(PERIOD if seen == self._content else BREATH)
+            before, seen = seen, _content(self._place)
+            if seen == before and seen != self._content:
+                self._content = seen
+                self._take(self._place)
+                self.changed()
 
     def _take(self, place: pathlib.Path) -> None:
         """Put into force what the file says, if it says something good."""

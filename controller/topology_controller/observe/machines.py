@@ -82,17 +82,12 @@ def describe_host(name: str) -> str:
 
 def machine(raw: Raw) -> Machine:
     """Machine (machine.openshift.io/v1beta1)."""
-    addresses = (
-        fields.address(fields.text(item, "address") or "")
-        for item in fields.items(raw, "status.addresses")
-        if item.get("type") == "InternalIP"
-    )
     hooks = fields.items(raw, "spec.lifecycleHooks.preDrain")
     return Machine(
         name=fields.name(raw),
         arbiter=fields.mapping(raw, "metadata.labels").get(ROLE_LABEL) == "arbiter",
         phase=_word(raw, "status.phase"),
-        addresses=tuple(sorted(set(filter(None, addresses)))),
+        addresses=fields.internal_addresses(raw),
         node=fields.text(raw, "status.nodeRef.name"),
         deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
         guarded=any((hook.get("name"), hook.get("owner")) == (HOOK, _HOOK_OWNER) for hook in hooks),

@@ -217,11 +217,6 @@ def node(raw: Raw) -> facts.Node:
     labels = fields.mapping(raw, "metadata.labels")
     capacity = fields.mapping(raw, "status.capacity")
     memory = quantities.parse(capacity.get("memory"))
-    addresses = (
-        fields.address(fields.text(item, "address") or "")
-        for item in fields.items(raw, "status.addresses")
-        if item.get("type") == "InternalIP"
-    )
     ready, pressure = _states(raw)
     is_worker = f"{_ROLE}worker" in labels
     taints = _taints(raw)
@@ -236,7 +231,7 @@ def node(raw: Raw) -> facts.Node:
         kubelet_version=(fields.text(raw, "status.nodeInfo.kubeletVersion") or "")[:_LONGEST_WORD] or None,
         cpus=quantities.parse(capacity.get("cpu")),
         memory_bytes=None if memory is None else int(memory),
-        addresses=tuple(sorted(filter(None, addresses))),
+        addresses=fields.internal_addresses(raw),
         taints=taints,
         observed_topology=_annotation(raw, _OBSERVED_TOPOLOGY),
         pressure=pressure,

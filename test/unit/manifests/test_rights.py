@@ -135,7 +135,7 @@ def test_what_may_be_listed_and_watched_is_what_is_looked_at():
 def test_what_may_be_read_by_its_name_is_what_is_read_for_a_decision_or_before_a_write():
     """Evidence live before the change, what advisories are about once more after it, and what is written to."""
     left = discover._advised(TRANSITIONS)
-    now_and_then = (catalog.Sources.native_lease, catalog.Sources.installed)
+    now_and_then = [source for source in catalog.ALL if source.watched is catalog.Watched.NEVER]
     read = (*catalog.evidence(*TRANSITIONS.definitions), *catalog.IDLE, *now_and_then, *left)
     wanted = {asked(source.selection, "get") for source in read if source.single}
     wanted |= {Right("get", "coordination.k8s.io", "leases", OURS, "cluster-topology-operator")}
