@@ -62,12 +62,9 @@ _CANNOT_IMPERSONATE = "cannot impersonate"
 """In the message of an API server that refuses to take a user for another one."""
 LOOK_AGAIN = timedelta(seconds=60)
 """The age from which on what the operator has recorded about possible transitions is looked at again."""
-_IDLE = tuple(source for source in catalog.IDLE if source is not catalog.INFRASTRUCTURE)
-_CENSUS = tuple(
-    source for source in catalog.EVIDENCE if source.field in {"control_plane_nodes", "other_nodes", "scheduler"}
-)
+_IDLE = tuple(source for source in catalog.IDLE if source is not catalog.Sources.infrastructure)
+_CENSUS = (catalog.Sources.control_plane_nodes, catalog.Sources.other_nodes, catalog.Sources.scheduler)
 _CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
-_CRD = resources.Selection(catalog.CRDS, name=f"{catalog.INFRASTRUCTURES.plural}.{catalog.INFRASTRUCTURES.group}")
 
 
 def added_to_reader(what: str) -> bool:
@@ -131,7 +128,7 @@ async def infrastructure(connection: Connection) -> dict[str, Any]:
 
     Raises PluginError.
     """
-    client, name = connection.client, catalog.INFRASTRUCTURE.selection.name or ""
+    client, name = connection.client, catalog.Sources.infrastructure.selection.name or ""
     try:
         return await reached(client, lambda seconds: client.get(catalog.INFRASTRUCTURES, name, timeout=seconds))
     except kube.KubeError as error:
@@ -208,7 +205,7 @@ class Snapshot:
 
     known: facts.Facts
     infrastructure: facts.Infrastructure
-    operator: facts.Fact[facts.EtcdLease]
+    operator: facts.Fact[facts.Lease]
     now: datetime
     unread: tuple[answers.Unread, ...] = ()
 
@@ -277,7 +274,9 @@ def about(record: TopologyTransition | None, transitions: load.Transitions) -> t
     phase = record.phase if record is not None else Phase.IDLE
     if phase is Phase.CONVERGING:
         return (*_IDLE, *catalog.watched(transitions))
-    return (*_IDLE, *catalog.EVIDENCE, *catalog.under_nodes(*transitions.definitions)) if phase.asks else _IDLE
+    # Whether workers can carry more says the record: there may be thousands.
+    asked = [source for source in catalog.evidence(*transitions.definitions) if source is not catalog.Sources.workers]
+    return (*_IDLE, *asked) if phase.asks else _IDLE
 
 
 async def head(connection: Connection, namespace: str) -> Snapshot:
@@ -314,14 +313,14 @@ async def _read(
     async with asyncio.TaskGroup() as group:
         gathering = group.create_task(live.gather(client, facts.Facts(infrastructure=here), sources, again=False))
         holder = group.create_task(live.read(client, lease(namespace)))
-        crd = None if served else group.create_task(live.installed(client))
+        crd = None if served else group.create_task(live.read(client, catalog.Sources.installed))
     known = dataclasses.replace(gathering.result().facts, installed=facts.Installed() if crd is None else crd.result())
     return assembled(known, holder.result(), sources, namespace, datetime.now(UTC))
 
 
 def assembled(
     known: facts.Facts,
-    operator: facts.Fact[facts.EtcdLease],
+    operator: facts.Fact[facts.Lease],
     sources: Iterable[catalog.Source],
     namespace: str,
     now: datetime,
@@ -340,24 +339,18 @@ def assembled(
     here = known.infrastructure
     if isinstance(here, facts.Unobserved):
         raise errors.PluginError(f"Infrastructure was there and cannot be read any more: {here}")
-    changed: dict[str, facts.Unobserved] = {}
-    operands = dict(known.operands)
+    changed: dict[catalog.Source, facts.Unobserved] = {}
     unread: list[answers.Unread] = []
     # Hosts are read because of what the Machines say, so they stand among no sources.
-    for source in (*sources, catalog.UNDER_MACHINES):
-        fact = getattr(known, source.field) if source.operand is None else operands.get(source.operand)
-        if not isinstance(fact, facts.Unobserved) or fact.missing or fact.awaited:
+    for source in (*sources, catalog.Sources.hosts, catalog.Sources.installed):
+        fact = source.of(known)
+        if not isinstance(fact, facts.Unobserved):
             continue
-        fact, missing = _with_right(fact, source.selection)
+        if (fact.missing or fact.awaited) and source is not catalog.Sources.installed:
+            continue
+        changed[source], missing = _with_right(fact, source.selection)
         unread.append(missing)
-        if source.operand is None:
-            changed[source.field] = fact
-        else:
-            operands[source.operand] = fact
-    if isinstance(known.installed, facts.Unobserved):
-        changed["installed"], missing = _with_right(known.installed, _CRD)
-        unread.append(missing)
-    known = dataclasses.replace(known, operands=operands, **changed)  # type: ignore[arg-type] # each one is a fact
+    known = catalog.filled(known, changed)
     if isinstance(operator, facts.Unobserved):
         operator, _ = _with_right(operator, lease(namespace).selection)
     return Snapshot(known, here, operator, now, tuple(unread))
@@ -376,7 +369,7 @@ def _with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple
 def lease(namespace: str) -> catalog.Source:
     """The operator's own Lease, where it runs in that namespace."""
     selection = resources.Selection(catalog.LEASES, namespace=namespace, name=vocabulary.LEASE)
-    return catalog.Source("operator", selection, parse.etcd_lease)
+    return catalog.Source(selection, parse.lease)
 
 
 def operator_state(snapshot: Snapshot) -> answers.Operator:

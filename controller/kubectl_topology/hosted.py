@@ -49,9 +49,8 @@ def sources(infrastructure: facts.Infrastructure, transitions: load.Transitions)
         return ()
     group = transitions.matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
     registry = group.managed_by.key if group is not None and group.managed_by is not None else None
-    fields = {"cluster_version", "ingress_controller", registry}
-    known = (*catalog.EVIDENCE, *catalog.OPERANDS, *catalog.operands(transitions))
-    return tuple(source for source in known if source.field in fields)
+    configured = [source for source in catalog.operands(transitions) if source.key == registry]
+    return (catalog.Sources.cluster_version, catalog.Sources.ingress_controller, *configured)
 
 
 def step(infrastructure: facts.Infrastructure) -> list[answers.Expected]:

@@ -178,7 +178,7 @@ class Following:
         self._news.set()
         known = self._watches.known()
         if isinstance(known.infrastructure, facts.Unobserved):
-            trouble = self._watches.trouble(catalog.INFRASTRUCTURE)
+            trouble = self._watches.trouble(catalog.Sources.infrastructure)
             if isinstance(trouble, kube.Forbidden):
                 raise self._unwatchable(trouble)
             raise errors.PluginError(f"{known.infrastructure} ({self._connection.server})")
@@ -186,7 +186,7 @@ class Following:
 
     async def _read_installed(self) -> None:
         if self._record(self._watches.known()) is None:
-            self._watches.installed = await live_reads.installed(self._connection.client)
+            self._watches.installed = await live_reads.read(self._connection.client, catalog.Sources.installed)
         else:
             self._watches.installed = facts.Installed()
 
@@ -232,10 +232,10 @@ class Following:
         here = known.infrastructure
         return None if isinstance(here, facts.Unobserved) else records.recover(here, known.own_operator)
 
-    def _operator(self) -> facts.Fact[facts.EtcdLease]:
+    def _operator(self) -> facts.Fact[facts.Lease]:
         snapshot = self._lease.snapshot()
         if snapshot.synced:
-            lease: facts.Fact[facts.EtcdLease] = live_reads.value(self._source, snapshot.objects.values())
+            lease: facts.Fact[facts.Lease] = live_reads.value(self._source, snapshot.objects.values())
             return lease
         if snapshot.error is not None:
             return live_reads.unobserved(self._source.what, snapshot.error)
@@ -243,7 +243,7 @@ class Following:
 
     async def _notice(self, now: datetime) -> None:
         """Note since when the server cannot be followed; end when that is for good."""
-        trouble = self._watches.trouble(catalog.INFRASTRUCTURE)
+        trouble = self._watches.trouble(catalog.Sources.infrastructure)
         if trouble is None:
             self._lost = self._denied_at = None
             return

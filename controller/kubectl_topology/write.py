@@ -41,7 +41,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 REQUESTER = "topology-requester"
 """The cluster role that may request a topology (docs/delegation.md)."""
 UNKNOWN_WRITER = "an unknown client"
-_NAME = catalog.INFRASTRUCTURE.selection.name or ""
+_NAME = catalog.Sources.infrastructure.selection.name or ""
 _DENIED = (" denied request: ", " denied the request: ")
 """In the 403 of an admission policy and of a webhook, which is no missing right."""
 _PREFIXES = ('Invalid value: "object": ', 'Invalid value: "": ', "Invalid value: ", "Forbidden: ")

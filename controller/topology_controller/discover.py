@@ -39,7 +39,6 @@ SOONEST = 60.0
 """Seconds between two looks that are made for a reader."""
 _SILENT = 180.0
 """Seconds between two looks for a native controller that shows no sign of life. Nothing but its Lease is read then."""
-_VERSION = next(source for source in catalog.EVIDENCE if source.field == "cluster_version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,8 @@ class Discoverer:
     def _left(
         self, known: facts.Facts, record: TopologyTransition, sources: tuple[catalog.Source, ...]
     ) -> tuple[Advisory, ...] | None:
-        if record.target is None or any(_unread(known, source) for source in sources):
+        read = [source.of(known) for source in sources]
+        if record.target is None or [fact for fact in read if isinstance(fact, facts.Unobserved) and not fact.missing]:
             # What could not be read is not done for that.
             return None
         return advisories.advise(known, record.target, self._transitions.matrix, record, self._now())
@@ -128,7 +128,7 @@ class Discoverer:
         loop = asyncio.get_running_loop()
         about = (known.feature_gates, known.native_controller)
         if self._version is None or self._version[0] != about or loop.time() >= self._version_due:
-            version = await live.read(self._client, _VERSION)
+            version = await live.read(self._client, catalog.Sources.cluster_version)
             self._version = (about, version)
             self._version_due = loop.time() + (RETRY if isinstance(version, facts.Unobserved) else PERIOD)
         return dataclasses.replace(known, cluster_version=self._version[1])
@@ -145,10 +145,12 @@ class Discoverer:
         # A timer may fire a moment early.
         if about != native.about or asyncio.get_running_loop().time() >= native.due - 0.01:
             native.about = about
-            lease = await live.read(self._client, catalog.NATIVE_LEASE)
+            lease = await live.read(self._client, catalog.Sources.native_lease)
             in_charge = applicability.native_in_charge(self.noted(dataclasses.replace(known, native_lease=lease)))
             # What could be requested of it matters only then.
-            native.installed = await live.installed(self._client) if in_charge else facts.NOT_READ
+            native.installed = facts.NOT_READ
+            if in_charge:
+                native.installed = await live.read(self._client, catalog.Sources.installed)
         installed = known.installed if isinstance(native.installed, facts.Unobserved) else native.installed
         return dataclasses.replace(known, native_lease=native.lease, installed=installed)
 
@@ -188,7 +190,7 @@ class _Native:
     """What was read last of the native controller's process, and when it last gave a sign of life (loop time)."""
 
     about: tuple[object, ...] | None = None
-    lease: facts.Fact[facts.NativeLease] = facts.NOT_READ
+    lease: facts.Fact[facts.Lease] = facts.NOT_READ
     installed: facts.Fact[facts.Installed] = facts.NOT_READ
     due: float = 0.0
     sign: tuple[object, object, object] = ("", None, None)
@@ -259,13 +261,8 @@ def _advised(transitions: load.Transitions) -> tuple[catalog.Source, ...]:
     """What advisories are made from after the change, besides the evidence."""
     matrix = transitions.matrix
     registry = matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
-    wanted = {"ingress_controller", "dnsmasq", *(reader.key for reader in matrix.startup_readers)}
+    wanted = {reader.key for reader in matrix.startup_readers}
     if registry is not None and registry.managed_by is not None:
         wanted.add(registry.managed_by.key)
-    sources = (*catalog.OPERANDS, *catalog.operands(transitions))
-    return tuple(source for source in sources if source.field in wanted)
-
-
-def _unread(known: facts.Facts, source: catalog.Source) -> bool:
-    fact = getattr(known, source.field) if source.operand is None else known.operand(source.operand)
-    return isinstance(fact, facts.Unobserved) and not fact.missing
+    operands = [source for source in catalog.operands(transitions) if source.key in wanted]
+    return (catalog.Sources.ingress_controller, catalog.Sources.dnsmasq, *operands)

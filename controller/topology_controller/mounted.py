@@ -31,6 +31,10 @@ class MountedFileError(OSError):
         self.reason = reason
 
 
+class MissingFileError(MountedFileError):
+    """There is no such file."""
+
+
 def read(folder: pathlib.Path, *names: str, largest: int = LARGEST) -> tuple[bytes, ...]:
     """Return the contents of these files, all of one set.
 
@@ -84,7 +88,7 @@ def _content(place: pathlib.Path, shown: pathlib.Path, largest: int) -> bytes:
             regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
             content = file.read(largest + 1) if regular else b""
     except FileNotFoundError:
-        raise MountedFileError(shown, "does not exist") from None
+        raise MissingFileError(shown, "does not exist") from None
     except IsADirectoryError:
         pass
     except OSError as error:

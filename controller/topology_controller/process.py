@@ -296,7 +296,7 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
     if placed is not None:
         await placed.free()
     await watched.first_answers()
-    watched.installed = await live.installed(client)
+    watched.installed = await live.read(client, catalog.Sources.installed)
 
     async def reconcile_as(
         held: act.Lease, on_topology: Callable[[str], None], renew: Callable[[], Coroutine[None, None, None]]
@@ -342,7 +342,7 @@ async def in_histories(
         await _until_one_ends(reconcile(), watched.restored.wait())
         await renew()
         await watched.read_anew()
-        watched.installed = await live.installed(client)
+        watched.installed = await live.read(client, catalog.Sources.installed)
 
 
 def _elector(

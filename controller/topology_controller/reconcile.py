@@ -195,7 +195,7 @@ class Reconciler:
         lacked = isinstance(known.installed, facts.Installed) and known.installed.lacks is not None
         if not vanished and not lacked:
             return known
-        watches.installed = await live.installed(self._deps.client)
+        watches.installed = await live.read(self._deps.client, catalog.Sources.installed)
         installed = watches.installed
         if lacked and isinstance(installed, facts.Installed) and installed.lacks is None:
             # What was hidden is shown again, and no watch brings that: the object has not changed.
@@ -222,7 +222,7 @@ class Reconciler:
     async def _look_at_the_definition(self) -> None:
         """The server dropped the record: does its definition lack our fields? Raises Voided when it does not."""
         watches = self._deps.watches
-        watches.installed = await live.installed(self._deps.client)
+        watches.installed = await live.read(self._deps.client, catalog.Sources.installed)
         self._state = dataclasses.replace(self._state, unsure=True)
         if isinstance(watches.installed, facts.Installed) and watches.installed.lacks:
             return
@@ -276,12 +276,14 @@ class Reconciler:
         if not self._state.unsure and not self._state.misled:
             return
         watches = self._deps.watches
-        kept = {source: watches.fact(source) for source in (catalog.INFRASTRUCTURE, catalog.OWN_OPERATOR)}
+        kept = {
+            source: watches.fact(source) for source in (catalog.Sources.infrastructure, catalog.Sources.own_operator)
+        }
         for source in catalog.IDLE if self._state.misled else kept:
             try:
                 await watches.read_again(source)
             except errors.KubeError as error:
-                reported = isinstance(error, errors.Forbidden) and source is catalog.INFRASTRUCTURE
+                reported = isinstance(error, errors.Forbidden) and source is catalog.Sources.infrastructure
                 if reported or isinstance(kept.get(source, facts.NOT_READ), facts.Unobserved):
                     continue
                 raise
@@ -389,7 +391,7 @@ class Reconciler:
         else:
             raw = await self._deps.act.save(infrastructure, record)
             _LOG.debug("the record is written: phase %(phase)s", {"phase": record.phase, **log.about(record)})
-        self._deps.watches.apply(catalog.INFRASTRUCTURE, raw)
+        self._deps.watches.apply(catalog.Sources.infrastructure, raw)
         before = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
         stored, now = _stored(infrastructure), self._now()
         # After newer answers and texts alone, the same would be decided from what was written.
@@ -400,7 +402,7 @@ class Reconciler:
 
     async def _report(self, known: facts.Facts, decision: Decision) -> None:
         # A change may lie between the facts and this write; only our own object matters here.
-        own = self._deps.watches.fact(catalog.OWN_OPERATOR)
+        own = self._deps.watches.fact(catalog.Sources.own_operator)
         if isinstance(own, facts.Unobserved) and not own.missing:
             own = known.own_operator
         wanted = clusteroperator.status(
@@ -419,7 +421,7 @@ class Reconciler:
                 return
         raw = await self._deps.act.report(own, wanted)
         if raw is not None:
-            self._deps.watches.apply(catalog.OWN_OPERATOR, raw)
+            self._deps.watches.apply(catalog.Sources.own_operator, raw)
             self._deps.latest.written()
             self._state = leader.reported(self._state, self._now(), news=news)
 
@@ -428,7 +430,7 @@ class Reconciler:
         base = self._deps.watches.known()
         sources = catalog.last(definition, base)
         evidence = await live.gather(self._deps.client, base, sources, self._deps.etcd)
-        if catalog.NATIVE_LEASE in sources:
+        if catalog.Sources.native_lease in sources:
             evidence = dataclasses.replace(evidence, facts=self._discoverer.noted(evidence.facts))
         infrastructure, own = evidence.facts.infrastructure, evidence.facts.own_operator
         # Nothing is decided without these two, and nothing else would wake the loop: what is watched has not changed.
@@ -477,12 +479,12 @@ class Reconciler:
         """Find out which transitions are available: at start, when the place changes, hourly; not during a request."""
         # As they are after this pass: it may have written both.
         watches = self._deps.watches
-        infrastructure = watches.fact(catalog.INFRASTRUCTURE)
+        infrastructure = watches.fact(catalog.Sources.infrastructure)
         if (due := self._discoverer.owner_due_in) is not None:
             self._deps.queue.add_after(due)
         if decision.watch or decision.disabled or decision.degraded or isinstance(infrastructure, facts.Unobserved):
             return
-        own = watches.fact(catalog.OWN_OPERATOR)
+        own = watches.fact(catalog.Sources.own_operator)
         known = dataclasses.replace(known, infrastructure=infrastructure, own_operator=own)
         if (due := self._discoverer.due_in(known)) > 0:
             self._deps.queue.add_after(due)

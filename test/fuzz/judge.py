@@ -434,7 +434,7 @@ class Judge:
     def _sees_its_report(self, process: Process) -> bool:
         """Until the watch of its report works again it reports nothing, and a restored store may have an old report."""
         watched = process.watches
-        return not self.went_back or (watched is not None and watched.trouble(catalog.OWN_OPERATOR) is None)
+        return not self.went_back or (watched is not None and watched.trouble(catalog.Sources.own_operator) is None)
 
     def _judge_loss(self, process: Process, definition: model.Definition, record: Raw) -> None:
         """What the change rested on and is gone is a problem. A record whose baseline was lost does not know it."""

@@ -96,10 +96,10 @@ def _infrastructure_first(_: Any) -> Any:
     """Infrastructure is read before the rest: what was requested then need not be requested any more."""
 
     async def gather(client: Any, base: facts.Facts, chosen: Any, etcd: Any = None) -> live.Evidence:
-        first = await live.read(client, sources.INFRASTRUCTURE)
+        first = await live.read(client, sources.Sources.infrastructure)
         taken = asyncio.get_running_loop().time()
-        found = {source.field: await live.read(client, source) for source in chosen}
-        return live.Evidence(dataclasses.replace(base, **found, infrastructure=first, live=True), taken)
+        found = {source: await live.read(client, source) for source in chosen}
+        return live.Evidence(sources.filled(base, found, infrastructure=first, live=True), taken)
 
     return gather
 
@@ -191,7 +191,7 @@ def _asking_observed(watched: Any) -> Any:
         return config if observed else dataclasses.replace(config, control_plane=None)
 
     return lambda *args: tuple(
-        dataclasses.replace(source, reduce=reduce) if source.field == "controller_config" else source
+        dataclasses.replace(source, reduce=reduce) if source is sources.Sources.controller_config else source
         for source in watched(*args)
     )
 

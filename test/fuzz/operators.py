@@ -169,7 +169,7 @@ class Process:
             async with watches_of(way, self.queue, self._noticed) as watched:
                 self.watches = watched
                 await watched.first_answers()
-                watched.installed = await live.installed(way)
+                watched.installed = await live.read(way, catalog.Sources.installed)
                 await self._elected.wait()
                 deps = reconcile.Dependencies(way, watched, self.queue, act.Act(way, self), deaf, deaf, deaf)
                 await processes.in_histories(lambda: self._reconcile(deps), way, watched, self._renewed)

@@ -70,10 +70,6 @@ def advise(
     return tuple(advisory for advisory in advisories if advisory is not None)
 
 
-def _advisory(name: AdvisoryName, message: str, command: str) -> Advisory:
-    return types.Advisory(name=name.value, message=types.fit(message), command=command)
-
-
 def _is_hosted(target: TopologyPair) -> bool:
     """A cluster that no transition leads to: the plugin alone asks about it, with the rights of a person."""
     return target.control_plane == vocabulary.EXTERNAL
@@ -89,7 +85,7 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
             continue
         if routers.wanted_replicas is not None and routers.wanted_replicas < count:
             waits = f"{CheckName.ROUTER_REPLICAS} waits until it is changed"
-            return _advisory(
+            return result.advisory(
                 AdvisoryName.ROUTER_REPLICAS_PINNED,
                 f"{operand.key} has spec.replicas set to {routers.wanted_replicas}, so the ingress operator will not "
                 f"scale it to the {count} that {target} implies. {_HOSTED if _is_hosted(target) else waits}",
@@ -107,7 +103,7 @@ def _dnsmasq_left(known: facts.Facts, target: TopologyPair) -> Advisory | None:
     """What assisted-service leaves on a single node (internal/network/manifests_generator.go)."""
     if not isinstance(known.dnsmasq, facts.Present) or target.control_plane == Topology.SINGLE_REPLICA:
         return None
-    return _advisory(
+    return result.advisory(
         AdvisoryName.DNSMASQ_CONFIGURATION_LEFT,
         f"MachineConfig {DNSMASQ} is there, which the assisted installer makes for a single node. It makes each new "
         "master resolve the names of the API and of applications to itself, and no operator removes it. Removing it "
@@ -130,7 +126,7 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
     if registry.state != "Managed" or registry.replicas is None or registry.replicas >= _REGISTRIES:
         return None
     follows = "The number follows no topology on this platform, so nothing waits for it"
-    return _advisory(
+    return result.advisory(
         AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
         f"{group.managed_by.key} has spec.replicas set to {registry.replicas}, which is no redundancy: without its "
         "node images cannot be pulled from it or pushed to it. "
@@ -174,7 +170,7 @@ def _read_at_start(
         # Half a command is worse than none; what does not fit is shown once the others are done.
         longer = f"{command} && {reader.command}"
         command = longer if len(longer) <= types.MESSAGE_LIMIT else command
-    return _advisory(
+    return result.advisory(
         AdvisoryName.TOPOLOGY_READ_AT_START,
         f"These operators read the topology only when they start, and have not been started since it changed. {named}",
         command,
@@ -206,14 +202,13 @@ def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime
     etcd = [operator.backup_time for operator in others if operator.name == "etcd"]
     backups = [time for time in (own.backup_time, *etcd) if time is not None]
     # Where to take it: the first control-plane node that is Ready, else the first.
-    readable = [node for node in nodes if isinstance(node, facts.Node)]
-    homes = sorted(readable, key=lambda node: (node.ready != "True" or node.deleting, node.name))
+    homes = sorted(facts.readable(nodes), key=lambda node: (node.ready != "True" or node.deleting, node.name))
     if any(changed < time <= now + SKEW for time in backups) or not homes:
         return None
     evidence = "No etcd backup is known"
     if backups:
         evidence = "The newest known etcd backup is older than the change of the topology"
-    return _advisory(
+    return result.advisory(
         AdvisoryName.ETCD_BACKUP_OUTDATED,
         f"{evidence}. Restoring one from before would bring the old topology and its members back. Take one and record "
         f"it as annotation {vocabulary.ETCD_BACKUP_ANNOTATION} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}; the "
@@ -247,7 +242,7 @@ def native_left(known: facts.Facts, record: TopologyTransition | None) -> Adviso
         return None
     begun = any(condition.reason == "TopologyTransitionInProgress" for condition in stuck)
     followed = record is not None and (record.phase.changed or record.last_transition is not None)
-    return _advisory(
+    return result.advisory(
         AdvisoryName.NATIVE_CONDITIONS_LEFT,
         "The native controller is switched off (feature gate MutableTopology), and its conditions are still on "
         f"configs.operator.openshift.io/cluster, reason {stuck[0].reason or 'not given'}: ClusterOperator "
@@ -268,7 +263,7 @@ def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory |
         return None
     if infrastructure.image_based_install or changed is not None:
         return None
-    return _advisory(
+    return result.advisory(
         AdvisoryName.LIFECYCLE_AGENT_PRESENT,
         "The lifecycle agent runs on this cluster. If the cluster was installed from an image, its topology is fixed "
         "by that image: set the label, and nothing will be changed. If it was not, there is nothing to do",

@@ -140,6 +140,6 @@ def operator_alive(context: CheckContext) -> CheckResult:
     )
 
 
-def expiry(lease: facts.EtcdLease) -> timedelta:
+def expiry(lease: facts.Lease) -> timedelta:
     """How long after its last renewal the lease counts as alive."""
     return timedelta(seconds=lease.duration_seconds or 0) + LEASE_GRACE

@@ -279,10 +279,8 @@ def unconfirmed(known: facts.Facts, target: TopologyPair, record: TopologyTransi
         *confirmation.remarks,
         _TO_DO if confirmation.command != _NODES else _TO_DO_BY_HAND,
     )
-    message = types.fit(". ".join(filter(None, sentences)))
-    return types.Advisory(
-        name=AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED.value, message=message, command=confirmation.command
-    )
+    message = ". ".join(filter(None, sentences))
+    return result.advisory(AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED, message, confirmation.command)
 
 
 def _changes(infrastructure: facts.Infrastructure, target: TopologyPair, record: TopologyTransition | None) -> bool:

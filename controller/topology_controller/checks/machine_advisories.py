@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_api import types
 from topology_api.vocabulary import AdvisoryName, Topology
 
 from .. import shell
@@ -33,11 +32,10 @@ def advise(known: facts.Facts, target: TopologyPair) -> Iterator[Advisory]:
     """Yield them in the order of `AdvisoryName`; nothing where no Machine is Running."""
     if not machines.in_use(known):
         return
-    nodes = () if isinstance(known.control_plane_nodes, facts.Unobserved) else known.control_plane_nodes
-    whole = {node.name: node for node in nodes if isinstance(node, facts.Node)}
+    whole = {node.name: node for node in facts.readable(known.control_plane_nodes)}
     homeless = missing(known)
     if homeless:
-        yield _advisory(
+        yield result.advisory(
             AdvisoryName.CONTROL_PLANE_MACHINE_MISSING,
             f"The etcd operator goes by Machines on this cluster, and no Machine in {observed.NAMESPACE} has the "
             f"address of {result.listed(homeless)}. It adds no etcd member on such a node, and does not say so. Give "
@@ -46,7 +44,7 @@ def advise(known: facts.Facts, target: TopologyPair) -> Iterator[Advisory]:
         )
     troubles = dict(_troubles(known, whole))
     if troubles:
-        yield _advisory(
+        yield result.advisory(
             AdvisoryName.CONTROL_PLANE_HOST_TROUBLE,
             f"What stands under a control-plane node needs a look. {result.listed(troubles)}",
             next(iter(troubles.values())),
@@ -54,7 +52,7 @@ def advise(known: facts.Facts, target: TopologyPair) -> Iterator[Advisory]:
     etcd = known.etcd
     wanted = None if isinstance(etcd, facts.Unobserved) else etcd.desired_replicas
     if target.control_plane == Topology.HIGHLY_AVAILABLE and wanted is not None and wanted < _VOTERS:
-        yield _advisory(
+        yield result.advisory(
             AdvisoryName.ETCD_REPLICAS_BEHIND,
             f"The etcd operator wants {wanted} member{'' if wanted == 1 else 's'}: it reads the number from the "
             "install-config, which nothing updates. So it will remove the member of a control-plane Machine that is "
@@ -66,11 +64,10 @@ def advise(known: facts.Facts, target: TopologyPair) -> Iterator[Advisory]:
 
 def missing(known: facts.Facts) -> tuple[str, ...]:
     """Control-plane nodes to which no Machine belongs by its address, sorted; none while Machines are not all read."""
-    nodes = () if isinstance(known.control_plane_nodes, facts.Unobserved) else known.control_plane_nodes
-    if isinstance(known.machines, facts.Unobserved) or len(machines.readable(known)) != len(known.machines):
+    if isinstance(known.machines, facts.Unobserved) or len(facts.readable(known.machines)) != len(known.machines):
         return ()
     bound = {claim.node for claim in machines.claims(known) if claim.bound_by is machines.BoundBy.ADDRESS}
-    masters = (node for node in nodes if isinstance(node, facts.Node) and node.master and node.addresses)
+    masters = (node for node in facts.readable(known.control_plane_nodes) if node.master and node.addresses)
     return tuple(sorted(node.name for node in masters if node.name not in bound))
 
 
@@ -96,7 +93,3 @@ def _troubles(known: facts.Facts, nodes: dict[str, facts.Node]) -> Iterator[tupl
 
 def _describe(kind: str, name: str) -> str:
     return shell.command("oc -n {} describe {} {}", observed.NAMESPACE, kind, name)
-
-
-def _advisory(name: AdvisoryName, message: str, command: str) -> Advisory:
-    return types.Advisory(name=name.value, message=types.fit(message), command=command)

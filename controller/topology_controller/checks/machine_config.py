@@ -86,8 +86,7 @@ def controller_observed(context: CheckContext) -> CheckResult:
         )
     if config.failing not in {"True", "False"}:
         return context.unknown(f"{_CONFIG} has TemplateControllerFailing={config.failing}")
-    read = [node for node in nodes if isinstance(node, facts.Node)]
-    stale = sorted(node.name for node in read if node.observed_topology == single != target)
+    stale = sorted(node.name for node in facts.readable(nodes) if node.observed_topology == single != target)
     if stale:
         pools = _pools(context)
         known = [] if isinstance(pools, facts.Unobserved) else pools

@@ -76,32 +76,24 @@ class Claim:
 
 
 @facts.once
-def readable(known: facts.Facts) -> tuple[machines.Machine, ...]:
-    """The Machines that could be read; none where they are not asked about."""
-    listed = () if isinstance(known.machines, facts.Unobserved) else known.machines
-    return tuple(item for item in listed if isinstance(item, machines.Machine))
-
-
 def in_use(known: facts.Facts) -> bool:
     """Does the etcd operator go by Machines here? One that is Running is what it asks for."""
-    return any(machine.running for machine in readable(known))
+    return any(machine.running for machine in facts.readable(known.machines))
 
 
 @facts.once
 def claims(known: facts.Facts) -> tuple[Claim, ...]:
     """Every Machine that could be read, sorted by name, once for each node that it belongs to."""
-    nodes = [] if isinstance(known.control_plane_nodes, facts.Unobserved) else known.control_plane_nodes
-    others = [] if isinstance(known.other_nodes, facts.Unobserved) else known.other_nodes
-    names = {node.name for node in (*nodes, *others) if not isinstance(node, facts.Unobserved)}
+    nodes = facts.readable(known.control_plane_nodes)
+    names = {node.name for node in nodes} | {node.name for node in facts.readable(known.other_nodes)}
     homes: dict[str, list[str]] = {}
-    for node in (node for node in nodes if isinstance(node, facts.Node)):
+    for node in nodes:
         for address in node.addresses:
             homes.setdefault(address, []).append(node.name)
-    hosts = () if isinstance(known.hosts, facts.Unobserved) else known.hosts
-    by_name = {host.name: host for host in hosts if isinstance(host, machines.Host)}
+    by_name = {host.name: host for host in facts.readable(known.hosts)}
     consumed = {host.consumer: host for host in by_name.values() if host.consumer}
     claimed: list[Claim] = []
-    for machine in readable(known):
+    for machine in facts.readable(known.machines):
         host = by_name.get(machine.host or "") or consumed.get(machine.name)
         by_address = dict.fromkeys(name for address in machine.addresses for name in homes.get(address, ()))
         claimed += [Claim(machine, name, BoundBy.ADDRESS, host) for name in by_address]
@@ -118,15 +110,15 @@ def left_out(known: facts.Facts) -> dict[str, str]:
 
     A Machine that cannot be read may be the one: then a missing one is not named.
     """
-    if not in_use(known) or isinstance(known.control_plane_nodes, facts.Unobserved):
+    if not in_use(known):
         return {}
-    complete = isinstance(known.machines, tuple) and len(readable(known)) == len(known.machines)
+    complete = isinstance(known.machines, tuple) and len(facts.readable(known.machines)) == len(known.machines)
     by_node: dict[tuple[str | None, BoundBy | None], list[machines.Machine]] = {}
     for claim in claims(known):
         by_node.setdefault((claim.node, claim.bound_by), []).append(claim.machine)
     reasons: dict[str, str] = {}
-    for node in known.control_plane_nodes:
-        if not isinstance(node, facts.Node) or not node.addresses:
+    for node in facts.readable(known.control_plane_nodes):
+        if not node.addresses:
             continue
         address = " or ".join(node.addresses)
         bound = by_node.get((node.name, BoundBy.ADDRESS), [])

@@ -24,7 +24,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topology
+from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
 from .. import shell
 from ..definitions import operands as matrices
@@ -187,49 +187,49 @@ def _missing(context: CheckContext, group: matrices.Group, operand: matrices.Ope
 
 
 def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
-    """A Deployment, StatefulSet or IngressController has the replicas that the target implies."""
-    implied, workload = _implied(context, group, operand), context.facts.operand(operand.key)
-    finding = _ready(context, group, operand, implied, workload)
-    count = None
-    if isinstance(workload, facts.Workload | facts.IngressController) and not isinstance(implied, facts.Unobserved):
-        have = workload.ready if isinstance(workload, facts.Workload) else workload.available_replicas
-        count = Count(have, implied, "replicas")
-    return dataclasses.replace(finding, count=count, lacks=_unasked(context, group, operand, finding, implied))
+    """A Deployment, StatefulSet or IngressController has the replicas that the target implies.
+
+    It lacks something of its operator as long as that has not asked enough of it. The operator need not where topology
+    implies no number, or where an administrator has fixed it.
+    """
+    finding = _ready(context, group, operand)
+    return dataclasses.replace(finding, lacks=None) if operand.replicas == "perConfiguration" else finding
 
 
-def _ready(
-    context: CheckContext,
-    group: matrices.Group,
-    operand: matrices.Operand,
-    count: int | facts.Unobserved,
-    workload: facts.Fact[facts.Operand],
-) -> Finding:
+def _ready(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
+    count, workload = _implied(context, group, operand), context.facts.operand(operand.key)
     if isinstance(count, facts.Unobserved):
-        return _finding(group, operand, _UNKNOWN, str(count))
-    wanted = f"{operand.key} with {count} ready {'replica' if count == 1 else 'replicas'}"
+        return dataclasses.replace(_finding(group, operand, _UNKNOWN, str(count)), lacks=count)
+    replicas = "replica" if count == 1 else "replicas"
+    wanted = f"{operand.key} with {count} ready {replicas}"
     if isinstance(workload, facts.Unobserved):
         if workload.missing:
             return _missing(context, group, operand, wanted)
-        return _finding(group, operand, _UNKNOWN, str(workload), wanted)
-    router = operand.kind == "IngressController"
+        return dataclasses.replace(_finding(group, operand, _UNKNOWN, str(workload), wanted), lacks=workload)
     asks: int | None
-    if isinstance(workload, facts.Workload) and not router:
-        asks, why = workload.wanted, _short_of(workload, count, restarts=operand.restarts)
-    elif isinstance(workload, facts.IngressController) and router:
-        asks, available = workload.wanted_replicas, workload.available_replicas
-        fixed = asks is not None and asks < count
+    if isinstance(workload, facts.Workload) and operand.kind != "IngressController":
+        asks, have, why = workload.wanted, workload.ready, _short_of(workload, count, restarts=operand.restarts)
+        lacks = f"{operand.key} asks for {asks} of {count}" if asks < count else None
+    elif isinstance(workload, facts.IngressController) and operand.kind == "IngressController":
+        asks, have = workload.wanted_replicas, workload.available_replicas
+        lacks = f"{operand.key} has {have} of {count} available" if asks is None and have < count else None
         why = first_reason(
-            (fixed, f"has spec.replicas set to {asks}, which no operator changes"),
-            (available < count, f"has {available} of {count} available"),
+            (asks is not None and asks < count, f"has spec.replicas set to {asks}, which no operator changes"),
+            (have < count, f"has {have} of {count} available"),
         )
     else:
-        return _finding(group, operand, _UNKNOWN, f"{operand.key} is not what was expected there", wanted)
+        text = f"{operand.key} is not what was expected there"
+        unread = facts.Unobserved(operand.key, "is not a workload", _MALFORMED)
+        return dataclasses.replace(_finding(group, operand, _UNKNOWN, text, wanted), lacks=unread)
+    action = _action(context.facts, group, operand, count) if asks is not None and asks < count else ""
     if why is None:
         # Not how many it has: one more or less above what is implied is no news.
         has = f"asks for at least {count}" if operand.restarts else f"has at least {count} ready"
-        return _finding(group, operand, _MET, f"{operand.key} {has} {'replica' if count == 1 else 'replicas'}", wanted)
-    action = _action(context, group, operand, count) if asks is not None and asks < count else ""
-    return dataclasses.replace(_finding(group, operand, _UNMET, f"{operand.key} {why}", wanted), action=action)
+        finding = _finding(group, operand, _MET, f"{operand.key} {has} {replicas}", wanted)
+    else:
+        finding = dataclasses.replace(_finding(group, operand, _UNMET, f"{operand.key} {why}", wanted), action=action)
+    lacks = None if action else lacks
+    return dataclasses.replace(finding, count=Count(have, count, "replicas"), lacks=lacks)
 
 
 def _short_of(workload: facts.Workload, count: int, *, restarts: bool) -> str | None:
@@ -248,54 +248,17 @@ def _short_of(workload: facts.Workload, count: int, *, restarts: bool) -> str | 
     )
 
 
-def _unasked(
-    context: CheckContext,
-    group: matrices.Group,
-    operand: matrices.Operand,
-    finding: Finding,
-    wanted: int | facts.Unobserved,
-) -> str | facts.Unobserved | None:
-    """What shows that the operator has yet to react to the change: an operand that it has not asked enough of.
-
-    It need not react where topology implies no number, or where an administrator has fixed it.
-    """
-    if operand.replicas == "perConfiguration":
-        return None
-    workload = context.facts.operand(operand.key)
-    if isinstance(wanted, facts.Unobserved):
-        return wanted
-    if isinstance(workload, facts.Unobserved):
-        return finding.lacks if workload.missing else workload
-    asked = isinstance(workload, facts.Workload) and workload.wanted >= wanted
-    if asked or _pinned(context.facts, group, operand, wanted):
-        return None
-    if isinstance(workload, facts.Workload):
-        return f"{operand.key} asks for {workload.wanted} of {wanted}"
-    if isinstance(workload, facts.IngressController):
-        enough = workload.wanted_replicas is not None or workload.available_replicas >= wanted
-        return None if enough else f"{operand.key} has {workload.available_replicas} of {wanted} available"
-    return facts.Unobserved(operand.key, "is not a workload", _MALFORMED)
-
-
-def _pinned(known: facts.Facts, group: matrices.Group, operand: matrices.Operand, count: int) -> str:
-    """What keeps the number as an administrator has set it, empty when nothing does."""
+def _action(known: facts.Facts, group: matrices.Group, operand: matrices.Operand, count: int) -> str:
+    """What an administrator can do about a number that is too small as one has set it; empty where none has."""
     workload = known.operand(operand.key)
     if isinstance(workload, facts.IngressController):
         fixed = workload.wanted_replicas is not None and workload.wanted_replicas < count
-        return operand.key if fixed else ""
+        return f"It needs an administrator: see advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}" if fixed else ""
     managed = _configuration(known, group)
-    if not isinstance(managed, facts.Managed) or group.managed_by is None:
+    if group.managed_by is None or not isinstance(managed, facts.Managed) or managed.state != "Unmanaged":
         return ""
-    return group.managed_by.key if managed.state == "Unmanaged" else ""
-
-
-def _action(context: CheckContext, group: matrices.Group, operand: matrices.Operand, count: int) -> str:
-    """What an administrator can do about an operand that does not even ask for enough."""
-    if pin := _pinned(context.facts, group, operand, count):
-        if group.check is CheckName.ROUTER_REPLICAS:
-            return f"It needs an administrator: see advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}"
-        return f"Its operator leaves it alone, because {pin} has managementState Unmanaged: scale it yourself"
-    return ""
+    key = group.managed_by.key
+    return f"Its operator leaves it alone, because {key} has managementState Unmanaged: scale it yourself"
 
 
 def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
@@ -327,10 +290,7 @@ def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices
 
 
 def _revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[facts.StaticPods]:
-    """The revisions of static pods; those of etcd come with what else is known of etcd."""
     pods = known.operand(operand.key)
-    if isinstance(pods, facts.Etcd):
-        return pods.static_pods if pods.static_pods is not None else facts.NOT_READ
     if isinstance(pods, facts.StaticPods | facts.Unobserved):
         return pods
     return facts.Unobserved(operand.key, "has no revisions of static pods", _MALFORMED)

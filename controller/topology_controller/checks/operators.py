@@ -180,10 +180,10 @@ def no_upgrade(context: CheckContext) -> CheckResult:
     if isinstance(version, facts.Unobserved):
         return context.unknown(version)
     progressing = version.conditions.find("Progressing")
-    if progressing is None or progressing.status not in {"True", "False"}:
-        status = progressing.status if progressing else "absent"
+    status = version.conditions.status("Progressing")
+    if progressing is None or status not in {"True", "False"}:
         return context.unknown(f"{_VERSION}: condition Progressing is {status}")
-    if progressing.status == "True":
+    if status == "True":
         return context.unmet(
             f"Wanted: no upgrade under way. Found: ClusterVersion version is Progressing "
             f"({progressing.reason or 'no reason given'}). Look at oc get clusterversion"

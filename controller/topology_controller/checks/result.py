@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from topology_api import types
 from topology_api.vocabulary import CheckStatus, Stage
 
 from ..observe import facts
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from topology_api.types import Baseline
-    from topology_api.vocabulary import CheckName
+    from topology_api.types import Advisory, Baseline
+    from topology_api.vocabulary import AdvisoryName, CheckName
 
     from ..definitions import model
     from ..definitions import operands as matrices
@@ -160,6 +161,11 @@ def sentence(status: CheckStatus, findings: tuple[Finding, ...]) -> str:
     where = dict.fromkeys([finding.where for finding in unmet])
     actions = dict.fromkeys([finding.action for finding in unmet if finding.action])
     return ". ".join((f"Wanted: {listed(wanted)}", f"Found: {text}", f"Look at {listed(where)}", *actions))
+
+
+def advisory(name: AdvisoryName, message: str, command: str) -> Advisory:
+    """What an administrator should do, with a message of the length that the API allows."""
+    return types.Advisory(name=name.value, message=types.fit(message), command=command)
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:

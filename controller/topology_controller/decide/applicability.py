@@ -152,7 +152,7 @@ def native_present(known: facts.Facts) -> bool:
 
 
 def _silent(known: facts.Facts) -> bool:
-    return isinstance(known.native_lease, facts.NativeLease) and known.native_lease.silent
+    return isinstance(known.native_lease, facts.Lease) and known.native_lease.silent
 
 
 def native_grace(known: facts.Facts) -> timedelta:
@@ -165,7 +165,7 @@ def native_grace(known: facts.Facts) -> timedelta:
     single = isinstance(infrastructure, facts.Infrastructure) and (
         infrastructure.control_plane == Topology.SINGLE_REPLICA
     )
-    seconds = lease.duration_seconds if isinstance(lease, facts.NativeLease) else None
+    seconds = lease.duration_seconds if isinstance(lease, facts.Lease) else None
     if single or (seconds or 0) > _LEASE.total_seconds():
         return _SINGLE_LEASE + _JITTER * _SINGLE_RETRY + _START
     return _LEASE + _JITTER * _RETRY + _START
@@ -191,7 +191,7 @@ def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> fl
     left = ((leader.gate_since or leader.since) + grace - now).total_seconds()
     if left > 0:
         return left
-    return grace.total_seconds() if isinstance(lease, facts.NativeLease) and lease.taken else None
+    return grace.total_seconds() if isinstance(lease, facts.Lease) and lease.taken else None
 
 
 def idle_note(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:

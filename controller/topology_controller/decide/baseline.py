@@ -94,7 +94,7 @@ def _revised(
     checks = definition.convergence.asked
     for group in matrix.groups:
         for operand in group.operands if group.check in checks else ():
-            fact = known.operand(operand.key) if operand.kind == "StaticPods" else None
+            fact = known.operand(operand.key) if operand.variant is not None else None
             if isinstance(fact, facts.StaticPods) and operands.needs_revision(definition, group, operand):
                 yield operand.key, fact
 
@@ -226,8 +226,6 @@ def _operands(
     """Workloads and static pods of a group. `absent`: this cluster does not have them."""
     for operand in group.operands:
         name, fact = operand.key, known.operand(operand.key)
-        if isinstance(fact, facts.Etcd):
-            fact = fact.static_pods or facts.Unobserved(name, "its static pods were not read")
         guard = operand.kind == _GUARD
         match fact:
             case facts.Unobserved() if absent or (fact.missing and (operand.optional or guard)):

@@ -49,23 +49,6 @@ class Context:
         """The phase of the record; without one nothing has been decided yet."""
         return self.record.phase if self.record is not None else Phase.IDLE
 
-    @property
-    def evidence_awaited(self) -> bool:
-        """Is a fact of an open request still on its way? Then deciding now would publish "not read yet" as news."""
-        known = self.known
-        # Read only where a definition asks about them: there they have a name once they are on their way.
-        at_times = (
-            known.controller_config, known.dnsmasq, known.lifecycle_agent,
-            known.workers, known.machines, known.hosts,
-        )  # fmt: skip
-        evidence = (
-            known.cluster_version, known.cluster_operators, known.control_plane_nodes, known.other_nodes,
-            known.scheduler, known.etcd_endpoints, known.etcd, known.etcd_lease, known.etcd_members,
-            known.machine_config_pools, known.ingress_controller, *known.operands.values(),
-            *[fact for fact in at_times if fact is not facts.NOT_READ],
-        )  # fmt: skip
-        return bool([fact for fact in evidence if isinstance(fact, facts.Unobserved) and fact.awaited])
-
 
 def available(context: Context) -> tuple[AvailableTransition, ...]:
     """What the record says could be asked for: what was discovered last, as far as it still leads away from here."""

@@ -60,7 +60,7 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
         return Decision(
             Phase.CONVERGING, steps=(Step.REPORT,), degraded=cause, note=message, upgrade_block=block, level=False
         )
-    if context.evidence_awaited:
+    if known.awaited:
         return Decision(Phase.CONVERGING, watch=True, note=contexts.READING, upgrade_block=block)
     deadline = deadline_of(record, definition, known, now)
     before = record.accepted

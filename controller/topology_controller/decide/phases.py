@@ -141,7 +141,7 @@ def _without_infrastructure(why: facts.Unobserved, copy: RecordCopy | None) -> D
     if why.missing:
         message = "Infrastructure cluster does not exist: it is created by the installer. Nothing is decided without it"
         return Decision(Phase.IDLE, steps=report, degraded=Cause(Reason.INFRASTRUCTURE_MISSING, message))
-    if not why.malformed:
+    if why.kind is not facts.Kind.MALFORMED:
         # What cannot be read is no reason to change what was reported; readiness shows that we are blind.
         return Decision(Phase.IDLE, note=str(why))
     cause = Cause(Reason.EVIDENCE_UNREADABLE, f"{why}. Nothing is decided until that field is put right")
@@ -272,7 +272,8 @@ def _request(context: contexts.Context) -> Decision:
     on_platform = [definition for definition in leading if infrastructure.platform in definition.platforms]
     if not on_platform:
         return _unsupported(context, desired)
-    if context.evidence_awaited:
+    if context.known.awaited:
+        # Deciding now would publish "not read yet" as news.
         return Decision(context.phase, watch=True, note=contexts.READING)
     definition = _choose(context.known, on_platform)
     if definition is None:

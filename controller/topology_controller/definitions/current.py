@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import stat
 from typing import TYPE_CHECKING
 
+from .. import mounted
 from . import read, settings
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ PERIOD = 2.0
 """Seconds between two looks; kubelet itself takes up to a minute to bring a change."""
 BREATH = 0.1
 """Seconds after which a change must still be the same."""
-_TRIES = 20
 
 
 class Current:
@@ -69,19 +67,14 @@ class Current:
 
     async def run(self) -> None:
         """Follow the file until cancelled; without one there is nothing to do, and this returns."""
+        seen = self._content
         while self._place is not None:
-            await asyncio.sleep(PERIOD)
-            content = _content(self._place)
-            for _ in range(_TRIES):
-                if content == self._content:
-                    break
-                await asyncio.sleep(BREATH)
-                before, content = content, _content(self._place)
-                if content == before:
-                    self._content = content
-                    self._take(self._place)
-                    self.changed()
-                    break
+            await asyncio.sleep(PERIOD if seen == self._content else BREATH)
+            before, seen = seen, _content(self._place)
+            if seen == before and seen != self._content:
+                self._content = seen
+                self._take(self._place)
+                self.changed()
 
     def _take(self, place: pathlib.Path) -> None:
         """Put into force what the file says, if it says something good."""
@@ -120,20 +113,10 @@ class Current:
 
 
 def _content(place: pathlib.Path) -> bytes | str | None:
-    """Read a file, one byte more than it may have: None where there is none, a text that says why it cannot be read.
-
-    Never raises, and never waits for the writer of a pipe.
-    """
+    """Read a file: None where there is none, a text that says why it cannot be read. Never raises."""
     try:
-        descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return "is no regular file"
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                return file.read(settings.LARGEST + 1)
-        finally:
-            os.close(descriptor)
-    except (FileNotFoundError, NotADirectoryError):
+        return mounted.read(place.parent, place.name, largest=settings.LARGEST)[0]
+    except mounted.MissingFileError:
         return None
-    except OSError as error:
-        return f"cannot be read: {error.strerror or error}"
+    except mounted.MountedFileError as error:
+        return error.reason

@@ -78,10 +78,11 @@ def load(
             matrix = matrices.shipped()
         except DefinitionError as error:
             raise DefinitionError((*problems, *error.problems)) from None
-    problems += [problem for file in files for problem in _unanswered(file, matrix)]
+    problems += [problem for file in files if file.value for problem in _unanswered(file, file.value, matrix)]
     if problems:
         raise DefinitionError(tuple(problems))
-    definitions = sorted((file.value for file in files if file.value), key=lambda definition: definition.name)
+    whole = (_with_operands(file.value, matrix) for file in files if file.value)
+    definitions = sorted(whole, key=lambda definition: definition.name)
     if members_directly:
         definitions = [definition.asking_members() for definition in definitions]
     return Transitions(tuple(definitions), matrix)
@@ -96,10 +97,7 @@ def _conflicts(files: list[read.File[model.Definition]]) -> list[read.Problem]:
             text = f"name {definition.name!r} differs from the file's name; wanted {file.place.stem!r}"
             problems.append(file.problem(("name",), text))
     for (earlier, other), (later, definition) in itertools.combinations(read_well, 2):
-        if definition.name == other.name:
-            text = f"name {definition.name!r} is used in {earlier.place.name} already"
-            problems.append(later.problem(("name",), text))
-        elif definition.conflicts_with(other):
+        if definition.conflicts_with(other):
             text = (
                 f"{definition.name} could match the same cluster as {other.name} ({earlier.place.name}): "
                 "make source, target, platforms or workers tell them apart"
@@ -108,20 +106,36 @@ def _conflicts(files: list[read.File[model.Definition]]) -> list[read.Problem]:
     return problems
 
 
-def _unanswered(file: read.File[model.Definition], matrix: matrices.Matrix) -> list[read.Problem]:
+def _with_operands(definition: model.Definition, matrix: matrices.Matrix) -> model.Definition:
+    """The definition with a check for each operand that it waits for without naming it."""
+    convergence = definition.convergence
+    if not convergence.operands:
+        return definition
+    source, target = definition.source, definition.target
+    changes = {
+        "controlPlane": definition.changes_control_plane,
+        "infrastructure": any(infrastructure != target.infrastructure for infrastructure in source.infrastructure),
+    }
+    groups = [group for group in matrix.groups if changes[group.follows] and group.check not in convergence.asked]
+    followed = [model.CheckSpec(check=group.check) for group in sorted(groups, key=lambda group: group.place)]
+    checks = (*convergence.checks, *followed)
+    return definition.model_copy(update={"convergence": convergence.model_copy(update={"checks": checks})})
+
+
+def _unanswered(
+    file: read.File[model.Definition], definition: model.Definition, matrix: matrices.Matrix
+) -> list[read.Problem]:
     """What the definition asks of operands and the matrix has no figure for."""
-    definition = file.value
-    if definition is None:
-        return []
     problems: list[read.Problem] = []
     sources = [
         TopologyPair(control_plane=definition.source.control_plane.value, infrastructure=infrastructure)
         for infrastructure in definition.source.infrastructure
     ]
-    for index, spec in enumerate(definition.convergence.checks):
+    named = len(definition.convergence.checks)
+    for index, spec in enumerate(_with_operands(definition, matrix).convergence.checks):
         if spec.check not in registry.OPERAND_CHECKS:
             continue
-        path = ("convergence", "checks", index, "check")
+        path = ("convergence", "checks", index, "check") if index < named else ("convergence", "operands")
         group = matrix.group(spec.check)
         if group is None:
             problems.append(

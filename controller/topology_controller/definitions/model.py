@@ -121,6 +121,8 @@ class Convergence(read.Strict):
     typical_minutes: tuple[Annotated[int, Field(ge=1, le=1440)], Annotated[int, Field(ge=1, le=1440)]] | None = None
     """How long it usually takes, at least and at most: shown, and nothing is decided by it."""
     checks: Annotated[tuple[CheckSpec, ...], Field(min_length=1)]
+    operands: bool = False
+    """Does it also wait for every operand whose operator follows a topology that changes? `load` adds these checks."""
 
     @property
     def asked(self) -> frozenset[CheckName]:
@@ -174,7 +176,8 @@ class Definition(read.Strict):
         """A definition may not leave out what keeps a cluster from a deadlock."""
         asked = {spec.check: spec for spec in self.preflight}
         wanted: list[CheckName] = [CheckName.NO_UPGRADE_IN_PROGRESS, CheckName.CLUSTER_OPERATORS_STABLE]
-        if any(spec.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT for spec in self.convergence.checks):
+        rolls_out = CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT in self.convergence.asked
+        if rolls_out or (self.convergence.operands and self.changes_control_plane):
             wanted.append(CheckName.MACHINE_CONFIG_POOLS_READY)
         if self.workers != Workers():
             wanted.append(CheckName.DEDICATED_WORKERS)

@@ -128,6 +128,8 @@ class Group(read.Strict):
     """ClusterOperator that answers for them."""
     follows: Literal["controlPlane", "infrastructure"]
     """Which of the two topologies the operator reads."""
+    place: Annotated[int, Field(ge=0)] = 1000
+    """Where its check stands among those of a transition that waits for every operand: by number, then by name."""
     capability: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     """ClusterVersion capability without which they do not exist."""
     managed_by: ManagedBy | None = None
@@ -273,21 +275,16 @@ def load(directory: pathlib.Path) -> Matrix:
 
 
 def _conflicts(files: list[read.File[Group]]) -> list[read.Problem]:
-    """What is wrong with several files: a check or an operand that is in two, and a name that is not the check's."""
+    """What is wrong with several files: an operand that is in two, and a name that is not the check's."""
     problems: list[read.Problem] = []
-    checks: dict[CheckName, str] = {}
     operands: dict[str, str] = {}
     for file in files:
         group, name = file.value, file.place.name
         if group is None:
             continue
-        if group.check in checks:
-            text = f"check {group.check} has its operands in {checks[group.check]} already"
-            problems.append(file.problem(("check",), text))
-        elif group.check.value != file.place.stem:
+        if group.check.value != file.place.stem:
             text = f"check {group.check.value!r} differs from the file's name; wanted {file.place.stem!r}"
             problems.append(file.problem(("check",), text))
-        checks.setdefault(group.check, name)
         for index, operand in enumerate(group.operands):
             if operand.key in operands:
                 text = f"operand {operand.key} stands in {operands[operand.key]} already"

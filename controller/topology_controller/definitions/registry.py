@@ -1,8 +1,8 @@
 """The registry of checks: everything that is known of a check, but the function that answers it.
 
 A new check is a name in `topology_api.vocabulary.CheckName`, a row here, what to do about it in
-hack/explanations/checks.yaml, and a function in `checks.catalog`, or, where it is about operands, their file in
-`bindata/operands`. `test_checks_words` and `test_explaining` say which of them is missing.
+hack/explanations/checks.yaml, and a function in `checks.catalog`. One that is about operands is its name and their file
+in `bindata/operands`: it has a row only where something is special. Tests say which of them is missing.
 """
 
 from __future__ import annotations
@@ -105,6 +105,13 @@ TRAITS: Final[dict[CheckName, Traits]] = {
     ),
 }
 
+TRAITS.update(
+    {
+        check: _workload("the loss of one node may take along what it is about, until that has started elsewhere")
+        for check in CheckName
+        if check not in TRAITS
+    }
+)
 ASKED: Final = tuple(check for check, traits in TRAITS.items() if traits.stages)
 """The checks that a definition may ask."""
 OPERAND_CHECKS: Final = tuple(check for check, traits in TRAITS.items() if traits.operands)

@@ -1,15 +1,18 @@
 """Which objects are read, when, and which fact each of them becomes.
 
-One table feeds the watches and the live reads, so that both read the same objects alike. The idle sources are single
-objects by name (field selector, so that access by resourceNames applies); the others are opened while a request is
-open. Control-plane nodes are read whole and reduced; of every other node only the metadata, because only its roles
-matter, unless a definition asks whether workers can carry what moves to them.
+`Sources` is the one table: an entry for each field of `Facts` that is read from the API server, under the same name.
+Watches, live reads, what is awaited, the evidence of a change and the rights all go by it. Single objects are selected
+by name (field selector, so that access by resourceNames applies). Control-plane nodes are read whole and reduced; of
+every other node only the metadata, because only its roles matter, unless a definition asks whether workers can carry
+what moves to them.
 
 What the other operators run is listed in the operand matrix; `operands` makes sources from what some definition asks.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,10 +22,11 @@ from topology_api.vocabulary import CheckName
 
 from ..definitions import model
 from ..kube.resource import Resource, Selection
-from . import facts, machines, parse
+from . import facts, parse
+from . import machines as under
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..definitions import load
 
@@ -53,23 +57,44 @@ HOSTS = Resource("metal3.io", "v1alpha1", "baremetalhosts", "BareMetalHost", nam
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 WORKER_LABEL = "node-role.kubernetes.io/worker"
+_WHOLE_NODES = 40
+"""A page of them: memory that decoding a page takes is not all given back (`make bench`, 2,000 workers)."""
 
 
-@dataclass(frozen=True)
+class Watched(enum.Enum):
+    """When a source is watched."""
+
+    ALWAYS = enum.auto()
+    REQUEST = enum.auto()
+    """While a request is open."""
+    CONVERGENCE = enum.auto()
+    """While the cluster converges. No decision rests on it, and a watch of it that is in trouble disturbs none."""
+    NEVER = enum.auto()
+    """It is read when something asks for it."""
+
+
+@dataclass(eq=False)
 class Source:
-    """One list or object: the field of `Facts` that it fills, and how it is read and reduced.
+    """One list or object, and everything that holds for how it is read.
 
-    A source of the matrix fills an entry of `Facts.operands`: its `operand` is the key there, and `field` is the same.
+    A source of the operand matrix fills an entry of `Facts.operands`, and its `key` is the key there. Every other one
+    fills the field of `Facts` that has the name of its entry in `Sources`.
     """
 
-    field: str
     selection: Selection
     reduce: Callable[[dict[str, Any]], Any]
-    operand: str | None = None
+    watched: Watched = Watched.REQUEST
+    live: bool | CheckName = True
+    """Is it read live before the change, or where a definition asks that check before it?"""
+    asked_by: CheckName | None = None
+    """Read and watched only where a definition asks this check before the change."""
     enough: Callable[[Sequence[Any]], bool] | None = None
     """When a live read may stop before the last page: where it matters whether there are some, not how many."""
-    evidence: bool = True
-    """Does a decision rest on it? Then a watch of it that is in trouble keeps a transition from being completed."""
+    key: str = ""
+    operand: bool = False
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self.key = name
 
     @functools.cached_property
     def single(self) -> bool:
@@ -81,76 +106,14 @@ class Source:
         """How messages name it."""
         return self.selection.describe()
 
+    @functools.cached_property
+    def beside(self) -> bool:
+        """Does no decision rest on it?"""
+        return self.watched is Watched.CONVERGENCE
 
-INFRASTRUCTURE = Source("infrastructure", Selection(INFRASTRUCTURES, name="cluster"), parse.infrastructure)
-OWN_OPERATOR = Source("own_operator", Selection(CLUSTER_OPERATORS, name="topology"), parse.own_operator)
-
-IDLE: tuple[Source, ...] = (
-    INFRASTRUCTURE,
-    OWN_OPERATOR,
-    Source("feature_gates", Selection(FEATURE_GATES, name="cluster"), parse.feature_gates),
-    Source("native_controller", Selection(OPERATOR_CONFIGS, name="cluster"), parse.native_controller),
-)
-"""Watched always."""
-
-GUARDS = tuple(source for source in IDLE if source is not INFRASTRUCTURE)
-"""What may forbid a change at any moment: a pause, the feature gate, the native controller. Read live before it, since
-the resourceVersion of Infrastructure covers none of them."""
-
-NATIVE_LEASE = Source(
-    "native_lease",
-    Selection(LEASES, namespace="openshift-config-operator", name="config-operator-lock"),
-    parse.native_lease,
-)
-"""Is the native controller's process alive? Its conditions outlive it, its Lease does not. Never watched: it is read
-now and then while the gate is on (`discover`), and before a change then."""
-
-EVIDENCE: tuple[Source, ...] = (
-    Source("cluster_version", Selection(CLUSTER_VERSIONS, name="version"), parse.cluster_version),
-    Source("cluster_operators", Selection(CLUSTER_OPERATORS), parse.cluster_operator),
-    Source("control_plane_nodes", Selection(NODES, label_selector=CONTROL_PLANE_LABEL), parse.node),
-    Source(
-        "other_nodes", Selection(NODES, label_selector=f"!{CONTROL_PLANE_LABEL}", metadata_only=True), parse.other_node
-    ),
-    Source("scheduler", Selection(SCHEDULERS, name="cluster"), parse.scheduler),
-    Source(
-        "etcd_endpoints",
-        Selection(CONFIG_MAPS, namespace="openshift-etcd", name="etcd-endpoints"),
-        parse.etcd_endpoints,
-    ),
-    Source("etcd", Selection(ETCDS, name="cluster"), parse.etcd),
-    Source(
-        "etcd_lease",
-        Selection(LEASES, namespace="openshift-etcd-operator", name="openshift-cluster-etcd-operator-lock"),
-        parse.etcd_lease,
-    ),
-    Source("machine_config_pools", Selection(POOLS), parse.machine_config_pool),
-)
-"""What preflight is decided from; watched while a request is open, and read live for the change."""
-
-OPERANDS: tuple[Source, ...] = (
-    Source(
-        "controller_config", Selection(CONTROLLER_CONFIGS, name="machine-config-controller"), parse.controller_config
-    ),
-    Source(
-        "ingress_controller",
-        Selection(INGRESS_CONTROLLERS, namespace="openshift-ingress-operator", name="default"),
-        parse.ingress_controller,
-    ),
-    Source(
-        "dnsmasq", Selection(MACHINE_CONFIGS, name="50-master-dnsmasq-configuration", metadata_only=True), parse.present
-    ),
-    Source(
-        "lifecycle_agent",
-        Selection(IMAGE_BASED_UPGRADES, name="upgrade", metadata_only=True, optional=True),
-        parse.present,
-    ),
-)
-"""What convergence and advisories look at besides, whatever the matrix says; watched while a request is open."""
-
-_ROUTING = tuple(source for source in OPERANDS if source.field == "ingress_controller")
-_WHOLE_NODES = 40
-"""A page of them: memory that decoding a page takes is not all given back (`make bench`, 2,000 workers)."""
+    def of(self, known: facts.Facts) -> Any:
+        """What is known of it."""
+        return known.operands.get(self.key, facts.NOT_READ) if self.operand else getattr(known, self.key)
 
 
 def _enough_workers(read: Sequence[Any]) -> bool:
@@ -164,56 +127,124 @@ def _enough_workers(read: Sequence[Any]) -> bool:
     return sum(flawless) >= model.MOST_ASKED_FOR
 
 
-WORKERS = Source(
-    "workers",
-    Selection(NODES, label_selector=f"{WORKER_LABEL},!{CONTROL_PLANE_LABEL}", page=_WHOLE_NODES),
-    parse.worker,
-    enough=_enough_workers,
-)
-"""Evidence of definitions that ask for eligible workers: whole nodes, and maybe thousands.
+class Sources:
+    """Every source of a field of `Facts`, in the order in which they are read."""
 
-Some that are eligible in the first page prove it as well as all of them, and evidence may not grow old. Where the first
-page is full of others (cordoned, with taints), the next ones decide."""
+    infrastructure = Source(Selection(INFRASTRUCTURES, name="cluster"), parse.infrastructure, Watched.ALWAYS)
+    """Read last before the change, after everything else."""
+    # What may forbid a change at any moment: a pause, the feature gate, the native controller. The resourceVersion of
+    # Infrastructure covers none of them.
+    own_operator = Source(Selection(CLUSTER_OPERATORS, name="topology"), parse.own_operator, Watched.ALWAYS)
+    feature_gates = Source(Selection(FEATURE_GATES, name="cluster"), parse.feature_gates, Watched.ALWAYS)
+    native_controller = Source(Selection(OPERATOR_CONFIGS, name="cluster"), parse.native_controller, Watched.ALWAYS)
+    native_lease = Source(
+        Selection(LEASES, namespace="openshift-config-operator", name="config-operator-lock"),
+        parse.lease,
+        Watched.NEVER,
+    )
+    """Is the native controller's process alive? Its conditions outlive it, its Lease does not. Read now and then while
+    the gate is on (`discover`), and before a change then."""
+    installed = Source(
+        Selection(CRDS, name=f"{INFRASTRUCTURES.plural}.{INFRASTRUCTURES.group}"),
+        parse.installed,
+        Watched.NEVER,
+        live=False,
+    )
+    """The served CRD of Infrastructure: does it have our fields?"""
+
+    cluster_version = Source(Selection(CLUSTER_VERSIONS, name="version"), parse.cluster_version)
+    cluster_operators = Source(Selection(CLUSTER_OPERATORS), parse.cluster_operator)
+    control_plane_nodes = Source(Selection(NODES, label_selector=CONTROL_PLANE_LABEL), parse.node)
+    other_nodes = Source(
+        Selection(NODES, label_selector=f"!{CONTROL_PLANE_LABEL}", metadata_only=True), parse.other_node
+    )
+    scheduler = Source(Selection(SCHEDULERS, name="cluster"), parse.scheduler)
+    etcd_endpoints = Source(
+        Selection(CONFIG_MAPS, namespace="openshift-etcd", name="etcd-endpoints"), parse.etcd_endpoints
+    )
+    etcd = Source(Selection(ETCDS, name="cluster"), parse.etcd)
+    etcd_lease = Source(
+        Selection(LEASES, namespace="openshift-etcd-operator", name="openshift-cluster-etcd-operator-lock"),
+        parse.lease,
+    )
+    machine_config_pools = Source(Selection(POOLS), parse.machine_config_pool)
+    workers = Source(
+        Selection(NODES, label_selector=f"{WORKER_LABEL},!{CONTROL_PLANE_LABEL}", page=_WHOLE_NODES),
+        parse.worker,
+        asked_by=CheckName.ELIGIBLE_WORKERS,
+        enough=_enough_workers,
+    )
+    """Whole nodes, and maybe thousands. Some that are eligible in the first page prove it as well as all of them, and
+    evidence may not grow old. Where the first page is full of others (cordoned, with taints), the next ones decide."""
+    machines = Source(
+        Selection(MACHINES, namespace=under.NAMESPACE, label_selector=under.SELECTOR, optional=True),
+        under.machine,
+        asked_by=CheckName.CONTROL_PLANE_MACHINES,
+    )
+    """The Machines of the control plane, of which most clusters of our platforms have none."""
+    hosts = Source(
+        Selection(HOSTS, namespace=under.NAMESPACE, page=_WHOLE_NODES, optional=True), under.host, Watched.NEVER
+    )
+    """The hosts below those Machines; see `following`."""
+
+    # What convergence and advisories look at besides, whatever the matrix says.
+    controller_config = Source(
+        Selection(CONTROLLER_CONFIGS, name="machine-config-controller"), parse.controller_config, live=False
+    )
+    ingress_controller = Source(
+        Selection(INGRESS_CONTROLLERS, namespace="openshift-ingress-operator", name="default"),
+        parse.ingress_controller,
+        live=CheckName.ROUTER_SURVIVES_DRAINS,
+    )
+    dnsmasq = Source(
+        Selection(MACHINE_CONFIGS, name="50-master-dnsmasq-configuration", metadata_only=True),
+        parse.present,
+        live=False,
+    )
+    lifecycle_agent = Source(
+        Selection(IMAGE_BASED_UPGRADES, name="upgrade", metadata_only=True, optional=True), parse.present, live=False
+    )
+    acceptances = Source(
+        Selection(CONFIG_MAPS, namespace=vocabulary.DEFAULT_NAMESPACE, name=vocabulary.ACCEPTED_CHECKS),
+        parse.acceptances,
+        Watched.CONVERGENCE,
+        live=False,
+    )
+    """The checks that an administrator accepts not to wait for; see `acceptances`."""
 
 
-UNDER_NODES = Source(
-    "machines",
-    Selection(MACHINES, namespace=machines.NAMESPACE, label_selector=machines.SELECTOR, optional=True),
-    machines.machine,
-)
-"""Evidence of definitions that ask ControlPlaneMachines: the Machines of the control plane, of which most clusters of
-our platforms have none."""
-UNDER_MACHINES = Source(
-    "hosts", Selection(HOSTS, namespace=machines.NAMESPACE, page=_WHOLE_NODES, optional=True), machines.host
-)
-"""The hosts below those Machines; see `following`."""
+ALL = tuple(source for source in vars(Sources).values() if isinstance(source, Source))
+IDLE = tuple(source for source in ALL if source.watched is Watched.ALWAYS)
+_REQUEST = tuple(source for source in ALL if source.watched is Watched.REQUEST)
+EVIDENCE = tuple(source for source in _REQUEST if source.live is True and source.asked_by is None)
+"""What every preflight is decided from."""
 
 
-def following(source: Source, fact: object) -> tuple[Source, ...]:
-    """What is read only because of what was read of this source: hosts, once a Machine names one."""
-    return (UNDER_MACHINES,) if source is UNDER_NODES and machines.name_hosts(fact) else ()
+def filled(known: facts.Facts, read: Mapping[Source, Any], **others: Any) -> facts.Facts:
+    """The same facts with what was read of these sources, and with these other fields."""
+    fields = {source.key: fact for source, fact in read.items() if not source.operand}
+    operands = {source.key: fact for source, fact in read.items() if source.operand}
+    if operands:
+        others["operands"] = {**known.operands, **operands}
+    return dataclasses.replace(known, **fields, **others)
+
+
+def following(machines: facts.Fact[tuple[facts.Fact[under.Machine], ...]]) -> tuple[Source, ...]:
+    """What is read because of what was read of the Machines: hosts, once one of them names one."""
+    return (Sources.hosts,) if any(machine.host for machine in facts.readable(machines)) else ()
 
 
 def acceptances(namespace: str) -> Source:
-    """The checks that an administrator accepts not to wait for, in the operator's own namespace."""
-    selection = Selection(CONFIG_MAPS, namespace=namespace, name=vocabulary.ACCEPTED_CHECKS)
-    return Source("acceptances", selection, parse.acceptances, evidence=False)
+    """The accepted checks of an operator that runs in that namespace."""
+    source = Sources.acceptances
+    return dataclasses.replace(source, selection=dataclasses.replace(source.selection, namespace=namespace))
 
 
 def evidence(*definitions: model.Definition | None) -> tuple[Source, ...]:
-    """What is read live before these definitions are judged by preflight; None stands for none."""
-    asked = _asked(definitions)
-    workers = (WORKERS,) if CheckName.ELIGIBLE_WORKERS in asked else ()
-    return (*EVIDENCE, *workers, *(_ROUTING if CheckName.ROUTER_SURVIVES_DRAINS in asked else ()))
-
-
-def _asked(definitions: Iterable[model.Definition | None]) -> set[CheckName]:
-    return {spec.check for definition in definitions if definition is not None for spec in definition.preflight}
-
-
-def under_nodes(*definitions: model.Definition | None) -> tuple[Source, ...]:
-    """What is read besides where one of these asks what is under the nodes."""
-    return (UNDER_NODES,) if CheckName.CONTROL_PLANE_MACHINES in _asked(definitions) else ()
+    """What preflight of these definitions is decided from; None stands for none."""
+    asked = {spec.check for definition in definitions if definition is not None for spec in definition.preflight}
+    read = [source for source in _REQUEST if source.live is True or source.live in asked]
+    return tuple([source for source in read if source.asked_by is None or source.asked_by in asked])
 
 
 def last(definition: model.Definition | None, known: facts.Facts) -> tuple[Source, ...]:
@@ -221,57 +252,55 @@ def last(definition: model.Definition | None, known: facts.Facts) -> tuple[Sourc
 
     The Lease of the native controller likewise: only where its gate is on for some version.
     """
-    machines_ = under_nodes(definition) if isinstance(known.machines, tuple) and known.machines else ()
+    needless = {Sources.infrastructure}
+    if not (isinstance(known.machines, tuple) and known.machines):
+        needless.add(Sources.machines)
     gates = () if isinstance(known.feature_gates, facts.Unobserved) else known.feature_gates.mutable_topology
-    native = (NATIVE_LEASE,) if any(on for _, on in gates) else ()
-    return (*evidence(definition), *machines_, *GUARDS, *native)
+    native = (Sources.native_lease,) if any(on for _, on in gates) else ()
+    return tuple([source for source in (*evidence(definition), *IDLE, *native) if source not in needless])
 
 
 def offered(*definitions: model.Definition | None) -> tuple[Source, ...]:
     """What is read for what could be requested, where nothing is watched: workers are judged by where routers go."""
-    sources = (*evidence(*definitions), *under_nodes(*definitions))
-    return tuple(dict.fromkeys((*sources, *_ROUTING))) if WORKERS in sources else sources
+    sources = evidence(*definitions)
+    return tuple(dict.fromkeys((*sources, Sources.ingress_controller))) if Sources.workers in sources else sources
 
 
 def watched(transitions: load.Transitions) -> tuple[Source, ...]:
     """What is watched while a request is open."""
-    definitions = transitions.definitions
-    sources = (*evidence(*definitions), *under_nodes(*definitions), *OPERANDS, *operands(transitions))
-    return tuple(dict.fromkeys(sources))
+    asked = {spec.check for definition in transitions.definitions for spec in definition.preflight}
+    return (*(source for source in _REQUEST if source.asked_by in {None, *asked}), *operands(transitions))
 
 
-_KINDS: dict[str, tuple[Resource, Callable[[dict[str, Any]], Any]]] = {
-    "Deployment": (Resource("apps", "v1", "deployments", "Deployment", namespaced=True), parse.workload),
-    "StatefulSet": (Resource("apps", "v1", "statefulsets", "StatefulSet", namespaced=True), parse.workload),
-    "PodDisruptionBudget": (
-        Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", namespaced=True),
-        parse.disruption_budget,
-    ),
-    "IngressController": (INGRESS_CONTROLLERS, parse.ingress_controller),
+_REDUCERS = {
+    "Deployment": parse.workload,
+    "StatefulSet": parse.workload,
+    "PodDisruptionBudget": parse.disruption_budget,
+    "IngressController": parse.ingress_controller,
+    "StaticPods": parse.static_pods,
 }
 
 
 def operands(transitions: load.Transitions) -> tuple[Source, ...]:
     """Objects of the matrix that some definition asks about, each once, without what is watched anyway."""
-    sources: dict[str, Source] = {}
-
-    def add(key: str, selection: Selection, reduce: Callable[[dict[str, Any]], Any]) -> None:
-        sources.setdefault(key, Source(key, selection, reduce, key))
-
+    read: dict[str, tuple[Selection, Callable[[dict[str, Any]], Any]]] = {}
     for group in (group for group in transitions.matrix.groups if transitions.asks(group.check)):
         for operand in group.operands:
-            # What is not in the table are static pods: each has an operator resource of its own.
-            resource, reduce = _KINDS.get(operand.kind) or (
-                Resource(OPERATOR, "v1", operand.plural.partition(".")[0], operand.resource or ""),
-                parse.static_pods,
-            )
-            add(operand.key, Selection(resource, namespace=operand.namespace, name=operand.name), reduce)
+            plural, _, api_group = operand.plural.partition(".")
+            kind = operand.resource or operand.kind
+            resource = Resource(api_group, "v1", plural, kind, namespaced=operand.namespace is not None)
+            selection = Selection(resource, namespace=operand.namespace, name=operand.name)
+            read[operand.key] = selection, _REDUCERS[operand.kind]
         if (manager := group.managed_by) is not None:
             resource = Resource(manager.group, "v1", manager.resource.partition(".")[0], manager.kind)
             # A cluster without the capability does not even serve the kind.
-            add(manager.key, Selection(resource, name=manager.name, optional=True), parse.managed)
+            read[manager.key] = Selection(resource, name=manager.name, optional=True), parse.managed
     for reader in transitions.matrix.startup_readers:
         pods = Selection(PODS, namespace=reader.namespace, label_selector=reader.selector, metadata_only=True)
-        add(reader.key, pods, parse.pod)
-    others = {source.selection for source in (*EVIDENCE, *OPERANDS)}
-    return tuple(source for source in sources.values() if source.selection not in others)
+        read[reader.key] = pods, parse.pod
+    others = {source.selection for source in _REQUEST}
+    return tuple(
+        Source(selection, reduce, live=False, key=key, operand=True)
+        for key, (selection, reduce) in read.items()
+        if selection not in others
+    )

@@ -61,13 +61,11 @@ class Unobserved:
         """Is its first read still under way?"""
         return self.kind is Kind.AWAITED
 
-    @property
-    def malformed(self) -> bool:
-        """Is it not what its API promises?"""
-        return self.kind is Kind.MALFORMED
-
     def __str__(self) -> str:
         return f"{self.what}: {self.why}"
+
+
+NOT_READ = Unobserved("it", "not read yet", kind=Kind.AWAITED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,12 +240,12 @@ class Node:
     ready: str
     cordoned: bool
     deleting: bool
-    kubelet_version: str | None
-    cpus: float | None
-    memory_bytes: int | None
-    addresses: tuple[str, ...]
+    kubelet_version: str | None = None
+    cpus: float | None = None
+    memory_bytes: int | None = None
+    addresses: tuple[str, ...] = ()
     """InternalIP addresses in their shortest form."""
-    taints: tuple[Taint, ...]
+    taints: tuple[Taint, ...] = ()
     observed_topology: str | None = None
     """Annotation `machineconfiguration.openshift.io/controlPlaneTopology`, by which the machine config daemon goes."""
     pressure: tuple[str, ...] = ()
@@ -294,20 +292,26 @@ class Etcd:
     """Etcd `cluster`: what the etcd operator reports of the members, and the revisions of their static pods."""
 
     conditions: Conditions
-    static_pods: Fact[StaticPods] | None = None
+    static_pods: Fact[StaticPods] = NOT_READ
     desired_replicas: int | None = None
     """How many members the etcd operator wants: `controlPlane.replicas` of its observed configuration, which comes from
     the install-config, unless an override says otherwise. None when it is no number."""
 
 
 @dataclass(frozen=True, slots=True)
-class EtcdLease:
-    """Lease of the etcd operator. `moving`: a watch saw it renewed within its own duration, by our clock."""
+class Lease:
+    """Lease of another operator, and what was seen of it by our own clock.
+
+    `moving`: a watch saw it renewed within its own duration. `silent`: nothing was seen of its holder for the grace
+    that it has (`decide.applicability`). `taken`: its holder has changed within that time.
+    """
 
     holder: str
     renew_time: datetime | None
     duration_seconds: int | None
     moving: bool = False
+    silent: bool = False
+    taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -532,21 +536,6 @@ class NativeController:
 
 
 @dataclass(frozen=True, slots=True)
-class NativeLease:
-    """Lease of the operator that the native controller is a part of.
-
-    `silent`: nothing was seen of that operator for the grace that it has (`decide.applicability`). `taken`: its holder
-    has changed within that time. Both by our own clock: what a time means that another machine wrote is not known.
-    """
-
-    holder: str
-    renew_time: datetime | None
-    duration_seconds: int | None
-    silent: bool = False
-    taken: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Installed:
     """Whether the served Infrastructure CRD has our fields; `lacks` names what is missing."""
 
@@ -557,9 +546,8 @@ class Installed:
 
 Fact: TypeAlias = T | Unobserved
 Operand: TypeAlias = (
-    Workload | StaticPods | DisruptionBudget | Managed | IngressController | Etcd | tuple[Pod | Unobserved, ...]
+    Workload | StaticPods | DisruptionBudget | Managed | IngressController | tuple[Pod | Unobserved, ...]
 )
-NOT_READ = Unobserved("it", "not read yet", kind=Kind.AWAITED)
 NO_ETCD_ACCESS = Unobserved(
     "the members of etcd",
     "no certificates were given. Start the operator with --etcd-cert-dir, or take the check out of the definition",
@@ -568,10 +556,11 @@ NO_ETCD_ACCESS = Unobserved(
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that is known at one moment.
+    """Everything that is known at one moment. How each field is read says its entry in `catalog.Sources`.
 
     `live`: the facts were read from the server for this decision. `disturbed` names the watches that are in trouble
-    right now: their facts may be old.
+    right now: their facts may be old. `awaited`: what an open request is decided from is still being read for the first
+    time.
     """
 
     infrastructure: Fact[Infrastructure] = NOT_READ
@@ -579,8 +568,7 @@ class Facts:
     own_operator: Fact[OwnOperator] = NOT_READ
     feature_gates: Fact[FeatureGates] = NOT_READ
     native_controller: Fact[NativeController] = NOT_READ
-    native_lease: Fact[NativeLease] = NOT_READ
-    """Read now and then while the native controller's gate is on, and live before a change then."""
+    native_lease: Fact[Lease] = NOT_READ
     cluster_version: Fact[ClusterVersion] = NOT_READ
     cluster_operators: Fact[tuple[Fact[ClusterOperator], ...]] = NOT_READ
     control_plane_nodes: Fact[tuple[Fact[Node], ...]] = NOT_READ
@@ -588,31 +576,29 @@ class Facts:
     scheduler: Fact[Scheduler] = NOT_READ
     etcd_endpoints: Fact[EtcdEndpoints] = NOT_READ
     etcd: Fact[Etcd] = NOT_READ
-    etcd_lease: Fact[EtcdLease] = NOT_READ
+    etcd_lease: Fact[Lease] = NOT_READ
     etcd_members: Fact[EtcdMembers] = NO_ETCD_ACCESS
     """From etcd itself, only where the administrator has given certificates for it."""
     machine_config_pools: Fact[tuple[Fact[MachineConfigPool], ...]] = NOT_READ
     ingress_controller: Fact[IngressController] = NOT_READ
     controller_config: Fact[ControllerConfig] = NOT_READ
     dnsmasq: Fact[Present] = NOT_READ
-    """MachineConfig 50-master-dnsmasq-configuration, which the assisted installer leaves behind."""
+    """What the assisted installer leaves behind."""
     lifecycle_agent: Fact[Present] = NOT_READ
-    """ImageBasedUpgrade `upgrade`: the lifecycle agent runs here."""
     workers: Fact[tuple[Fact[Node], ...]] = NOT_READ
-    """Nodes labelled worker and not control-plane; read only where a definition asks EligibleWorkers, and of each only
-    whether it is Ready, cordoned, being deleted, under pressure or tainted, and the labels of the tainted."""
+    """Of each only whether it is Ready, cordoned, being deleted, under pressure or tainted, and the labels of the
+    tainted."""
     machines: Fact[tuple[Fact[under.Machine], ...]] = NOT_READ
-    """Machines of the control plane; read only where a definition asks ControlPlaneMachines. Missing where the server
-    does not serve them."""
+    """Missing where the server does not serve them."""
     hosts: Fact[tuple[Fact[under.Host], ...]] = NOT_READ
-    """Bare-metal hosts; read only once a Machine names one."""
     acceptances: Fact[Acceptances] = NOT_READ
-    """Watched while the cluster converges. What cannot be read accepts nothing."""
+    """What cannot be read accepts nothing."""
     operands: Mapping[str, Fact[Operand]] = dataclasses.field(default_factory=dict)
     """Objects of the operand matrix (`bindata/operands`) by key: resource/namespace/name, namespace left out where
     there is none. See `operand`."""
     live: bool = False
     disturbed: tuple[str, ...] = ()
+    awaited: bool = False
     derived: dict[object, Any] = dataclasses.field(default_factory=dict, init=False, repr=False, compare=False)
     """What was computed from these facts alone (`once`)."""
 
@@ -633,10 +619,15 @@ class Facts:
     def operand(self, key: str) -> Fact[Operand]:
         """An operand of the matrix. Those that are evidence too are kept in their own field."""
         if key == "etcds.operator.openshift.io/cluster":
-            return self.etcd
+            return self.etcd if isinstance(self.etcd, Unobserved) else self.etcd.static_pods
         if key == "ingresscontrollers.operator.openshift.io/openshift-ingress-operator/default":
             return self.ingress_controller
         return self.operands.get(key, NOT_READ)
+
+
+def readable(items: Fact[tuple[Fact[T], ...]]) -> list[T]:
+    """The items that could be read; none where the list could not."""
+    return [] if isinstance(items, Unobserved) else [item for item in items if not isinstance(item, Unobserved)]
 
 
 def once(function: Callable[[Facts], T]) -> Callable[[Facts], T]:

@@ -121,6 +121,13 @@ def address(value: str) -> str | None:
     return _address(value) if len(value) <= _LONGEST_ADDRESS and "%" not in value else None
 
 
+def internal_addresses(raw: object) -> tuple[str, ...]:
+    """`status.addresses` of type InternalIP in their shortest form, sorted, each once."""
+    entries = [item for item in items(raw, "status.addresses") if item.get("type") == "InternalIP"]
+    addresses = {address(text(item, "address") or "") for item in entries}
+    return tuple(sorted(filter(None, addresses)))
+
+
 @functools.lru_cache(maxsize=256)
 def _address(value: str) -> str | None:
     try:

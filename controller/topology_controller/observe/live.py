@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..kube import client as clients
 from ..kube import errors, resource, watch
-from . import catalog, facts, parse
+from . import catalog, facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -73,8 +73,8 @@ def unobserved(what: str, error: errors.KubeError) -> facts.Unobserved:
     return facts.Unobserved(what, _REASONS.get(type(error), reason), _KINDS.get(type(error), facts.Kind.UNANSWERED))
 
 
-def unserved(source: catalog.Source) -> facts.Unobserved:
-    """The fact of objects whose kind the server does not have."""
+def missing(source: catalog.Source) -> facts.Unobserved:
+    """The fact of an object that does not exist, or of objects whose kind the server does not have."""
     return facts.Unobserved(source.what, _REASONS[errors.NotFound], kind=facts.Kind.MISSING)
 
 
@@ -87,8 +87,7 @@ def malformed(what: str, error: Exception) -> facts.Unobserved:
 def value(source: catalog.Source, objects: Iterable[Any]) -> Any:
     """The fact of a source from the reduced objects of a complete read: one object, or a tuple sorted by name."""
     if source.single:
-        absent = facts.Unobserved(source.what, _REASONS[errors.NotFound], kind=facts.Kind.MISSING)
-        return next(iter(objects), absent)
+        return next(iter(objects), None) or missing(source)
     return tuple(sorted(objects, key=lambda item: item.what if isinstance(item, facts.Unobserved) else item.name))
 
 
@@ -130,7 +129,7 @@ async def read(client: clients.Client, source: catalog.Source, answers: list[Ans
         return value(source, listing.items)
     except errors.KubeError as error:
         if await clients.is_unserved(client, selection, error):
-            return unserved(source)
+            return missing(source)
         return unobserved(source.what, error)
 
 
@@ -165,43 +164,31 @@ async def gather(
     more = loop.call_later(_PATIENCE, open_lanes)
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = {source.field: group.create_task(read_in_turn(source)) for source in chosen}
-            if catalog.UNDER_NODES in chosen:
-                tasks["hosts"] = group.create_task(_hosts(client, base, tasks["machines"]))
-            if etcd is not None:
-                tasks["etcd_members"] = group.create_task(_ask_etcd(etcd, base, tasks))
+            tasks = {source: group.create_task(read_in_turn(source)) for source in chosen}
+            if machines := tasks.get(catalog.Sources.machines):
+                tasks[catalog.Sources.hosts] = group.create_task(_hosts(client, base, machines))
+            asked = None if etcd is None else group.create_task(_ask_etcd(etcd, base, tasks))
     finally:
         more.cancel()
-    read_facts = {field: task.result() for field, task in tasks.items()}
-    operands = {source.operand: read_facts.pop(source.field) for source in chosen if source.operand is not None}
-    if operands:
-        read_facts["operands"] = {**base.operands, **operands}
-    if again:
-        read_facts["infrastructure"] = await read(client, catalog.INFRASTRUCTURE, answers)
-    return Evidence(dataclasses.replace(base, **read_facts, live=True), taken, tuple(answers))
+    known = catalog.filled(base, {source: task.result() for source, task in tasks.items()})
+    members_ = known.etcd_members if asked is None else asked.result()
+    here = await read(client, catalog.Sources.infrastructure, answers) if again else known.infrastructure
+    known = dataclasses.replace(known, etcd_members=members_, infrastructure=here, live=True)
+    return Evidence(known, taken, tuple(answers))
 
 
 async def _hosts(client: clients.Client, base: facts.Facts, machines: asyncio.Task[Any]) -> Any:
     """Read what the Machines name; as before where they name none."""
-    for source in catalog.following(catalog.UNDER_NODES, await machines):
+    for source in catalog.following(await machines):
         return await read(client, source)
     return base.hosts
 
 
 async def _ask_etcd(
-    etcd: members.Members, base: facts.Facts, tasks: Mapping[str, asyncio.Task[Any]]
+    etcd: members.Members, base: facts.Facts, tasks: Mapping[catalog.Source, asyncio.Task[Any]]
 ) -> facts.Fact[facts.EtcdMembers]:
     """Ask where the watches know members to be: their own list shows the rest. Without watches that is read first."""
     published = base.etcd_endpoints
-    if isinstance(published, facts.Unobserved) and "etcd_endpoints" in tasks:
-        published = await tasks["etcd_endpoints"]
+    if isinstance(published, facts.Unobserved) and (task := tasks.get(catalog.Sources.etcd_endpoints)):
+        published = await task
     return await etcd.read(published)
-
-
-async def installed(client: clients.Client) -> facts.Fact[facts.Installed]:
-    """Read the served CRD of Infrastructure by name: does it have our fields?"""
-    name = f"{catalog.INFRASTRUCTURES.plural}.{catalog.INFRASTRUCTURES.group}"
-    try:
-        return parse.installed(await client.get(catalog.CRDS, name))
-    except errors.KubeError as error:
-        return unobserved(catalog.CRDS.describe(name), error)

@@ -82,17 +82,12 @@ def describe_host(name: str) -> str:
 
 def machine(raw: Raw) -> Machine:
     """Machine (machine.openshift.io/v1beta1)."""
-    addresses = (
-        fields.address(fields.text(item, "address") or "")
-        for item in fields.items(raw, "status.addresses")
-        if item.get("type") == "InternalIP"
-    )
     hooks = fields.items(raw, "spec.lifecycleHooks.preDrain")
     return Machine(
         name=fields.name(raw),
         arbiter=fields.mapping(raw, "metadata.labels").get(ROLE_LABEL) == "arbiter",
         phase=_word(raw, "status.phase"),
-        addresses=tuple(sorted(set(filter(None, addresses)))),
+        addresses=fields.internal_addresses(raw),
         node=fields.text(raw, "status.nodeRef.name"),
         deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
         guarded=any((hook.get("name"), hook.get("owner")) == (HOOK, _HOOK_OWNER) for hook in hooks),
@@ -115,11 +110,6 @@ def host(raw: Raw) -> Host:
         powered_on=powered_on is not False,
         trouble=_trouble(raw, "status.errorMessage"),
     )
-
-
-def name_hosts(machines: object) -> bool:
-    """Does one of these Machines (the fact of the list, or not) stand on a host?"""
-    return isinstance(machines, tuple) and any(isinstance(item, Machine) and item.host for item in machines)
 
 
 def _host_of(raw: Raw) -> str | None:

@@ -10,9 +10,8 @@ from . import facts
 def shape_vector(known: facts.Facts, infrastructure: facts.Infrastructure) -> shape.Vector:
     """Topologies and numbers of nodes by role, as far as they are known. Secrets are not read: no fencing."""
     homes = None if isinstance(known.control_plane_nodes, facts.Unobserved) else len(known.control_plane_nodes)
-    others = () if isinstance(known.other_nodes, facts.Unobserved) else known.other_nodes
-    rest = [node for node in others if isinstance(node, facts.OtherNode)]
-    counted = not isinstance(known.other_nodes, facts.Unobserved) and len(rest) == len(others)
+    others, rest = known.other_nodes, facts.readable(known.other_nodes)
+    counted = not isinstance(others, facts.Unobserved) and len(rest) == len(others)
     if counted and homes is not None:
         # A master that lacks the other label is still a node of the control plane.
         homes += sum(node.master for node in rest)

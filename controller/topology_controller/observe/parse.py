@@ -182,15 +182,6 @@ def native_controller(raw: Raw) -> facts.NativeController:
     return facts.NativeController(bool(kept), facts.Conditions(kept), moving_since)
 
 
-def native_lease(raw: Raw) -> facts.NativeLease:
-    """Lease config-operator-lock (coordination.k8s.io/v1)."""
-    return facts.NativeLease(
-        holder=fields.text(raw, "spec.holderIdentity") or "",
-        renew_time=fields.time(fields.at(raw, "spec.renewTime"), "spec.renewTime"),
-        duration_seconds=fields.optional_whole(raw, "spec.leaseDurationSeconds"),
-    )
-
-
 def installed(raw: Raw) -> facts.Installed:
     """CustomResourceDefinition infrastructures.config.openshift.io: does it have our fields?"""
     answer = served.serves_our_fields(raw)
@@ -226,11 +217,6 @@ def node(raw: Raw) -> facts.Node:
     labels = fields.mapping(raw, "metadata.labels")
     capacity = fields.mapping(raw, "status.capacity")
     memory = quantities.parse(capacity.get("memory"))
-    addresses = (
-        fields.address(fields.text(item, "address") or "")
-        for item in fields.items(raw, "status.addresses")
-        if item.get("type") == "InternalIP"
-    )
     ready, pressure = _states(raw)
     is_worker = f"{_ROLE}worker" in labels
     taints = _taints(raw)
@@ -245,7 +231,7 @@ def node(raw: Raw) -> facts.Node:
         kubelet_version=(fields.text(raw, "status.nodeInfo.kubeletVersion") or "")[:_LONGEST_WORD] or None,
         cpus=quantities.parse(capacity.get("cpu")),
         memory_bytes=None if memory is None else int(memory),
-        addresses=tuple(sorted(filter(None, addresses))),
+        addresses=fields.internal_addresses(raw),
         taints=taints,
         observed_topology=_annotation(raw, _OBSERVED_TOPOLOGY),
         pressure=pressure,
@@ -265,10 +251,6 @@ def worker(raw: Raw) -> facts.Node:
         ready=ready,
         cordoned=fields.flag(raw, "spec.unschedulable"),
         deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
-        kubelet_version=None,
-        cpus=None,
-        memory_bytes=None,
-        addresses=(),
         taints=taints,
         pressure=pressure,
         labels=_labels(fields.mapping(raw, "metadata.labels")) if taints else (),
@@ -380,12 +362,12 @@ def _desired_replicas(raw: Raw) -> int | None:
     return None
 
 
-def etcd_lease(raw: Raw) -> facts.EtcdLease:
-    """Lease (coordination.k8s.io/v1), of the etcd operator or of ours."""
+def lease(raw: Raw) -> facts.Lease:
+    """Lease (coordination.k8s.io/v1)."""
     seconds = fields.optional_whole(raw, "spec.leaseDurationSeconds")
     if seconds is not None and not 0 < seconds < 2**31:
         raise fields.Malformed("spec.leaseDurationSeconds", "a positive number of 31 bits", seconds)
-    return facts.EtcdLease(
+    return facts.Lease(
         holder=fields.text(raw, "spec.holderIdentity") or "",
         renew_time=fields.time(fields.at(raw, "spec.renewTime"), "spec.renewTime"),
         duration_seconds=seconds,
@@ -393,14 +375,6 @@ def etcd_lease(raw: Raw) -> facts.EtcdLease:
 
 
 # -- what other operators run
-
-
-def _statuses(raw: Raw) -> list[tuple[str, str]]:
-    """Type and status of each condition."""
-    return [
-        (fields.text(item, "type") or "", fields.text(item, "status") or "Unknown")
-        for item in fields.items(raw, "status.conditions")
-    ]
 
 
 def machine_config_pool(raw: Raw) -> facts.MachineConfigPool:
@@ -415,13 +389,13 @@ def machine_config_pool(raw: Raw) -> facts.MachineConfigPool:
         degraded=fields.whole(raw, "status.degradedMachineCount"),
         observed=_observed(raw),
         paused=fields.flag(raw, "spec.paused"),
-        troubles=tuple(sorted(_TROUBLES.intersection(type_ for type_, status in _statuses(raw) if status == "True"))),
+        troubles=tuple(sorted(_TROUBLES.intersection(item.type for item in conditions(raw) if item.status == "True"))),
     )
 
 
 def controller_config(raw: Raw) -> facts.ControllerConfig:
     """ControllerConfig machine-config-controller (machineconfiguration.openshift.io/v1)."""
-    failing = dict(_statuses(raw)).get(_FAILING, "absent")
+    failing = conditions(raw).status(_FAILING)
     entry: Raw = next((item for item in fields.items(raw, "status.conditions") if item.get("type") == _FAILING), {})
     return facts.ControllerConfig(
         control_plane=fields.text(raw, "spec.infra.status.controlPlaneTopology"),

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _LEASE_GRACE = 30.0
-_ABOUT_ETCD = frozenset({"etcd_endpoints", "etcd"})
+_NOTHING = facts.Facts()
+_ABOUT_ETCD = (catalog.Sources.etcd_endpoints, catalog.Sources.etcd)
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class _Watch:
 class Watches:
     """All watches of the operator. Use with `async with`; `open` and `close` switch those of an open request.
 
-    `sources` are those (see `catalog.watched`), and such as are no evidence, which are opened and closed by themselves.
+    `sources` are those (see `catalog.watched`), and the accepted checks, which are opened and closed by themselves.
     `etcd`, where it is given, asks etcd's members while `ask_etcd` says so. `on_restored` is called each time that the
     store is seen to be put back.
     """
@@ -62,15 +63,15 @@ class Watches:
         client: clients.Client,
         on_change: Callable[[], None],
         *,
-        sources: tuple[catalog.Source, ...] = (*catalog.EVIDENCE, *catalog.OPERANDS),
+        sources: tuple[catalog.Source, ...],
         timing: watch.Timing | None = None,
         etcd: members.Poll | None = None,
         on_restored: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
         self._on_change = on_change
-        self._sources = tuple(source for source in sources if source.evidence)
-        self._beside = tuple(source for source in sources if not source.evidence)
+        self._sources = tuple(source for source in sources if not source.beside)
+        self._beside = tuple(source for source in sources if source.beside)
         self._timing = timing
         self._etcd = etcd
         self._on_restored = on_restored
@@ -84,10 +85,13 @@ class Watches:
         self._unseen_since: float | None = None
         # Everything as it was assembled last; None once a watch has brought something.
         self._kept: facts.Facts | None = None
+        self._reading = False
         self._in_trouble: list[_Watch] = []
         self._logged: dict[str, str | None] = {}
         self.installed: facts.Fact[facts.Installed] = facts.NOT_READ
         self.restored = asyncio.Event()
+        self.is_open = False
+        """Are the watches of an open request there?"""
 
     async def __aenter__(self) -> Self:
         self._start(catalog.IDLE)
@@ -98,19 +102,16 @@ class Watches:
         await self._stop(tuple(self._watches))
         self._look_once_still(None)
 
-    @property
-    def is_open(self) -> bool:
-        """Are the watches of an open request there?"""
-        return self._sources[0].field in self._watches
-
     def open(self) -> None:
         """Watch what a request is decided from; nothing happens when that is so already."""
-        self._start(self._sources)
+        if not self.is_open:
+            self.is_open, self._kept = True, None
+            self._start(self._sources)
 
     async def close(self) -> None:
         """Stop all but the idle watches and forget what they knew."""
-        # What follows from a source ends with it.
-        await self._stop(source.field for source in (*self._sources, catalog.UNDER_MACHINES))
+        self.is_open, self._kept = False, None
+        await self._stop(watch.source.key for watch in self._evidence() if watch.source not in catalog.IDLE)
         self._lease_seen = self._lease_moved = None
         self._look_once_still(None)
 
@@ -139,7 +140,7 @@ class Watches:
         if wanted:
             self._start(self._beside)
         elif self._beside:
-            await self._stop(source.field for source in self._beside)
+            await self._stop(source.key for source in self._beside)
 
     async def ask_etcd(self, *, wanted: bool) -> None:
         """Begin or end asking etcd's members; nothing happens when that is so already, or there is no way to them."""
@@ -159,38 +160,34 @@ class Watches:
     @property
     def troubles(self) -> tuple[str, ...]:
         """Watches that cannot be relied on, with the reason; empty when all are well."""
-        return tuple(
-            f"{watch.source.what}: {self._trouble(watch) or 'not read yet'}"
-            for watch in self._evidence()
-            if not watch.reflector.alive
-        )
+        return tuple(str(self._fact(watch)) for watch in self._evidence() if not watch.reflector.alive)
 
     def trouble(self, source: catalog.Source) -> errors.KubeError | None:
         """What the watch of this source is in trouble with now; None when it works, or is not open."""
-        watch = self._watches.get(source.field)
+        watch = self._watches.get(source.key)
         return None if watch is None else watch.reflector.error
 
     def unsure(self) -> bool:
         """Whether the watch of Infrastructure has yet to say if the store was put back: the API server was away."""
-        trouble = self.trouble(catalog.INFRASTRUCTURE)
+        trouble = self.trouble(catalog.Sources.infrastructure)
         return trouble is not None and trouble.may_pass
 
     def last_activity(self) -> dict[str, float]:
-        """Unix time of the last sign of life of each open watch, by the field it fills."""
-        return {watch.source.field: watch.reflector.last_activity for watch in self._evidence()}
+        """Unix time of the last sign of life of each open watch, by the key of its source."""
+        return {watch.source.key: watch.reflector.last_activity for watch in self._evidence()}
 
     def apply(self, source: catalog.Source, raw: dict[str, Any]) -> None:
         """Feed back the server's answer to a write of ours, so that the next decision sees it, and begin none."""
         self._answered = True
         try:
-            self._watches[source.field].reflector.apply(raw)
+            self._watches[source.key].reflector.apply(raw)
         finally:
             self._answered = False
 
     def learn(self, answers: Iterable[live.Answer]) -> None:
         """Keep what was read live, where it is newer than what the watches have brought."""
         for answer in answers:
-            watch = self._watches.get(answer.source.field)
+            watch = self._watches.get(answer.source.key)
             if watch is None:
                 continue
             if answer.version is not None:
@@ -204,7 +201,7 @@ class Watches:
 
         Raises KubeError when that cannot be said.
         """
-        kept = self._watches[source.field].reflector
+        kept = self._watches[source.key].reflector
         steps = kept.steps
         try:
             raw = await self._client.get(source.selection.resource, source.selection.name or "")
@@ -217,19 +214,20 @@ class Watches:
         """Everything that is known now, as one consistent set."""
         known = self._kept or self._assembled()
         # What no watch brings: a read of the definition, etcd's own members, a clock.
-        beside: dict[str, Any] = {"installed": self.installed}
-        if self._etcd is not None:
-            beside["etcd_members"] = self._etcd.fact
-        if "etcd_lease" in self._watches:
-            beside["etcd_lease"] = self._lease(known.etcd_lease)
-        if any(getattr(known, field) != value for field, value in beside.items()):
-            known = dataclasses.replace(known, **beside)
+        members = known.etcd_members if self._etcd is None else self._etcd.fact
+        lease = self._lease(known.etcd_lease)
+        awaited = self._reading or (isinstance(members, facts.Unobserved) and members.awaited)
+        beside = (self.installed, members, lease, awaited)
+        if beside != (known.installed, known.etcd_members, known.etcd_lease, known.awaited):
+            known = dataclasses.replace(
+                known, installed=self.installed, etcd_members=members, etcd_lease=lease, awaited=awaited
+            )
         self._kept = None if self._in_trouble else known
         return known
 
     def fact(self, source: catalog.Source) -> Any:
         """What is known now of one source that is watched."""
-        watch = self._watches[source.field]
+        watch = self._watches[source.key]
         if watch.fact is not None:
             return watch.fact
         fact = self._fact(watch)
@@ -238,19 +236,20 @@ class Watches:
         return fact
 
     def _assembled(self) -> facts.Facts:
-        known: dict[str, Any] = {}
-        operands: dict[str, Any] = {}
-        for field, watch in self._watches.items():
-            fact = watch.fact if watch.fact is not None else self.fact(watch.source)
-            (known if watch.source.operand is None else operands)[field] = fact
+        read = {
+            watch.source: watch.fact if watch.fact is not None else self.fact(watch.source)
+            for watch in self._watches.values()
+        }
+        unread = [source for source, fact in read.items() if isinstance(fact, facts.Unobserved) and fact.awaited]
+        self._reading = not self.is_open or bool([source for source in unread if not source.beside])
         # What a watch in trouble has brought is good for a while, and no event says when that ends.
         self._in_trouble = [watch for watch in self._watches.values() if watch.reflector.error is not None]
-        disturbed = tuple(watch.source.what for watch in self._in_trouble if watch.source.evidence)
-        return facts.Facts(**known, operands=operands, disturbed=disturbed)
+        disturbed = tuple(watch.source.what for watch in self._in_trouble if not watch.source.beside)
+        return catalog.filled(_NOTHING, read, disturbed=disturbed)
 
     def _evidence(self) -> list[_Watch]:
         """Every watch that has to be well; that of the accepted checks need not."""
-        return [watch for watch in self._watches.values() if watch.source.evidence]
+        return [watch for watch in self._watches.values() if not watch.source.beside]
 
     def looked(self) -> float:
         """Note that `known` was read just now; return for how many seconds its oldest news had waited for that."""
@@ -259,7 +258,7 @@ class Watches:
 
     def _start(self, sources: Iterable[catalog.Source]) -> None:
         for source in sources:
-            if source.field in self._watches:
+            if source.key in self._watches:
                 continue
             self._kept = None
             kept = reflector.Reflector(
@@ -276,7 +275,7 @@ class Watches:
             )
             task = asyncio.create_task(kept.run(), name=f"watch {source.what}")
             task.add_done_callback(self._ended)
-            self._watches[source.field] = _Watch(source, kept, task)
+            self._watches[source.key] = _Watch(source, kept, task)
             _LOG.debug("watching %(object)s", {"object": source.what})
 
     async def _stop(self, names: Iterable[str]) -> None:
@@ -291,19 +290,20 @@ class Watches:
     def _changed(self, source: catalog.Source) -> None:
         self._kept = None
         self._news.set()
-        if self._unseen_since is None and source.evidence and not self._answered:
+        if self._unseen_since is None and not source.beside and not self._answered:
             self._unseen_since = asyncio.get_running_loop().time()
-        if self._etcd is not None and source.field in _ABOUT_ETCD:
+        if self._etcd is not None and source in _ABOUT_ETCD:
             self._etcd.nudge()
-        watch = self._watches.get(source.field)
-        trouble = None if watch is None or watch.reflector.error is None else self._trouble(watch)
+        watch = self._watches.get(source.key)
+        error = None if watch is None else watch.reflector.error
+        trouble = None if error is None else live.unobserved(source.what, error).why
         if watch is not None:
             watch.fact = None
-            if source is catalog.UNDER_NODES:
-                self._start(catalog.following(source, self._fact(watch)))
+            if source is catalog.Sources.machines:
+                self._start(catalog.following(self._fact(watch)))
         # Logged when it begins, when its reason changes, and when it ends; not at every attempt.
-        if trouble != self._logged.get(source.field):
-            self._logged[source.field] = trouble
+        if trouble != self._logged.get(source.key):
+            self._logged[source.key] = trouble
             if trouble is None:
                 _LOG.info("watching %(object)s again", {"object": source.what})
             else:
@@ -335,12 +335,8 @@ class Watches:
             self._etcd.raise_failed()
 
     def _published(self) -> facts.Fact[facts.EtcdEndpoints]:
-        watch = self._watches.get("etcd_endpoints")
-        return facts.NOT_READ if watch is None else self.fact(watch.source)
-
-    def _trouble(self, watch: _Watch) -> str | None:
-        error = watch.reflector.error
-        return None if error is None else live.unobserved(watch.source.what, error).why
+        source = catalog.Sources.etcd_endpoints
+        return self.fact(source) if source.key in self._watches else facts.NOT_READ
 
     def _fact(self, watch: _Watch) -> Any:
         snapshot = watch.reflector.snapshot()
@@ -349,10 +345,10 @@ class Watches:
                 return live.unobserved(watch.source.what, snapshot.error)
             return facts.Unobserved(watch.source.what, "not read yet", kind=facts.Kind.AWAITED)
         if not snapshot.served:
-            return live.unserved(watch.source)
+            return live.missing(watch.source)
         return live.value(watch.source, snapshot.objects.values())
 
-    def _lease(self, lease: facts.Fact[facts.EtcdLease]) -> facts.Fact[facts.EtcdLease]:
+    def _lease(self, lease: facts.Fact[facts.Lease]) -> facts.Fact[facts.Lease]:
         if isinstance(lease, facts.Unobserved):
             return lease
         now = asyncio.get_running_loop().time()

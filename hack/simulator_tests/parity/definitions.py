@@ -155,7 +155,7 @@ def _read(name: str) -> set[tuple[str, ...]]:
 
 @functools.cache
 def _sources() -> tuple[catalog.Source, ...]:
-    return (*catalog.IDLE, *catalog.watched(load.load(bindata.root() / "transitions")), catalog.WORKERS)
+    return (*catalog.IDLE, *catalog.watched(load.load(bindata.root() / "transitions")), catalog.Sources.workers)
 
 
 class _Watched(dict[str, Any]):

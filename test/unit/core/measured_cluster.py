@@ -62,8 +62,6 @@ def baseline(known: facts.Facts) -> Baseline:
 
 def operand_baseline(key: str, found: facts.Fact[facts.Operand]) -> OperandBaseline:
     """How one operand was."""
-    if isinstance(found, facts.Etcd) and found.static_pods is not None:
-        found = found.static_pods
     if isinstance(found, facts.StaticPods):
         return OperandBaseline(name=key, revision=found.latest)
     if isinstance(found, facts.Workload):

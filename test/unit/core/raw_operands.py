@@ -28,7 +28,7 @@ def objects(pair: TopologyPair, *, fresh: int = 0, settled: datetime = operand_w
     `settled` is when the operators came to rest.
     """
     found: dict[Key, Raw] = {}
-    known = operand_worlds.at(worlds.MATRIX, pair, fresh=fresh)
+    known: dict[str, Any] = operand_worlds.at(worlds.MATRIX, pair, fresh=fresh)
     known["etcds.operator.openshift.io/cluster"] = worlds.etcd(operand_worlds.REVISION + fresh)
     count = 1 if pair.infrastructure == "SingleReplica" else 2
     router = "ingresscontrollers.operator.openshift.io/openshift-ingress-operator/default"

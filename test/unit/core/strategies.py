@@ -95,7 +95,7 @@ POOL = UNREAD | st.builds(
     ready=st.integers(0, 3),
 )
 LEASE = st.builds(
-    facts.EtcdLease,
+    facts.Lease,
     st.sampled_from(("", "somebody")),
     st.none() | st.integers(-4000, 4000).map(lambda age: worlds.NOW - timedelta(seconds=age)),
     st.none() | st.sampled_from((1, 137, 2**31 - 1)),

@@ -74,7 +74,7 @@ def test_each_condition_of_members_counts(type_: str) -> None:
 
 
 def alive(age: float, *, holder: str = "somebody", moving: bool = False) -> tuple[CheckStatus, str]:
-    lease = facts.EtcdLease(holder, worlds.NOW - timedelta(seconds=age), 137, moving=moving)
+    lease = facts.Lease(holder, worlds.NOW - timedelta(seconds=age), 137, moving=moving)
     return ask(CheckName.ETCD_OPERATOR_ALIVE, dataclasses.replace(worlds.healthy(), etcd_lease=lease))
 
 

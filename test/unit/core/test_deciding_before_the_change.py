@@ -85,7 +85,7 @@ BREAKS: list[tuple[dict[str, Any], CheckName]] = [
     ({"scheduler": facts.Scheduler(masters_schedulable=False)}, CheckName.MASTERS_SCHEDULABLE),
     ({"etcd_endpoints": facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[0]),))}, CheckName.ETCD_VOTING_MEMBERS),
     ({"etcd": facts.Etcd(facts.Conditions())}, CheckName.ETCD_HEALTHY),
-    ({"etcd_lease": facts.EtcdLease("", worlds.NOW, 137)}, CheckName.ETCD_OPERATOR_ALIVE),
+    ({"etcd_lease": facts.Lease("", worlds.NOW, 137)}, CheckName.ETCD_OPERATOR_ALIVE),
 ]
 
 
@@ -113,7 +113,7 @@ def test_any_single_broken_fact_holds_it_and_repairing_it_lets_go(
 
 
 def test_facts_that_are_on_their_way_are_no_news() -> None:
-    found = worlds.decide(worlds.healthy(etcd=facts.NOT_READ))
+    found = worlds.decide(worlds.healthy(etcd=facts.NOT_READ, awaited=True))
     assert found.watch
     assert found.steps == ()
 

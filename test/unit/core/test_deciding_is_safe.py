@@ -41,8 +41,7 @@ MINE = worlds.term(attempt="mine", next_attempt="mine")
 
 def read(server: servers.Server, *, live: bool = False) -> facts.Facts:
     """The facts that the operator makes of these objects."""
-    known: dict[str, Any] = {"installed": facts.Installed(), "live": live}
-    operands: dict[str, Any] = {}
+    read: dict[catalog.Source, Any] = {}
     for source in SOURCES:
         found: list[Any] = []
         for key, raw in server.objects.items():
@@ -52,9 +51,8 @@ def read(server: servers.Server, *, live: bool = False) -> facts.Facts:
                 except fields.Malformed as error:
                     found.append(facts.Unobserved(source.what, str(error), kind=facts.Kind.MALFORMED))
         missing = facts.Unobserved(source.what, "NotFound", kind=facts.Kind.MISSING)
-        fact = tuple(found) if not source.single else found[0] if found else missing
-        (known if source.operand is None else operands)[source.field] = fact
-    return facts.Facts(**known, operands=operands)
+        read[source] = tuple(found) if not source.single else found[0] if found else missing
+    return catalog.filled(facts.Facts(installed=facts.Installed(), live=live), read)
 
 
 class Stage:

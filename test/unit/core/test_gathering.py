@@ -98,11 +98,11 @@ async def test_an_object_that_nobody_could_make_sense_of_is_a_fact(metadata: Any
         broken = dataclasses.replace(source, reduce=reduce)
         return await live.read(OddApi({"metadata": metadata}), broken)  # type: ignore[arg-type]  # what it uses of one
 
-    one = await reads(catalog.INFRASTRUCTURE)
-    (each,) = await reads(catalog.WORKERS)
+    one = await reads(catalog.Sources.infrastructure)
+    (each,) = await reads(catalog.Sources.workers)
     for found, kind in ((one, "infrastructures"), (each, "nodes")):
         assert isinstance(found, facts.Unobserved)
-        assert found.malformed
+        assert found.kind is facts.Kind.MALFORMED
         assert kind in str(found)
 
 
@@ -117,8 +117,8 @@ async def test_an_object_that_nobody_could_make_sense_of_is_a_fact(metadata: Any
     ids=["flawless", "one-less", "tainted", "unreadable"],
 )
 async def test_workers_are_read_until_so_many_are_flawless(*, nodes: list[Any], enough: bool) -> None:
-    assert catalog.WORKERS.enough is not None
-    assert catalog.WORKERS.enough(nodes) is enough
+    assert catalog.Sources.workers.enough is not None
+    assert catalog.Sources.workers.enough(nodes) is enough
 
 
 CONSOLE = "deployments.apps/openshift-console/console"
@@ -199,7 +199,7 @@ async def test_one_that_is_not_what_its_api_promises_is_named(cluster: Cluster):
     async with watching(cluster) as (watched, _):
         found = watched.known().operand(CONSOLE)
         assert isinstance(found, facts.Unobserved)
-        assert found.malformed
+        assert found.kind is facts.Kind.MALFORMED
         assert "status.readyReplicas should be an integer" in found.why
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import math
 import tracemalloc
 from datetime import UTC, datetime
@@ -25,14 +24,9 @@ Raw = dict[str, Any]
 
 
 SOURCES = {
-    source.field: source
-    for source in (
-        *catalog.IDLE,
-        *catalog.EVIDENCE,
-        *catalog.OPERANDS,
-        catalog.WORKERS,
-        *catalog.operands(worlds.TRANSITIONS),
-    )
+    source.key: source
+    for source in (*catalog.IDLE, *catalog.watched(worlds.TRANSITIONS))
+    if source is not catalog.Sources.machines
 }
 WRITTEN: Raw = {"fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}}}
 RICH: dict[str, Raw] = {
@@ -152,8 +146,8 @@ def parse_as(field: str, raw: Any) -> Any:
 
 
 def test_every_source_has_an_object_here_or_one_that_is_read_alike() -> None:
-    fixed = {field for field, source in SOURCES.items() if source.operand is None}
-    assert fixed == {field for field in OBJECTS if SOURCES[field].operand is None}
+    fixed = {field for field, source in SOURCES.items() if not source.operand}
+    assert fixed == {field for field in OBJECTS if not SOURCES[field].operand}
     assert {SOURCES[field].reduce for field in OBJECTS} == {source.reduce for source in SOURCES.values()}
 
 
@@ -214,10 +208,7 @@ def use(field: str, fact: Any) -> None:
     source = SOURCES[field]
     value = fact if source.single else (fact,)
     for base in BASES:
-        known: dict[str, Any] = {field: value}
-        if source.operand is not None:
-            known = {"operands": {**base.operands, source.operand: value}}
-        worlds.decide(dataclasses.replace(base, **known))
+        worlds.decide(catalog.filled(base, {source: value}))
 
 
 @pytest.mark.parametrize(

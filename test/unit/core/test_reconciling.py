@@ -193,8 +193,12 @@ async def test_after_a_minute_of_trouble_a_fact_is_unobserved_until_the_watch_wo
     cluster = Cut()
     client: Any = cluster
     async with watches.Watches(client, lambda: None, sources=catalog.watched(worlds.ONLY_COMPACT)) as watched:
-        watched.open()
         await watched.first_answers()
+        assert watched.known().awaited is True, "nothing of a request is watched yet"
+        watched.open()
+        assert watched.known().awaited is True
+        await watched.first_answers()
+        assert not watched.known().awaited
         await asyncio.sleep(59)
         known = watched.known()
         assert known.scheduler == facts.Scheduler(masters_schedulable=True)

@@ -255,7 +255,7 @@ def test_the_command_is_there_only_where_it_does_something(changes: dict[str, An
 def test_the_grace_is_that_of_its_lease(control_plane: str, duration: int | None, seconds: float) -> None:
     """270 s, a retry of 60 s with its jitter and a start; a process from before the change keeps these figures."""
     known = worlds.with_infrastructure(worlds.healthy(), control_plane=control_plane)
-    known = dataclasses.replace(known, native_lease=facts.NativeLease("it", worlds.NOW, duration))
+    known = dataclasses.replace(known, native_lease=facts.Lease("it", worlds.NOW, duration))
     assert applicability.native_grace(known).total_seconds() == pytest.approx(seconds)
 
 

@@ -278,7 +278,7 @@ DECLARED = {family.name: family.labels for family in metrics.FAMILIES}
 FIXED = {"name": {"lease", "topology"}, "host": {"api.example.org:6443"}}
 SERVING = ("apiserver", "client_ca")
 """Watches of the server that are told of beside those of the catalog."""
-RESOURCES = {source.field for source in (*catalog.IDLE, *catalog.watched(SHIPPED))} | set(SERVING)
+RESOURCES = {source.key for source in (*catalog.IDLE, *catalog.watched(SHIPPED))} | set(SERVING)
 VERBS = ("get", "list", "watch", "create", "update", "patch")
 
 

@@ -295,8 +295,8 @@ async def test_in_the_settle_time_the_two_never_differ_whatever_is_taken_back(
 _OURS = ("/topology_controller/", "/topology_api/")
 _CLIENT = ("/kube/client.py", "/kube/transport.py", "/kube/errors.py")
 NODE_EVENT = 1_200
-REQUEST = 520 * sum(len(group.operands) for group in worlds.MATRIX.groups)
-"""With 23 operands 11,960. Measured with Python 3.11: 1,070 and 11,894; a newer one inlines comprehensions. A generator
+REQUEST = 510 * sum(len(group.operands) for group in worlds.MATRIX.groups)
+"""With 23 operands 11,730. Measured with Python 3.11: 1,067 and 11,452; a newer one inlines comprehensions. A generator
 is entered once for each item, so lists are made on this way."""
 
 

@@ -171,7 +171,7 @@ def healthy(now: datetime = NOW, **changes: Any) -> facts.Facts:
         scheduler=facts.Scheduler(masters_schedulable=True),
         etcd_endpoints=facts.EtcdEndpoints(tuple(zip(MEMBERS, ADDRESSES, strict=True))),
         etcd=etcd(),
-        etcd_lease=facts.EtcdLease("etcd-operator", now - timedelta(seconds=10), 137),
+        etcd_lease=facts.Lease("etcd-operator", now - timedelta(seconds=10), 137),
         machine_config_pools=(pool(), pool("worker", machines=0, updated=0, ready=0)),
         ingress_controller=facts.IngressController(None, 1),
         controller_config=controller_config(SNO.control_plane),

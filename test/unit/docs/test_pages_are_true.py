@@ -126,7 +126,7 @@ LEFT = facts.NativeController(
     ),
 )
 NONE = facts.NativeController(present=False)
-LEASE = facts.NativeLease("it", worlds.NOW, 270)
+LEASE = facts.Lease("it", worlds.NOW, 270)
 OF_ITS_LEASE = (LEASE, worlds.MISSING, worlds.BROKEN)
 SILENT = (dataclasses.replace(LEASE, silent=True),)
 MOVING = facts.Conditions(

@@ -35,8 +35,8 @@ def read(raw: dict[str, Any]) -> Read:
     return Read(raw["metadata"]["name"], status["state"])
 
 
-EVERY = catalog.Source("cluster_operators", resource.Selection(OPERATORS), read)
-NAMED = catalog.Source("own_operator", resource.Selection(OPERATORS, name="ingress"), read)
+EVERY = catalog.Source(resource.Selection(OPERATORS), read)
+NAMED = catalog.Source(resource.Selection(OPERATORS, name="ingress"), read)
 
 
 def operator(name: str, version: int, **status: Any) -> dict[str, Any]:
@@ -75,7 +75,7 @@ async def test_of_a_list_of_three_two_are_read_and_one_is_named(
     read_facts = await live.read(await connect(), EVERY)
     (ingress,) = (fact for fact in read_facts if isinstance(fact, facts.Unobserved))
     assert [fact for fact in read_facts if fact is not ingress] == [("dns", "well"), ("network", "well")]
-    assert (str(ingress), ingress.malformed) == (INGRESS, True)
+    assert (str(ingress), ingress.kind) == (INGRESS, facts.Kind.MALFORMED)
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
@@ -83,7 +83,7 @@ async def test_a_single_object_is_malformed_at_once(faulty: Any, connect: Any, d
     faulty.answer(200, nested(operator("ingress", 1, extension="HERE"), depth))
     client = await connect()
     fact = await live.read(client, NAMED)
-    assert (str(fact), fact.malformed) == (INGRESS, True)
+    assert (str(fact), fact.kind) == (INGRESS, facts.Kind.MALFORMED)
     assert len(faulty.asked) == 1, "asking again would not help"
     with pytest.raises(errors.NestedTooDeeply) as caught:
         await client.merge_patch(OPERATORS, "ingress", {})

@@ -78,7 +78,7 @@ ROUTER, ETCD, OAUTH = "RouterReplicas", "EtcdRevision", "OAuthReplicas"
     ("name", "old", "new", "here", "text"),
     [
         (ROUTER, "check: RouterReplicas", "check: EtcdHealthy", True, "is not about operands"),
-        (ROUTER, "check: RouterReplicas", "check: OAuthReplicas", True, "operands in OAuthReplicas.yaml already"),
+        (ROUTER, "check: RouterReplicas", "check: OAuthReplicas", True, "wanted 'RouterReplicas'"),
         (ROUTER, "follows: infra", "follows: infre", True, "'infrestructure'; allowed: controlPlane, infrastructure"),
         (ROUTER, "HighlyAvailable: 2", "HighlyAvailable: 99", True, "replicas.HighlyAvailable is 99; input should"),
         (ROUTER, "replicas: {Single", "replicas: perNode #", True, "replicas is 'perNode'; allowed: perConfiguration,"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -35,8 +36,9 @@ EVERYTHING = asking(*registry.OPERAND_CHECKS)
 
 def test_every_operand_of_a_definition_is_read_where_the_facts_look_for_it():
     there: Any = facts.Present()
-    keys_read = [source.operand or "" for source in catalog.operands(EVERYTHING)]
-    known = facts.Facts(operands=dict.fromkeys(keys_read, there), etcd=there, ingress_controller=there)
+    keys_read = [source.key for source in catalog.operands(EVERYTHING)]
+    etcd = facts.Etcd(facts.Conditions(), static_pods=there)
+    known = facts.Facts(operands=dict.fromkeys(keys_read, there), etcd=etcd, ingress_controller=there)
     for group in EVERYTHING.matrix.groups:
         keys = [operand.key for operand in group.operands]
         keys += [group.managed_by.key] if group.managed_by else []
@@ -46,14 +48,20 @@ def test_every_operand_of_a_definition_is_read_where_the_facts_look_for_it():
         assert known.operand(reader.key) is not facts.NOT_READ, reader.key
 
 
+def test_every_field_has_an_entry_and_every_entry_a_field():
+    """But what is asked of etcd itself, the operands, and what is said of the facts as a whole."""
+    other = {"etcd_members", "operands", "live", "disturbed", "awaited", "derived"}
+    assert {source.key for source in catalog.ALL} == {field.name for field in dataclasses.fields(facts.Facts)} - other
+
+
 def test_what_is_watched_anyway_is_not_watched_twice():
     found = paths(catalog.operands(EVERYTHING))
     assert "/apis/operator.openshift.io/v1/etcds/cluster" not in found
     assert (
         "/apis/operator.openshift.io/v1/namespaces/openshift-ingress-operator/ingresscontrollers/default" not in found
     )
-    fields = [source.field for source in catalog.watched(EVERYTHING)]
-    assert len(fields) == len(set(fields))
+    keys = [source.key for source in catalog.watched(EVERYTHING)]
+    assert len(keys) == len(set(keys))
     selections = [source.selection for source in catalog.watched(EVERYTHING)]
     assert len(selections) == len(set(selections))
 
@@ -80,7 +88,7 @@ def test_only_what_a_definition_asks_is_watched(check, expected):
 
 
 def test_only_what_a_cluster_may_do_without_is_optional():
-    optional = {source.field for source in catalog.watched(EVERYTHING) if source.selection.optional}
+    optional = {source.key for source in catalog.watched(EVERYTHING) if source.selection.optional}
     assert optional == {
         "lifecycle_agent",
         "machines",
@@ -91,10 +99,9 @@ def test_only_what_a_cluster_may_do_without_is_optional():
 
 def test_machines_are_read_live_where_the_watch_knows_of_one_and_hosts_where_a_machine_names_one():
     bare, placed = under.Machine("m"), under.Machine("m", host="h")
-    assert catalog.UNDER_NODES in catalog.last(COMPACT, facts.Facts(machines=(bare,)))
+    assert catalog.Sources.machines in catalog.last(COMPACT, facts.Facts(machines=(bare,)))
     unasked = COMPACT.model_copy(update={"preflight": ()})
-    assert catalog.UNDER_NODES not in catalog.last(unasked, facts.Facts(machines=(bare,)))
-    assert catalog.following(catalog.UNDER_NODES, (bare, placed)) == (catalog.UNDER_MACHINES,)
+    assert catalog.Sources.machines not in catalog.last(unasked, facts.Facts(machines=(bare,)))
+    assert catalog.following((bare, placed)) == (catalog.Sources.hosts,)
     for fact in ((bare,), (), facts.NOT_READ, (facts.Unobserved("m", "malformed"),)):
-        assert catalog.following(catalog.UNDER_NODES, fact) == ()
-    assert catalog.following(catalog.UNDER_MACHINES, (placed,)) == ()
+        assert catalog.following(fact) == ()

@@ -84,7 +84,7 @@ def any_json(keys: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     )
 
 
-LEASE = facts.EtcdLease("operator-a_1", worlds.NOW, 137)
+LEASE = facts.Lease("operator-a_1", worlds.NOW, 137)
 WITHOUT_REQUEST = worlds.with_infrastructure(worlds.healthy(), desired=None, cluster_name="edge-7f4kd")
 
 

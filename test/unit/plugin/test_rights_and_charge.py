@@ -75,7 +75,7 @@ def test_the_role_that_has_it_is_named_and_what_it_has_only_with_the_operator(
     known = replies.WITHOUT_REQUEST
     if not installed:
         known = dataclasses.replace(known, own_operator=worlds.MISSING)
-    holder = facts.EtcdLease("leader_1", worlds.NOW, 137) if installed else worlds.MISSING
+    holder = facts.Lease("leader_1", worlds.NOW, 137) if installed else worlds.MISSING
     text = " ".join(replies.printed(replies.planned(known, unread=unread, operator=holder)).split())
     assert {hint for hint in (GRANT, ADDED, BY_CHOICE) if hint in text} == named
 
@@ -228,7 +228,7 @@ def test_a_plan_prints_the_patch_of_the_management_cluster_where_it_would_change
 def test_more_is_read_only_where_two_are_wanted(known: facts.Facts, fields: set[str]) -> None:
     assert isinstance(known.infrastructure, facts.Infrastructure)
     sources: tuple[Source, ...] = hosted.sources(known.infrastructure, worlds.TRANSITIONS)
-    assert {source.field for source in sources} == fields
+    assert {source.key for source in sources} == fields
     assert len(sources) == len(fields)
 
 

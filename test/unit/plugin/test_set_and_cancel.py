@@ -95,7 +95,7 @@ def test_the_patch_is_good_for_the_version_that_was_judged_and_no_other() -> Non
     assert found["patch"]["command"] in replies.printed(found, 80)
 
 
-STOPPED = facts.EtcdLease("", worlds.NOW, 137)
+STOPPED = facts.Lease("", worlds.NOW, 137)
 
 
 @pytest.mark.parametrize("operator", [STOPPED, worlds.MISSING])

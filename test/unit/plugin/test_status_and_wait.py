@@ -130,7 +130,7 @@ def test_two_voters_are_named(voters: int, *, warned: bool) -> None:
             id="within-its-duration",
         ),
         pytest.param(
-            facts.EtcdLease("ghost", worlds.NOW - timedelta(seconds=631), 2**31 - 1), worlds.own(), "NotRunning",
+            facts.Lease("ghost", worlds.NOW - timedelta(seconds=631), 2**31 - 1), worlds.own(), "NotRunning",
             id="of-a-ghost",
         ),
         pytest.param(worlds.MISSING, worlds.own(), "NotRunning", id="no-lease"),
@@ -140,7 +140,7 @@ def test_two_voters_are_named(voters: int, *, warned: bool) -> None:
     ],
 )  # fmt: skip
 def test_whether_the_operator_is_there_is_told_by_its_lease(
-    lease: facts.Fact[facts.EtcdLease], own: facts.Fact[facts.OwnOperator], state: str
+    lease: facts.Fact[facts.Lease], own: facts.Fact[facts.OwnOperator], state: str
 ) -> None:
     known = dataclasses.replace(replies.WITHOUT_REQUEST, own_operator=own)
     for found in (replies.told(known, operator=lease), replies.planned(known, operator=lease)):

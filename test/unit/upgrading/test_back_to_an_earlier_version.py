@@ -57,7 +57,7 @@ async def test_fields_and_names_that_are_not_known_do_not_matter(phase):
     known = [*stored.record("operands", phase).get("checks", ()), check(name="MoonPhase", inventedLater="x")]
     advisories = [{"name": "N", "message": "m", "command": "c"}]
     made = newer(phase, inventedLater={"a": [1]}, checks=[*foreign, *known], advisories=advisories)
-    seen = catalog.INFRASTRUCTURE.reduce(made.objects[clusters.INFRASTRUCTURE]).record
+    seen = catalog.Sources.infrastructure.reduce(made.objects[clusters.INFRASTRUCTURE]).record
     assert isinstance(seen, TopologyTransition)
     assert len(seen.checks) == len(known), "answers of another kind are left out"
     await asyncio.sleep(LATER)
@@ -142,7 +142,7 @@ def test_a_phase_without_a_time_is_nonsense_and_not_news_from_the_future():
     record = stored.record("operands", "Pending") | {"phase": UNKNOWN}
     raw = clusters.Cluster().objects[clusters.INFRASTRUCTURE]
     for broken in ({**record, "phaseTransitionTime": None}, {"phase": UNKNOWN}, record | {"phase": "no word"}):
-        found = catalog.INFRASTRUCTURE.reduce(raw | {"status": raw["status"] | {"topologyTransition": broken}})
+        found = catalog.Sources.infrastructure.reduce(raw | {"status": raw["status"] | {"topologyTransition": broken}})
         assert isinstance(found.record, facts.Unobserved)
         assert not isinstance(found.record, facts.Newer)
 
@@ -194,7 +194,7 @@ def test_whatever_it_has_written_a_decision_is_made_and_what_is_not_known_never_
     raw = clusters.Cluster().objects[clusters.INFRASTRUCTURE]
     found = copy.deepcopy(raw) | {"spec": {"desiredTopology": "HighlyAvailable"}}
     found["status"] = raw["status"] | {"topologyTransition": {**base, **changes}}
-    seen = catalog.INFRASTRUCTURE.reduce(found)
+    seen = catalog.Sources.infrastructure.reduce(found)
     known = worlds.healthy(infrastructure=seen, live=live)
     decided = worlds.decide(known, worlds.term(attempt=str(base.get("attempt"))))
     assert len(conditions.of(decided)) == len(ConditionType)

@@ -36,8 +36,8 @@ EVERY = [
 @pytest.mark.parametrize(("version", "phase"), EVERY)
 def test_its_record_and_the_copy_of_it_are_understood(version, phase):
     made = stored.cluster(version, phase)
-    seen = catalog.INFRASTRUCTURE.reduce(made.objects[clusters.INFRASTRUCTURE])
-    own = catalog.OWN_OPERATOR.reduce(made.objects[clusters.OPERATOR])
+    seen = catalog.Sources.infrastructure.reduce(made.objects[clusters.INFRASTRUCTURE])
+    own = catalog.Sources.own_operator.reduce(made.objects[clusters.OPERATOR])
     assert isinstance(seen.record, TopologyTransition)
     assert seen.record.phase is Phase(phase)
     assert isinstance(own.copy, RecordCopy)

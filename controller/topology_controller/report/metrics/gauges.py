@@ -95,7 +95,7 @@ def _nodes(decision: Decision, known: facts.Facts) -> Iterator[Series]:
 def _machines(known: facts.Facts) -> Iterator[Series]:
     if not machines.in_use(known):
         return
-    present, claims = machines.readable(known), machines.claims(known)
+    present, claims = facts.readable(known.machines), machines.claims(known)
     yield ("present",), len(present)
     yield ("running",), sum(machine.running for machine in present)
     yield ("leaving",), len({claim.machine.name for claim in claims if claim.leaving})
