@@ -83,7 +83,7 @@ def test_a_decision_is_shown_and_replaced_by_the_next() -> None:
     check = {"check": "EtcdHealthy", "stage": Stage.PREFLIGHT.value}
     assert value(found, "topology_transition_check_status", status=CheckStatus.UNKNOWN.value, **check) == 1
     assert value(found, "topology_transition_check_status", status=CheckStatus.MET.value, **check) == 0
-    assert value(found, "topology_transition_progress_ratio", stage="Preflight") == 9 / 10
+    assert value(found, "topology_transition_progress_ratio", stage="Preflight") == 10 / 11
     assert value(found, "topology_control_plane_nodes", state="ready") == 3
     assert value(found, "topology_etcd_members", role="voter") == 3
     idle = worlds.healthy(
