@@ -76,7 +76,7 @@ def test_counters_and_phase_start_at_zero_and_gauges_of_facts_are_absent() -> No
 
 
 def test_a_decision_is_shown_and_replaced_by_the_next() -> None:
-    known = worlds.healthy(etcd=facts.Etcd(facts.Conditions()))
+    known = worlds.healthy(etcd=facts.Etcd(facts.Conditions(), unsafe_scaling=False))
     found = decided(known)
     assert value(found, "topology_transition_phase", phase="Pending") == 1
     assert value(found, "topology_transition_phase", phase="Idle") == 0
