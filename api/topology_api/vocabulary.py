@@ -212,6 +212,10 @@ class CheckName(StrEnum):
     """Etcd `cluster`: EtcdMembersAvailable=True, EtcdMembersDegraded=False, EtcdMembersProgressing=False."""
     ETCD_OPERATOR_ALIVE = "EtcdOperatorAlive"
     """The etcd operator renews its lease."""
+    ETCD_SCALING_SAFE = "EtcdScalingSafe"
+    """Etcd `cluster` has no override that keeps the rules for one voter whatever the topology is
+    (`unsupportedConfigOverrides.useUnsupportedUnsafeNonHANonProductionUnstableEtcd`): with it the etcd operator holds
+    nothing back for want of a quorum. Unknown where the etcd operator cannot read the override either."""
     ETCD_MEMBERS_DIRECT = "EtcdMembersDirect"
     """The members of etcd say so themselves: enough voters that each answer, healthy, with one leader in one term, the
     same member list from all of them through the quorum, no other member, no alarm, and the same voters as ConfigMap

@@ -241,6 +241,12 @@ def _etcd_healthy(case: Case, _: model.CheckSpec) -> str:
     return ", ".join(type_ for type_, value in wanted.items() if _status(etcd, type_) != value)
 
 
+def _scaling_safe(case: Case, _: model.CheckSpec) -> str:
+    overrides = case.objects.get(worlds.ETCD, {}).get("spec", {}).get("unsupportedConfigOverrides") or {}
+    value = overrides.get("useUnsupportedUnsafeNonHANonProductionUnstableEtcd", False)
+    return "" if value in (False, "false") else f"the override is {value}"
+
+
 def _etcd_alive(case: Case, _: model.CheckSpec) -> str:
     spec = case.objects.get(worlds.LEASE, {}).get("spec") or {}
     seconds = spec.get("leaseDurationSeconds")
@@ -398,6 +404,7 @@ MEANING: dict[str, Callable[[Case, model.CheckSpec], str]] = {
     "EtcdVotingMembers": _voting_members,
     "EtcdHealthy": _etcd_healthy,
     "EtcdOperatorAlive": _etcd_alive,
+    "EtcdScalingSafe": _scaling_safe,
     "MachineConfigPoolsReady": _pools_ready,
     "MachineConfigControllerObserved": _controller_observed,
     "MachineConfigPoolsRolledOut": _pools,

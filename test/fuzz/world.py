@@ -47,6 +47,7 @@ ROUTER: Key = (catalog.INGRESS_CONTROLLERS.label, "openshift-ingress-operator", 
 MASTER_POOL: Key = (POOLS, None, "master")
 WORKER_POOL: Key = (POOLS, None, "worker")
 CUSTOM_POOL: Key = (POOLS, None, "gateways")
+_ONE_VOTER = {"useUnsupportedUnsafeNonHANonProductionUnstableEtcd": True}
 _MACHINES = 2
 """Of the custom pool, in every cluster."""
 CONTROLLER_CONFIG: Key = (
@@ -455,6 +456,7 @@ _BY_KEY: dict[Key, dict[str, Callable[[Raw], Raw]]] = {
         "members progressing": _status("EtcdMembersProgressing", "True"),
         "availability unknown": _status("EtcdMembersAvailable", "Unknown"),
         "silent": _dropped("EtcdMembersDegraded"),
+        "rules for one voter": _replaced("spec/unsupportedConfigOverrides", _ONE_VOTER),
         **_STATIC_PODS,
     },
     LEASE: {

@@ -31,6 +31,7 @@ CHECKS: dict[CheckName, Callable[[CheckContext], CheckResult]] = {
     CheckName.ETCD_VOTING_MEMBERS: etcd.voting_members,
     CheckName.ETCD_HEALTHY: etcd.healthy,
     CheckName.ETCD_OPERATOR_ALIVE: etcd.operator_alive,
+    CheckName.ETCD_SCALING_SAFE: etcd.scaling_safe,
     CheckName.ETCD_MEMBERS_DIRECT: etcd_direct.members,
     CheckName.LOAD_BALANCER_BACKENDS: load_balancer.backends,
     CheckName.ROUTER_SURVIVES_DRAINS: router.survives_drains,

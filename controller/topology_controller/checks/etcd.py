@@ -11,6 +11,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from .. import shell
 from ..observe import facts, fields
 from . import machines, result
 
@@ -111,6 +112,28 @@ def healthy(context: CheckContext) -> CheckResult:
     if not set(statuses.values()) <= {"True", "False"}:
         return context.unknown(text)
     return context.unmet(f"Wanted: {', '.join(f'{type_}={status}' for type_, status in _HEALTH)}. Found: {text}")
+
+
+def scaling_safe(context: CheckContext) -> CheckResult:
+    """No override keeps the etcd operator at its rules for one voter.
+
+    With it no roll-out, certificate or removal of a member waits for a quorum, whatever the topology is. No operator
+    removes it. Source: cluster-etcd-operator pkg/operator/ceohelpers/bootstrap.go (main).
+    """
+    etcd = context.facts.etcd
+    if isinstance(etcd, facts.Unobserved):
+        return context.unknown(etcd)
+    if isinstance(etcd.unsafe_scaling, facts.Unobserved):
+        return context.unknown(etcd.unsafe_scaling)
+    if not etcd.unsafe_scaling:
+        return context.met("The etcd operator keeps the quorum")
+    key = f"/spec/unsupportedConfigOverrides/{facts.UNSAFE_SCALING}"
+    command = shell.command("oc patch etcd cluster --type json -p {}", f'[{{"op":"remove","path":"{key}"}}]')
+    return context.unmet(
+        "Wanted: an etcd operator that keeps the quorum. Found: etcds.operator.openshift.io/cluster has the override "
+        f"{facts.UNSAFE_SCALING}, with which roll-outs do not wait for one, whatever the topology is. Remove it "
+        f"with: {command}"
+    )
 
 
 def operator_alive(context: CheckContext) -> CheckResult:

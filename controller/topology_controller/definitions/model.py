@@ -182,7 +182,7 @@ class Definition(read.Strict):
         if self.workers != Workers():
             wanted.append(CheckName.DEDICATED_WORKERS)
         if self.target.control_plane is Topology.HIGHLY_AVAILABLE and self.changes_control_plane:
-            wanted += [CheckName.ETCD_HEALTHY, CheckName.ETCD_OPERATOR_ALIVE, *_COUNTED]
+            wanted += [CheckName.ETCD_HEALTHY, CheckName.ETCD_OPERATOR_ALIVE, CheckName.ETCD_SCALING_SAFE, *_COUNTED]
             for name in (*_COUNTED, CheckName.ETCD_MEMBERS_DIRECT):
                 if name in asked and (asked[name].at_least or 0) < _QUORUM:
                     raise ValueError(

@@ -59,6 +59,7 @@ TRAITS: Final[dict[CheckName, Traits]] = {
     CheckName.ETCD_VOTING_MEMBERS: Traits(_BOTH, _AT_LEAST),
     CheckName.ETCD_HEALTHY: Traits(_BOTH),
     CheckName.ETCD_OPERATOR_ALIVE: Traits(_BOTH),
+    CheckName.ETCD_SCALING_SAFE: Traits(_BEFORE),
     CheckName.ETCD_MEMBERS_DIRECT: Traits(_BEFORE, _AT_LEAST),
     CheckName.LOAD_BALANCER_BACKENDS: Traits(_BEFORE, advisory=AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED),
     CheckName.ROUTER_SURVIVES_DRAINS: Traits(_BEFORE),

@@ -287,12 +287,18 @@ class EtcdEndpoints:
     entries: tuple[tuple[str, str], ...]
 
 
+UNSAFE_SCALING = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
+"""Key of `spec.unsupportedConfigOverrides` of Etcd `cluster`, which the etcd operator reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Etcd:
     """Etcd `cluster`: what the etcd operator reports of the members, and the revisions of their static pods."""
 
     conditions: Conditions
     static_pods: Fact[StaticPods] = NOT_READ
+    unsafe_scaling: Fact[bool] = NOT_READ
+    """Does an override keep the rules for one voter, whatever the topology is?"""
     desired_replicas: int | None = None
     """How many members the etcd operator wants: `controlPlane.replicas` of its observed configuration, which comes from
     the install-config, unless an override says otherwise. None when it is no number."""

@@ -346,7 +346,29 @@ def etcd(raw: Raw) -> facts.Etcd:
         for item in conditions(raw)
         if item.type.startswith("EtcdMembers")
     )
-    return facts.Etcd(facts.Conditions(tuple(kept)), static_pods=revisions, desired_replicas=_desired_replicas(raw))
+    return facts.Etcd(facts.Conditions(tuple(kept)), revisions, _unsafe_scaling(raw), _desired_replicas(raw))
+
+
+_GO_BOOLEANS = {
+    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
+}
+"""What Go's strconv.ParseBool accepts."""
+
+
+def _unsafe_scaling(raw: Raw) -> facts.Fact[bool]:
+    """A boolean, or a string that Go reads as one; any other type counts as unset.
+
+    Source: cluster-etcd-operator pkg/operator/ceohelpers/unsupported_override.go, isUnsupportedUnsafeEtcd (main).
+    """
+    try:
+        value = fields.mapping(raw, "spec.unsupportedConfigOverrides").get(facts.UNSAFE_SCALING)
+    except fields.Malformed as error:
+        return facts.Unobserved("etcds.operator.openshift.io/cluster", f"malformed: {error}", facts.Kind.MALFORMED)
+    if isinstance(value, str) and value not in _GO_BOOLEANS:
+        why = f"spec.unsupportedConfigOverrides.{facts.UNSAFE_SCALING} is neither true nor false"
+        return facts.Unobserved("etcds.operator.openshift.io/cluster", why, facts.Kind.MALFORMED)
+    return _GO_BOOLEANS[value] if isinstance(value, str) else value is True
 
 
 def _desired_replicas(raw: Raw) -> int | None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Story = Callable[[RestrictedWorld, Grant], Awaitable[None]]
 
 _UNKNOWN = {
-    "etcds": ("EtcdHealthy",),
+    "etcds": ("EtcdHealthy", "EtcdScalingSafe"),
     "schedulers": ("MastersSchedulable",),
     "clusterversions": ("NoUpgradeInProgress",),
     "machineconfigpools": ("MachineConfigPoolsReady",),

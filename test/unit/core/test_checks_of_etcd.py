@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller.checks import catalog
-from topology_controller.observe import facts
+from topology_controller.observe import facts, parse
 
 from . import worlds
 
@@ -103,6 +103,25 @@ def test_a_voter_elsewhere_is_never_counted_nor_allowed() -> None:
         status, message = ask(CheckName.ETCD_VOTING_MEMBERS, known)
         assert status is CheckStatus.UNMET
         assert "dead at 192.0.2.50 is no address of a control-plane node" in message
+
+
+@pytest.mark.parametrize(
+    ("overrides", "status", "named"),
+    [
+        (None, CheckStatus.MET, ""),
+        ({"other": True}, CheckStatus.MET, ""),
+        *(({facts.UNSAFE_SCALING: value}, CheckStatus.MET, "") for value in (False, "false", "0", 1, None, [True])),
+        *(({facts.UNSAFE_SCALING: value}, CheckStatus.UNMET, '"op":"remove"') for value in (True, "true", "T")),
+        *(({facts.UNSAFE_SCALING: value}, CheckStatus.UNKNOWN, "neither") for value in ("yes", "", "tRuE")),
+        ("true", CheckStatus.UNKNOWN, "unsupportedConfigOverrides should be an object"),
+    ],
+)
+def test_the_override_for_one_voter_is_read_as_the_etcd_operator_reads_it(
+    overrides: Any, status: CheckStatus, named: str
+) -> None:
+    etcd = parse.etcd({"spec": {"unsupportedConfigOverrides": overrides}})
+    found, message = ask(CheckName.ETCD_SCALING_SAFE, worlds.healthy(etcd=etcd))
+    assert (found, named in message) == (status, True), message
 
 
 ID_A, ID_B, ID_C = worlds.MEMBERS

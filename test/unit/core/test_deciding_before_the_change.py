@@ -84,7 +84,8 @@ BREAKS: list[tuple[dict[str, Any], CheckName]] = [
     ({"other_nodes": (facts.OtherNode("w", master=False, arbiter=False),)}, CheckName.DEDICATED_WORKERS),
     ({"scheduler": facts.Scheduler(masters_schedulable=False)}, CheckName.MASTERS_SCHEDULABLE),
     ({"etcd_endpoints": facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[0]),))}, CheckName.ETCD_VOTING_MEMBERS),
-    ({"etcd": facts.Etcd(facts.Conditions())}, CheckName.ETCD_HEALTHY),
+    ({"etcd": facts.Etcd(facts.Conditions(), unsafe_scaling=False)}, CheckName.ETCD_HEALTHY),
+    ({"etcd": dataclasses.replace(worlds.etcd(), unsafe_scaling=True)}, CheckName.ETCD_SCALING_SAFE),
     ({"etcd_lease": facts.Lease("", worlds.NOW, 137)}, CheckName.ETCD_OPERATOR_ALIVE),
 ]
 

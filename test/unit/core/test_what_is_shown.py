@@ -76,14 +76,14 @@ def test_counters_and_phase_start_at_zero_and_gauges_of_facts_are_absent() -> No
 
 
 def test_a_decision_is_shown_and_replaced_by_the_next() -> None:
-    known = worlds.healthy(etcd=facts.Etcd(facts.Conditions()))
+    known = worlds.healthy(etcd=facts.Etcd(facts.Conditions(), unsafe_scaling=False))
     found = decided(known)
     assert value(found, "topology_transition_phase", phase="Pending") == 1
     assert value(found, "topology_transition_phase", phase="Idle") == 0
     check = {"check": "EtcdHealthy", "stage": Stage.PREFLIGHT.value}
     assert value(found, "topology_transition_check_status", status=CheckStatus.UNKNOWN.value, **check) == 1
     assert value(found, "topology_transition_check_status", status=CheckStatus.MET.value, **check) == 0
-    assert value(found, "topology_transition_progress_ratio", stage="Preflight") == 9 / 10
+    assert value(found, "topology_transition_progress_ratio", stage="Preflight") == 10 / 11
     assert value(found, "topology_control_plane_nodes", state="ready") == 3
     assert value(found, "topology_etcd_members", role="voter") == 3
     idle = worlds.healthy(

@@ -153,7 +153,7 @@ def cluster_operators(settled: datetime = operand_worlds.LONG_AGO) -> tuple[fact
 def etcd(revision: int = operand_worlds.REVISION, **statuses: str) -> facts.Etcd:
     """Etcd whose members are all well."""
     well = {"EtcdMembersAvailable": "True", "EtcdMembersDegraded": "False", "EtcdMembersProgressing": "False"}
-    return facts.Etcd(conditions(**{**well, **statuses}), operand_worlds.static_pods(revision))
+    return facts.Etcd(conditions(**{**well, **statuses}), operand_worlds.static_pods(revision), unsafe_scaling=False)
 
 
 def healthy(now: datetime = NOW, **changes: Any) -> facts.Facts:

@@ -25,12 +25,12 @@ def _edges(known: facts.Facts) -> tuple[Edge, ...]:
 def test_where_nothing_is_known_to_be_in_the_way_a_form_says_that_it_cannot_tell() -> None:
     """As `plan` does for the same facts. One check that is known to be unmet blocks, whatever else is unread."""
     unread = facts.Unobserved("nodes", "forbidden")
-    known = dataclasses.replace(replies.WITHOUT_REQUEST, etcd=unread)
+    known = dataclasses.replace(replies.WITHOUT_REQUEST, etcd=dataclasses.replace(worlds.etcd(), unsafe_scaling=unread))
     found = _edges(known)
     compact = next(edge for edge in found if edge.name == "sno-to-ha-compact" and edge.source == worlds.SNO)
-    assert (compact.verdict, compact.notes) == ("CannotTell", ("cannot tell", "EtcdHealthy"))
-    assert 'label="sno-to-ha-compact\\ncannot tell\\nEtcdHealthy"' in graph.dot(found, worlds.SNO)
-    assert '-.-o|"sno-to-ha-compact<br/>cannot tell<br/>EtcdHealthy"|' in graph.mermaid(found, worlds.SNO)
+    assert (compact.verdict, compact.notes) == ("CannotTell", ("cannot tell", "EtcdScalingSafe"))
+    assert 'label="sno-to-ha-compact\\ncannot tell\\nEtcdScalingSafe"' in graph.dot(found, worlds.SNO)
+    assert '-.-o|"sno-to-ha-compact<br/>cannot tell<br/>EtcdScalingSafe"|' in graph.mermaid(found, worlds.SNO)
     blocked = {edge.notes[0] for edge in _edges(dataclasses.replace(BLOCKED, etcd=unread)) if edge.verdict}
     assert blocked == {"blocked"}
 

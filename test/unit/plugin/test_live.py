@@ -366,7 +366,7 @@ def test_each_change_is_one_line_and_what_stays_is_not_repeated() -> None:
     pipe = Pipe()
     lost = live.Lost(worlds.NOW, "its way is gone")
     stopped = {**PENDING, "operator": {"state": "NotRunning", "message": "it was stopped"}}
-    assert pipe.show(PENDING) == ["Pending 9/10: waiting for MastersSchedulable"]
+    assert pipe.show(PENDING) == ["Pending 10/11: waiting for MastersSchedulable"]
     assert pipe.show({**PENDING, "evaluated": "2030-01-01T00:00:00Z"}) == []
     (line,) = pipe.show(PENDING, lost=lost)
     assert line.startswith(f"not connected since {worlds.NOW:%Y-%m-%dT%H:%M:%SZ}: its way is gone")

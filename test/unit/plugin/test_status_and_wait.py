@@ -52,7 +52,7 @@ def test_the_checks_of_status_are_those_of_the_record() -> None:
     assert isinstance(known.infrastructure.record, TopologyTransition)
     recorded = [(check.name, check.status.value, check.message) for check in known.infrastructure.record.checks]
     assert [(one["name"], one["status"], one["message"]) for one in replies.told(known)["checks"]] == recorded
-    assert replies.told(known)["progress"] == {"met": 9, "total": 10}
+    assert replies.told(known)["progress"] == {"met": 10, "total": 11}
 
 
 def test_converging_ends_with_the_command_that_a_check_waits_for() -> None:
@@ -172,7 +172,7 @@ def _with_condition(known: facts.Facts, type_: str, reason: str, message: str = 
     ("known", "code", "words"),
     [
         pytest.param(replies.in_phase(Phase.COMPLETED), 0, sentences.COMPLETED, id="completed"),
-        pytest.param(replies.in_phase(Phase.PENDING), None, "Pending 9/10: waiting for MastersSched", id="pending"),
+        pytest.param(replies.in_phase(Phase.PENDING), None, "Pending 10/11: waiting for MastersSched", id="pending"),
         pytest.param(replies.in_phase(Phase.CONVERGING), None, "Converging ", id="converging"),
         pytest.param(replies.in_phase(Phase.UNSUPPORTED), 4, "No transition leads to DualReplica", id="unsupported"),
         pytest.param(
