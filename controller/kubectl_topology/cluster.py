@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from topology_api import vocabulary
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
-from topology_controller import shell
 from topology_controller._version import __version__
 from topology_controller.decide import applicability, records
 from topology_controller.definitions import read, settings
@@ -100,7 +99,7 @@ class Connection:
     def grant(self, role: str) -> str:
         """How an administrator gives this user a cluster role that has the permission."""
         user = "USER" if self.acting is None else self.acting.user
-        return f"Role {role} grants it: {shell.command('oc adm policy add-cluster-role-to-user {} {}', role, user)}"
+        return f"Role {role} grants it: {naming.caller().grant(role, user)}"
 
 
 @contextlib.asynccontextmanager

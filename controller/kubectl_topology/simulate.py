@@ -235,7 +235,7 @@ def _pending(decided: decision.Decision) -> tuple[Verdict, str]:
     if failing and all(result.status is CheckStatus.UNKNOWN for result in failing):
         count = f"{len(failing)} of {len(decided.results)}"
         return Verdict.CANNOT_TELL, f"{count} preflight checks could not be answered: {', '.join(names)}"
-    if all(name in decided.note for name in names):
+    if not failing or not decided.held:
         return Verdict.BLOCKED, decided.note
     # What blocks everything is shown besides the checks, not instead of them.
     count = f"{len(failing)} of {len(decided.results)} preflight checks not met"

@@ -22,7 +22,6 @@ from topology_deploy.fleet.meaning import State
 from topology_deploy.fleet.objects import STATE_CONDITION, SURVEY
 
 from .. import answers, arguments, cluster, errors
-from ..document import Rank, Row
 from . import show
 
 if TYPE_CHECKING:
@@ -210,7 +209,7 @@ def table(document: Document, answer: answers.Fleet) -> None:
     document.add("", [f"{answer['surveyed']} surveyed: {', '.join(_counted(answer['counts']))}"])
     if answer["reachabilityUnknown"]:
         document.add("", [("Unknown", f"whether the hub reaches them: {answer['reachabilityUnknown']}")])
-    rows: list[Row | tuple[str, ...]] = [
+    rows: list[tuple[str, ...]] = [
         (
             item["check"],
             str(item["clusters"]),
@@ -226,7 +225,7 @@ def table(document: Document, answer: answers.Fleet) -> None:
         document.add("", [("NEEDS A PERSON", "SINCE", "WHY"), *listed])
     if len(troubled) > _SHOWN:
         more = f"{len(troubled) - _SHOWN} more: oc topology fleet --list {State.NEEDS_A_PERSON}"
-        document.add("", [Row((more,), Rank.TO_DO)])
+        document.add("", [more])
 
 
 def _counted(counts: Mapping[str, int]) -> Iterator[str]:

@@ -36,6 +36,6 @@ async def _follow(
     if draws:
         from .. import live_screen  # noqa: PLC0415 - only a terminal needs it
 
-        await following.show(live_screen.taken(sys.stdout))
+        await following.show(live_screen.screen(sys.stdout))
     lines = live_lines.Lines(sys.stdout, sys.stderr, options.output)
     await following.show(contextlib.nullcontext(lines.show))

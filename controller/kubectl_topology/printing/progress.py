@@ -1,16 +1,17 @@
-"""`status`: how far it is. The live view draws the same, and hides the rows of the highest `Rank` first. Pure."""
+"""`status`: how far it is. The live view cuts it off below, so the most important stands first. Pure."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from topology_api.vocabulary import CheckName
 from topology_controller import shell
 from topology_controller.decide import assessment as decided
 from topology_controller.definitions import registry
 
 from .. import assessment, machines
-from ..document import Rank, Row, command
+from ..document import command
 from . import sections
 
 if TYPE_CHECKING:
@@ -22,13 +23,17 @@ if TYPE_CHECKING:
     from ..document import Document
 
 _TWO: Final = 2
-_ALIKE: Final = 200
+_CONDITIONS: Final = {
+    "Stuck": "TransitionStuck", "EvidenceUnreadable": "EvidenceUnreadable", "RedundancyLost": "RedundancyLost",
+    "TopologyOverwritten": "TopologyOverwritten",
+}  # fmt: skip
+"""The reason with which a condition says the same as a problem."""
 
 
 def status(document: Document, answer: answers.Status, now: datetime | None = None) -> None:
     """`status`: what is waited for comes first. With `now` (aware UTC), ages count on: so the live view has it."""
     clock = now or datetime.fromisoformat(answer["evaluated"])
-    document.add("", [assessment.line(answer, clock)], Rank.HEAD)
+    document.add("", [assessment.line(answer, clock)])
     phase, since, progress, transition = answer["phase"], answer["since"], answer["progress"], answer["transition"]
     problem = answer["problem"]
     state = phase or "no record: the operator has written nothing here"
@@ -54,7 +59,7 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
         few[1] = ("One voter", decided.ONE_VOTER)
     if voters in few and (problem is None or problem["reason"] != "TwoVoters"):
         title, danger = few[voters]
-        document.add(title, [f"{danger}: do not restart a control-plane node."], Rank.UNMET)
+        document.add(title, [f"{danger}: do not restart a control-plane node."])
     _troubles(document, answer, clock)
     unmet = [check for check in answer["checks"] if check["status"] != "Met"]
     sections.checks(document, f"{answer['stage']} checks", unmet)
@@ -70,60 +75,69 @@ def status(document: Document, answer: answers.Status, now: datetime | None = No
         ],
     )
     required = [step for step in answer["advisories"] if step["name"] in answer["required"]]
-    sections.steps(document, sections.REQUIRED, required, Rank.TO_DO)
-    sections.steps(document, "Left to do", [step for step in answer["advisories"] if step not in required], Rank.TO_DO)
+    sections.steps(document, sections.REQUIRED, required)
+    sections.steps(document, "Left to do", [step for step in answer["advisories"] if step not in required])
     gone = {check["name"] for check in answer["accepted"]}
     open_ = {check["name"] for check in unmet} - gone if answer["stuck"] else set()
     document.add(
         "A check that will never be met can be accepted; read first what that means",
         [
-            command(shell.command("oc topology accept --check {}", check.value), rank=Rank.TO_DO)
+            command(shell.command("oc topology accept --check {}", check.value))
             for check in registry.ACCEPTABLE_CHECKS
             if check.value in open_
         ],
     )
     # What was found of each that is in order stands in `-o json`.
     in_order = ", ".join(check["name"] for check in answer["checks"] if check["status"] == "Met")
-    document.add(f"{answer['stage']} checks that are met", [in_order] if in_order else [], Rank.IN_ORDER)
+    document.add(f"{answer['stage']} checks that are met", [in_order] if in_order else [])
     _objects(document, answer)
     if (answer["desired"] is None or phase == "Unsupported") and answer["disabled"] is None:
         _available(document, answer["available"], clock)
     sections.explained(document, [check for check in unmet if check["name"] not in gone])
     if answer["cancel"]:
-        document.add("Cancel the request with", [command("oc topology cancel", rank=Rank.IN_ORDER)])
+        document.add("Cancel the request with", [command("oc topology cancel")])
     sections.unread(document, answer["unread"], answer["operator"])
 
 
 def _troubles(document: Document, answer: answers.Status, clock: datetime) -> None:
     """What a person should know first. Each paragraph once: the problem of a record and a condition may be the same."""
     problem, degraded, disabled = answer["problem"], answer["degraded"], answer["disabled"]
-    printed: list[str] = []
     if problem is not None:
         since = f"since {problem['since']}, {assessment.age(problem['since'], clock)}"
-        document.add(f"Problem: {problem['reason']} ({since})", [_trimmed(answer, problem["message"])], Rank.UNMET)
-        printed.append(problem["message"])
-    for title, condition in (("Degraded", degraded), ("Disabled", disabled)):
-        if condition is not None and not any(_same(condition["message"], message) for message in printed):
-            document.add(f"{title} ({condition['reason']})", [_trimmed(answer, condition["message"])], Rank.UNMET)
-            printed.append(condition["message"])
+        document.add(f"Problem: {problem['reason']} ({since})", [_trouble(answer, problem)])
+    if degraded is not None and (problem is None or _CONDITIONS.get(problem["reason"]) != degraded["reason"]):
+        document.add(f"Degraded ({degraded['reason']})", [_trouble(answer, degraded)])
+    if disabled is not None:
+        document.add(f"Disabled ({disabled['reason']})", [disabled["message"]])
     if answer["paused"] and (problem is None or problem["reason"] != "Paused"):
         why = "No transition starts: annotation topology.openshift.io/paused on ClusterOperator topology"
-        document.add("Paused", [why], Rank.UNMET)
+        document.add("Paused", [why])
     if answer["phase"] == "Unsupported" and answer["headline"] and disabled is None:
         document.add("", [sections.sentence(answer["headline"])])
 
 
-def _same(message: str, other: str) -> bool:
-    """A condition and the problem may differ in length only."""
-    return message[:_ALIKE] == other[:_ALIKE]
+def _trouble(answer: answers.Status, trouble: state.Problem | state.Said) -> str:
+    """Its message; where nothing progresses, without what the check that is listed below says itself.
 
-
-def _trimmed(answer: answers.Status, message: str) -> str:
-    """The message without what a check that is listed below says itself, and without the command of an advisory."""
-    for check in answer["checks"]:
-        if check["status"] != "Met" and check["message"] in message:
-            message = message.replace(check["message"], "see below")
-    return message
+    The check is the one that `decide.convergence` names: what an administrator can repair, else what fails longest.
+    """
+    transition, advisories = answer["transition"], {item["name"]: item["command"] for item in answer["advisories"]}
+    gone = {check["name"] for check in answer["accepted"]}
+    failing = [check for check in answer["checks"] if check["status"] != "Met" and check["name"] not in gone]
+    if trouble["reason"] not in {"Stuck", "TransitionStuck"} or transition is None or not failing:
+        return trouble["message"]
+    repairs = {check.value: traits.advisory for check, traits in registry.TRAITS.items() if traits.advisory}
+    blocking = min(
+        failing,
+        key=lambda check: (
+            repairs.get(check["name"]) not in advisories,
+            check["since"],
+            check["name"] == CheckName.CLUSTER_OPERATORS_STABLE,
+        ),
+    )
+    text = f"Overdue since {transition['deadline']}, and nothing progresses. Blocked by {blocking['name']}: see below"
+    command = advisories.get(repairs.get(blocking["name"], ""))
+    return f"{text}. Action required: {command}" if command else text
 
 
 def _available(document: Document, available: Sequence[state.Available], clock: datetime) -> None:
@@ -157,27 +171,21 @@ def _objects(document: Document, answer: answers.Status) -> None:
     if rows or not operands:
         document.add(followed, rows)
     else:
-        document.add("", [followed], Rank.IN_ORDER)
+        document.add("", [followed])
     words = {True: "eligible", False: "not eligible", None: "cannot tell"}
     # While nothing is requested no check asks whether a node is eligible: then there is no answer to show.
     asked = any(node["eligible"] is not None or node["why"] for node in answer["nodes"]["items"])
     document.add(
         "Control-plane nodes",
         [
-            Row(
-                (node["name"], f"Ready={node['ready']}", *((words[node["eligible"]], node["why"]) if asked else ())),
-                Rank.IN_ORDER if node["ready"] == "True" and (node["eligible"] or not asked) else Rank.PROGRESS,
-            )
+            (node["name"], f"Ready={node['ready']}", *((words[node["eligible"]], node["why"]) if asked else ()))
             for node in answer["nodes"]["items"]
         ],
     )
     document.add(
         "etcd members",
         [
-            Row(
-                (member["role"], member["id"], member["address"], member["node"] or "on no control-plane node"),
-                Rank.IN_ORDER if member["role"] == "voter" and member["node"] else Rank.PROGRESS,
-            )
+            (member["role"], member["id"], member["address"], member["node"] or "on no control-plane node")
             for member in answer["etcd"]["items"]
         ],
     )

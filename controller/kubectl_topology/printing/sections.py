@@ -8,7 +8,7 @@ from topology_api import vocabulary
 from topology_controller import shell
 
 from .. import cluster, hosted
-from ..document import Rank, Row, command
+from ..document import Row, command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from ..document import Document
 
 _ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
-_HEAD: Final = {
-    "Cluster": Rank.HEAD, "Topology": Rank.HEAD, "Phase": Rank.HEAD, "Progress": Rank.HEAD,
-    "Operator": Rank.UNMET, "Set by": Rank.IN_ORDER, "Transition": Rank.IN_ORDER,
-}  # fmt: skip
 _FEW: Final = 3
 REQUIRED: Final = "Action required"
 
@@ -57,7 +53,7 @@ def running(operator: answers.Operator) -> str:
 
 def fields(document: Document, pairs: Iterable[tuple[str, str]]) -> None:
     """Names and values; a name without a value is left out."""
-    document.add("", [Row(pair, _HEAD.get(pair[0], Rank.PROGRESS), indent=0) for pair in pairs if pair[1]])
+    document.add("", [Row(pair, indent=0) for pair in pairs if pair[1]])
 
 
 def place(of: state.Cluster) -> list[tuple[str, str]]:
@@ -72,7 +68,7 @@ def checks(document: Document, title: str, answered: Sequence[answers.Check | st
     """Checks with what was found."""
     # What is not met is looked for; the order of the definition stays otherwise.
     ordered = sorted(answered, key=lambda check: _ORDER.get(check["status"], 1))
-    document.add(title, [(check["status"], check["name"], check["message"]) for check in ordered], Rank.UNMET)
+    document.add(title, [(check["status"], check["name"], check["message"]) for check in ordered])
 
 
 def explained(document: Document, answered: Iterable[answers.Check | state.Check]) -> None:
@@ -80,25 +76,19 @@ def explained(document: Document, answered: Iterable[answers.Check | state.Check
     name = next((check["name"] for check in answered if check["status"] != "Met"), "")
     if name:
         explain = shell.command("oc topology explain {}", name)
-        document.add("What a check asks, and what to do", [command(explain, rank=Rank.IN_ORDER)])
+        document.add("What a check asks, and what to do", [command(explain)])
 
 
-def steps(
-    document: Document,
-    title: str,
-    expected: Sequence[answers.Expected],
-    rank: Rank = Rank.PROGRESS,
-    wide: int = 0,
-) -> None:
+def steps(document: Document, title: str, expected: Sequence[answers.Expected], wide: int = 0) -> None:
     """What is to be expected, or done by a person, each with its command. A command ends a table, hence `wide`."""
     rows: list[Row] = []
     before = ""
     for step in expected:
         name = "" if step["name"] == before else step["name"]
         before = step["name"]
-        rows.append(Row((f"{name:<{wide}}", step["message"]), rank))
+        rows.append(Row((f"{name:<{wide}}", step["message"])))
         if step["command"]:
-            rows.append(command(step["command"], 4, rank))
+            rows.append(command(step["command"], 4))
     document.add(title, rows)
 
 
@@ -138,7 +128,7 @@ def unread(document: Document, objects: Sequence[answers.Unread], operator: answ
             granted = len(common) if is_added else others
             grants = "that" if granted == len(forbidden) else f"{granted} of them"
             rows = [f"{rows[0]} Role {cluster.READER} grants {grants}:"]
-            rows.append(command(f"oc adm policy add-cluster-role-to-user {cluster.READER} USER", 4))
+            rows.append(command(document.caller.grant(cluster.READER, "USER"), 4))
         if not is_added:
             which = "the others" if others else "that"
             by = f"ClusterRole {cluster.ADDED_TO_READER} is installed, which comes with the operator"

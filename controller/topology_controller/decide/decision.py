@@ -63,7 +63,8 @@ class Decision:
     Progressing, `upgrade_block` that of Upgradeable=False, None when upgrades are not blocked. `observed` is, while
     another controller changes the topology, where its transition is: shown, and never written. `taken` are the checks
     that are accepted from now on, `ignored` says why other acceptances are not. `level` is False while this version
-    cannot do its work on what it finds: the ClusterOperator does not claim its number then.
+    cannot do its work on what it finds: the ClusterOperator does not claim its number then. `held` is what keeps a
+    request besides its checks.
     """
 
     phase: Phase
@@ -83,6 +84,7 @@ class Decision:
     ignored: tuple[str, ...] = ()
     misconfigured: Cause | None = None
     level: bool = True
+    held: str = ""
 
     @property
     def sentence(self) -> str:

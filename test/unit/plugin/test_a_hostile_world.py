@@ -252,7 +252,7 @@ def test_no_hint_repeats_a_user_or_a_namespace(evil: str) -> None:
     resource = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
     refused = [kind("patch", resource, evil, "x", 403, "x", "no") for kind in (kube.Forbidden, kube.NotFound)]
     hints = [
-        connection.grant(cluster.READER),
+        *(caller.grant(cluster.READER, evil) for caller in CALLERS),
         authn._forbidden(evil),
         *(accept._explained(connection, error).hint for error in refused),
     ]

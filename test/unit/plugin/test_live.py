@@ -1,4 +1,4 @@
-"""`status --watch` keeps up with the cluster, and with its loss; it draws what matters at any size of a terminal.
+"""`status --watch` keeps up with the cluster, and with its loss; it draws as much as a terminal of any size holds.
 
 Into a pipe it writes a line or document for a change. Neither holds what does not fit, or what a terminal obeys.
 """
@@ -255,15 +255,15 @@ def part(lines: list[str], title: str) -> list[str]:
     return list(itertools.takewhile(lambda line: line.startswith(" "), lines[begin + 1 :]))
 
 
-def test_more_than_fits_hides_the_least_important_and_says_how_much() -> None:
+def test_more_than_fits_is_cut_off_below_and_it_says_how_much() -> None:
     checks = [
         {**CONVERGING["checks"][0], "name": f"Check{number:03}", "status": "Unmet" if number < 100 else "Met"}
         for number in range(200)
     ]
-    lines = drawn({**CONVERGING, "transition": None, "advisories": [], "checks": checks}, 80, 30)
+    lines = drawn({**CONVERGING, "transition": None, "advisories": [], "checks": checks}, 80, 40)
     shown = part(lines, "Convergence checks")
     assert [line.split()[1] for line in shown] == [f"Check{number:03}" for number in range(len(shown))]
-    assert re.fullmatch(r"Ctrl-C ends\. \d+ rows are hidden: oc topology status shows all", lines[-1])
+    assert re.fullmatch(r"Ctrl-C ends\. \d+ lines are hidden: oc topology status shows all", lines[-1])
 
 
 def test_a_command_is_in_one_line_so_that_it_can_be_copied() -> None:
@@ -310,7 +310,7 @@ def test_the_terminal_is_drawn_over_without_being_cleared_and_is_given_back(monk
     monkeypatch.setenv("TERM", "xterm-256color")
     whole: Any = CONVERGING
     terminal = replies.Terminal()
-    with live_screen.taken(terminal, {"COLUMNS": "100"}) as show:
+    with live_screen.screen(terminal, {"COLUMNS": "100"}) as show:
         for seconds in range(3):
             show(live.Update(whole), LATER + timedelta(seconds=seconds))
     before, _, after = terminal.seen.partition(_GIVEN_BACK)
@@ -324,7 +324,7 @@ def test_the_terminal_is_drawn_over_without_being_cleared_and_is_given_back(monk
 def test_a_terminal_that_has_gone_ends_it_without_another_word() -> None:
     whole: Any = CONVERGING
     terminal = replies.Terminal()
-    with live_screen.taken(terminal, {}) as show:
+    with live_screen.screen(terminal, {}) as show:
         show(live.Update(whole), LATER)
         terminal.gone = True
         with pytest.raises(BrokenPipeError):
