@@ -13,14 +13,11 @@ if TYPE_CHECKING:
     from ..checks.result import CheckResult
     from ..definitions import model
 
-
 EVIDENCE_SECONDS = 2.0
 """Evidence older than this voids the attempt."""
 EXECUTED_SECONDS = 3.5
-"""How old it may become until the API server has executed the change.
-
-Half a second less than what is promised: the server counts from when the request arrives.
-"""
+"""How old it may become until the API server has executed the change: half a second less than what is promised, since
+the server counts from when the request arrives."""
 
 
 class Step(Enum):
