@@ -223,17 +223,21 @@ class Snapshot:
 
     def heading(self, kind: str) -> answers.Answer:
         """What an answer of this kind begins with: which cluster this is, and its topology now."""
-        here = self.infrastructure
-        return {
-            "apiVersion": answers.API_VERSION,
-            "kind": kind,
-            "evaluated": answers.stamp(self.now),
-            "cluster": {
-                "name": here.cluster_name,
-                "platform": here.platform,
-                "topology": {"controlPlane": here.control_plane, "infrastructure": here.infrastructure},
-            },
-        }
+        return heading(kind, self.infrastructure, self.now)
+
+
+def heading(kind: str, here: facts.Infrastructure, now: datetime) -> answers.Answer:
+    """What an answer of this kind about this cluster begins with."""
+    return {
+        "apiVersion": answers.API_VERSION,
+        "kind": kind,
+        "evaluated": answers.stamp(now),
+        "cluster": {
+            "name": here.cluster_name,
+            "platform": here.platform,
+            "topology": {"controlPlane": here.control_plane, "infrastructure": here.infrastructure},
+        },
+    }
 
 
 async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:

@@ -4,15 +4,14 @@ Takes the structures that `-o json` prints (`answers`), so that people and scrip
 
 * `plans`: `plan`, with a target and without.
 * `progress`: `status`, also drawn by the live view.
-* `audits`: `audit`; `definitions`: `audit --capi`.
+* `audits`: `audit`, also with `--capi`.
 * `writes`: `set`, `cancel` and `accept`.
 * `sections`: what several of them have.
 """
 
 from __future__ import annotations
 
-from .audits import audit
-from .definitions import definitions
+from .audits import audit, definitions
 from .plans import overview, plan
 from .progress import status
 from .writes import cancel, offer, request

@@ -1,15 +1,21 @@
-"""`audit`: the shape of a cluster, and what does not fit together. Pure."""
+"""`audit`: the shape of a cluster, and what does not fit together; `audit --capi`: who owns which definition. Pure."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+import operator
+from typing import TYPE_CHECKING, Final
 
-from ..document import Row
+from topology_controller import shell
+
+from ..document import Row, command
 from . import sections
 
 if TYPE_CHECKING:
-    from .. import answers
+    from .. import answers, capi
     from ..document import Document
+
+_WORDS: Final = {True: "yes", False: "no", None: "not known"}
 
 
 def audit(document: Document, answer: answers.Audit) -> None:
@@ -54,3 +60,56 @@ def _known(value: object) -> str:
     if value is None:
         return "not known"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def definitions(document: Document, answer: capi.Audit) -> None:
+    """`audit --capi`: findings first, then a row for each definition."""
+    platform, listed = answer["platform"], answer["definitions"]
+    sections.fields(document, [*sections.place(answer["cluster"]), ("Platform", _platform(platform))])
+    if not listed and not answer["unread"]:
+        document.add("", ["No CustomResourceDefinition of *.cluster.x-k8s.io: nothing to look at."])
+    for name, group in itertools.groupby(answer["findings"], operator.itemgetter("name")):
+        findings = list(group)
+        title = f"{name} (for information)" if findings[0]["informational"] else name
+        rows: list[Row | tuple[str, ...]] = [(item["definition"], item["message"]) for item in findings]
+        explain = shell.command("oc topology explain {}", name)
+        document.add(title, [*rows, command(findings[0]["command"], 4), command(explain, 4)])
+    if listed and not answer["findings"]:
+        far = ", as far as it could be read" if answer["unread"] else ""
+        document.add("", [f"No known dead end{far}."])
+    head = ("DEFINITION", "SERVED", "STORAGE", "STORED", "UNMANAGED", "OWNERS")
+    document.add("", [head, *map(_row, listed)] if listed else [])
+    document.add(
+        "Requirements that are not met",
+        [
+            (item["name"], f"of {requirement['name']} ({requirement['reason']}): {requirement['message']}")
+            for item in listed
+            for requirement in item["incompatible"]
+        ],
+    )
+    document.add("What could not be read", [(item["what"], item["why"]) for item in answer["unread"]])
+
+
+def _platform(platform: capi.Platform) -> str:
+    if platform["present"] is None:
+        return "not known: ClusterAPI cluster could not be read"
+    if not platform["present"]:
+        return "without ClusterAPI cluster: cluster-capi-operator installs nothing here"
+    current, desired = platform["currentRevision"], platform["desiredRevision"]
+    progress = "has applied no revision" if current is None else f"has applied {current}"
+    following = f", wants {desired}" if desired not in {None, current} else ""
+    count = len(platform["unmanaged"] or ())
+    alone = "1 definition" if count == 1 else f"{count} definitions"
+    return f"cluster-capi-operator {progress}{following}, and leaves {alone} alone"
+
+
+def _row(item: capi.Definition) -> tuple[str, ...]:
+    owners = [f"{each['name']} ({each['operation']})" for each in item["managers"] if each["party"] is not None]
+    return (
+        item["name"],
+        ", ".join(item["served"]) or "none",
+        item["storage"] or "none",
+        ", ".join(item["stored"]) or "none",
+        _WORDS[item["unmanaged"]],
+        ", ".join(owners) or "not known",
+    )
