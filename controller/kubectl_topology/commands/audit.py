@@ -8,8 +8,9 @@ function `audit` is pure.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
+from topology_api import shape
 from topology_controller.observe import facts, node_counts
 
 from .. import audit as rules
@@ -22,18 +23,6 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
 
     from .. import answers
-
-_NAMES: Final = {
-    "control_plane": "controlPlaneTopology",
-    "infrastructure": "infrastructureTopology",
-    "masters_schedulable": "mastersSchedulable",
-    "control_plane_nodes": "controlPlaneNodes",
-    "control_plane_workers": "controlPlaneWorkers",
-    "arbiter_nodes": "arbiterNodes",
-    "dedicated_workers": "dedicatedWorkers",
-    "fencing": "fencing",
-}
-"""How the answer names what the rules go by."""
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
@@ -58,11 +47,13 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
     """
     here = snapshot.infrastructure
     workers = control_plane_workers(snapshot.known)
-    result = rules.audit(node_counts.shape_vector(snapshot.known, snapshot.infrastructure), workers)
-    values = {**dataclasses.asdict(result.vector), "control_plane_workers": workers}
+    vector = node_counts.shape_vector(snapshot.known, here)
+    disagreements, unanswered = rules.audit(vector, workers)
+    values = {**dataclasses.asdict(vector), "control_plane_workers": workers}
+    named = shape.classify(vector)
     verdict: answers.Consistency = "Consistent"
     code = errors.ExitCode.DONE
-    if result.disagreements:
+    if disagreements:
         verdict, code = "Inconsistent", errors.ExitCode.BLOCKED
     elif all(values[name] is None for name in ("masters_schedulable", "control_plane_nodes", "dedicated_workers")):
         verdict, code = "CannotTell", errors.ExitCode.FAILED
@@ -70,23 +61,11 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
         **snapshot.heading("TopologyAudit"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict,
         "phase": snapshot.phase,
-        "shape": None if result.shape is None else result.shape.value,
-        "candidates": [shape.value for shape in result.candidates],
-        "vector": cast("answers.Vector", {name: values[field] for field, name in _NAMES.items()}),
-        "disagreements": [
-            {
-                "question": disagreement.question.value,
-                "between": [part.value for part in disagreement.between],
-                "found": disagreement.actual,
-                "wanted": disagreement.wanted,
-                "meaning": disagreement.meaning,
-            }
-            for disagreement in result.disagreements
-        ],
-        "open": [
-            {"question": question.question.value, "missing": [_NAMES[name] for name in question.missing]}
-            for question in result.open
-        ],
+        "shape": None if named is None else named.value,
+        "candidates": [candidate.value for candidate in shape.candidates(vector)],
+        "vector": cast("answers.Vector", {name: values[field] for field, name in rules.NAMES.items()}),
+        "disagreements": disagreements,
+        "open": unanswered,
         "unread": list(snapshot.unread),
     }
     if hosted.is_hosted(here):
