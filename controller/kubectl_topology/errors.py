@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, TextIO
 
 from topology_controller import terminal
 
@@ -33,6 +33,22 @@ class ExitCode(IntEnum):
     UNSUPPORTED = 4
     TIMED_OUT = 5
     INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a verb ended: one sentence or two, and the exit code. Without a code it goes on."""
+
+    message: str
+    code: ExitCode | None = None
+
+    def printed(self, out: TextIO) -> ExitCode:
+        """Print what is done to `out`, anything else as a complaint; return the exit code."""
+        if self.code == ExitCode.DONE:
+            out.write(f"{naming.caller().spoken(terminal.plain(self.message))}\n")
+        else:
+            complain(self.message)
+        return ExitCode.FAILED if self.code is None else self.code
 
 
 class PluginError(Exception):

@@ -42,25 +42,16 @@ async def cancel(
     """
     snapshots: list[cluster.Snapshot] = []
 
-    async def judge(attempt: int) -> tuple[tuple[answers.Cancel, errors.ExitCode], write.Raw | None]:
-        raw = await cluster.infrastructure(connection)
-        snapshot = await cluster.head(connection, namespace)
+    def judge(snapshot: cluster.Snapshot, raw: write.Raw, attempt: int) -> tuple[answers.Cancel, errors.ExitCode]:
         snapshots.append(snapshot)
-        before, desired = snapshots[0].infrastructure.desired, snapshot.infrastructure.desired
-        if desired not in {None, before}:
-            who = write.writers(raw) or write.UNKNOWN_WRITER
-            raise errors.PluginError(
-                f"{who} has changed the request from {before} to {desired} while it was being cancelled. Nothing was "
-                "written",
-                "If that is to go too, the same command cancels it",
-            )
         answer, code = judged(snapshot, transitions, write.writers(raw, vocabulary.DESIRED), connection.acting)
         if attempt and answer["patch"] is None:
             answer["message"] = f"Infrastructure changed while the request was being cancelled. {answer['message']}"
-        patch = answer["patch"]
-        return (answer, code), patch["body"] if patch is not None else None
+        return answer, code
 
-    answer, code, generation = await write.request(connection, judge, "to cancel the request", lambda _: _instead())
+    answer, code, generation = await write.request(connection, lambda: cluster.head(connection, namespace), judge, None)
+    if answer["result"] == "Refused":
+        answer["next"] = _instead()
     if generation is None:
         return answer, code
     connection.interruption.text = f"the request {answer['desired']} was cancelled. See: oc topology status"

@@ -66,26 +66,15 @@ async def request(
     Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request,
     or writes in between again and again.
     """
-    first: cluster.Snapshot | None = None
-
-    async def judge(_: int) -> tuple[tuple[answers.Set, errors.ExitCode], write.Raw | None]:
-        nonlocal first
-        snapshot = await cluster.everything(connection, transitions, namespace)
-        first = first or snapshot
-        before, desired = first.infrastructure.desired, snapshot.infrastructure.desired
-        if desired not in {before, asked.target}:
-            raise errors.PluginError(
-                f"{await write.last_writer(connection)} has changed the request from {before or 'none'} to "
-                f"{desired or 'none'} while it was being judged. Nothing was written",
-                "Look at it before it is replaced: oc topology status",
-            )
-        answer, code = judged(snapshot, transitions, asked, connection.acting)
-        patch = answer["patch"] if asked.confirm else None
-        return (answer, code), patch["body"] if patch is not None else None
-
     answer, code, generation = await write.request(
-        connection, judge, "this request", lambda answer: [_look(answer["desired"])]
+        connection,
+        lambda: cluster.everything(connection, transitions, namespace),
+        lambda snapshot, *_: judged(snapshot, transitions, asked, connection.acting),
+        asked.target,
+        dry_run=not asked.confirm,
     )
+    if answer["result"] == "Refused" and answer["patch"] is not None:
+        answer["next"] = [_look(answer["desired"])]
     if generation is None:
         return answer, code
     connection.interruption.text = (
