@@ -1,7 +1,7 @@
 """What a verb prints: sections of rows, and their text for a terminal of any width or for a pipe.
 
-`printing` says what stands in a row. Width and colour are decided here, once: a pipe gets whole lines and no colour;
-COLUMNS and NO_COLOR are respected. Colour only repeats what a word says. `live_screen` draws the same lines.
+The verbs say what stands in a row, `sections` and `progress` for several. Width and colour are decided here, once: a
+pipe gets whole lines and no colour; COLUMNS and NO_COLOR are respected. Colour only repeats what a word says.
 
 Everything goes through `terminal.plain` when it is added: a message of another operator must not move a cursor.
 Commands are named as this person can type them (`naming`), and are never broken, in a row of their own or in a

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from topology_controller import terminal
 
-from . import answers, assessment, document, naming, printing
+from . import answers, document, naming, progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -66,7 +66,7 @@ def screen(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Iterator[
             console.set_alt_screen(enable=False)
             last = document.Document.of(stream, environ)
             if answer is not None:
-                printing.status(last, answer)
+                progress.add_status(last, answer)
                 stream.write(last.text())
                 stream.flush()
 
@@ -97,7 +97,7 @@ def drawing(update: live.Update, now: datetime, console: Console) -> list[Text]:
     troubles = []
     if update.lost is not None:
         since = answers.stamp(update.lost.since)
-        age = f"{since} ({assessment.age(since, now)})"
+        age = f"{since} ({progress.age(since, now)})"
         troubles.append(f"not connected since {age}: {update.lost.why}. What was known is shown; trying again")
     if update.stale:
         troubles.append(f"cannot be followed: {', '.join(update.stale)}")
@@ -105,7 +105,7 @@ def drawing(update: live.Update, now: datetime, console: Console) -> list[Text]:
     folded = [textwrap.wrap(terminal.plain(text), room, max_lines=_TROUBLE_LINES) for text in troubles]
     lines = [Text(line, "bold red") for trouble in folded for line in (*trouble, "")]
     sheet = document.Document(room, colour=True, caller=naming.caller())
-    printing.status(sheet, update.answer, now)
+    progress.add_status(sheet, update.answer, now)
     lines += map(Text.from_ansi, sheet.text().splitlines())
     shown, left = [], height - 1
     for line in lines:

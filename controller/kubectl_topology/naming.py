@@ -60,8 +60,7 @@ class Caller:
         if self.client == "oc":
             return shell.command("oc adm policy add-cluster-role-to-user {} {}", role, user)
         name = f"{role}-{user if _BINDING_NAME.fullmatch(user) else 'user'}"
-        template = f"{self.client} create clusterrolebinding {{}} --clusterrole={{}} --user={{}}"
-        return shell.command(template, name, role, user)
+        return shell.command("kubectl create clusterrolebinding {} --clusterrole={} --user={}", name, role, user)
 
     def spoken(self, text: str) -> str:
         """The same text with every command as this person can type it."""

@@ -20,7 +20,7 @@ from topology_controller.decide import acceptance, applicability, records
 from topology_controller.observe import facts
 from topology_controller.report import evidence, view
 
-from . import assessment, cluster, machines, simulate
+from . import cluster, machines, progress, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,7 +97,7 @@ def status(
         "available": _available(snapshot, transitions, looked, about),
         "unread": list(snapshot.unread),
     }
-    answer["assessment"] = assessment.line(answer, snapshot.now)
+    answer["assessment"] = progress.line(answer, snapshot.now)
     return answer
 
 

@@ -15,10 +15,10 @@ import json
 import sys
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from topology_api import vocabulary
-from topology_api.vocabulary import CheckStatus, Phase, Stage
+from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 from topology_controller import shell
 from topology_controller._version import __version__
 from topology_controller.decide import records
@@ -27,7 +27,7 @@ from topology_controller.kube import errors as kube
 from topology_controller.observe import catalog, fields
 from topology_controller.report import view
 
-from .. import answers, cluster, document, errors, printing, write
+from .. import answers, cluster, document, errors, sections, write
 from ..errors import Ended, ExitCode
 
 if TYPE_CHECKING:
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
 
 _STANDS = "the request stands, and the operator takes it up by itself: see oc topology status"
+_FINAL: Final = (
+    "The transition completes without it, once every other check is met and stable. Then minor upgrades are allowed.",
+    "It is final for this attempt: recorded with your reason and the time, and shown wherever this transition is.",
+    "The component can still be repaired later. That needs no further command.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 
     async def consent(offer: Offer) -> Ended | None:
         sheet = document.Document.of(sys.stderr)
-        printing.offer(sheet, offer.record, offer.check, offer.operator)
+        add_offer(sheet, offer.record, offer.check, offer.operator)
         sys.stderr.write(sheet.text())
         sys.stderr.flush()
         if options.yes:
@@ -263,3 +268,18 @@ async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked
         operator = str(error)
     logs = shell.command("oc -n {} logs deployment/{}", namespace, vocabulary.OPERATOR_NAME)
     return Ended(f"{message}. {operator}. Look at: {logs}", ExitCode.TIMED_OUT)
+
+
+def add_offer(sheet: document.Document, record: TopologyTransition, check: Check, operator: str) -> None:
+    """`accept`, before the consent: what was found, what is given up, and that it is final. `operator`: who leads."""
+    sections.fields(
+        sheet,
+        [
+            ("Check", f"{check.status.value}  {check.name}"),
+            ("Message", check.message),
+            ("Transition", f"{record.name} to {record.target}, attempt {record.attempt}"),
+            ("Operator", operator),
+        ],
+    )
+    given_up = f"It is not repaired: {registry.TRAITS[CheckName(check.name)].acceptable}."
+    sheet.add(f"If you accept that {check.name} will not be met", [("*", sentence) for sentence in (given_up, *_FINAL)])

@@ -14,7 +14,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller.decide import records
 
-from .. import cluster, errors, hosted, printing, simulate, write
+from .. import cluster, errors, hosted, sections, simulate, write
 from . import show
 
 if TYPE_CHECKING:
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
 
     from .. import answers
+    from ..document import Document
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Cancel the request and print what became of that."""
     answer, code = await cancel(connection, transitions, options.operator_namespace)
-    show(options, answer, printing.cancel)
+    show(options, answer, add_cancel)
     return code
 
 
@@ -137,3 +138,16 @@ def _instead() -> list[answers.Expected]:
             "oc topology accept --check NAME",
         ),
     ]
+
+
+def add_cancel(document: Document, answer: answers.Cancel) -> None:
+    """`cancel`."""
+    request = ", made by ".join(filter(None, (answer["desired"], answer["requestedBy"])))
+    if answer["result"] == "Written":
+        # Everything here is as it is after that.
+        request = f"none; before: {request}"
+    sections.head(document, answer, [("Phase", answer["phase"] or "")], request=request)
+    document.add("Warning", map(sections.sentence, answer["warnings"]))
+    refused = f" {sections.REFUSED}." if answer["result"] == "Refused" else ""
+    document.add("", [(answer["result"], f"{sections.sentence(answer['message'])}{refused}")])
+    sections.following(document, answer["next"])

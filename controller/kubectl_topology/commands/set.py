@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import Phase, Reason
 from topology_controller import shell
 
-from .. import answers, cluster, disruption, errors, printing, simulate, write
+from .. import answers, cluster, disruption, errors, sections, simulate, write
+from ..document import command
 from . import plan, show, wait
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from topology_controller.definitions import load
+
+    from ..document import Document, Row
 
 _WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
 _UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
@@ -43,7 +47,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     answer, code = await request(
         connection, transitions, options.operator_namespace, asked, ask_operator=not options.wait
     )
-    show(options, answer, printing.request)
+    show(options, answer, add_request)
     # When the cluster is what was asked for and nothing is requested, there is nothing to wait for.
     is_settled = answer["result"] == "Unchanged" and answer["desired"] is None
     if not options.wait or code != errors.ExitCode.DONE or is_settled:
@@ -172,8 +176,8 @@ def _next(
         return [_look(planned["desired"]), *([allowing] if waits else [])]
     if not asked.confirm and result == "WouldWrite":
         flag = " --allow-pending" if asked.allow_pending else ""
-        command = shell.command("oc topology set {} --confirm", asked.target) + flag
-        return [simulate.item("Confirm", "Make the request", command)]
+        confirm = shell.command("oc topology set {} --confirm", asked.target) + flag
+        return [simulate.item("Confirm", "Make the request", confirm)]
     if verdict is simulate.Verdict.FULFILLED:
         return [simulate.item("Status", "How it stands", "oc topology status")]
     following = [
@@ -199,3 +203,56 @@ def _look(desired: str | None) -> answers.Expected:
     if desired is None:
         return simulate.item("Plan", "What can be requested from here, and what blocks it", "oc topology plan")
     return simulate.item("Status", "How the request that stands is getting on", "oc topology status")
+
+
+def add_request(document: Document, answer: answers.Set) -> None:
+    """`set`: without --confirm a plan that ends with what would be sent; one that was refused is shown again."""
+    result, patch, operator = answer["result"], answer["patch"], answer["plan"]["operator"]
+    # The command of the plan knows no version; what is really sent stands below.
+    basis: answers.Plan = {**answer["plan"], "command": None}
+    if answer["dryRun"]:
+        plan.add_plan(document, basis)
+    elif result == "Refused":
+        # Why not, and not again all that it would have meant.
+        plan.add_plan(document, {**basis, "advisories": [], "changes": [], "expected": [], "checklist": []})
+    else:
+        before = answer["desired"] or "none"
+        # What keeps an operator from running is the warning that follows.
+        leads = sections.running(operator) if operator["state"] == "Running" else operator["state"]
+        sections.fields(
+            document,
+            [
+                *sections.place(answer["plan"]["cluster"]),
+                ("Request", f"{answer['target']}, before: {before}" if result == "Written" else before),
+                ("Operator", leads),
+            ],
+        )
+    document.add("Warning", _warned(answer))
+    if result == "WouldWrite":
+        document.add(
+            "", [f"{sections.sentence(answer['message'])} {sections.REFUSED}, because --confirm was not given."]
+        )
+        if patch is not None:
+            version = patch["body"]["metadata"]["resourceVersion"]
+            title = f"What would be sent; it is refused when Infrastructure is no longer at version {version}"
+            document.add(title, [command(patch["command"])])
+    elif result == "Refused":
+        # The verdict of the plan stands above.
+        why = "" if answer["message"] == answer["plan"]["message"] else f"{sections.sentence(answer['message'])} "
+        document.add("", [(result, f"{why}{sections.REFUSED}.")])
+    else:
+        operator_says = [("Operator", answer["operatorSays"])] if answer["operatorSays"] else []
+        document.add("", [(result, sections.sentence(answer["message"])), *operator_says])
+    sections.following(document, answer["next"])
+
+
+def _warned(answer: answers.Set) -> Iterator[Row | str]:
+    """Each as a sentence; a command at its end stands on a line of its own, without a full stop."""
+    expected = {f"{item['message']}: {item['command']}": item for item in answer["plan"]["expected"]}
+    for warning in answer["warnings"]:
+        item = expected.get(warning)
+        if item is None or not item["command"]:
+            yield sections.sentence(warning)
+        else:
+            yield f"{item['message']}:"
+            yield command(item["command"], 4)

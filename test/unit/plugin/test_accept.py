@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kubectl_topology import cluster, document, errors, printing
+from kubectl_topology import cluster, document, errors
 from kubectl_topology.commands import accept
 from topology_api import vocabulary
 from topology_api.types import Accepted, TopologyTransition
@@ -130,7 +130,7 @@ def test_a_person_is_told_what_they_give_up() -> None:
     record = recorded(converging(DEADLINE))
     answer = next(one for one in record.checks if one.name == ROUTER)
     sheet = document.Document(80)
-    printing.offer(sheet, record, answer, "leader: operator-a")
+    accept.add_offer(sheet, record, answer, "leader: operator-a")
     assert f"If you accept that {ROUTER} will not be met" in sheet.text()
 
 

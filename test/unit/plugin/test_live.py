@@ -23,8 +23,8 @@ from rich import console
 from test import sentences
 
 import kubectl_topology
-from kubectl_topology import assessment, errors, live, live_lines, live_screen
 from kubectl_topology import cluster as connection
+from kubectl_topology import errors, live, live_lines, live_screen, progress
 from topology_api import crd, vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller.kube import errors as kube
@@ -288,7 +288,7 @@ def test_no_message_moves_the_cursor_or_is_taken_for_markup() -> None:
 )
 def test_lengths_of_time_are_read_at_a_glance(seconds: int, text: str) -> None:
     since = worlds.NOW - timedelta(seconds=seconds)
-    assert assessment.length(since.isoformat(), worlds.NOW) == text
+    assert progress.length(since.isoformat(), worlds.NOW) == text
 
 
 @given(known=worlds_of_any_kind(), width=st.integers(1, 220), height=st.integers(0, 80), lost=st.booleans())

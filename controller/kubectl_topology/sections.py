@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Final
 from topology_api import vocabulary
 from topology_controller import shell
 
-from .. import cluster, hosted
-from ..document import Row, command
+from . import cluster, hosted
+from .document import Row, command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from topology_controller.report import state
 
-    from .. import answers
-    from ..document import Document
+    from . import answers
+    from .document import Document
 
 _ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
 _FEW: Final = 3
 REQUIRED: Final = "Action required"
+REFUSED: Final = "Nothing was written"
 
 
 def head(
