@@ -32,8 +32,7 @@ _TYPES: Final = {str: "string", int: "integer", bool: "boolean", types.NoneType:
 _NAMES: Final = {
     **vars(vocabulary),
     "FLEET_STATES": arguments.FLEET_STATES,
-    "Part": audit.Part,
-    "Question": audit.Question,
+    "audit": audit,
     "Shape": shape.Shape,
     "state": state,
 }

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypedDict
 
 from topology_api.vocabulary import EXTERNAL, Topology
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from topology_api.shape import Vector
-
-    from . import answers
 
 _SINGLE, _HA = Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE
 _ARBITER, _DUAL = Topology.HIGHLY_AVAILABLE_ARBITER, Topology.DUAL_REPLICA
@@ -81,10 +79,27 @@ NAMES: Final = {
 }
 """How the answer names what the questions go by."""
 
+Disagreement = TypedDict(  # noqa: UP013 - as a class, the key `found` would be a variable of that name
+    "Disagreement",
+    {
+        "question": Annotated[str, Question],
+        "between": list[Annotated[str, Part]],
+        "found": str,
+        "wanted": str,
+        "meaning": str,
+    },
+)
+"""What does not fit together: between which parts, and what that means."""
 
-def audit(
-    vector: Vector, control_plane_workers: int | None = None
-) -> tuple[list[answers.Disagreement], list[answers.OpenQuestion]]:
+
+class OpenQuestion(TypedDict):
+    """A question without an answer: fields of the vector that are not known, or are none that OpenShift has."""
+
+    question: Annotated[str, Question]
+    missing: list[Annotated[str, tuple(NAMES.values())]]
+
+
+def audit(vector: Vector, control_plane_workers: int | None = None) -> tuple[list[Disagreement], list[OpenQuestion]]:
     """Hold status, scheduler and nodes against each other: every question that is answered by no, and those left open.
 
     `control_plane_workers`: how many of the control-plane nodes have the label node-role.kubernetes.io/worker. None,
@@ -96,13 +111,13 @@ def audit(
 
 def _disagreement(
     question: Question, between: tuple[Part, ...], actual: str, wanted: str, meaning: str
-) -> answers.Disagreement:
+) -> Disagreement:
     """No: between which parts, what was found, what it would have to be, and what that means."""
     parts = [part.value for part in between]
     return {"question": question.value, "between": parts, "found": actual, "wanted": wanted, "meaning": meaning}
 
 
-def _open(question: Question, *missing: str) -> answers.OpenQuestion:
+def _open(question: Question, *missing: str) -> OpenQuestion:
     """No answer: these values are not known, or are none that OpenShift has."""
     return {"question": question.value, "missing": [NAMES[name] for name in missing]}
 
@@ -117,7 +132,7 @@ class _Cluster:
         return tuple(name for name in names if getattr(self.vector, name) is None)
 
 
-Answer: TypeAlias = "answers.Disagreement | answers.OpenQuestion | None"
+Answer: TypeAlias = Disagreement | OpenQuestion | None
 """None: it fits."""
 
 
