@@ -99,7 +99,7 @@ class _Line:
 def candidates(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> tuple[Candidates, int]:
     """What the last of these words could become, and the directive for the shell."""
     *before, begun = words or [""]
-    line = _Line(arguments.parser())
+    line, program = _Line(arguments.parser()), _Line(arguments.parser())
     for word in before:
         line.take(word)
     action = line.awaited
@@ -108,7 +108,7 @@ def candidates(words: Sequence[str], environ: Mapping[str, str] = os.environ) ->
         if not equals:
             repeated = argparse._AppendAction  # noqa: SLF001 - argparse has no public name for it
             offered = {
-                name: _described(action)
+                name: _described(program.flag(name) or action)
                 for name, action in line.flags.items()
                 if name.startswith("--") and (action.dest not in line.given or isinstance(action, repeated))
             }
