@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from test.unit.fleet import table
-from topology_deploy.fleet import languages
+from topology_deploy.fleet import meaning
 from topology_deploy.fleet.meaning import State
 from topology_simulator import client, install, kinds, kubeconfig
 from topology_simulator.envtest import server
@@ -37,7 +37,7 @@ def _state_policy() -> Raw:
     """A policy that wants the state that the template finds as an annotation, which is never there."""
     raw = f"""\
 {_LOOKUP}
-{languages.template(table.TARGET)}
+{meaning.template(table.TARGET)}
 - complianceType: musthave
   recordDiff: InStatus
   objectDefinition:
