@@ -55,8 +55,10 @@ READER = "cluster-reader"
 ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
 """Our cluster role that Kubernetes adds to READER: what OpenShift leaves out of it."""
 HOST_READER = f"{vocabulary.OPERATOR_NAME}-baremetalhost-reader"
-"""Our cluster role that is added to READER too, where an administrator chooses so."""
-_ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
+"""Our cluster role that is added to READER too, where an administrator chooses so: it reads HOSTS."""
+HOSTS = "metal3.io"
+ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
+"""Parts of the names of what READER may read only by ADDED_TO_READER."""
 _CANNOT_IMPERSONATE = "cannot impersonate"
 """In the message of an API server that refuses to take a user for another one."""
 LOOK_AGAIN = timedelta(seconds=60)
@@ -67,16 +69,6 @@ _CENSUS = tuple(
 )
 _CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 _CRD = resources.Selection(catalog.CRDS, name=f"{catalog.INFRASTRUCTURES.plural}.{catalog.INFRASTRUCTURES.group}")
-
-
-def added_to_reader(what: str) -> bool:
-    """Does READER have the right to read this only by ADDED_TO_READER? `what` begins as in `etcds.operator...`."""
-    return any(kind in what for kind in _ADDED)
-
-
-def added_by_choice(what: str) -> bool:
-    """Does READER have the right to read this only by HOST_READER?"""
-    return "metal3.io" in what
 
 
 @dataclass(slots=True)
@@ -260,7 +252,7 @@ async def present(connection: Connection, transitions: load.Transitions, namespa
     """
     here = await _infrastructure(connection)
     record = here.record if isinstance(here.record, TopologyTransition) else None
-    sources = about(record, transitions)
+    sources = status_sources(record, transitions)
     if is_old(here, record, datetime.now(UTC)):
         sources = tuple(dict.fromkeys((*sources, *catalog.offered(*transitions.starting_at(records.pair(here))))))
     return await _read(connection, namespace, here, sources, served=record is not None)
@@ -275,7 +267,7 @@ def is_old(here: facts.Infrastructure, record: TopologyTransition | None, now: d
     return not record.available or any(item.evaluated_time < now - LOOK_AGAIN for item in record.available)
 
 
-def about(record: TopologyTransition | None, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
+def status_sources(record: TopologyTransition | None, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
     """The sources, besides Infrastructure, of what `status` shows of this record."""
     phase = record.phase if record is not None else Phase.IDLE
     if phase is Phase.CONVERGING:

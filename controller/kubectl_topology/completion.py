@@ -166,7 +166,7 @@ def _contexts(given: str | None, environ: Mapping[str, str]) -> Candidates:
     return contexts
 
 
-def text(offered: Candidates, directive: int) -> str:
+def for_shell(offered: Candidates, directive: int) -> str:
     """The answer as kubectl reads it: nothing that would break a line, or be taken for a description."""
     lines = []
     for word, description in offered.items():
@@ -179,7 +179,7 @@ def text(offered: Candidates, directive: int) -> str:
 def main() -> int:
     """Print what may come next, and nothing else, whatever happens."""
     try:
-        answer = text(*candidates(sys.argv[1:]))
+        answer = for_shell(*candidates(sys.argv[1:]))
     except Exception:  # noqa: BLE001 - in the middle of a command line an error has no place to be shown
         answer = f":{FAILED}\n"
     try:

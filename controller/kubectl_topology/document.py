@@ -77,7 +77,7 @@ class Document:
     sections: list[Section] = field(default_factory=list)
 
     @classmethod
-    def of(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Document:
+    def for_stream(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Document:
         """A document that suits a stream."""
         is_terminal = stream.isatty()
         columns = environ.get("COLUMNS", "")

@@ -8,11 +8,14 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from topology_controller import terminal
 
 from . import naming
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _READING: Final = "nothing was written. The same command can be given again at any time"
 _BEGINNING: Final = {
@@ -62,6 +65,15 @@ class PluginError(Exception):
     def __str__(self) -> str:
         text = f"{self.problem}. {self.hint}" if self.hint else self.problem
         return " ".join(text.split())
+
+
+class InputError(Exception):
+    """What was given cannot be used; `problems` has everything that is wrong, one line each."""
+
+    def __init__(self, problems: Sequence[str], code: ExitCode = ExitCode.FAILED) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+        self.code = code
 
 
 @dataclass(slots=True)

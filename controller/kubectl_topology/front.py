@@ -158,7 +158,7 @@ def _addresses(
         notes.append(f"Of {len(without)} control-plane nodes no InternalIP is known ({few}): they were not asked")
 
 
-def asked(nodes: Iterable[tuple[str, Address]]) -> tuple[Address, ...]:
+def node_addresses(nodes: Iterable[tuple[str, Address]]) -> tuple[Address, ...]:
     """The addresses of nodes that are asked."""
     return tuple(address for _, address in nodes)[:_OF_NODES]
 
@@ -236,7 +236,7 @@ def answer(question: Question, seen: Seen, notes: Sequence[str] = ()) -> Answer:
         places = {address: name.place(address) for address in addresses}
         replies = [(address, seen.replies[place]) for address, place in places.items() if place in seen.replies]
         probes += [_row(name.what, f"{address}", owners.get(address), reply, f"{name}") for address, reply in replies]
-        lines += _about(
+        lines += _limits(
             name, addresses, len(replies), [address for address in addresses if address in seen.here - set(owners)]
         )
         sentences.append(f"{name} leads to {_where(addresses, owners)}")
@@ -262,7 +262,7 @@ def _of_nodes(question: Question, seen: Seen, what: answers.Probed, port: int) -
             yield _row(what, f"{address}", node, reply, f"port {port}")
 
 
-def _about(name: Name, addresses: Sequence[Address], count: int, here: Sequence[Address]) -> Iterator[str]:
+def _limits(name: Name, addresses: Sequence[Address], count: int, here: Sequence[Address]) -> Iterator[str]:
     """What a reader has to know of these addresses besides what they answered."""
     if count < len(addresses):
         limit = f"at most {MOST_ADDRESSES} different addresses are"
@@ -304,7 +304,7 @@ def _reached(probes: Sequence[answers.Probe]) -> str:
     return "; ".join(parts) or "no address of a node could be asked"
 
 
-def worded(checklist: Sequence[answers.Expected], words: dict[str, str]) -> list[answers.Expected]:
+def with_sightings(checklist: Sequence[answers.Expected], words: dict[str, str]) -> list[answers.Expected]:
     """The checklist with what was seen of its entries."""
     return [
         {**step, "message": f"{step['message']}. Seen from here: {words[step['name']]}"}

@@ -64,7 +64,7 @@ def screen(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Iterator[
         with contextlib.suppress(OSError):
             console.show_cursor(show=True)
             console.set_alt_screen(enable=False)
-            last = document.Document.of(stream, environ)
+            last = document.Document.for_stream(stream, environ)
             if answer is not None:
                 progress.add_status(last, answer)
                 stream.write(last.text())

@@ -48,7 +48,7 @@ def table(document: Document, items: Sequence[answers.Machine]) -> None:
                 item["machine"],
                 "leaving" if item["leaving"] else item["phase"] or "no phase",
                 _node(item),
-                _host(item),
+                f"{item['host']} ({item['hostState'] or 'no state'})" if item["host"] is not None else "",
                 "voter" if item["voter"] else "",
             )
             for item in items
@@ -60,9 +60,3 @@ def _node(item: answers.Machine) -> str:
     if item["node"] is None:
         return "no node"
     return item["node"] if item["boundBy"] == machines.BoundBy.ADDRESS.value else f"{item['node']} (by nodeRef only)"
-
-
-def _host(item: answers.Machine) -> str:
-    if item["host"] is None:
-        return ""
-    return f"{item['host']} ({item['hostState'] or 'no state'})"

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Final
 import yaml
 
 from topology_api.vocabulary import Topology
-from topology_controller.definitions import read
+from topology_controller.definitions import read as yaml_files
 
-from . import arguments
+from . import arguments, errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from . import answers
 
@@ -42,14 +42,6 @@ _CONCERNS_US: Final = re.compile(r"""\bkind["']?\s*:\s*["']?Infrastructure(?:Lis
 _MARK: Final = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
 _BEGIN: Final = re.compile(r"(?:---)?\s*")
 _TAG: Final = "tag:yaml.org,2002:"
-
-
-class ManifestError(Exception):
-    """The file cannot be judged; `problems` has everything that is wrong, one line each."""
-
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +66,8 @@ class Wanted:
         }
 
 
-def wanted(source: str) -> Wanted:
-    """What the manifests in a file ask for; "-" is standard input. Raises ManifestError."""
+def read(source: str) -> Wanted:
+    """What the manifests in a file ask for; "-" is standard input. Raises InputError."""
     place = _place(source)
     problems: list[str] = []
     skipped: list[tuple[str, str]] = []
@@ -102,7 +94,7 @@ def wanted(source: str) -> Wanted:
             asks = f"asks for {topology}" if topology else "has no spec.desiredTopology"
             problems.append(f"{place}:{line}: this one {asks}")
     if problems:
-        raise ManifestError(problems)
+        raise errors.InputError(problems)
     return Wanted(source, manifests[0][1], tuple(line for line, _ in manifests), tuple(skipped))
 
 
@@ -116,13 +108,13 @@ def _read(source: str) -> str:
         with contextlib.nullcontext(sys.stdin.buffer) if standard else pathlib.Path(source).open("rb") as stream:
             raw = stream.read(LARGEST + 1)
         if len(raw) > LARGEST:
-            raise ManifestError([f"{place}: is larger than {LARGEST} bytes"])
+            raise errors.InputError([f"{place}: is larger than {LARGEST} bytes"])
         return raw.decode("utf-8-sig")
     except OSError as error:
-        raise ManifestError([f"{place}: cannot be read: {error.strerror or error}"]) from error
+        raise errors.InputError([f"{place}: cannot be read: {error.strerror or error}"]) from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise ManifestError([f"{place}:{line}: is not UTF-8 text"]) from error
+        raise errors.InputError([f"{place}:{line}: is not UTF-8 text"]) from error
 
 
 def _documents(text: str) -> Iterator[tuple[int, str]]:
@@ -180,8 +172,8 @@ def _another(node: yaml.MappingNode) -> str:
     """Why this Infrastructure is not the one that is meant; empty when it is."""
     name, version = _string(_get(_get(node, "metadata"), "name")) or "", _string(_get(node, "apiVersion")) or ""
     if name != "cluster":
-        return f"is an Infrastructure named {read.quote(name)}, not cluster"
-    return "" if version == _API_VERSION else f"has apiVersion {read.quote(version)}, not {_API_VERSION}"
+        return f"is an Infrastructure named {yaml_files.quote(name)}, not cluster"
+    return "" if version == _API_VERSION else f"has apiVersion {yaml_files.quote(version)}, not {_API_VERSION}"
 
 
 def _faults(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
@@ -192,19 +184,19 @@ def _faults(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
         for key, _ in mapping.value if isinstance(mapping, yaml.MappingNode) else []:
             text = _string(key)
             if text is None:
-                yield key, f"{where}a key is {_shown(key)}; wanted a text"
+                yield key, f"{where}a key is {_described(key)}; wanted a text"
             elif text in keys:
-                yield key, f"{where}the key {read.quote(text)} stands here twice"
+                yield key, f"{where}the key {yaml_files.quote(text)} stands here twice"
             else:
                 keys.add(text)
     if spec is not None and not _is_null(spec) and not isinstance(spec, yaml.MappingNode):
-        yield spec, f"spec is {_shown(spec)}; wanted a mapping"
+        yield spec, f"spec is {_described(spec)}; wanted a mapping"
     desired = _get(spec, "desiredTopology")
     if desired is not None and not _is_null(desired):
         text = _string(desired)
         try:
             if text is None:
-                yield desired, f"spec.desiredTopology is {_shown(desired)}; wanted one of {', '.join(Topology)}"
+                yield desired, f"spec.desiredTopology is {_described(desired)}; wanted one of {', '.join(Topology)}"
             else:
                 arguments.target(text)
         except argparse.ArgumentTypeError as error:
@@ -230,9 +222,9 @@ def _is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}null"
 
 
-def _shown(node: yaml.Node) -> str:
+def _described(node: yaml.Node) -> str:
     if isinstance(node, yaml.ScalarNode):
-        text, kind = read.quote(str(node.value)), node.tag.removeprefix(_TAG)
+        text, kind = yaml_files.quote(str(node.value)), node.tag.removeprefix(_TAG)
         return text if kind == "str" else f"{text}, which reads as {kind}"
     # Two braces of a template are a mapping whose key is a mapping.
     return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping, or a template that has not been rendered"

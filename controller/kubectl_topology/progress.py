@@ -94,7 +94,7 @@ def _completed(answer: answers.Status) -> str:
     transition = answer["transition"]
     text = f"Completed: the cluster is {sections.pair(answer['cluster']['topology'])}"
     begun, ended = (transition["admitted"], transition["completed"]) if transition is not None else (None, None)
-    return f"{text}, {_taken(begun, ended)}" if begun and ended else text
+    return f"{text}, {_ended(begun, ended)}" if begun and ended else text
 
 
 def _idle(answer: answers.Status, now: datetime) -> str:
@@ -103,9 +103,9 @@ def _idle(answer: answers.Status, now: datetime) -> str:
     ]
     if (last := answer["lastTransition"]) is not None:
         begun, ended = last["admitted"], last["completed"]
-        taken = f" {_taken(begun, ended)}" if begun and ended else ""
+        when = f" {_ended(begun, ended)}" if begun and ended else ""
         without = f", without {', '.join(last['accepted'])}" if last["accepted"] else ""
-        parts.append(f"last transition: {last['name']}{taken}{without}")
+        parts.append(f"last transition: {last['name']}{when}{without}")
     if answer["available"] and (answer["desired"] is None or answer["phase"] == Phase.UNSUPPORTED):
         parts.append(_available(answer["available"], now))
     return "; ".join(parts)
@@ -151,7 +151,7 @@ def _action(answer: answers.Status) -> str:
     return f"{count}: {repair if 0 < len(repair) <= _LONGEST else 'see ' + steps[0]['name']}"
 
 
-def _taken(begun: str, ended: str) -> str:
+def _ended(begun: str, ended: str) -> str:
     return f"after {length(begun, datetime.fromisoformat(ended))}, at {ended}"
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 NOT_NOW = "Looked at while a transition is under way"
 _AT_REST = frozenset({Phase.IDLE, Phase.UNSUPPORTED})
-_STAGES = {Stage.PREFLIGHT.value: Stage.PREFLIGHT, Stage.CONVERGENCE.value: Stage.CONVERGENCE}
 
 
 def status(
@@ -47,7 +46,7 @@ def status(
         # The native controller is in charge (`cluster.assembled`), and our operator has not said so, or does not run.
         cause = applicability.disabled(known, snapshot.infrastructure)
         shown["disabled"] = None if cause is None else {"reason": cause.reason, "message": cause.message}
-    stage = _STAGES.get(shown["stage"] or "")
+    stage = None if shown["stage"] is None else Stage(shown["stage"])
     definition = transitions.named(record.name) if record is not None else None
     if stage is None and known.control_plane_nodes is not facts.NOT_READ:
         # Nothing is under way, and what can be requested was looked at: nodes are shown as that would judge them.

@@ -162,7 +162,7 @@ async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kub
             )
         return fields.whole(outcome, "metadata.generation"), ""
     if outcome.outcome_unknown:
-        return await _look(connection, body, outcome)
+        return await _read_back(connection, body, outcome)
     if outcome.status == 422 or any(words in outcome.message for words in _DENIED):
         return None, _own_words(outcome.message or outcome.reason)
     if isinstance(outcome, kube.Forbidden):
@@ -171,7 +171,7 @@ async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kub
     raise cluster.explained(connection, outcome) from outcome
 
 
-async def _look(connection: cluster.Connection, body: Raw, lost: kube.KubeError) -> tuple[int, str]:
+async def _read_back(connection: cluster.Connection, body: Raw, lost: kube.KubeError) -> tuple[int, str]:
     """Read what became of a write that was not answered."""
     why = lost.message or lost.reason
     try:

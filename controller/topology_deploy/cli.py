@@ -181,7 +181,7 @@ def _fleet(options: argparse.Namespace) -> None:
     from .fleet import plan
 
     try:
-        text, arithmetic = fleet.text(options, load.load(bindata.root() / "transitions"))
+        text, arithmetic = fleet.pack(options, load.load(bindata.root() / "transitions"))
     except plan.PlanError as error:
         raise cli.CommandError(cli.USAGE, error) from error
     except (load.DefinitionError, bindata.BindataMissingError) as error:

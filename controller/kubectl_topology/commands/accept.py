@@ -68,7 +68,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     """Show what accepting means, ask for consent unless it was given with --yes, and accept."""
 
     async def consent(offer: Offer) -> Ended | None:
-        sheet = document.Document.of(sys.stderr)
+        sheet = document.Document.for_stream(sys.stderr)
         add_offer(sheet, offer.record, offer.check, offer.operator)
         sys.stderr.write(sheet.text())
         sys.stderr.flush()

@@ -40,7 +40,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     if options.probe:
         seen = await probe.run(connection, snapshot.known)
         plan["probes"], plan["findings"], plan["probeNotes"] = seen.probes, seen.findings, seen.notes
-        plan["checklist"] = front.worded(plan["checklist"], seen.words)
+        plan["checklist"] = front.with_sightings(plan["checklist"], seen.words)
     show(options, plan, add_plan)
     return judgement.verdict.exit_code
 
@@ -168,7 +168,7 @@ def _way(way: simulate.Way) -> answers.Way:
         "name": way.definition.name,
         "summary": way.definition.summary,
         "target": answers.pair(way.definition.target.pair),
-        "verdict": way.known_verdict.value,
+        "verdict": way.verdict.value,
         "blockers": [
             {"name": blocker.name, "status": blocker.status.value, "message": blocker.message} for blocker in blockers
         ],

@@ -78,7 +78,7 @@ async def request(
         dry_run=not asked.confirm,
     )
     if answer["result"] == "Refused" and answer["patch"] is not None:
-        answer["next"] = [_look(answer["desired"])]
+        answer["next"] = [_where_to_look(answer["desired"])]
     if generation is None:
         return answer, code
     connection.interruption.text = (
@@ -173,7 +173,7 @@ def _next(
             "skipped",
             shell.command("oc topology set {} --confirm --allow-pending", asked.target),
         )
-        return [_look(planned["desired"]), *([allowing] if waits else [])]
+        return [_where_to_look(planned["desired"]), *([allowing] if waits else [])]
     if not asked.confirm and result == "WouldWrite":
         flag = " --allow-pending" if asked.allow_pending else ""
         confirm = shell.command("oc topology set {} --confirm", asked.target) + flag
@@ -198,7 +198,7 @@ def _next(
     return [simulate.item("GoesOn", goes_on), *following, cancel]
 
 
-def _look(desired: str | None) -> answers.Expected:
+def _where_to_look(desired: str | None) -> answers.Expected:
     """Where to look when it was refused."""
     if desired is None:
         return simulate.item("Plan", "What can be requested from here, and what blocks it", "oc topology plan")

@@ -107,8 +107,11 @@ def standing(known: facts.Facts, transitions: load.Transitions) -> Ended:
     if degraded is not None and degraded["reason"] == Reason.API_NOT_INSTALLED:
         raise errors.PluginError(degraded["message"])
     if record.phase is Phase.COMPLETED:
+        # What an administrator reads next, where it is not over with that.
+        count = len(record.advisories)
+        left = f". {count} action{'s' * (count > 1)} required, see: oc topology status" if count else ""
         return Ended(
-            f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}{_left(len(record.advisories))}",
+            f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}{left}",
             ExitCode.DONE,
         )
     if record.phase is Phase.IDLE and here.desired == here.control_plane:
@@ -118,11 +121,6 @@ def standing(known: facts.Facts, transitions: load.Transitions) -> Ended:
         why = [condition["message"] for condition in shown["conditions"] if condition["reason"] == reason]
         return Ended("".join(why) or f"No transition leads to {here.desired}", ExitCode.UNSUPPORTED)
     return Ended(progress(record, degraded))
-
-
-def _left(actions: int) -> str:
-    """What an administrator reads next, where it is not over with that."""
-    return f". {actions} action{'s' * (actions > 1)} required, see: oc topology status" if actions else ""
 
 
 def progress(record: TopologyTransition, degraded: state.Said | None = None) -> str:

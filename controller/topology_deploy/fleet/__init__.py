@@ -98,14 +98,14 @@ def _whole(flag: str) -> Callable[[str], int]:
     return parse
 
 
-def text(options: argparse.Namespace, transitions: load.Transitions) -> tuple[str, str]:
+def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[str, str]:
     """Return what goes to standard output, and the line for standard error. Raises plan.PlanError."""
     from . import argo, policy, work
     from . import plan as plans
 
     names = ("transition", "name", "namespace", "wave_label", "wave", "clusters", "max_concurrency", "deadline", "soak")
     settings = {name: getattr(options, name) for name in names}
-    plan = plans.of(plans.Wanted(target=options.to, canaries=tuple(options.canary), **settings), transitions)
+    plan = plans.checked(plans.Wanted(target=options.to, canaries=tuple(options.canary), **settings), transitions)
     if options.engine == "policy" and not plan.wanted.canaries:
         raise plans.PlanError("--canary: none is given. Name at least one cluster that goes first")
     if options.engine == "argo":

@@ -101,7 +101,7 @@ class Plan:
         )
 
 
-def of(wanted: Wanted, transitions: load.Transitions) -> Plan:
+def checked(wanted: Wanted, transitions: load.Transitions) -> Plan:
     """Check what was asked for. Raises PlanError, which says what was found and what is allowed."""
     definitions = _definitions(wanted, transitions)
     _check_names(wanted)

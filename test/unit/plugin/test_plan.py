@@ -271,8 +271,8 @@ def _file(folder: pathlib.Path, text: str | bytes) -> str:
 
 
 def _refused(source: str) -> list[str]:
-    with pytest.raises(manifest.ManifestError) as raised:
-        manifest.wanted(source)
+    with pytest.raises(errors.InputError) as raised:
+        manifest.read(source)
     assert "\n".join(raised.value.problems) == str(raised.value)
     return [problem.removeprefix(f"{source}:").strip() for problem in raised.value.problems]
 
@@ -307,7 +307,7 @@ def _asked(known: facts.Facts, wanted: manifest.Wanted) -> tuple[dict[str, Any],
     ],
 )  # fmt: skip
 def test_the_manifest_is_found_however_it_is_written(tmp_path: pathlib.Path, text: str, line: int) -> None:
-    found = manifest.wanted(_file(tmp_path, text))
+    found = manifest.read(_file(tmp_path, text))
     assert (found.desired, found.lines, found.skipped) == ("HighlyAvailable", (line,), ())
 
 
@@ -317,7 +317,7 @@ def test_other_objects_are_named_when_they_could_have_been_meant(tmp_path: pathl
     (line,) = _refused(source)
     assert f"{source}:1 is an Infrastructure named 'clsuter', not cluster" in line
     assert f"{source}:8 has apiVersion 'config.openshift.io/v1alpha1'" in line
-    found = manifest.wanted(_file(tmp_path, f"{misspelt}---\n{ONE}"))
+    found = manifest.read(_file(tmp_path, f"{misspelt}---\n{ONE}"))
     assert [skipped["file"] for skipped in found.answer()["skipped"]] == [f"{source}:1"]
 
 

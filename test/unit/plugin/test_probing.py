@@ -99,7 +99,7 @@ def test_ten_thousand_nodes_are_ten_addresses_and_two_lines() -> None:
     ]
     crowd += [dataclasses.replace(node, name=f"bare-{number}", addresses=()) for number in range(5000)]
     question = asked(nodes=tuple(crowd))
-    assert len(front.asked(question.nodes)) == 10
+    assert len(front.node_addresses(question.nodes)) == 10
     assert question.notes == (
         "Of 5000 control-plane nodes no InternalIP is known (bare-0, bare-1, bare-2 and more): they were not asked",
     )
@@ -243,7 +243,7 @@ def test_the_answer_is_what_the_schema_says_and_nothing_moves_the_cursor() -> No
     answer = front.answer(front.Question((name,), nodes, HOST), reached, ["\x1b[31mred"])  # type: ignore[arg-type] # it is an address
     plan = replies.planned(worlds.healthy())
     plan |= {"probes": answer.probes, "findings": answer.findings, "probeNotes": answer.notes}
-    plan["checklist"] = front.worded(plan["checklist"], answer.words)
+    plan["checklist"] = front.with_sightings(plan["checklist"], answer.words)
     replies.conforms(plan)
     text = replies.printed(plan, 40)
     assert "\x1b" not in text

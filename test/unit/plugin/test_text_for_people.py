@@ -55,7 +55,7 @@ def test_colour_only_repeats_what_a_word_says() -> None:
     ],
 )
 def test_a_document_suits_its_stream(stream: io.StringIO, environ: dict[str, str], width: int, *, colour: bool) -> None:
-    made = document.Document.of(stream, environ)
+    made = document.Document.for_stream(stream, environ)
     assert (made.width, made.colour) == (width, colour)
 
 
