@@ -180,6 +180,45 @@ def add_status(document: Document, answer: answers.Status, now: datetime | None 
     """`status`: what is waited for comes first. With `now` (aware UTC), ages count on: so the live view has it."""
     clock = now or datetime.fromisoformat(answer["evaluated"])
     document.add("", [line(answer, clock)])
+    _head(document, answer, clock)
+    _troubles(document, answer, clock)
+    unmet = [check for check in answer["checks"] if check["status"] != "Met"]
+    sections.checks(document, f"{answer['stage']} checks", unmet)
+    # What is not waited for any more is listed for as long as the record has it.
+    document.add(
+        "Accepted without",
+        [
+            (
+                check["name"],
+                f"Since {check['since']}: {check['reason'] or 'without a reason'}. It said: {check['message']}",
+            )
+            for check in answer["accepted"]
+        ],
+    )
+    sections.advised(document, answer["advisories"], answer["required"])
+    gone = {check["name"] for check in answer["accepted"]}
+    open_ = {check["name"] for check in unmet} - gone if answer["stuck"] else set()
+    document.add(
+        "A check that will never be met can be accepted; read first what that means",
+        [
+            command(shell.command("oc topology accept --check {}", check.value))
+            for check in registry.ACCEPTABLE_CHECKS
+            if check.value in open_
+        ],
+    )
+    # What was found of each that is in order stands in `-o json`.
+    in_order = ", ".join(check["name"] for check in answer["checks"] if check["status"] == "Met")
+    document.add(f"{answer['stage']} checks that are met", [in_order] if in_order else [])
+    _objects(document, answer)
+    if (answer["desired"] is None or answer["phase"] == "Unsupported") and answer["disabled"] is None:
+        _add_available(document, answer["available"], clock)
+    sections.explained(document, [check for check in unmet if check["name"] not in gone])
+    if answer["cancel"]:
+        document.add("Cancel the request with", [command("oc topology cancel")])
+    sections.unread(document, answer["unread"], answer["operator"])
+
+
+def _head(document: Document, answer: answers.Status, clock: datetime) -> None:
     phase, since, progress, transition = answer["phase"], answer["since"], answer["progress"], answer["transition"]
     problem = answer["problem"]
     state = phase or "no record: the operator has written nothing here"
@@ -199,55 +238,18 @@ def add_status(document: Document, answer: answers.Status, now: datetime | None 
         done = size * met // total if total else 0
         fields.append(("Progress", f"{met}/{total} [{'#' * done}{'-' * (size - done)}] {answer['stage']} checks"))
     sections.head(document, answer, fields, written_by=answer["topologyWriter"])
-    voters = sum(member["role"] == "voter" for member in answer["etcd"]["items"])
-    few = {_TWO: ("Two voters", assessment.TWO_VOTERS)}
-    if phase == "Converging":
-        few[1] = ("One voter", assessment.ONE_VOTER)
-    if voters in few and (problem is None or problem["reason"] != "TwoVoters"):
-        title, danger = few[voters]
-        document.add(title, [f"{danger}: do not restart a control-plane node."])
-    _troubles(document, answer, clock)
-    unmet = [check for check in answer["checks"] if check["status"] != "Met"]
-    sections.checks(document, f"{answer['stage']} checks", unmet)
-    # What is not waited for any more is listed for as long as the record has it.
-    document.add(
-        "Accepted without",
-        [
-            (
-                check["name"],
-                f"Since {check['since']}: {check['reason'] or 'without a reason'}. It said: {check['message']}",
-            )
-            for check in answer["accepted"]
-        ],
-    )
-    required = [step for step in answer["advisories"] if step["name"] in answer["required"]]
-    sections.steps(document, sections.REQUIRED, required)
-    sections.steps(document, "Left to do", [step for step in answer["advisories"] if step not in required])
-    gone = {check["name"] for check in answer["accepted"]}
-    open_ = {check["name"] for check in unmet} - gone if answer["stuck"] else set()
-    document.add(
-        "A check that will never be met can be accepted; read first what that means",
-        [
-            command(shell.command("oc topology accept --check {}", check.value))
-            for check in registry.ACCEPTABLE_CHECKS
-            if check.value in open_
-        ],
-    )
-    # What was found of each that is in order stands in `-o json`.
-    in_order = ", ".join(check["name"] for check in answer["checks"] if check["status"] == "Met")
-    document.add(f"{answer['stage']} checks that are met", [in_order] if in_order else [])
-    _objects(document, answer)
-    if (answer["desired"] is None or phase == "Unsupported") and answer["disabled"] is None:
-        _add_available(document, answer["available"], clock)
-    sections.explained(document, [check for check in unmet if check["name"] not in gone])
-    if answer["cancel"]:
-        document.add("Cancel the request with", [command("oc topology cancel")])
-    sections.unread(document, answer["unread"], answer["operator"])
 
 
 def _troubles(document: Document, answer: answers.Status, clock: datetime) -> None:
     """What a person should know first. Each paragraph once: the problem of a record and a condition may be the same."""
     problem, degraded, disabled = answer["problem"], answer["degraded"], answer["disabled"]
+    voters = sum(member["role"] == "voter" for member in answer["etcd"]["items"])
+    few = {_TWO: ("Two voters", assessment.TWO_VOTERS)}
+    if answer["phase"] == "Converging":
+        few[1] = ("One voter", assessment.ONE_VOTER)
+    if voters in few and (problem is None or problem["reason"] != "TwoVoters"):
+        title, danger = few[voters]
+        document.add(title, [f"{danger}: do not restart a control-plane node."])
     if problem is not None:
         since = f"since {problem['since']}, {age(problem['since'], clock)}"
         document.add(f"Problem: {problem['reason']} ({since})", [_trouble(answer, problem)])

@@ -11,7 +11,7 @@ from . import cluster, hosted
 from .document import Row, command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from topology_controller.report import state
 
@@ -93,9 +93,11 @@ def steps(document: Document, title: str, expected: Sequence[answers.Expected], 
     document.add(title, rows)
 
 
-def advised(document: Document, advisories: Sequence[answers.Expected]) -> None:
-    """What a person should do on a hosted cluster: what is required first."""
-    required = [advisory for advisory in advisories if advisory["name"] == hosted.REQUIRED]
+def advised(
+    document: Document, advisories: Sequence[answers.Expected], names: Container[str] = (hosted.REQUIRED,)
+) -> None:
+    """What a person should do: first what is required, which has one of these names."""
+    required = [advisory for advisory in advisories if advisory["name"] in names]
     steps(document, REQUIRED, required)
     steps(document, "Left to do", [advisory for advisory in advisories if advisory not in required])
 
