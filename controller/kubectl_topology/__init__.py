@@ -18,5 +18,5 @@ pyproject.toml names the modules of the operator that it may use.
 * `answers`: the shapes of `-o json` and `-o yaml`. A verb prints the same for people, by its function `add_...`.
 * `document`, `sections`: what is printed, as sections of rows; their text, for a terminal or for a pipe.
 * `live`: `status --watch`: the answer of `status` as often as there is news. `live_lines` prints it line by line;
-  `live_screen` draws on a terminal what `status` prints. Only that imports rich.
+  `live_screen` draws on a terminal what `status` prints.
 """

@@ -107,7 +107,7 @@ class Document:
             if lines:
                 lines.append("")
             if section.title:
-                lines.append(self._painted(section.title, _BOLD))
+                lines.append(self.painted(section.title, _BOLD))
             for rows, columns in section.tables():
                 for row in rows:
                     lines += self._lines(row, columns)
@@ -152,10 +152,11 @@ class Document:
         for word in line.split():
             if word in COLOURS:
                 begin, _, end = line.partition(word)
-                return begin + self._painted(word, _CODES[COLOURS[word]]) + end
+                return begin + self.painted(word, _CODES[COLOURS[word]]) + end
         return line
 
-    def _painted(self, text: str, code: str) -> str:
+    def painted(self, text: str, code: str) -> str:
+        """The text in a colour, where there are colours."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
 

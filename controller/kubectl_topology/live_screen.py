@@ -3,21 +3,20 @@
 It takes the terminal's second screen, hides the cursor and writes each drawing over the one before, without clearing
 the screen; what was there before comes back at the end, followed by the last answer as `status` prints it. Size and
 colour are looked up for each drawing. A line that is wider than the terminal is folded by the terminal itself, so that
-a command can be copied whole; rich's own live display would break it.
+a command can be copied whole.
 
 `status` has the most important first, so what does not fit is cut off below; the last line says how much that is.
-Only this module imports rich, and `main` imports it only when a live view is wanted.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shutil
 import textwrap
+import unicodedata
 from typing import TYPE_CHECKING, Final, TextIO
-
-from rich.console import Console
-from rich.text import Text
 
 from topology_controller import terminal
 
@@ -32,7 +31,10 @@ if TYPE_CHECKING:
 
 _TROUBLE_LINES: Final = 3
 """Of each of the sentences about the connection."""
+_TAKEN, _GIVEN_BACK = "\x1b[?1049h\x1b[H\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _HOME, _EMPTIED, _EMPTY_BELOW = "\x1b[H", "\x1b[2K", "\x1b[J"
+_COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
+_DIM, _BOLD_RED = "2", "1;31"
 
 
 @contextlib.contextmanager
@@ -41,59 +43,57 @@ def screen(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Iterator[
 
     To draw raises BrokenPipeError when the terminal has gone.
     """
-    colours: Final = None if environ.get("NO_COLOR") else "auto"
-    console = Console(
-        file=stream, force_terminal=True, color_system=colours, highlight=False, markup=False, emoji=False
-    )
     answer: answers.Status | None = None
 
-    def show(update: live.Update, now: datetime) -> None:
-        nonlocal answer
-        answer = update.answer
+    def write(text: str) -> None:
         try:
-            stream.write(written(drawing(update, now, console), console))
+            stream.write(text)
             stream.flush()
         except OSError as error:
             raise BrokenPipeError from error
 
-    console.set_alt_screen(enable=True)
-    console.show_cursor(show=False)
+    def show(update: live.Update, now: datetime) -> None:
+        nonlocal answer
+        answer = update.answer
+        size = shutil.get_terminal_size()
+        colour = document.Document.for_stream(stream, environ).colour
+        write(drawn_over(drawing(update, now, size, colour=colour), size.columns))
+
+    write(_TAKEN)
     try:
         yield show
     finally:
-        with contextlib.suppress(OSError):
-            console.show_cursor(show=True)
-            console.set_alt_screen(enable=False)
-            last = document.Document.for_stream(stream, environ)
-            if answer is not None:
-                progress.add_status(last, answer)
-                stream.write(last.text())
-                stream.flush()
+        last = document.Document.for_stream(stream, environ)
+        if answer is not None:
+            progress.add_status(last, answer)
+        with contextlib.suppress(BrokenPipeError):
+            write(_GIVEN_BACK + (last.text() if answer is not None else ""))
 
 
-def written(lines: Iterable[Text], console: Console) -> str:
-    """What draws these lines from the top of the terminal.
+def drawn_over(lines: Iterable[str], width: int) -> str:
+    """What draws these lines from the top of a terminal of that many columns.
 
     Each line of the terminal is emptied before it is written to: at the end of a full one that would take its last
     letter.
     """
     parts = []
     for line in lines:
-        with console.capture() as capture:
-            console.print(line, soft_wrap=True, end="")
-        more = rows(line, console) - 1
-        parts.append(_EMPTIED + f"\n{_EMPTIED}" * more + (f"\x1b[{more}A\r" if more else "") + capture.get())
+        more = rows(line, width) - 1
+        parts.append(_EMPTIED + f"\n{_EMPTIED}" * more + (f"\x1b[{more}A\r" if more else "") + line)
     return _HOME + "\r\n".join(parts) + _EMPTY_BELOW
 
 
-def rows(line: Text, console: Console) -> int:
-    """How many lines of the terminal it takes."""
-    return max(1, -(-line.cell_len // max(console.width, 1)))
+def rows(line: str, width: int) -> int:
+    """How many lines of the terminal it takes: letters of East Asia are two columns wide, and marks none."""
+    columns = sum(
+        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        for letter in _COLOUR.sub("", line)
+    )
+    return max(1, -(-columns // max(width, 1)))
 
 
-def drawing(update: live.Update, now: datetime, console: Console) -> list[Text]:
-    """Lines for a console, which folds those that are too wide; together at most as high. `now` is aware UTC."""
-    width, height = console.size
+def drawing(update: live.Update, now: datetime, size: os.terminal_size, *, colour: bool) -> list[str]:
+    """Lines, of which the terminal folds those that are too wide; together at most as high. `now` is aware UTC."""
     troubles = []
     if update.lost is not None:
         since = answers.stamp(update.lost.since)
@@ -101,20 +101,20 @@ def drawing(update: live.Update, now: datetime, console: Console) -> list[Text]:
         troubles.append(f"not connected since {age}: {update.lost.why}. What was known is shown; trying again")
     if update.stale:
         troubles.append(f"cannot be followed: {', '.join(update.stale)}")
-    room = max(width, document.LEAST)
-    folded = [textwrap.wrap(terminal.plain(text), room, max_lines=_TROUBLE_LINES) for text in troubles]
-    lines = [Text(line, "bold red") for trouble in folded for line in (*trouble, "")]
-    sheet = document.Document(room, colour=True, caller=naming.caller())
+    sheet = document.Document(max(size.columns, document.LEAST), colour, naming.caller())
+    lines = []
+    for text in troubles:
+        folded = textwrap.wrap(terminal.plain(text), sheet.width, max_lines=_TROUBLE_LINES)
+        lines += [*(sheet.painted(line, _BOLD_RED) for line in folded), ""]
     progress.add_status(sheet, update.answer, now)
-    lines += map(Text.from_ansi, sheet.text().splitlines())
-    shown, left = [], height - 1
+    lines += sheet.text().splitlines()
+    shown, left = [], size.lines - 1
     for line in lines:
-        left -= rows(line, console)
+        left -= rows(line, size.columns)
         if left < 0:
             break
         shown.append(line)
     hidden = len(lines) - len(shown)
     cut = f". {hidden} {'line is' if hidden == 1 else 'lines are'} hidden: {sheet.caller.program} status shows all"
-    last = Text(f"Ctrl-C ends{cut if hidden else ''}", "dim")
-    last.truncate(width, overflow="crop")
-    return [*shown, last][: max(height, 0)]
+    last = f"Ctrl-C ends{cut if hidden else ''}"[: size.columns]
+    return [*shown, sheet.painted(last, _DIM)][: max(size.lines, 0)]
