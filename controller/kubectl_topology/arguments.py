@@ -127,11 +127,7 @@ class _Parser(terminal.Parser):
         sys.exit(2)
 
     def _in_our_words(self, message: str) -> str:
-        """What argparse says, as a person would: its sentences name `argument X` and all choices."""
-        if choice := re.fullmatch(r"argument (\S+): invalid choice: (.*) \(choose from (.*)\)", message, re.DOTALL):
-            name, text, words = choice[1], choice[2].strip("'"), [word.strip(" '") for word in choice[3].split(",")]
-            noun = "verb" if name == "VERB" else f"value for {name}:"
-            return str(_unknown(noun, text, "There are", [word for word in words if word]))
+        """What argparse says, as a person would: its sentences name `argument X`."""
         if unknown := re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL):
             text = unknown[1].split(" ", 1)[0]
             close = closest(text.partition("=")[0], self._flags(), 0.7) if text.startswith("--") else None
@@ -143,6 +139,13 @@ class _Parser(terminal.Parser):
         if empty := re.fullmatch(r"argument (\S+): expected one argument", message):
             return f"{empty[1].rpartition('/')[2]} needs a value"
         return message.removeprefix("argument ")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse what is none of the choices, with the closest of them."""
+        if action.choices is not None and value not in action.choices:
+            name = "/".join(action.option_strings) or action.metavar
+            noun = "verb" if name == "VERB" else f"value for {name}:"
+            raise argparse.ArgumentError(None, str(_unknown(noun, value, "There are", action.choices)))
 
     def _flags(self) -> list[str]:
         """Every flag that may stand here, a verb's own ones too where the verb is not known any more."""

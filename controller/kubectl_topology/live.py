@@ -70,10 +70,6 @@ Show = Callable[[Update, datetime], None]
 """Shows an update at a time, in aware UTC."""
 
 
-def _utc() -> datetime:
-    return datetime.now(UTC)
-
-
 class Following:
     """The watches, and the answers that follow from them.
 
@@ -113,7 +109,7 @@ class Following:
         self._looked_at = -math.inf
 
     async def show(
-        self, display: contextlib.AbstractContextManager[Show], now: Callable[[], datetime] = _utc
+        self, display: contextlib.AbstractContextManager[Show], now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> NoReturn:
         """Show updates until cancelled. The display is entered with the first; `now` tells the time, in aware UTC.
 

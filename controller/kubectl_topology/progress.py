@@ -283,7 +283,8 @@ def _trouble(answer: answers.Status, trouble: state.Problem | state.Said) -> str
             check["name"] == CheckName.CLUSTER_OPERATORS_STABLE,
         ),
     )
-    text = f"Overdue since {transition['deadline']}, and nothing progresses. Blocked by {blocking['name']}: see below"
+    overdue = f"Overdue since {transition['deadline']}" if transition["deadline"] else "Overdue"
+    text = f"{overdue}, and nothing progresses. Blocked by {blocking['name']}: see below"
     repair = advisories.get(repairs.get(blocking["name"], ""))
     return f"{text}. Action required: {repair}" if repair else text
 
