@@ -57,8 +57,7 @@ ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
 HOST_READER = f"{vocabulary.OPERATOR_NAME}-baremetalhost-reader"
 """Our cluster role that is added to READER too, where an administrator chooses so: it reads HOSTS."""
 HOSTS = "metal3.io"
-ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
-"""Parts of the names of what READER may read only by ADDED_TO_READER."""
+_ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
 _CANNOT_IMPERSONATE = "cannot impersonate"
 """In the message of an API server that refuses to take a user for another one."""
 LOOK_AGAIN = timedelta(seconds=60)
@@ -69,6 +68,11 @@ _CENSUS = tuple(
 )
 _CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 _CRD = resources.Selection(catalog.CRDS, name=f"{catalog.INFRASTRUCTURES.plural}.{catalog.INFRASTRUCTURES.group}")
+
+
+def added_to_reader(what: str) -> bool:
+    """Does READER have the right to read this only by ADDED_TO_READER? `what` begins as in `etcds.operator...`."""
+    return any(kind in what for kind in _ADDED)
 
 
 @dataclass(slots=True)

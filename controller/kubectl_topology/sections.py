@@ -120,7 +120,7 @@ def unread(document: Document, objects: Sequence[answers.Unread], operator: answ
     """
     forbidden = [fact["what"] for fact in objects if fact["right"]]
     common = [what for what in forbidden if cluster.HOSTS not in what]
-    others = sum(not any(part in what for part in cluster.ADDED) for what in common)
+    others = sum(not cluster.added_to_reader(what) for what in common)
     is_installed = operator is None or operator["state"] != "NotInstalled"
     is_added = len(common) == others or (is_installed and others > 0)
     if forbidden:
