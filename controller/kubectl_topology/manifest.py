@@ -15,7 +15,6 @@ import json
 import pathlib
 import re
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import yaml
@@ -44,33 +43,11 @@ _BEGIN: Final = re.compile(r"(?:---)?\s*")
 _TAG: Final = "tag:yaml.org,2002:"
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the manifests of a file ask for, all of them the same; `desired` is None when they request nothing.
-
-    `lines` says where they stand. `skipped` is what could have been meant: a place, and why it was not.
-    """
-
-    source: str
-    desired: str | None
-    lines: tuple[int, ...]
-    skipped: tuple[tuple[str, str], ...] = ()
-
-    def answer(self) -> answers.Manifest:
-        """As `-o json` has it."""
-        return {
-            "folder": self.source,
-            "desiredTopology": self.desired,
-            "files": [{"file": _place(self.source), "line": line} for line in self.lines],
-            "skipped": [{"file": place, "why": why} for place, why in self.skipped],
-        }
-
-
-def read(source: str) -> Wanted:
-    """What the manifests in a file ask for; "-" is standard input. Raises InputError."""
+def read(source: str) -> answers.Manifest:
+    """What the manifests in a file ask for, all of them the same; "-" is standard input. Raises InputError."""
     place = _place(source)
     problems: list[str] = []
-    skipped: list[tuple[str, str]] = []
+    skipped: list[answers.Skipped] = []
     manifests: list[tuple[int, str | None]] = []
     for above, text in _documents(_read(source)):
         document, line, problem = _parsed(text)
@@ -80,13 +57,13 @@ def read(source: str) -> Wanted:
             faults = [f"{place}:{above + _line(faulty)}: {problem}" for faulty, problem in _faults(node)]
             desired = _get(_get(node, "spec"), "desiredTopology")
             if why := _another(node):
-                skipped.append((f"{place}:{above + _line(node)}", why))
+                skipped.append({"file": f"{place}:{above + _line(node)}", "why": why})
             elif faults:
                 problems += faults
             else:
                 manifests.append((above + _line(desired or node), _string(desired)))
     if not problems and not manifests:
-        besides = "".join(f"; {other} {why}" for other, why in skipped[:3])
+        besides = "".join(f"; {other['file']} {other['why']}" for other in skipped[:3])
         problems = [f"{place}: no manifest of Infrastructure cluster ({_API_VERSION}){besides}"]
     if not problems and len({desired for _, desired in manifests}) > 1:
         problems = [f"{place}: the manifests of Infrastructure cluster differ"]
@@ -95,7 +72,12 @@ def read(source: str) -> Wanted:
             problems.append(f"{place}:{line}: this one {asks}")
     if problems:
         raise errors.InputError(problems)
-    return Wanted(source, manifests[0][1], tuple(line for line, _ in manifests), tuple(skipped))
+    return {
+        "folder": source,
+        "desiredTopology": manifests[0][1],
+        "files": [{"file": place, "line": line} for line, _ in manifests],
+        "skipped": skipped,
+    }
 
 
 def _place(source: str) -> str:

@@ -48,7 +48,7 @@ def line(answer: answers.Status, now: datetime) -> str:
     if problem is not None:
         parts[0] = f"{problem['reason']}{_lasting(' for ', problem['since'], now)}: {parts[0]}"
     is_wanted = answer["desired"] is not None and phase != Phase.COMPLETED
-    if operator in {"NotRunning", "NotInstalled"} and (is_wanted or phase is None):
+    if operator in sections.ABSENT and (is_wanted or phase is None):
         parts.append("no operator is installed" if operator == "NotInstalled" else "no operator is running")
     if action := _action(answer):
         parts.append(action)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
 _FEW: Final = 3
 REQUIRED: Final = "Action required"
+ABSENT: Final = frozenset({"NotRunning", "NotInstalled"})
+"""States of an operator that acts on nothing."""
 REFUSED: Final = "Nothing was written"
 
 

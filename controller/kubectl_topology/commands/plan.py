@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from topology_controller.checks.result import CheckResult
     from topology_controller.definitions import load
 
-    from .. import manifest as manifests
     from ..document import Document
 
 
@@ -46,15 +45,15 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 
 
 def manifest(
-    snapshot: cluster.Snapshot, transitions: load.Transitions, wanted: manifests.Wanted
+    snapshot: cluster.Snapshot, transitions: load.Transitions, wanted: answers.Manifest
 ) -> tuple[answers.Plan, simulate.Judgement]:
     """What would come of these manifests. Raises PluginError when the API lacks our fields."""
-    if wanted.desired is None:
+    if wanted["desiredTopology"] is None:
         judgement = simulate.removed(snapshot.known, transitions, snapshot.now)
         plan = _plan(snapshot, transitions, "", judgement)
     else:
-        plan, judgement = target(snapshot, transitions, wanted.desired)
-    plan["manifest"] = wanted.answer()
+        plan, judgement = target(snapshot, transitions, wanted["desiredTopology"])
+    plan["manifest"] = wanted
     return plan, judgement
 
 
@@ -261,7 +260,7 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
         skipped = [(file["file"], file["why"]) for file in manifest["skipped"]]
         document.add("Not looked at in the manifest", skipped)
     if answer["command"] is not None:
-        absent = answer["operator"]["state"] in {"NotRunning", "NotInstalled"}
+        absent = answer["operator"]["state"] in sections.ABSENT
         title, flag = "Request it with", ""
         if answer["verdict"] != "Possible":
             title, flag = "Request it anyway (the operator waits until all checks pass)", " --allow-pending"

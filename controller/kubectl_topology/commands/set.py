@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
 _UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
-_ABSENT = frozenset({"NotRunning", "NotInstalled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def judged(
     overwritten = degraded is not None and degraded.reason is Reason.TOPOLOGY_OVERWRITTEN
     waits = not overwritten and not phase.changed and (phase in _WAITING or judgement.decision.watch)
     operator = planned["operator"]
-    runs = operator["state"] not in _ABSENT
+    runs = operator["state"] not in sections.ABSENT
     result, message, code = _result(snapshot.infrastructure.desired, asked, judgement, waits=waits, runs=runs)
     would = result == "WouldWrite"
     acts = judgement.verdict not in {simulate.Verdict.UNSUPPORTED, simulate.Verdict.FULFILLED} and result != "Refused"
@@ -186,7 +185,7 @@ def _next(
     ]
     if verdict is simulate.Verdict.UNDER_WAY:
         return following
-    absent = planned["operator"]["state"] in _ABSENT
+    absent = planned["operator"]["state"] in sections.ABSENT
     goes_on = (
         f"The operator waits{', once it runs,' if absent else ''} until all checks pass and then goes on by itself, "
         "whenever that is: it changes the topology. This cannot be undone"

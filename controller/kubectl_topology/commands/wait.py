@@ -24,7 +24,6 @@ from ..errors import Ended, ExitCode
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
 
     from topology_api.types import TopologyTransition
     from topology_controller.definitions import load
@@ -44,20 +43,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 async def until_completed(
     connection: cluster.Connection, transitions: load.Transitions, seconds: float | None, out: TextIO
 ) -> int:
-    """Wait for at most so many `seconds`, None without limit; progress goes to standard error, the end to `out`."""
-
-    def tell(text: str) -> None:
-        sys.stderr.write(f"{naming.caller().spoken(terminal.plain(text))}\n")
-        sys.stderr.flush()
-
-    ended = await wait(connection, transitions, seconds, tell)
-    return ended.printed(out)
-
-
-async def wait(
-    connection: cluster.Connection, transitions: load.Transitions, seconds: float | None, tell: Callable[[str], None]
-) -> Ended:
-    """Wait, telling what is new, for at most so many `seconds`, None without limit.
+    """Wait for at most so many `seconds`, None without limit; progress goes to standard error, the end to `out`.
 
     Raises PluginError when the cluster cannot be asked, or there is nothing to wait for.
     """
@@ -77,14 +63,15 @@ async def wait(
                         await watched.read_anew()
                     now = standing(watched.known(), transitions)
                     if now.code is not None:
-                        return now
+                        return now.printed(out)
                     if now.message != before:
                         before = now.message
-                        tell(before)
+                        sys.stderr.write(f"{naming.caller().spoken(terminal.plain(before))}\n")
+                        sys.stderr.flush()
                     await news.wait()
         except TimeoutError:
             text = f"not completed after {seconds:g} s. {before}".strip(". ")
-            return Ended(f"{text}. All of it: oc topology status", ExitCode.TIMED_OUT)
+            return Ended(f"{text}. All of it: oc topology status", ExitCode.TIMED_OUT).printed(out)
 
 
 def standing(known: facts.Facts, transitions: load.Transitions) -> Ended:
