@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from topology_api.vocabulary import CheckStatus, Phase, Stage
     from topology_controller.report import state
 
-    from . import audit
+    from . import consistency
     from .arguments import FLEET_STATES
 
 API_VERSION: Final = "cli.topology.openshift.io/v1"
@@ -356,8 +356,8 @@ class Audit(Answer):
     shape: Annotated[str, Shape] | None
     candidates: list[Annotated[str, Shape]]
     vector: Vector
-    disagreements: list[audit.Disagreement]
-    open: list[audit.OpenQuestion]
+    disagreements: list[consistency.Disagreement]
+    open: list[consistency.OpenQuestion]
     unread: list[Unread]
     advisories: NotRequired[list[state.Advisory]]
     next: NotRequired[list[Expected]]

@@ -9,8 +9,8 @@ Three steps, each a pure function. An `InstallConfig` holds the numbers as they 
 installer's defaults in, which are a trap (no `compute` means three workers, not none), and refuses what the installer
 refuses; `outcome` applies one rule, `differences` says where the two disagree and what that means.
 
-The neighbours: `topology_api.shape` names the kind of cluster, `kubectl_topology.audit` looks at a cluster that exists.
-The reader of the file (`render`) knows its lines; nothing here reads anything.
+The neighbours: `topology_api.shape` names the kind of cluster, `kubectl_topology.consistency` looks at a cluster that
+exists. The reader of the file (`render`) knows its lines; nothing here reads anything.
 
 Source of the rules: openshift/installer, pkg/asset/manifests/topologies.go and scheduler.go (released since its pull
 request 9579; proposed in 10077), pkg/types/defaults and pkg/types/validation.

@@ -1,6 +1,6 @@
 """`audit`: which kind of cluster is this, and do status, scheduler and nodes fit together?
 
-The rules are those of `kubectl_topology.audit`, the numbers those of `observe.facts`, as the operator counts them. It
+The rules are those of `consistency`, the numbers those of `observe.facts`, as the operator counts them. It
 also audits a cluster that the operator has never seen, a hosted one, and one whose API lacks our fields. The command's
 function `audit` is pure.
 """
@@ -16,8 +16,7 @@ from topology_api import shape
 from topology_controller import shell
 from topology_controller.observe import facts, node_counts
 
-from .. import audit as rules
-from .. import cluster, errors, hosted, sections
+from .. import cluster, consistency, errors, hosted, sections
 from ..document import Row, command
 from . import show
 
@@ -55,7 +54,7 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
     here = snapshot.infrastructure
     workers = control_plane_workers(snapshot.known)
     vector = node_counts.shape_vector(snapshot.known, here)
-    disagreements, unanswered = rules.audit(vector, workers)
+    disagreements, unanswered = consistency.compared(vector, workers)
     values = {**dataclasses.asdict(vector), "control_plane_workers": workers}
     named = shape.classify(vector)
     verdict: answers.Consistency = "Consistent"
@@ -70,7 +69,7 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
         "phase": snapshot.phase,
         "shape": None if named is None else named.value,
         "candidates": [candidate.value for candidate in shape.candidates(vector)],
-        "vector": cast("answers.Vector", {name: values[field] for field, name in rules.NAMES.items()}),
+        "vector": cast("answers.Vector", {name: values[field] for field, name in consistency.NAMES.items()}),
         "disagreements": disagreements,
         "open": unanswered,
         "unread": list(snapshot.unread),

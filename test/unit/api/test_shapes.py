@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_topology import audit
-from kubectl_topology.audit import Question
+from kubectl_topology import consistency
+from kubectl_topology.consistency import Question
 from topology_api import shape
 from topology_api.shape import Shape, Vector
 
@@ -130,7 +130,7 @@ def test_a_disagreement_names_what_was_found_and_what_is_wanted(row, told, wante
     topologies, nodes = row[:3], row[3:6]
     vector = dataclasses.replace(Vector(*topologies, *nodes), fencing=False)
     asked = vector.control_plane_nodes if vector.masters_schedulable else 0
-    first = audit.audit(vector, row[6] if len(row) > 6 else asked)[0][0]
+    first = consistency.compared(vector, row[6] if len(row) > 6 else asked)[0][0]
     assert first["found"].startswith(told)
     assert first["wanted"].startswith(wanted)
     assert first["meaning"]
@@ -161,7 +161,7 @@ def expected(vector: Vector, labels: int | None) -> dict[Question, bool | None]:
 
 
 def answers(vector: Vector, labels: int | None) -> dict[Question, bool | None]:
-    disagreements, unanswered = audit.audit(vector, labels)
+    disagreements, unanswered = consistency.compared(vector, labels)
     told: dict[Question, bool | None] = dict.fromkeys(Question, True)
     told |= {Question(one["question"]): False for one in disagreements}
     told |= {Question(one["question"]): None for one in unanswered}
@@ -197,8 +197,8 @@ def test_knowing_less_opens_questions_and_answers_none(whole, labels, forgotten)
     for question, answer in after.items():
         assert answer in {before[question], None}, question
     assert not all(after.values())
-    plain = {json: name for name, json in audit.NAMES.items()}
-    named = {plain[name] for one in audit.audit(less, known_labels)[1] for name in one["missing"]}
+    plain = {json: name for name, json in consistency.NAMES.items()}
+    named = {plain[name] for one in consistency.compared(less, known_labels)[1] for name in one["missing"]}
     known_by_status = {"control_plane"} if whole.control_plane == "Mystery" else set()
     known_by_status |= {"infrastructure"} if whole.infrastructure in {DUAL, ARBITER, EXTERNAL, "Mystery"} else set()
     assert named <= forgotten | known_by_status, "what is missing is named, and nothing else"

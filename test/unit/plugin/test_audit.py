@@ -13,8 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kubectl_topology import audit as rules
-from kubectl_topology import capi, cluster, errors
+from kubectl_topology import capi, cluster, consistency, errors
 from kubectl_topology.commands import audit
 from topology_controller.observe import facts, fields, parse
 
@@ -90,7 +89,7 @@ def test_any_cluster_gets_an_answer_and_what_is_unknown_is_named(known: facts.Fa
     codes = {"Consistent": 0, "Inconsistent": 3, "CannotTell": 1}
     assert (code, bool(found["disagreements"])) == (codes[found["verdict"]], found["verdict"] == "Inconsistent")
     answered = {one["question"] for one in found["disagreements"]} | {one["question"] for one in found["open"]}
-    assert answered <= {one.value for one in rules.Question}
+    assert answered <= {one.value for one in consistency.Question}
     for one in found["open"]:
         for name in one["missing"]:
             value = found["vector"][name]

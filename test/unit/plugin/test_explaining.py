@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import explained
-from kubectl_topology import answers, arguments, audit, capi, errors, explanations, main
+from kubectl_topology import answers, arguments, capi, consistency, errors, explanations, main
 from topology_api import crd, shape, vocabulary
 from topology_controller.definitions import load
 from topology_controller.report import metrics
@@ -35,7 +35,7 @@ RULES = (
 )
 ENUMS = [
     words
-    for words in (*vars(vocabulary).values(), *vars(shape).values(), audit.Question)
+    for words in (*vars(vocabulary).values(), *vars(shape).values(), consistency.Question)
     if isinstance(words, type) and issubclass(words, enum.Enum) and "topology" in words.__module__
 ]
 CONSTANTS = {

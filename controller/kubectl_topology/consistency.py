@@ -2,8 +2,8 @@
 
 The topologies in Infrastructure's status were written once, by an installer or by a transition; Scheduler can be edited
 by anybody, and nodes come and go. Nothing keeps the three together, so a cluster can say that its infrastructure is
-HighlyAvailable while a single node could carry it. `audit` names the shape of a cluster, and every such disagreement:
-what was found, what it would have to be, and what it means as long as it is not.
+HighlyAvailable while a single node could carry it. `compared` has every such disagreement: what was found, what it
+would have to be, and what it means as long as it is not.
 
 It only compares. What is not known (None: not read, not allowed to be read) is never taken for agreement: the questions
 that it leaves open are listed by name.
@@ -99,7 +99,7 @@ class OpenQuestion(TypedDict):
     missing: list[Annotated[str, tuple(NAMES.values())]]
 
 
-def audit(vector: Vector, control_plane_workers: int | None = None) -> tuple[list[Disagreement], list[OpenQuestion]]:
+def compared(vector: Vector, control_plane_workers: int | None = None) -> tuple[list[Disagreement], list[OpenQuestion]]:
     """Hold status, scheduler and nodes against each other: every question that is answered by no, and those left open.
 
     `control_plane_workers`: how many of the control-plane nodes have the label node-role.kubernetes.io/worker. None,
