@@ -12,7 +12,7 @@ import types
 import typing
 from typing import Any, Final
 
-from kubectl_topology import answers, arguments, audit, capi
+from kubectl_topology import answers, arguments, capi, consistency
 from kubectl_topology.commands import explain
 from topology_api import shape, vocabulary
 from topology_controller.report import state
@@ -32,8 +32,7 @@ _TYPES: Final = {str: "string", int: "integer", bool: "boolean", types.NoneType:
 _NAMES: Final = {
     **vars(vocabulary),
     "FLEET_STATES": arguments.FLEET_STATES,
-    "Part": audit.Part,
-    "Question": audit.Question,
+    "consistency": consistency,
     "Shape": shape.Shape,
     "state": state,
 }

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pydantic
 import yaml
 
-from kubectl_topology import answers, audit, capi_findings, errors
+from kubectl_topology import answers, capi, consistency, errors
 from kubectl_topology.commands import fleet
 from topology_api import crd, shape, vocabulary
 from topology_controller.definitions import model, registry
@@ -214,11 +214,11 @@ def names(transitions: load.Transitions) -> Iterator[Name]:
     yield from (Name("result", word) for word in typing.get_args(answers.Result))
     yield from (Name("probe result", word) for word in typing.get_args(answers.Reached))
     yield from (Name("finding", word) for word in typing.get_args(answers.Finding))
-    yield from _words("audit question", audit.Question)
+    yield from _words("audit question", consistency.Question)
     yield from _words("fleet state", states.State)
     yield from (Name("fleet state", getattr(fleet, name), meaning(name)) for name in ("UNREACHABLE", "UNREPORTED"))
     yield from _words("shape rule", install_config.Rule)
-    yield from _words("CAPI finding", capi_findings.Finding)
+    yield from _words("CAPI finding", capi.DeadEnd)
     yield from _columns()
     yield from _parameters()
     yield from _objects()
@@ -364,7 +364,7 @@ def _below(body: Iterable[ast.stmt], prefix: str) -> dict[str, str]:
     return docstrings
 
 
-_DESCRIBED = (vocabulary, shape, audit, install_config, capi_findings, states, fleet)
+_DESCRIBED = (vocabulary, shape, consistency, install_config, capi, states, fleet)
 _MEANINGS = functools.reduce(operator.or_, map(meanings, _DESCRIBED))
 
 

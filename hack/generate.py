@@ -66,7 +66,7 @@ def _texts() -> dict[pathlib.Path, str]:
 def _fleet(transitions: load.Transitions) -> dict[pathlib.Path, str]:
     """Return the files of the engines of a fleet, and of the engines that apply what stands in Git."""
     wanted = plan.Wanted("HighlyAvailable", canaries=("edge-1", "edge-2", "edge-3"))
-    defaults = plan.of(wanted, transitions)
+    defaults = plan.checked(wanted, transitions)
     files = {
         "rbac.yaml": objects.rights(),
         "survey.yaml": objects.survey(defaults),

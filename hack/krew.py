@@ -3,7 +3,7 @@
     python hack/krew.py --base https://downloads.example.com/topology [--platform linux/amd64]... [--python 3.12]...
 
 The archive of a platform holds one program, `kubectl-topology` (`krew_launcher.py`), and `lib` with the libraries of
-requirements-tools.lock, each held to its hash. Compiled parts carry the version of Python in their names, so those for
+requirements.lock, each held to its hash. Compiled parts carry the version of Python in their names, so those for
 all supported versions lie side by side, and the program takes what fits. The same sources give the same archive, byte
 by byte. It talks to the package index and to nothing else; `make krew` runs it.
 """
@@ -103,7 +103,7 @@ def collect(folder: pathlib.Path, platform: str, pythons: Sequence[str]) -> None
                 "install", "--target", str(place), "--no-compile", "--no-deps", "--only-binary", ":all:",
                 "--implementation", "cp", "--python-version", python,
                 *(word for tag in WHEELS[platform] for word in ("--platform", tag)),
-                "--require-hashes", "-r", str(ROOT / "requirements-tools.lock"),
+                "--require-hashes", "-r", str(ROOT / "requirements.lock"),
             )  # fmt: skip
             shutil.copytree(place, folder / "lib", dirs_exist_ok=True)
         # After the hashes: what is made here has none.

@@ -22,7 +22,7 @@ _HEAD = f"""\
 
 def text() -> str:
     """Return the whole file."""
-    files = (*manifests.operator_files(), *manifests.monitoring_files())
+    files = (*manifests.files("manifests"), *manifests.files("monitoring"))
     resources = "".join(f"  - {place.parent.name}/{place.name}\n" for place in files)
     image, _, _ = manifests.IMAGE.partition(":")
     return f"""\
@@ -44,7 +44,7 @@ patches:
 
 def _version_pointer() -> str:
     """Return the JSON pointer of the one variable in the Deployment that holds the release's version."""
-    (deployment,) = (place for place in manifests.operator_files() if "deployment" in place.name)
+    (deployment,) = (place for place in manifests.files("manifests") if "deployment" in place.name)
     containers = yaml.safe_load(deployment.read_text(encoding="utf-8"))["spec"]["template"]["spec"]["containers"]
     (pointer,) = (
         f"/spec/template/spec/containers/{index}/env/{number}/value"

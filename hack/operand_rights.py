@@ -74,7 +74,7 @@ def _asked() -> matrices.Matrix:
 
 
 def _roles_by_hand() -> list[dict[str, Any]]:
-    texts = [place.read_text(encoding="utf-8") for place in manifests.operator_files() if place.name != FILE]
+    texts = [place.read_text(encoding="utf-8") for place in manifests.files("manifests") if place.name != FILE]
     return [obj for text in texts for obj in yaml.safe_load_all(text) if obj["kind"] in {"Role", "ClusterRole"}]
 
 

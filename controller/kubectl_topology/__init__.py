@@ -13,11 +13,10 @@ pyproject.toml names the modules of the operator that it may use.
 * `probe`: what `plan --probe` asks of names and addresses; `front`: which, and what follows. The second is pure.
 * `manifest`: what a manifest asks for, in the place of a target.
 * `naming`: what the program and the cluster's client are called in all that is printed.
-* `audit`: do status, scheduler and nodes of a cluster fit together? Pure.
-* `recorded`: the answer of `status`. Pure.
-* `assessment`: the line that `status` begins with. Pure.
-* `answers`: the shapes of `-o json` and `-o yaml`.
-* `document`, `printing`: what the verbs print, as sections of rows; and their text, for a terminal or for a pipe.
+* `consistency`: do status, scheduler and nodes of a cluster fit together? Pure.
+* `recorded`: the answer of `status`; `progress`: what people read of it. Pure.
+* `answers`: the shapes of `-o json` and `-o yaml`. A verb prints the same for people, by its function `add_...`.
+* `document`, `sections`: what is printed, as sections of rows; their text, for a terminal or for a pipe.
 * `live`: `status --watch`: the answer of `status` as often as there is news. `live_lines` prints it line by line;
-  `live_screen` draws on a terminal what `status` prints. Only that imports rich.
+  `live_screen` draws on a terminal what `status` prints.
 """

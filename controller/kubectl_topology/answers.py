@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from topology_api.vocabulary import CheckStatus, Phase, Stage
     from topology_controller.report import state
 
+    from . import consistency
     from .arguments import FLEET_STATES
-    from .audit import Part, Question
 
 API_VERSION: Final = "cli.topology.openshift.io/v1"
 
@@ -342,26 +342,6 @@ class Vector(TypedDict):
     fencing: bool | None
 
 
-Disagreement = TypedDict(  # noqa: UP013 - as a class, the key `found` would be a variable of that name
-    "Disagreement",
-    {
-        "question": "Annotated[str, Question]",
-        "between": "list[Annotated[str, Part]]",
-        "found": str,
-        "wanted": str,
-        "meaning": str,
-    },
-)
-"""What does not fit together: between which parts, and what that means."""
-
-
-class OpenQuestion(TypedDict):
-    """A question without an answer: fields of the vector that are not known, or are none that OpenShift has."""
-
-    question: Annotated[str, Question]
-    missing: list[Annotated[str, Vector.__annotations__]]
-
-
 class Audit(Answer):
     """`audit`: which kind of cluster this is, and what in it does not fit together.
 
@@ -376,8 +356,8 @@ class Audit(Answer):
     shape: Annotated[str, Shape] | None
     candidates: list[Annotated[str, Shape]]
     vector: Vector
-    disagreements: list[Disagreement]
-    open: list[OpenQuestion]
+    disagreements: list[consistency.Disagreement]
+    open: list[consistency.OpenQuestion]
     unread: list[Unread]
     advisories: NotRequired[list[state.Advisory]]
     next: NotRequired[list[Expected]]

@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from topology_api import vocabulary
 from topology_api.vocabulary import EXTERNAL, Topology
@@ -25,6 +25,8 @@ from . import naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    _Verbs: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001 - its public name is what add_subparsers returns
 
 DEFAULT_REQUEST_TIMEOUT = 10.0
 """Seconds for one request, when --request-timeout is not given or 0."""
@@ -46,7 +48,6 @@ FLEET_STATES = (
     "Done", "UnderWay", "NeedsAPerson", "Ready", "NotReady", "Silent", "NotForUs", "Unreachable", "Unreported",
 )  # fmt: skip
 """What `fleet` counts; the first seven are `topology_deploy.fleet.meaning.State`."""
-_CONNECTION = "connection"
 _WIDTH = 100
 """Of the help, in columns."""
 _EXIT_CODES = "exit codes: 0 done or possible, 1 error, 2 usage, 3 blocked, 4 unsupported, 5 timed out, 130 interrupted"
@@ -116,9 +117,7 @@ def closest(text: str, words: Iterable[str], cutoff: float = 0.4) -> str | None:
 
 
 class _Parser(terminal.Parser):
-    """Says what is wrong in one line of our words. With `folds` its help leaves the flags of the connection out."""
-
-    folds = False
+    """Says what is wrong in one line of our words."""
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and where to read on, and end with exit code 2."""
@@ -128,11 +127,7 @@ class _Parser(terminal.Parser):
         sys.exit(2)
 
     def _in_our_words(self, message: str) -> str:
-        """What argparse says, as a person would: its sentences name `argument X` and all choices."""
-        if choice := re.fullmatch(r"argument (\S+): invalid choice: (.*) \(choose from (.*)\)", message, re.DOTALL):
-            name, text, words = choice[1], choice[2].strip("'"), [word.strip(" '") for word in choice[3].split(",")]
-            noun = "verb" if name == "VERB" else f"value for {name}:"
-            return str(_unknown(noun, text, "There are", [word for word in words if word]))
+        """What argparse says, as a person would: its sentences name `argument X`."""
         if unknown := re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL):
             text = unknown[1].split(" ", 1)[0]
             close = closest(text.partition("=")[0], self._flags(), 0.7) if text.startswith("--") else None
@@ -145,22 +140,17 @@ class _Parser(terminal.Parser):
             return f"{empty[1].rpartition('/')[2]} needs a value"
         return message.removeprefix("argument ")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse what is none of the choices, with the closest of them."""
+        if action.choices is not None and value not in action.choices:
+            name = "/".join(action.option_strings) or action.metavar
+            noun = "verb" if name == "VERB" else f"value for {name}:"
+            raise argparse.ArgumentError(None, str(_unknown(noun, value, "There are", action.choices)))
+
     def _flags(self) -> list[str]:
         """Every flag that may stand here, a verb's own ones too where the verb is not known any more."""
         parsers = [self, *_verbs(self).values()]
         return [name for known in parsers for action in known._actions for name in action.option_strings]  # noqa: SLF001 - as in `_verbs`
-
-    def format_help(self) -> str:
-        """Without the flags of the connection where this is a verb: the program's own help has them."""
-        actions, groups = self._actions, self._action_groups
-        hidden = [group for group in groups if group.title == _CONNECTION] if self.folds else []
-        flags = [action for group in hidden for action in group._group_actions]  # noqa: SLF001 - as in `_verbs`
-        self._actions = [action for action in actions if action not in flags]
-        self._action_groups = [group for group in groups if group not in hidden]
-        try:
-            return super().format_help()
-        finally:
-            self._actions, self._action_groups = actions, groups
 
 
 def parser() -> argparse.ArgumentParser:
@@ -180,6 +170,15 @@ def parser() -> argparse.ArgumentParser:
     _connection(program, groups="as_group")
     program.set_defaults(**_DEFAULTS)
     verbs = program.add_subparsers(dest="verb", metavar="VERB", title="verbs", prog=program.prog, parser_class=_Parser)
+    for add in (_request, _progress, _description, _accept, _explain, _fleet):
+        add(verbs)
+    help_ = verbs.add_parser("help", help="this text, or that of a verb")
+    help_.add_argument("about", nargs="?", choices=sorted(verbs.choices), metavar="VERB")
+    verbs.add_parser("version", help="the version of this program; no cluster is asked")
+    return program
+
+
+def _request(verbs: _Verbs) -> None:
     plan = _verb(
         verbs, "plan",
         "what can be requested from here; with a target, everything that it takes. Nothing is written",
@@ -227,6 +226,9 @@ def parser() -> argparse.ArgumentParser:
         "cancel", "cancel -o json",
     )  # fmt: skip
     _output(cancel)
+
+
+def _progress(verbs: _Verbs) -> None:
     status = _verb(
         verbs, "status", "how far it is, every check, components updated, and actions required",
         "status", "status --watch",
@@ -243,6 +245,9 @@ def parser() -> argparse.ArgumentParser:
     wait.add_argument(
         "--timeout", type=duration, metavar="D", help="give up after that long, such as 90m; default: never"
     )
+
+
+def _description(verbs: _Verbs) -> None:
     graph = _verb(
         verbs, "graph", "the transitions that exist, where this cluster is, and what blocks the way on",
         "graph > topology.dot", "graph -o mermaid",
@@ -258,6 +263,9 @@ def parser() -> argparse.ArgumentParser:
         "dead ends",
     )  # fmt: skip
     _output(audit)
+
+
+def _accept(verbs: _Verbs) -> None:
     accept = _verb(
         verbs, "accept",
         "accept that a check of a stuck transition will not be met, so that the transition completes without it; past "
@@ -273,6 +281,9 @@ def parser() -> argparse.ArgumentParser:
         "--timeout", type=duration, default=30.0, metavar="D",
         help="how long the operator has to take it up; default: %(default)gs",
     )  # fmt: skip
+
+
+def _explain(verbs: _Verbs) -> None:
     explain = _verb(
         verbs, "explain",
         "what a check, phase, reason, advisory, alert, event or metric means, what to look at and do; it asks no "
@@ -282,14 +293,9 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     explain.add_argument("name", nargs="?", metavar="NAME", help="in any case; without it all names are listed")
     _output(explain)
-    _fleet(verbs)
-    help_ = verbs.add_parser("help", help="this text, or that of a verb")
-    help_.add_argument("about", nargs="?", choices=sorted(verbs.choices), metavar="VERB")
-    verbs.add_parser("version", help="the version of this program; no cluster is asked")
-    return program
 
 
-def _fleet(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _fleet(verbs: _Verbs) -> None:
     fleet = _verb(
         verbs, "fleet",
         "on the hub of a fleet: how many clusters are done, under way, ready, not ready and why, and which need a "
@@ -314,9 +320,7 @@ def version() -> str:
     return f"{naming.PROGRAM} {__version__}"
 
 
-def _verb(
-    verbs: argparse._SubParsersAction[_Parser], name: str, meaning: str, *examples: str, connected: bool = True
-) -> argparse.ArgumentParser:
+def _verb(verbs: _Verbs, name: str, meaning: str, *examples: str, connected: bool = True) -> argparse.ArgumentParser:
     more = (
         f"flags of the connection, such as --context and --as: {naming.caller().program} --help\n" if connected else ""
     )
@@ -327,9 +331,8 @@ def _verb(
         epilog=_examples(*examples) + more + _EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verb.folds = True
     if connected:
-        _connection(verb, groups="as_group_after")
+        _connection(verb, groups="as_group_after", listed=False)
     return verb
 
 
@@ -343,12 +346,15 @@ def _output(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="default: %(default)s")
 
 
-def _connection(either: argparse.ArgumentParser, groups: str) -> None:
-    """Flags that may stand on either side of the verb, so they have no default here that would replace the other."""
-    group = either.add_argument_group(_CONNECTION)
+def _connection(either: argparse.ArgumentParser, groups: str, *, listed: bool = True) -> None:
+    """Flags that may stand on either side of the verb, so they have no default here that would replace the other.
+
+    Only the help of the program lists them.
+    """
+    group = either.add_argument_group("connection")
 
     def flag(name: str, text: str, **options: Any) -> None:
-        group.add_argument(name, help=text, default=argparse.SUPPRESS, **options)
+        group.add_argument(name, help=text if listed else argparse.SUPPRESS, default=argparse.SUPPRESS, **options)
 
     flag("--kubeconfig", "default: KUBECONFIG, ~/.kube/config, the service account of this pod", metavar="F")
     flag("--context", "context of the kubeconfig", metavar="NAME")

@@ -1,28 +1,37 @@
-"""`audit --capi`: which owner each Cluster API definition has, and the dead ends that are known (`capi_findings`).
+"""`audit --capi`: who owns each Cluster API definition of a management cluster, and the dead ends that are known.
+
+Two parties install CustomResourceDefinitions of *.cluster.x-k8s.io on one cluster: the cluster-capi-operator of the
+platform, and HyperShift or multicluster engine. Each forces what it applies, so the last one wins. ClusterAPI `cluster`
+(operator.openshift.io/v1alpha1, openshift/api operator/v1alpha1/types_clusterapi.go, 2026-08) lists the definitions
+that the platform leaves alone; `hypershift install` writes that list, and no item ever leaves it.
+
+An owner is a field manager of what every definition has: group, names, scope or versions. Who injects a certificate
+into spec.conversion owns no definition. A forced apply of other versions takes spec.versions from the party before, but
+not the rest, so two parties are seen also when only one of them has the versions now.
 
 Everything is read with the rights of the person who asks, and nothing is written. The list of all definitions is read
 as metadata, because a cluster has hundreds and their schemas are megabytes; those of *.cluster.x-k8s.io are then read
 whole, a few at a time. Whether ClusterAPI and CompatibilityRequirement are served stands in that list too: a right that
-lacks would look the same as a kind that does not exist.
+lacks would look the same as a kind that does not exist. All but `read` is pure.
 """
 
 from __future__ import annotations
 
 import asyncio
+import enum
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict, TypeVar
 
+from topology_controller import shell
 from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
-from topology_controller.observe import catalog, facts, parse
+from topology_controller.observe import catalog, facts, fields, parse
 
-from . import answers, capi_findings, cluster, errors
+from . import answers, cluster, errors
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from topology_controller.report import state
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
 T = TypeVar("T")
 _LANES: Final = 4
@@ -33,6 +42,49 @@ _REQUIREMENTS = resources.Resource(
     "apiextensions.openshift.io", "v1alpha1", "compatibilityrequirements", "CompatibilityRequirement"
 )
 _SINGLETON: Final = "cluster"
+SUFFIX: Final = ".cluster.x-k8s.io"
+CORE: Final = "cluster.x-k8s.io"
+"""The group that Cluster API itself is: other groups are its providers', with versions of their own."""
+NEEDED: Final = "v1beta2"
+"""What cluster-capi-operator needs of CORE since OpenShift 4.22 (Cluster API 1.11 and later): without it its
+controllers end with `no matches for kind "Cluster" in version "cluster.x-k8s.io/v1beta2"` (hypershift PR 8644)."""
+PLATFORM: Final = "the platform"
+_PARTIES: Final = {
+    "cluster-version-operator": PLATFORM,
+    "cluster-capi-operator": PLATFORM,
+    "capi-installer": PLATFORM,
+    "hypershift": "HyperShift",
+    "hypershift-operator": "HyperShift",
+    "backplane-operator": "multicluster engine",
+}
+"""Field managers that are one party, which may have written by several names over time.
+
+Source: cluster-capi-operator pkg/operatorstatus, hypershift cmd/install, backplane-operator controllers (2026-08).
+"""
+_PLATFORM_PREFIX: Final = "capi-operator.openshift.io/"
+_OWNED: Final = frozenset({"group", "names", "scope", "versions"})
+
+
+class DeadEnd(enum.StrEnum):
+    """What is known to lead nowhere."""
+
+    VERSION_MISSING = "CAPIVersionMissing"
+    """A core definition of Cluster API is on the list of those that the platform leaves alone, and does not serve
+    v1beta2, which the controllers of the platform's cluster-capi-operator need. They crash, and neither side repairs
+    it: the platform may not touch the definition, and its owner does not know of the need (OCPBUGS-86792)."""
+
+    TWO_OWNERS = "CAPITwoOwners"
+    """Two parties apply the same definition, and each forces its own versions over those of the other. Objects that one
+    of them has stored may become unreadable for the other."""
+
+    STORED_VERSION_NOT_SERVED = "CAPIStoredVersionNotServed"
+    """Objects may be stored in a version that is not served any more. The next update of the definition that leaves
+    this version out is refused by the API server, until the objects are written anew and status.storedVersions does not
+    list it."""
+
+    UNMANAGED_ABSENT = "CAPIUnmanagedAbsent"
+    """The list of those that the platform leaves alone names a definition that does not exist. That is no trouble: it
+    may be listed before an upgrade brings it. Until its owner installs it, what needs it does not work."""
 
 
 class Manager(TypedDict):
@@ -80,7 +132,7 @@ class Platform(TypedDict):
 class Finding(TypedDict):
     """What leads nowhere. One that is `informational` does not change the exit code. `command` shows it, no more."""
 
-    name: Annotated[str, capi_findings.Finding]
+    name: Annotated[str, DeadEnd]
     definition: str
     message: str
     command: str
@@ -103,15 +155,69 @@ class Audit(answers.Answer):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read. `operator` is None where the platform has none, Unobserved where it could not be read."""
+    """What was read. Of `requirements` each stands with the name of the definition that it is about."""
 
     infrastructure: facts.Infrastructure
     names: frozenset[str]
-    definitions: tuple[capi_findings.Definition, ...]
-    operator: capi_findings.Operator | facts.Unobserved | None
-    requirements: tuple[tuple[str, capi_findings.Incompatible], ...]
+    definitions: tuple[Definition, ...]
+    platform: Platform
+    requirements: tuple[tuple[str, Requirement], ...]
     unread: tuple[answers.Unread, ...]
     now: datetime
+
+
+def definition(raw: Mapping[str, Any]) -> Definition:
+    """Reduce a CustomResourceDefinition, of which nothing else is known yet. Raises fields.Malformed."""
+    versions = fields.items(raw, "spec.versions")
+    return {
+        "name": fields.name(raw),
+        "group": fields.text(raw, "spec.group") or "",
+        "served": [_version(version) for version in versions if fields.flag(version, "served")],
+        "storage": next((_version(version) for version in versions if fields.flag(version, "storage")), None),
+        "stored": list(fields.items(raw, "status.storedVersions", str)),
+        "managers": list(_managers(fields.items(raw, "metadata.managedFields"))),
+        "unmanaged": None,
+        "incompatible": [],
+    }
+
+
+def _version(raw: object) -> str:
+    return fields.text(raw, "name") or "without a name"
+
+
+def _managers(entries: Iterable[Mapping[str, Any]]) -> Iterator[Manager]:
+    for entry in entries:
+        owned = fields.mapping(entry, "fieldsV1").get("f:spec")
+        if isinstance(owned, dict) and not fields.text(entry, "subresource"):
+            parts = sorted(part.removeprefix("f:") for part in owned if part.startswith("f:"))
+            name, party = fields.text(entry, "manager") or "unknown", None
+            if not _OWNED.isdisjoint(parts):
+                party = PLATFORM if name.startswith(_PLATFORM_PREFIX) else _PARTIES.get(name, name)
+            operation = fields.text(entry, "operation") or ""
+            yield {"name": name, "operation": operation, "parts": parts, "party": party}
+
+
+def platform(raw: Mapping[str, Any]) -> Platform:
+    """Reduce ClusterAPI `cluster`. Raises fields.Malformed."""
+    return {
+        "present": True,
+        "currentRevision": fields.text(raw, "status.currentRevision"),
+        "desiredRevision": fields.text(raw, "status.desiredRevision"),
+        "unmanaged": list(fields.items(raw, "spec.unmanagedCustomResourceDefinitions", str)),
+    }
+
+
+def incompatible(raw: Mapping[str, Any]) -> tuple[str, Requirement] | None:
+    """The definition that a CompatibilityRequirement is about, and why it is not met; None when it is, or unknown.
+
+    Source: openshift/api apiextensions/v1alpha1/types_compatibilityrequirement.go (2026-08). Raises fields.Malformed.
+    """
+    name = fields.text(raw, "status.crdName")
+    for condition in fields.items(raw, "status.conditions"):
+        if name and fields.text(condition, "type") == "Compatible" and fields.text(condition, "status") == "False":
+            reason, message = fields.text(condition, "reason") or "", fields.text(condition, "message") or ""
+            return name, {"name": fields.name(raw), "reason": reason, "message": message}
+    return None
 
 
 async def read(connection: cluster.Connection) -> Reading:
@@ -122,7 +228,12 @@ async def read(connection: cluster.Connection) -> Reading:
         raise errors.PluginError(f"Infrastructure cluster makes no sense: {error}") from error
     client = connection.client
     try:
-        listing = await client.list(catalog.CRDS, reduce=_name, metadata_only=True, timeout=client.request_timeout)
+        listing = await client.list(
+            catalog.CRDS,
+            reduce=lambda raw: resources.key_of(raw)[1],
+            metadata_only=True,
+            timeout=client.request_timeout,
+        )
     except kube.KubeError as error:
         raise cluster.explained(connection, error) from error
     except ValueError as error:
@@ -131,56 +242,52 @@ async def read(connection: cluster.Connection) -> Reading:
     unread: list[answers.Unread] = []
     lanes = asyncio.Semaphore(_LANES)
 
-    async def read_definition(name: str) -> capi_findings.Definition | None:
+    async def read_definition(name: str) -> Definition | facts.Unobserved | None:
         async with lanes:
-            asked = client.get(catalog.CRDS, name)
             what = catalog.CRDS.describe(name)
-            fact = await _fact(what, f"get {what}", asked, capi_findings.definition, unread)
-        return fact if isinstance(fact, capi_findings.Definition) else None
+            return await _fact(what, f"get {what}", client.get(catalog.CRDS, name), definition, unread)
 
-    wanted = sorted(name for name in names if name.endswith(capi_findings.SUFFIX))
+    async def read_platform() -> Platform:
+        what, fact = _CLUSTER_APIS.describe(_SINGLETON), None
+        if _CLUSTER_APIS.label in names:
+            fact = await _fact(what, f"get {what}", client.get(_CLUSTER_APIS, _SINGLETON), platform, unread)
+        return _unread_platform(fact) if fact is None or isinstance(fact, facts.Unobserved) else fact
+
+    async def read_requirements() -> tuple[tuple[str, Requirement], ...]:
+        if _REQUIREMENTS.label not in names:
+            return ()
+        pages = client.list(_REQUIREMENTS, reduce=incompatible, page=_REQUIREMENTS_PAGE)
+        what = _REQUIREMENTS.describe()
+        items = await _fact(what, f"list {what}", pages, lambda whole: whole.items, unread)
+        return tuple(item for item in items if item is not None) if isinstance(items, tuple) else ()
+
+    wanted = sorted(name for name in names if name.endswith(SUFFIX))
     if not wanted:
-        return Reading(infrastructure, names, (), None, (), (), datetime.now(UTC))
+        return Reading(infrastructure, names, (), _unread_platform(None), (), (), datetime.now(UTC))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(read_definition(name)) for name in wanted]
-        operator = group.create_task(_operator(connection, names, unread))
-        requirements = group.create_task(_requirements(connection, names, unread))
-    definitions = tuple(definition for task in tasks if (definition := task.result()) is not None)
-    unread.sort(key=lambda item: item["what"])
+        operator, requirements = group.create_task(read_platform()), group.create_task(read_requirements())
+    definitions = tuple(fact for task in tasks if isinstance(fact := task.result(), dict))
     return Reading(
         infrastructure,
         names,
         definitions,
         operator.result(),
         requirements.result(),
-        tuple(unread),
+        tuple(sorted(unread, key=lambda item: item["what"])),
         datetime.now(UTC),
     )
 
 
-def _name(raw: dict[str, Any]) -> str:
-    return resources.key_of(raw)[1]
-
-
-async def _operator(
-    connection: cluster.Connection, names: frozenset[str], unread: list[answers.Unread]
-) -> capi_findings.Operator | facts.Unobserved | None:
-    if _CLUSTER_APIS.label not in names:
-        return None
-    what = _CLUSTER_APIS.describe(_SINGLETON)
-    asked = connection.client.get(_CLUSTER_APIS, _SINGLETON)
-    return await _fact(what, f"get {what}", asked, capi_findings.operator, unread)
-
-
-async def _requirements(
-    connection: cluster.Connection, names: frozenset[str], unread: list[answers.Unread]
-) -> tuple[tuple[str, capi_findings.Incompatible], ...]:
-    if _REQUIREMENTS.label not in names:
-        return ()
-    asked = connection.client.list(_REQUIREMENTS, reduce=capi_findings.incompatible, page=_REQUIREMENTS_PAGE)
-    what = _REQUIREMENTS.describe()
-    listing = await _fact(what, f"list {what}", asked, lambda whole: whole.items, unread)
-    return tuple(item for item in listing if item is not None) if isinstance(listing, tuple) else ()
+def _unread_platform(fact: facts.Unobserved | None) -> Platform:
+    """The platform without its object: None where there is none, Unobserved where it could not be read."""
+    absent = fact is None
+    return {
+        "present": False if absent else None,
+        "currentRevision": None,
+        "desiredRevision": None,
+        "unmanaged": [] if absent else None,
+    }
 
 
 async def _fact(
@@ -203,73 +310,71 @@ async def _fact(
 
 def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
     """The answer, and the exit code: blocked with a finding, an error when none was found and something was unread."""
-    operator = reading.operator
-    capi = operator if isinstance(operator, capi_findings.Operator) else None
-    is_known = not isinstance(operator, facts.Unobserved)
-    listed = () if capi is None else capi.unmanaged
-    absent = [name for name in listed if name not in reading.names]
-    every = capi_findings.findings(reading.definitions, capi, absent, known=is_known)
-    blocking = [item for item in every if item.finding is not capi_findings.Finding.UNMANAGED_ABSENT]
+    listed = reading.platform["unmanaged"]
+    by_name: dict[str, list[Requirement]] = {}
+    for name, requirement in reading.requirements:
+        by_name.setdefault(name, []).append(requirement)
+    definitions: list[Definition] = [
+        {
+            **each,
+            "unmanaged": None if listed is None else each["name"] in listed,
+            "incompatible": by_name.get(each["name"], []),
+        }
+        for each in reading.definitions
+    ]
+    findings = [*(item for each in definitions for item in _findings(each))]
+    for name in listed or ():
+        if name not in reading.names:
+            show = "oc get clusterapis.operator.openshift.io cluster -o yaml"
+            message = "is listed in ClusterAPI cluster and does not exist"
+            findings.append(_finding(DeadEnd.UNMANAGED_ABSENT, name, message, show))
+    order = [word.value for word in DeadEnd]
+    findings.sort(key=lambda item: order.index(item["name"]))
     verdict: answers.Ownership = "Consistent"
     code = errors.ExitCode.DONE
-    if blocking:
+    if not all(item["informational"] for item in findings):
         verdict, code = "Inconsistent", errors.ExitCode.BLOCKED
     elif reading.unread:
         verdict, code = "CannotTell", errors.ExitCode.FAILED
-    elif not reading.definitions:
+    elif not definitions:
         verdict = "NothingToLookAt"
-    by_name: dict[str, list[Requirement]] = {}
-    for name, item in reading.requirements:
-        requirement: Requirement = {"name": item.requirement, "reason": item.reason, "message": item.message}
-        by_name.setdefault(name, []).append(requirement)
-    here = reading.infrastructure
-    place: state.Cluster = {
-        "name": here.cluster_name,
-        "platform": here.platform,
-        "topology": {"controlPlane": here.control_plane, "infrastructure": here.infrastructure},
-    }
-    answer: Audit = {
-        "apiVersion": answers.API_VERSION,
-        "kind": "CAPIAudit",
-        "evaluated": answers.stamp(reading.now),
-        "cluster": place,
-        "verdict": verdict,
-        "platform": {
-            "present": capi is not None if is_known else None,
-            "currentRevision": None if capi is None else capi.current_revision,
-            "desiredRevision": None if capi is None else capi.desired_revision,
-            "unmanaged": list(listed) if is_known else None,
-        },
-        "definitions": [_definition(each, listed if is_known else None, by_name) for each in reading.definitions],
-        "findings": [
-            {
-                "name": item.finding.value,
-                "definition": item.definition,
-                "message": item.message,
-                "command": item.command,
-                "informational": item not in blocking,
-            }
-            for item in every
-        ],
-        "unread": list(reading.unread),
-    }
-    return answer, code
-
-
-def _definition(
-    each: capi_findings.Definition, listed: tuple[str, ...] | None, by_name: Mapping[str, list[Requirement]]
-) -> Definition:
-    unmanaged = None if listed is None else each.name in listed
     return {
-        "name": each.name,
-        "group": each.group,
-        "served": list(each.served),
-        "storage": each.storage,
-        "stored": list(each.stored),
-        "managers": [
-            {"name": item.name, "operation": item.operation, "parts": list(item.parts), "party": item.party}
-            for item in each.managers
-        ],
-        "unmanaged": unmanaged,
-        "incompatible": by_name.get(each.name, []),
+        **cluster.heading("CAPIAudit", reading.infrastructure, reading.now),
+        "verdict": verdict,
+        "platform": reading.platform,
+        "definitions": definitions,
+        "findings": findings,
+        "unread": list(reading.unread),
+    }, code
+
+
+def _findings(each: Definition) -> Iterator[Finding]:
+    """What is found in one definition. Where it is not known what is listed, only what holds either way."""
+    name, served = each["name"], ", ".join(each["served"]) or "no version"
+    show = shell.command("oc get crd {} -o yaml --show-managed-fields", name)
+    if each["unmanaged"] and each["group"] == CORE and NEEDED not in each["served"]:
+        message = (
+            f"serves {served}; the platform needs {NEEDED} and may not add it, because ClusterAPI cluster lists it as "
+            "unmanaged"
+        )
+        yield _finding(DeadEnd.VERSION_MISSING, name, message, show)
+    # What the platform once applied to a definition that it leaves alone now counts no more.
+    owners = dict.fromkeys(manager["party"] for manager in each["managers"])
+    parties = [party for party in owners if party and (party != PLATFORM or each["unmanaged"] is False)]
+    if len(parties) > 1:
+        yield _finding(DeadEnd.TWO_OWNERS, name, f"is applied by {' and by '.join(parties)}", show)
+    lost = [version for version in each["stored"] if version not in each["served"]]
+    if lost:
+        message = f"has {', '.join(lost)} in status.storedVersions and serves {served}"
+        show = shell.command("oc get crd {} -o jsonpath='{.status.storedVersions}'", name)
+        yield _finding(DeadEnd.STORED_VERSION_NOT_SERVED, name, message, show)
+
+
+def _finding(finding: DeadEnd, definition: str, message: str, command: str) -> Finding:
+    return {
+        "name": finding.value,
+        "definition": definition,
+        "message": message,
+        "command": command,
+        "informational": finding is DeadEnd.UNMANAGED_ABSENT,
     }

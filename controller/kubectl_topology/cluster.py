@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from topology_api import vocabulary
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
-from topology_controller import shell
 from topology_controller._version import __version__
 from topology_controller.decide import applicability, records
 from topology_controller.definitions import read, settings
@@ -56,7 +55,8 @@ READER = "cluster-reader"
 ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
 """Our cluster role that Kubernetes adds to READER: what OpenShift leaves out of it."""
 HOST_READER = f"{vocabulary.OPERATOR_NAME}-baremetalhost-reader"
-"""Our cluster role that is added to READER too, where an administrator chooses so."""
+"""Our cluster role that is added to READER too, where an administrator chooses so: it reads HOSTS."""
+HOSTS = "metal3.io"
 _ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
 _CANNOT_IMPERSONATE = "cannot impersonate"
 """In the message of an API server that refuses to take a user for another one."""
@@ -70,11 +70,6 @@ _CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespace
 def added_to_reader(what: str) -> bool:
     """Does READER have the right to read this only by ADDED_TO_READER? `what` begins as in `etcds.operator...`."""
     return any(kind in what for kind in _ADDED)
-
-
-def added_by_choice(what: str) -> bool:
-    """Does READER have the right to read this only by HOST_READER?"""
-    return "metal3.io" in what
 
 
 @dataclass(slots=True)
@@ -97,7 +92,7 @@ class Connection:
     def grant(self, role: str) -> str:
         """How an administrator gives this user a cluster role that has the permission."""
         user = "USER" if self.acting is None else self.acting.user
-        return f"Role {role} grants it: {shell.command('oc adm policy add-cluster-role-to-user {} {}', role, user)}"
+        return f"Role {role} grants it: {naming.caller().grant(role, user)}"
 
 
 @contextlib.asynccontextmanager
@@ -221,17 +216,21 @@ class Snapshot:
 
     def heading(self, kind: str) -> answers.Answer:
         """What an answer of this kind begins with: which cluster this is, and its topology now."""
-        here = self.infrastructure
-        return {
-            "apiVersion": answers.API_VERSION,
-            "kind": kind,
-            "evaluated": answers.stamp(self.now),
-            "cluster": {
-                "name": here.cluster_name,
-                "platform": here.platform,
-                "topology": {"controlPlane": here.control_plane, "infrastructure": here.infrastructure},
-            },
-        }
+        return heading(kind, self.infrastructure, self.now)
+
+
+def heading(kind: str, here: facts.Infrastructure, now: datetime) -> answers.Answer:
+    """What an answer of this kind about this cluster begins with."""
+    return {
+        "apiVersion": answers.API_VERSION,
+        "kind": kind,
+        "evaluated": answers.stamp(now),
+        "cluster": {
+            "name": here.cluster_name,
+            "platform": here.platform,
+            "topology": {"controlPlane": here.control_plane, "infrastructure": here.infrastructure},
+        },
+    }
 
 
 async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
@@ -254,7 +253,7 @@ async def present(connection: Connection, transitions: load.Transitions, namespa
     """
     here = await _infrastructure(connection)
     record = here.record if isinstance(here.record, TopologyTransition) else None
-    sources = about(record, transitions)
+    sources = status_sources(record, transitions)
     if is_old(here, record, datetime.now(UTC)):
         sources = tuple(dict.fromkeys((*sources, *catalog.offered(*transitions.starting_at(records.pair(here))))))
     return await _read(connection, namespace, here, sources, served=record is not None)
@@ -269,7 +268,7 @@ def is_old(here: facts.Infrastructure, record: TopologyTransition | None, now: d
     return not record.available or any(item.evaluated_time < now - LOOK_AGAIN for item in record.available)
 
 
-def about(record: TopologyTransition | None, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
+def status_sources(record: TopologyTransition | None, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
     """The sources, besides Infrastructure, of what `status` shows of this record."""
     phase = record.phase if record is not None else Phase.IDLE
     if phase is Phase.CONVERGING:

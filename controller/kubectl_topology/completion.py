@@ -99,7 +99,7 @@ class _Line:
 def candidates(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> tuple[Candidates, int]:
     """What the last of these words could become, and the directive for the shell."""
     *before, begun = words or [""]
-    line = _Line(arguments.parser())
+    line, program = _Line(arguments.parser()), _Line(arguments.parser())
     for word in before:
         line.take(word)
     action = line.awaited
@@ -108,7 +108,7 @@ def candidates(words: Sequence[str], environ: Mapping[str, str] = os.environ) ->
         if not equals:
             repeated = argparse._AppendAction  # noqa: SLF001 - argparse has no public name for it
             offered = {
-                name: _described(action)
+                name: _described(program.flag(name) or action)
                 for name, action in line.flags.items()
                 if name.startswith("--") and (action.dest not in line.given or isinstance(action, repeated))
             }
@@ -166,7 +166,7 @@ def _contexts(given: str | None, environ: Mapping[str, str]) -> Candidates:
     return contexts
 
 
-def text(offered: Candidates, directive: int) -> str:
+def for_shell(offered: Candidates, directive: int) -> str:
     """The answer as kubectl reads it: nothing that would break a line, or be taken for a description."""
     lines = []
     for word, description in offered.items():
@@ -179,7 +179,7 @@ def text(offered: Candidates, directive: int) -> str:
 def main() -> int:
     """Print what may come next, and nothing else, whatever happens."""
     try:
-        answer = text(*candidates(sys.argv[1:]))
+        answer = for_shell(*candidates(sys.argv[1:]))
     except Exception:  # noqa: BLE001 - in the middle of a command line an error has no place to be shown
         answer = f":{FAILED}\n"
     try:

@@ -43,6 +43,8 @@ def disruption(
     asking = [group for group in transitions.matrix.groups if group.check in asked]
     target = definition.target.pair
     minutes = convergence.minutes(definition, known) // timedelta(minutes=1)
+    is_alone = definition.changes_control_plane and router.alone(known)
+    lone_router = [simulate.item(LONE_ROUTER, router.ALONE, router.two_routers())] if is_alone else []
     return [
         *_two_voters(known, definition),
         simulate.item(
@@ -55,7 +57,7 @@ def disruption(
             "The change of the topology cannot be undone; before it the request can be cancelled at any time",
         ),
         _machine_config(known, asking, source, target),
-        *_lone_router(known, definition),
+        *lone_router,
         *_static_pods(asking, source, target),
         *_replicas(known, asking, source, target, left),
         simulate.item("Duration", f"Deadline: {minutes} min after the change; nothing is rolled back then"),
@@ -94,11 +96,6 @@ def _machine_config(
         "Every machine config pool gets another machine configuration: in each its nodes are drained and restart one "
         f"after the other{count}",
     )
-
-
-def _lone_router(known: facts.Facts, definition: model.Definition) -> Iterator[answers.Expected]:
-    if definition.changes_control_plane and router.alone(known):
-        yield simulate.item(LONE_ROUTER, router.ALONE, router.two_routers())
 
 
 def _static_pods(

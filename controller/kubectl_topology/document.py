@@ -1,8 +1,7 @@
 """What a verb prints: sections of rows, and their text for a terminal of any width or for a pipe.
 
-`printing` says what stands in a row, and its rank. Width and colour are decided here, once: a pipe gets whole lines and
-no colour; COLUMNS and NO_COLOR are respected. Colour only repeats what a word says. `live_screen` draws the same
-sections on a terminal, where rows of the highest rank are hidden first.
+The verbs say what stands in a row, `sections` and `progress` for several. Width and colour are decided here, once: a
+pipe gets whole lines and no colour; COLUMNS and NO_COLOR are respected. Colour only repeats what a word says.
 
 Everything goes through `terminal.plain` when it is added: a message of another operator must not move a cursor.
 Commands are named as this person can type them (`naming`), and are never broken, in a row of their own or in a
@@ -11,15 +10,14 @@ sentence: a line that is too long is folded by the terminal, which knows that it
 
 from __future__ import annotations
 
-import enum
+import dataclasses
 import itertools
 import os
-import re
 import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
-from topology_controller import shell, terminal
+from topology_controller import terminal
 
 from . import naming
 
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
 LEAST: Final = 24
 """Columns that the last cell needs beside others; with less it stands below them."""
 _NARROW: Final = 64
-_COMMAND = re.compile(rf"(?<![\w/.-])(?:oc|kubectl(?:-topology)?)(?: {shell.WORD})+")
-"""A command in a sentence: up to what ends the sentence, or a part of it."""
 _TOGETHER: Final = "\N{NO-BREAK SPACE}"
 """Stands for a space that no line ends at. `terminal.plain` leaves none in a text."""
 _BOLD: Final = "1"
@@ -43,22 +39,11 @@ COLOURS: Final = {
 }  # fmt: skip
 
 
-class Rank(enum.IntEnum):
-    """How long a row stays on a terminal that is too small for all: HEAD stays longest. Printed text has every row."""
-
-    HEAD = 0
-    UNMET = 1
-    TO_DO = 2
-    PROGRESS = 3
-    IN_ORDER = 4
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
     """Cells, of which the last is wrapped within itself. A command is never broken: it is there to be copied."""
 
     cells: tuple[str, ...]
-    rank: Rank = Rank.PROGRESS
     indent: int = 2
     command: bool = False
 
@@ -77,15 +62,9 @@ class Section:
             yield rows, [max(map(len, column)) for column in zip(*(row.cells[:-1] for row in rows), strict=True)]
 
 
-def command(text: str, indent: int = 2, rank: Rank = Rank.PROGRESS) -> Row:
+def command(text: str, indent: int = 2) -> Row:
     """A row that is there to be copied."""
-    return Row((text,), rank, indent, command=True)
-
-
-def cramped(width: int, row: Row, columns: Sequence[int], least: int = LEAST) -> bool:
-    """Is there too little width beside columns of these widths, for a last cell that needs at least so much?"""
-    room = width - row.indent - sum(columns) - 2 * len(columns)
-    return room < least or (width < _NARROW and room < width * 0.6)
+    return Row((text,), indent, command=True)
 
 
 @dataclass(slots=True)
@@ -98,7 +77,7 @@ class Document:
     sections: list[Section] = field(default_factory=list)
 
     @classmethod
-    def of(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Document:
+    def for_stream(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Document:
         """A document that suits a stream."""
         is_terminal = stream.isatty()
         columns = environ.get("COLUMNS", "")
@@ -106,18 +85,20 @@ class Document:
         dull = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
         return cls(max(width, LEAST) if width else 0, colour=is_terminal and not dull, caller=naming.caller())
 
-    def add(self, title: str, rows: Iterable[Row | tuple[str, ...] | str], rank: Rank = Rank.PROGRESS) -> None:
-        """Add a section, unless it has no rows. Cells and sentences get its rank, and an indent below a title."""
+    def add(self, title: str, rows: Iterable[Row | tuple[str, ...] | str]) -> None:
+        """Add a section, unless it has no rows. Cells and sentences get an indent below a title."""
         indent = 2 if title else 0
-        complete = [
-            row if isinstance(row, Row) else Row((row,) if isinstance(row, str) else row, rank, indent) for row in rows
-        ]
-        clean = tuple(Row(tuple(map(self._clean, row.cells)), row.rank, row.indent, row.command) for row in complete)
+        complete = (
+            row if isinstance(row, Row) else Row((row,) if isinstance(row, str) else row, indent) for row in rows
+        )
+        clean = tuple(dataclasses.replace(row, cells=tuple(map(self._clean, row.cells))) for row in complete)
         if clean:
             self.sections.append(Section(self._clean(title), clean))
 
     def _clean(self, text: str) -> str:
-        return self.caller.spoken(terminal.plain(text))
+        return naming.COMMAND.sub(
+            lambda match: self.caller.command(match[0]).replace(" ", _TOGETHER), terminal.plain(text)
+        )
 
     def text(self) -> str:
         """Everything, ending with a line break."""
@@ -126,16 +107,16 @@ class Document:
             if lines:
                 lines.append("")
             if section.title:
-                lines.append(self._painted(section.title, _BOLD))
+                lines.append(self.painted(section.title, _BOLD))
             for rows, columns in section.tables():
                 for row in rows:
-                    lines += self.lines(row, columns, below=cramped(self.width, row, columns))
-        return "\n".join(lines) + "\n"
+                    lines += self._lines(row, columns)
+        return "\n".join(lines).replace(_TOGETHER, " ") + "\n"
 
-    def lines(self, row: Row, columns: Sequence[int], *, below: bool) -> list[str]:
+    def _lines(self, row: Row, columns: Sequence[int]) -> list[str]:
         """A row in a table with columns of these widths. Wider than the document is only what cannot be broken.
 
-        With `below` the last cell gets lines of its own, unless all of the row fits into one.
+        With too little space beside the columns the last cell gets lines of its own, unless all fits into one.
         """
         indent = " " * row.indent
         *first, last = row.cells
@@ -144,7 +125,9 @@ class Document:
         if not first:
             return self._wrapped(last, indent, indent)
         begin = indent + "".join(f"{cell:<{size}}  " for cell, size in zip(first, columns, strict=True))
-        if below and self.width and len(begin) + len(last) > self.width:
+        space = self.width - len(begin)
+        cramped = space < LEAST or (self.width < _NARROW and space < self.width * 0.6)
+        if self.width and cramped and len(last) > space:
             margin = " " * (row.indent + 4)
             names = self._marked(indent + "  ".join(filter(None, first)))
             return [names, *self._wrapped(last, margin, margin)] if last else [names]
@@ -154,26 +137,26 @@ class Document:
     def _wrapped(self, text: str, first: str, following: str) -> list[str]:
         if not self.width:
             return [first + text]
-        whole = _COMMAND.sub(lambda match: match[0].replace(" ", _TOGETHER), text)
         lines = textwrap.wrap(
-            whole,
+            text,
             max(self.width, len(following) + LEAST),
             initial_indent=first,
             subsequent_indent=following,
             break_long_words=False,
             break_on_hyphens=False,
         )
-        return [line.replace(_TOGETHER, " ") for line in lines] or [first.rstrip()]
+        return lines or [first.rstrip()]
 
     def _marked(self, line: str) -> str:
         """Paint the first word of a line that has a colour."""
         for word in line.split():
             if word in COLOURS:
                 begin, _, end = line.partition(word)
-                return begin + self._painted(word, _CODES[COLOURS[word]]) + end
+                return begin + self.painted(word, _CODES[COLOURS[word]]) + end
         return line
 
-    def _painted(self, text: str, code: str) -> str:
+    def painted(self, text: str, code: str) -> str:
+        """The text in a colour, where there are colours."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
 

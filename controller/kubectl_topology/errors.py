@@ -8,11 +8,14 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from topology_controller import terminal
 
 from . import naming
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _READING: Final = "nothing was written. The same command can be given again at any time"
 _BEGINNING: Final = {
@@ -35,6 +38,22 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a verb ended: one sentence or two, and the exit code. Without a code it goes on."""
+
+    message: str
+    code: ExitCode | None = None
+
+    def printed(self, out: TextIO) -> ExitCode:
+        """Print what is done to `out`, anything else as a complaint; return the exit code."""
+        if self.code == ExitCode.DONE:
+            out.write(f"{naming.caller().spoken(terminal.plain(self.message))}\n")
+        else:
+            complain(self.message)
+        return ExitCode.FAILED if self.code is None else self.code
+
+
 class PluginError(Exception):
     """There is no answer. `problem` is one line; `hint` says what can be done about it, empty when nothing is known."""
 
@@ -46,6 +65,15 @@ class PluginError(Exception):
     def __str__(self) -> str:
         text = f"{self.problem}. {self.hint}" if self.hint else self.problem
         return " ".join(text.split())
+
+
+class InputError(Exception):
+    """What was given cannot be used; `problems` has everything that is wrong, one line each."""
+
+    def __init__(self, problems: Sequence[str], code: ExitCode = ExitCode.FAILED) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+        self.code = code
 
 
 @dataclass(slots=True)

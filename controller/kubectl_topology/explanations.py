@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final, TypedDict
 from topology_api import vocabulary
 from topology_controller import bindata
 
+from . import errors
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -50,8 +52,11 @@ class Explanation(TypedDict):
 
 @functools.cache
 def every() -> tuple[Explanation, ...]:
-    """Every explanation, by kind. Raises bindata.BindataMissingError, or OSError, when the installation is damaged."""
-    return tuple(json.loads((bindata.root() / FILE).read_text(encoding="utf-8")))
+    """Every explanation, by kind. Raises BindataMissingError, or PluginError, when the installation is damaged."""
+    try:
+        return tuple(json.loads((bindata.root() / FILE).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise errors.PluginError(str(error)) from error
 
 
 def matching(name: str) -> list[Explanation]:

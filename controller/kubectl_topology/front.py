@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from . import answers
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Place = tuple[Address, int, str]
+"""What is asked: an address, a port, and the name that TLS is asked for, where that matters."""
 API_PORT: Final = 6443
 MACHINE_CONFIG_PORT: Final = 22623
 HTTPS_PORT: Final = 443
@@ -45,17 +47,12 @@ _BLIND: Final = (
     "Not visible from here: where an address that is no node's leads (to which nodes, with which health check), and "
     "what machines of the cluster resolve these names to"
 )
-_FINDINGS: Final[dict[answers.Probed, answers.Finding]] = {
-    "API": "APINameOnOneNode",
-    "InternalAPI": "APINameOnOneNode",
-    "Ingress": "IngressNameOnOneNode",
+_ALONE: Final[dict[answers.Probed, tuple[answers.Finding, str]]] = {
+    "API": ("APINameOnOneNode", "clients outside do not reach the API, although other nodes serve it"),
+    "InternalAPI": ("APINameOnOneNode", "nodes do not reach the API, although other nodes serve it"),
+    "Ingress": ("IngressNameOnOneNode", "routes cannot be reached, although other nodes may serve them"),
 }
-_ALONE: Final = {
-    "API": "clients outside do not reach the API, although other nodes serve it",
-    "InternalAPI": "nodes do not reach the API, although other nodes serve it",
-    "Ingress": "routes cannot be reached, although other nodes may serve them",
-}
-"""What holds without that node."""
+"""Of a name that leads to one node alone: the finding, and what holds without that node."""
 _INSIDE: Final = "Port 22623 has to answer inside the network of the cluster only: from here it need not"
 
 
@@ -70,6 +67,10 @@ class Name:
 
     def __str__(self) -> str:
         return self.label or self.host
+
+    def place(self, address: Address) -> Place:
+        """Where this name is asked at one of its addresses; a router goes by the name."""
+        return address, self.port, self.host if self.what == "Ingress" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +96,13 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen: where each name leads (Reply: nowhere), what addresses replied on a port, which are this computer.
+    """What was seen: where each name leads (Reply: nowhere), what places replied, which addresses are this computer.
 
-    An address without a reply was not asked.
+    A place without a reply was not asked.
     """
 
     leads: dict[Name, tuple[Address, ...] | Reply]
-    replies: dict[tuple[Name | None, Address, int], Reply]
+    replies: dict[Place, Reply]
     here: frozenset[Address] = field(default_factory=frozenset)
 
 
@@ -157,7 +158,7 @@ def _addresses(
         notes.append(f"Of {len(without)} control-plane nodes no InternalIP is known ({few}): they were not asked")
 
 
-def asked(nodes: Iterable[tuple[str, Address]]) -> tuple[Address, ...]:
+def node_addresses(nodes: Iterable[tuple[str, Address]]) -> tuple[Address, ...]:
     """The addresses of nodes that are asked."""
     return tuple(address for _, address in nodes)[:_OF_NODES]
 
@@ -232,18 +233,20 @@ def answer(question: Question, seen: Seen, notes: Sequence[str] = ()) -> Answer:
             probes.append(_row(name.what, name.host, None, addresses, f"{name}"))
             sentences.append(f"{name} is not resolved")
             continue
-        replies = [
-            (address, seen.replies[name, address, name.port])
-            for address in addresses
-            if (name, address, name.port) in seen.replies
-        ]
+        places = {address: name.place(address) for address in addresses}
+        replies = [(address, seen.replies[place]) for address, place in places.items() if place in seen.replies]
         probes += [_row(name.what, f"{address}", owners.get(address), reply, f"{name}") for address, reply in replies]
-        lines += _about(
+        lines += _limits(
             name, addresses, len(replies), [address for address in addresses if address in seen.here - set(owners)]
         )
         sentences.append(f"{name} leads to {_where(addresses, owners)}")
         if (node := _alone(addresses, owners)) is not None:
-            findings.append(simulate.item(_FINDINGS[name.what], _finding(name, node, addresses)))
+            finding, harm = _ALONE[name.what]
+            message = (
+                f"{name} leads to node {node} alone ({', '.join(map(str, addresses[:2]))}): without that node {harm}. "
+                "Let the name lead to a load balancer that leads to every node which serves it"
+            )
+            findings.append(simulate.item(finding, message))
     return Answer(
         probes,
         findings,
@@ -254,12 +257,12 @@ def answer(question: Question, seen: Seen, notes: Sequence[str] = ()) -> Answer:
 
 def _of_nodes(question: Question, seen: Seen, what: answers.Probed, port: int) -> Iterator[answers.Probe]:
     for node, address in question.nodes:
-        reply = seen.replies.get((None, address, port))
+        reply = seen.replies.get((address, port, ""))
         if reply is not None:
             yield _row(what, f"{address}", node, reply, f"port {port}")
 
 
-def _about(name: Name, addresses: Sequence[Address], count: int, here: Sequence[Address]) -> Iterator[str]:
+def _limits(name: Name, addresses: Sequence[Address], count: int, here: Sequence[Address]) -> Iterator[str]:
     """What a reader has to know of these addresses besides what they answered."""
     if count < len(addresses):
         limit = f"at most {MOST_ADDRESSES} different addresses are"
@@ -289,13 +292,6 @@ def _where(addresses: tuple[Address, ...], owners: dict[Address, str]) -> str:
     return " and ".join([*([f"nodes {', '.join(nodes)}"] if nodes else []), *foreign])
 
 
-def _finding(name: Name, node: str, addresses: tuple[Address, ...]) -> str:
-    return (
-        f"{name} leads to node {node} alone ({', '.join(map(str, addresses[:2]))}): without that node "
-        f"{_ALONE[name.what]}. Let the name lead to a load balancer that leads to every node which serves it"
-    )
-
-
 def _reached(probes: Sequence[answers.Probe]) -> str:
     """How many nodes answered, and which did not."""
     parts = []
@@ -308,7 +304,7 @@ def _reached(probes: Sequence[answers.Probe]) -> str:
     return "; ".join(parts) or "no address of a node could be asked"
 
 
-def worded(checklist: Sequence[answers.Expected], words: dict[str, str]) -> list[answers.Expected]:
+def with_sightings(checklist: Sequence[answers.Expected], words: dict[str, str]) -> list[answers.Expected]:
     """The checklist with what was seen of its entries."""
     return [
         {**step, "message": f"{step['message']}. Seen from here: {words[step['name']]}"}

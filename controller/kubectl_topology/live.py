@@ -70,10 +70,6 @@ Show = Callable[[Update, datetime], None]
 """Shows an update at a time, in aware UTC."""
 
 
-def _utc() -> datetime:
-    return datetime.now(UTC)
-
-
 class Following:
     """The watches, and the answers that follow from them.
 
@@ -113,7 +109,7 @@ class Following:
         self._looked_at = -math.inf
 
     async def show(
-        self, display: contextlib.AbstractContextManager[Show], now: Callable[[], datetime] = _utc
+        self, display: contextlib.AbstractContextManager[Show], now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> NoReturn:
         """Show updates until cancelled. The display is entered with the first; `now` tells the time, in aware UTC.
 
@@ -124,7 +120,7 @@ class Following:
         loop = asyncio.get_running_loop()
         async with self._watches, self._following_lease():
             await self._begin()
-            update = await self._look(now())
+            update = await self._update(now())
             with display as show:
                 while True:
                     show(update, now())
@@ -134,7 +130,7 @@ class Following:
                         async with asyncio.timeout(_TICK if ticks else _ANEW):
                             await self._news.wait()
                     await asyncio.sleep(earliest - loop.time())
-                    update = await self._look(now())
+                    update = await self._update(now())
 
     @contextlib.asynccontextmanager
     async def _following_lease(self) -> AsyncIterator[None]:
@@ -147,7 +143,7 @@ class Following:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _look(self, now: datetime) -> Update:
+    async def _update(self, now: datetime) -> Update:
         """The state `now` (aware UTC). Raises PluginError when it cannot be followed any more."""
         # What ended a watch other than being stopped is a bug, which must not pass for silence.
         self._watches.raise_failed()
@@ -195,7 +191,7 @@ class Following:
         if isinstance(known.infrastructure, facts.Unobserved):
             # Gone, or nonsense: what was known is kept, and `_stale` names it.
             return
-        wanted = cluster.about(self._record(known), self._transitions)
+        wanted = cluster.status_sources(self._record(known), self._transitions)
         if any(source in catalog.EVIDENCE for source in wanted):
             if not self._watches.is_open:
                 self._watches.open()

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from topology_controller.checks import etcd, machines
 from topology_controller.observe import facts
 
-from .document import Rank, Row
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -46,15 +44,12 @@ def table(document: Document, items: Sequence[answers.Machine]) -> None:
     document.add(
         "Machines of the control plane",
         [
-            Row(
-                (
-                    item["machine"],
-                    "leaving" if item["leaving"] else item["phase"] or "no phase",
-                    _node(item),
-                    _host(item),
-                    "voter" if item["voter"] else "",
-                ),
-                Rank.UNMET if item["leaving"] else Rank.PROGRESS if item["node"] is None else Rank.IN_ORDER,
+            (
+                item["machine"],
+                "leaving" if item["leaving"] else item["phase"] or "no phase",
+                _node(item),
+                f"{item['host']} ({item['hostState'] or 'no state'})" if item["host"] is not None else "",
+                "voter" if item["voter"] else "",
             )
             for item in items
         ],
@@ -65,9 +60,3 @@ def _node(item: answers.Machine) -> str:
     if item["node"] is None:
         return "no node"
     return item["node"] if item["boundBy"] == machines.BoundBy.ADDRESS.value else f"{item['node']} (by nodeRef only)"
-
-
-def _host(item: answers.Machine) -> str:
-    if item["host"] is None:
-        return ""
-    return f"{item['host']} ({item['hostState'] or 'no state'})"

@@ -45,6 +45,10 @@ def main(words: Sequence[str] | None = None) -> int:
     except errors.PluginError as error:
         errors.complain(str(error))
         return errors.ExitCode.FAILED
+    except errors.InputError as error:
+        for problem in error.problems:
+            errors.complain(problem)
+        return error.code
     except BrokenPipeError:
         # Whatever is still buffered has no reader; the interpreter would complain about it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -67,55 +71,38 @@ def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
 
     # What the packages below would log is a fact or an error by now.
     logging.getLogger().addHandler(logging.NullHandler())
-    if options.verb == "explain":
-        return _explain(options)
-    transitions = _transitions(options)
-    if transitions is None:
-        return errors.ExitCode.USAGE
-    if getattr(options, "filename", None) is not None:
-        from . import manifest
-
-        if options.filename != manifest.STANDARD_INPUT and not pathlib.Path(options.filename).exists():
-            errors.complain(f"-f: {options.filename} does not exist")
-            return errors.ExitCode.USAGE
-        try:
-            options.manifest = manifest.wanted(options.filename)
-        except manifest.ManifestError as error:
-            for problem in error.problems:
-                errors.complain(problem)
-            return errors.ExitCode.FAILED
-    code = asyncio.run(_verb(options, transitions, interrupted))
-    sys.stdout.flush()
-    return code
-
-
-def _explain(options: argparse.Namespace) -> int:
-    """The one verb that asks no cluster."""
     from topology_controller import bindata
 
-    from .commands import explain
-
     try:
-        code = explain.run(options)
-    except (bindata.BindataMissingError, OSError) as error:
+        if options.verb == "explain":
+            # It asks no cluster.
+            from .commands import explain
+
+            code = explain.run(options)
+        else:
+            code = asyncio.run(_verb(options, _given(options), interrupted))
+    except bindata.BindataMissingError as error:
         raise errors.PluginError(str(error)) from error
     sys.stdout.flush()
     return code
 
 
-def _transitions(options: argparse.Namespace) -> load.Transitions | None:
-    """The definitions; None when those that were given cannot be used, after saying why."""
+def _given(options: argparse.Namespace) -> load.Transitions:
+    """Read the definitions, and the manifest if one is given. Raises InputError."""
     from topology_controller import bindata
     from topology_controller.definitions import load
 
     try:
-        return load.load(options.transitions_dir or bindata.root() / "transitions")
+        transitions = load.load(options.transitions_dir or bindata.root() / "transitions")
     except load.DefinitionError as error:
-        for line in str(error).splitlines():
-            errors.complain(line)
-        return None
-    except bindata.BindataMissingError as error:
-        raise errors.PluginError(str(error)) from error
+        raise errors.InputError(str(error).splitlines(), errors.ExitCode.USAGE) from error
+    if getattr(options, "filename", None) is not None:
+        from . import manifest
+
+        if options.filename != manifest.STANDARD_INPUT and not pathlib.Path(options.filename).exists():
+            raise errors.InputError([f"-f: {options.filename} does not exist"], errors.ExitCode.USAGE)
+        options.manifest = manifest.read(options.filename)
+    return transitions
 
 
 async def _verb(options: argparse.Namespace, transitions: load.Transitions, interrupted: errors.Interruption) -> int:

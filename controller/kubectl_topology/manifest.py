@@ -15,18 +15,17 @@ import json
 import pathlib
 import re
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import yaml
 
 from topology_api.vocabulary import Topology
-from topology_controller.definitions import read
+from topology_controller.definitions import read as yaml_files
 
-from . import arguments
+from . import arguments, errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from . import answers
 
@@ -44,41 +43,11 @@ _BEGIN: Final = re.compile(r"(?:---)?\s*")
 _TAG: Final = "tag:yaml.org,2002:"
 
 
-class ManifestError(Exception):
-    """The file cannot be judged; `problems` has everything that is wrong, one line each."""
-
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the manifests of a file ask for, all of them the same; `desired` is None when they request nothing.
-
-    `lines` says where they stand. `skipped` is what could have been meant: a place, and why it was not.
-    """
-
-    source: str
-    desired: str | None
-    lines: tuple[int, ...]
-    skipped: tuple[tuple[str, str], ...] = ()
-
-    def answer(self) -> answers.Manifest:
-        """As `-o json` has it."""
-        return {
-            "folder": self.source,
-            "desiredTopology": self.desired,
-            "files": [{"file": _place(self.source), "line": line} for line in self.lines],
-            "skipped": [{"file": place, "why": why} for place, why in self.skipped],
-        }
-
-
-def wanted(source: str) -> Wanted:
-    """What the manifests in a file ask for; "-" is standard input. Raises ManifestError."""
+def read(source: str) -> answers.Manifest:
+    """What the manifests in a file ask for, all of them the same; "-" is standard input. Raises InputError."""
     place = _place(source)
     problems: list[str] = []
-    skipped: list[tuple[str, str]] = []
+    skipped: list[answers.Skipped] = []
     manifests: list[tuple[int, str | None]] = []
     for above, text in _documents(_read(source)):
         document, line, problem = _parsed(text)
@@ -88,13 +57,13 @@ def wanted(source: str) -> Wanted:
             faults = [f"{place}:{above + _line(faulty)}: {problem}" for faulty, problem in _faults(node)]
             desired = _get(_get(node, "spec"), "desiredTopology")
             if why := _another(node):
-                skipped.append((f"{place}:{above + _line(node)}", why))
+                skipped.append({"file": f"{place}:{above + _line(node)}", "why": why})
             elif faults:
                 problems += faults
             else:
                 manifests.append((above + _line(desired or node), _string(desired)))
     if not problems and not manifests:
-        besides = "".join(f"; {other} {why}" for other, why in skipped[:3])
+        besides = "".join(f"; {other['file']} {other['why']}" for other in skipped[:3])
         problems = [f"{place}: no manifest of Infrastructure cluster ({_API_VERSION}){besides}"]
     if not problems and len({desired for _, desired in manifests}) > 1:
         problems = [f"{place}: the manifests of Infrastructure cluster differ"]
@@ -102,8 +71,13 @@ def wanted(source: str) -> Wanted:
             asks = f"asks for {topology}" if topology else "has no spec.desiredTopology"
             problems.append(f"{place}:{line}: this one {asks}")
     if problems:
-        raise ManifestError(problems)
-    return Wanted(source, manifests[0][1], tuple(line for line, _ in manifests), tuple(skipped))
+        raise errors.InputError(problems)
+    return {
+        "folder": source,
+        "desiredTopology": manifests[0][1],
+        "files": [{"file": place, "line": line} for line, _ in manifests],
+        "skipped": skipped,
+    }
 
 
 def _place(source: str) -> str:
@@ -116,13 +90,13 @@ def _read(source: str) -> str:
         with contextlib.nullcontext(sys.stdin.buffer) if standard else pathlib.Path(source).open("rb") as stream:
             raw = stream.read(LARGEST + 1)
         if len(raw) > LARGEST:
-            raise ManifestError([f"{place}: is larger than {LARGEST} bytes"])
+            raise errors.InputError([f"{place}: is larger than {LARGEST} bytes"])
         return raw.decode("utf-8-sig")
     except OSError as error:
-        raise ManifestError([f"{place}: cannot be read: {error.strerror or error}"]) from error
+        raise errors.InputError([f"{place}: cannot be read: {error.strerror or error}"]) from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise ManifestError([f"{place}:{line}: is not UTF-8 text"]) from error
+        raise errors.InputError([f"{place}:{line}: is not UTF-8 text"]) from error
 
 
 def _documents(text: str) -> Iterator[tuple[int, str]]:
@@ -180,8 +154,8 @@ def _another(node: yaml.MappingNode) -> str:
     """Why this Infrastructure is not the one that is meant; empty when it is."""
     name, version = _string(_get(_get(node, "metadata"), "name")) or "", _string(_get(node, "apiVersion")) or ""
     if name != "cluster":
-        return f"is an Infrastructure named {read.quote(name)}, not cluster"
-    return "" if version == _API_VERSION else f"has apiVersion {read.quote(version)}, not {_API_VERSION}"
+        return f"is an Infrastructure named {yaml_files.quote(name)}, not cluster"
+    return "" if version == _API_VERSION else f"has apiVersion {yaml_files.quote(version)}, not {_API_VERSION}"
 
 
 def _faults(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
@@ -192,19 +166,19 @@ def _faults(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
         for key, _ in mapping.value if isinstance(mapping, yaml.MappingNode) else []:
             text = _string(key)
             if text is None:
-                yield key, f"{where}a key is {_shown(key)}; wanted a text"
+                yield key, f"{where}a key is {_described(key)}; wanted a text"
             elif text in keys:
-                yield key, f"{where}the key {read.quote(text)} stands here twice"
+                yield key, f"{where}the key {yaml_files.quote(text)} stands here twice"
             else:
                 keys.add(text)
     if spec is not None and not _is_null(spec) and not isinstance(spec, yaml.MappingNode):
-        yield spec, f"spec is {_shown(spec)}; wanted a mapping"
+        yield spec, f"spec is {_described(spec)}; wanted a mapping"
     desired = _get(spec, "desiredTopology")
     if desired is not None and not _is_null(desired):
         text = _string(desired)
         try:
             if text is None:
-                yield desired, f"spec.desiredTopology is {_shown(desired)}; wanted one of {', '.join(Topology)}"
+                yield desired, f"spec.desiredTopology is {_described(desired)}; wanted one of {', '.join(Topology)}"
             else:
                 arguments.target(text)
         except argparse.ArgumentTypeError as error:
@@ -230,9 +204,9 @@ def _is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}null"
 
 
-def _shown(node: yaml.Node) -> str:
+def _described(node: yaml.Node) -> str:
     if isinstance(node, yaml.ScalarNode):
-        text, kind = read.quote(str(node.value)), node.tag.removeprefix(_TAG)
+        text, kind = yaml_files.quote(str(node.value)), node.tag.removeprefix(_TAG)
         return text if kind == "str" else f"{text}, which reads as {kind}"
     # Two braces of a template are a mapping whose key is a mapping.
     return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping, or a template that has not been rendered"

@@ -4,11 +4,14 @@ kubectl and oc replace themselves with a plugin (exec), so its parent is the she
 case. What is left of them is `_`, in which bash and zsh put the file of the command that was typed; a client that
 starts a plugin as a child is its parent. Who called neither has typed the name of this program.
 
-Commands are written everywhere as `oc topology ...` and `oc ...`; `Caller.spoken` makes of them what fits.
+Commands are written everywhere as `oc topology ...` and `oc ...`; `Caller.command` makes of one what fits. The messages
+of the operator have commands in their sentences, which no field of the API tells apart: `COMMAND` finds them there, so
+that they are translated and no line ends within one. Nothing is decided by what it finds.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import pathlib
@@ -23,19 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PROGRAM: Final = "kubectl-topology"
+COMMAND: Final = re.compile(rf"(?<![\w/.-])(?:oc|kubectl(?:-topology)?)(?: {shell.WORD})+")
+"""A command in a sentence: up to what ends the sentence, or a part of it."""
 _CLIENTS: Final = ("oc", "kubectl")
-_OWN = re.compile(r"\boc topology\b")
-_SHARED = (
-    "annotate|apply|auth|create|delete|describe|drain|edit|events|explain|get|label|logs|patch|rollout|scale|"
-    "uncordon|wait"
-)
-_CLUSTER = re.compile(rf"(?<![\w/.-])oc(?= (?:(?:-n|--namespace) {shell.WORD} )?(?:{_SHARED})\b)")
-"""`oc` before a verb that kubectl has too. Where one part of a command is for oc alone, all of it stays."""
-_GRANTS = re.compile(
-    r"\boc adm policy add-cluster-role-to-user ([-\w:]+) (?:-- )?(?:([-\w@:.]*\w)(?=[\s.,;:)]|\Z))?", re.ASCII
-)
-"""A user that has to be quoted stays where it is, as the last word: what is quoted is not taken apart."""
-_ONLY_OC = re.compile(r"(?<![\w/.-])oc (?:debug|adm must-gather|login)\b")
+_ONLY_OC: Final = frozenset({"adm", "debug", "login"})
+"""Verbs that kubectl has not. Where one part of a command is for oc alone, all of it stays."""
+_JOINTS: Final = frozenset({"|", "&&"})
+_BINDING_NAME: Final = re.compile(r"[-\w@:.]+", re.ASCII)
 _COMMANDS: Final = frozenset({"command", "cancel"})
 
 
@@ -46,20 +43,28 @@ class Caller:
     program: str = "oc topology"
     client: str = "oc"
 
+    def command(self, text: str) -> str:
+        """A command as this person can type it."""
+        words = text.split(" ")
+        if words[:2] == ["oc", "topology"]:
+            return " ".join((self.program, *words[2:]))
+        begins = [place for place, word in enumerate(words) if word == "oc" and {*words[:place][-1:]} <= _JOINTS]
+        verbs = [verb for place in begins for verb in words[place + 1 : place + 2]]
+        if self.client != "oc" and _ONLY_OC.isdisjoint(verbs):
+            for place in begins:
+                words[place] = self.client
+        return " ".join(words)
+
+    def grant(self, role: str, user: str) -> str:
+        """The command that gives a user a cluster role."""
+        if self.client == "oc":
+            return shell.command("oc adm policy add-cluster-role-to-user {} {}", role, user)
+        name = f"{role}-{user if _BINDING_NAME.fullmatch(user) else 'user'}"
+        return shell.command("kubectl create clusterrolebinding {} --clusterrole={} --user={}", name, role, user)
+
     def spoken(self, text: str) -> str:
         """The same text with every command as this person can type it."""
-        if "oc " not in text:
-            return text
-        text = _OWN.sub(self.program, text)
-        if self.client == "oc" or _ONLY_OC.search(text):
-            return text
-        text = _GRANTS.sub(self._granted, text)
-        return _CLUSTER.sub(self.client, text)
-
-    def _granted(self, match: re.Match[str]) -> str:
-        role, user = match[1], match[2] or ""
-        words = (self.client, "create clusterrolebinding", f"{role}-{user or 'user'}", f"--clusterrole={role}")
-        return f"{' '.join(words)} --user={user}"
+        return COMMAND.sub(lambda match: self.command(match[0]), text)
 
     def answered(self, value: Any, key: str = "") -> Any:
         """An answer for a script with its commands so; a message that the operator has written stays as it is."""
@@ -69,7 +74,7 @@ class Caller:
             return [self.answered(item) for item in value]
         if not isinstance(value, str):
             return value
-        return self.spoken(value) if key in _COMMANDS else _OWN.sub(self.program, value)
+        return self.command(value) if key in _COMMANDS else dataclasses.replace(self, client="oc").spoken(value)
 
 
 def fitting(environ: Mapping[str, str], parent: str, which: Callable[[str], str | None] = shutil.which) -> Caller:

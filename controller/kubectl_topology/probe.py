@@ -71,103 +71,80 @@ async def look(
     lookup: Callable[[str], list[str]] | None = None,
 ) -> front.Seen:
     """Resolve and ask, all at once. `lookup` gives the addresses of a host, by default as the system does it."""
-    looking = _Looking(question, tls, lookup or _system)
-    async with looking.session, asyncio.TaskGroup() as group:
-        for address in front.asked(question.nodes):
-            looking.admit(address)
-            group.create_task(looking.api(None, address, front.API_PORT))
-            group.create_task(looking.handshake(None, address, front.MACHINE_CONFIG_PORT))
+    clock = asyncio.get_running_loop().time
+    end = clock() + ALL_SECONDS
+    leads: dict[front.Name, tuple[front.Address, ...] | front.Reply] = {}
+    replies: dict[front.Place, asyncio.Task[front.Reply]] = {}
+    addresses: dict[front.Address, None] = {}
+    # Nothing of the environment: it may name a proxy, and ~/.netrc has passwords.
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(ssl=tls, limit=0, force_close=True),
+        trust_env=False,
+        # What a stranger sends is not unpacked.
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"User-Agent": f"{naming.PROGRAM}/{__version__}", "Accept": "text/plain, */*"},
+    )
+
+    def left() -> float:
+        return max(0.0, min(STEP_SECONDS, end - clock()))
+
+    async with session, asyncio.TaskGroup() as group:
+
+        def ask(place: front.Place, *, api: bool) -> None:
+            """Begin to ask; two names that lead to the same place are one question. Only so many addresses are."""
+            address, port, sni = place
+            if address not in addresses and len(addresses) >= front.MOST_ADDRESSES:
+                return
+            addresses[address] = None
+            if place not in replies:
+                reply = _readyz(session, question.server_name, address, port) if api else _tls(address, port, sni)
+                replies[place] = group.create_task(_judged(reply, left()))
+
+        async def follow(name: front.Name) -> None:
+            literal = front.parsed(name.host)
+            hosts = await _resolved(name.host, lookup or _system, left()) if literal is None else (literal,)
+            leads[name] = hosts
+            for address in () if isinstance(hosts, front.Reply) else hosts:
+                ask(name.place(address), api=name.what != "Ingress")
+
+        for address in front.node_addresses(question.nodes):
+            ask((address, front.API_PORT, ""), api=True)
+            ask((address, front.MACHINE_CONFIG_PORT, ""), api=False)
         for name in question.names:
-            group.create_task(looking.name(name))
-    return front.Seen(looking.leads, looking.replies, frozenset(filter(_is_here, looking.asked)))
+            group.create_task(follow(name))
+    here = frozenset(filter(_is_here, addresses))
+    return front.Seen(leads, {place: task.result() for place, task in replies.items()}, here)
 
 
-class _Looking:
-    """One look: what is known so far, and how much time and how many addresses are left."""
+async def _readyz(session: aiohttp.ClientSession, server_name: str, address: front.Address, port: int) -> front.Reply:
+    """Ask an API server for /readyz."""
+    url = yarl.URL.build(scheme="https", host=str(address), port=port, path="/readyz")
+    host = f"[{server_name}]" if ":" in server_name else server_name
+    headers = {"Host": f"{host}:{port}"} if host else {}
+    async with session.get(
+        url, headers=headers, server_hostname=server_name or None, allow_redirects=False
+    ) as response:
+        body = (await response.content.read(_BODY_BYTES)).decode("utf-8", "replace")
+    if response.status == _OK:
+        return front.Reply("Ready", "/readyz answers ok")
+    if response.status in {401, 403}:
+        why = "whether it is ready is not said to a client without credentials"
+    else:
+        lines = [line for line in body.splitlines() if line.startswith("[-]")] or body.splitlines()
+        why = terminal.folded("; ".join(lines), _LONGEST_BODY)
+    return front.Reply("NotReady", f"/readyz answers HTTP {response.status}{f': {why}' if why else ''}")
 
-    def __init__(self, question: front.Question, tls: ssl.SSLContext, lookup: Callable[[str], list[str]]) -> None:
-        self._server_name = question.server_name
-        self._lookup = lookup
-        self._end = asyncio.get_running_loop().time() + ALL_SECONDS
-        self._replies: dict[tuple[front.Address, int, str], asyncio.Task[front.Reply]] = {}
-        self.leads: dict[front.Name, tuple[front.Address, ...] | front.Reply] = {}
-        self.replies: dict[tuple[front.Name | None, front.Address, int], front.Reply] = {}
-        self.asked: dict[front.Address, None] = {}
-        # Nothing of the environment: it may name a proxy, and ~/.netrc has passwords.
-        self.session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=tls, limit=0, force_close=True),
-            trust_env=False,
-            # What a stranger sends is not unpacked.
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": f"{naming.PROGRAM}/{__version__}", "Accept": "text/plain, */*"},
-        )
 
-    def admit(self, address: front.Address) -> bool:
-        """Whether this address may be asked: only so many different ones are."""
-        if address not in self.asked and len(self.asked) >= front.MOST_ADDRESSES:
-            return False
-        self.asked[address] = None
-        return True
-
-    def _left(self) -> float:
-        return max(0.0, min(STEP_SECONDS, self._end - asyncio.get_running_loop().time()))
-
-    async def name(self, name: front.Name) -> None:
-        """Resolve a name, and ask what it leads to."""
-        literal = front.parsed(name.host)
-        if literal is not None:
-            addresses: tuple[front.Address, ...] | front.Reply = (literal,)
-        else:
-            addresses = await _resolved(name.host, self._lookup, self._left())
-        self.leads[name] = addresses
-        if isinstance(addresses, front.Reply):
-            return
-        ask = self.handshake if name.what == "Ingress" else self.api
-        admitted = filter(self.admit, addresses)
-        await asyncio.gather(*(ask(name, address, name.port) for address in admitted))
-
-    async def api(self, name: front.Name | None, address: front.Address, port: int) -> None:
-        """Ask for /readyz; two names that lead to the same address are one question."""
-        await self._note(name, address, port, "", self._readyz)
-
-    async def handshake(self, name: front.Name | None, address: front.Address, port: int) -> None:
-        """Ask whether TLS is spoken; the certificate is not looked at."""
-        await self._note(name, address, port, name.host if name is not None else "", self._tls)
-
-    async def _note(
-        self, name: front.Name | None, address: front.Address, port: int, sni: str, ask: Callable[..., Any]
-    ) -> None:
-        key = (address, port, sni)
-        if key not in self._replies:
-            self._replies[key] = asyncio.ensure_future(_judged(ask(address, port, sni), self._left()))
-        self.replies[name, address, port] = await self._replies[key]
-
-    async def _readyz(self, address: front.Address, port: int, _: str) -> front.Reply:
-        url = yarl.URL.build(scheme="https", host=str(address), port=port, path="/readyz")
-        host = f"[{self._server_name}]" if ":" in self._server_name else self._server_name
-        headers = {"Host": f"{host}:{port}"} if host else {}
-        async with self.session.get(
-            url, headers=headers, server_hostname=self._server_name or None, allow_redirects=False
-        ) as response:
-            body = (await response.content.read(_BODY_BYTES)).decode("utf-8", "replace")
-        if response.status == _OK:
-            return front.Reply("Ready", "/readyz answers ok")
-        if response.status in {401, 403}:
-            why = "whether it is ready is not said to a client without credentials"
-        else:
-            lines = [line for line in body.splitlines() if line.startswith("[-]")] or body.splitlines()
-            why = terminal.folded("; ".join(lines), _LONGEST_BODY)
-        return front.Reply("NotReady", f"/readyz answers HTTP {response.status}{f': {why}' if why else ''}")
-
-    async def _tls(self, address: front.Address, port: int, sni: str) -> front.Reply:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        # The machine config server and the router have authorities that no kubeconfig holds; nothing is sent to them.
-        context.verify_mode = ssl.CERT_NONE
-        _, writer = await asyncio.open_connection(str(address), port, ssl=context, server_hostname=sni or str(address))
-        writer.transport.abort()
-        return front.Reply("Ready", "answers with TLS; who certifies it was not checked")
+async def _tls(address: front.Address, port: int, sni: str) -> front.Reply:
+    """Ask whether TLS is spoken; the certificate is not looked at."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    # The machine config server and the router have authorities that no kubeconfig holds; nothing is sent to them.
+    context.verify_mode = ssl.CERT_NONE
+    _, writer = await asyncio.open_connection(str(address), port, ssl=context, server_hostname=sni or str(address))
+    writer.transport.abort()
+    return front.Reply("Ready", "answers with TLS; who certifies it was not checked")
 
 
 async def _judged(ask: Any, seconds: float) -> front.Reply:
@@ -180,23 +157,15 @@ async def _judged(ask: Any, seconds: float) -> front.Reply:
         below = getattr(error, "certificate_error", error)
         why = getattr(below, "verify_message", "") or str(below)
         return front.Reply("BadCertificate", f"its certificate is not trusted by the kubeconfig: {why}")
-    except TimeoutError:
-        return front.Reply("TimedOut", f"no answer within {seconds:.2g} s")
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return _failed(error, seconds)
-
-
-def _failed(error: Exception, seconds: float) -> front.Reply:
-    below = getattr(error, "os_error", error)
+        below = getattr(error, "os_error", error)
     if isinstance(below, ConnectionRefusedError):
         return front.Reply("Refused", "connection refused")
     if isinstance(below, TimeoutError):
         return front.Reply("TimedOut", f"no answer within {seconds:.2g} s")
     if isinstance(below, ConnectionError):
         return front.Reply("NotReady", "the connection was closed without an answer")
-    why = (isinstance(below, OSError) and below.strerror) or str(error) or type(error).__name__
-    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
-        return front.Reply("Refused", f"no connection from here: {why}")
+    why = (isinstance(below, OSError) and below.strerror) or str(below) or type(below).__name__
     if isinstance(below, OSError) and not isinstance(below, ssl.SSLError):
         return front.Reply("Refused", f"no connection from here: {why}")
     return front.Reply("NotReady", f"what listens there does not answer as it should: {why}")

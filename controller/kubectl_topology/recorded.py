@@ -20,21 +20,20 @@ from topology_controller.decide import acceptance, applicability, records
 from topology_controller.observe import facts
 from topology_controller.report import evidence, view
 
-from . import assessment, cluster, machines, simulate
+from . import cluster, machines, progress, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from topology_api.types import AvailableTransition
     from topology_controller.checks.result import CheckResult
-    from topology_controller.definitions import load
+    from topology_controller.definitions import load, model
     from topology_controller.report import state
 
     from . import answers
 
 NOT_NOW = "Looked at while a transition is under way"
 _AT_REST = frozenset({Phase.IDLE, Phase.UNSUPPORTED})
-_STAGES = {Stage.PREFLIGHT.value: Stage.PREFLIGHT, Stage.CONVERGENCE.value: Stage.CONVERGENCE}
 
 
 def status(
@@ -47,16 +46,7 @@ def status(
         # The native controller is in charge (`cluster.assembled`), and our operator has not said so, or does not run.
         cause = applicability.disabled(known, snapshot.infrastructure)
         shown["disabled"] = None if cause is None else {"reason": cause.reason, "message": cause.message}
-    stage = _STAGES.get(shown["stage"] or "")
-    definition = transitions.named(record.name) if record is not None else None
-    if stage is None and known.control_plane_nodes is not facts.NOT_READ:
-        # Nothing is under way, and what can be requested was looked at: nodes are shown as that would judge them.
-        stage = Stage.PREFLIGHT
-        definition = next(iter(transitions.starting_at(records.pair(snapshot.infrastructure))), None)
-    results: tuple[CheckResult, ...] = ()
-    if record is not None and definition is not None and stage is not None:
-        convergence = ConvergenceContext(record.baseline, transitions.matrix, acceptance.names(record))
-        results = catalog.ask(stage, definition, known, snapshot.now, convergence)
+    stage, definition, results = _judged(snapshot, transitions, shown["stage"])
     operands: state.Operands = {"items": [], "said": NOT_NOW}
     if record is not None and record.phase is Phase.CONVERGING and shown["disabled"] is None:
         operands = evidence.operands(results, definition, transitions.matrix)
@@ -97,8 +87,26 @@ def status(
         "available": _available(snapshot, transitions, looked, about),
         "unread": list(snapshot.unread),
     }
-    answer["assessment"] = assessment.line(answer, snapshot.now)
+    answer["assessment"] = progress.line(answer, snapshot.now)
     return answer
+
+
+def _judged(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, shown: str | None
+) -> tuple[Stage | None, model.Definition | None, tuple[CheckResult, ...]]:
+    """What the checks of the present stage answer now, of what was read: nodes and operands are listed by that."""
+    known, record = snapshot.known, snapshot.record
+    stage = None if shown is None else Stage(shown)
+    definition = transitions.named(record.name) if record is not None else None
+    if stage is None and known.control_plane_nodes is not facts.NOT_READ:
+        # Nothing is under way, and what can be requested was looked at: nodes are shown as that would judge them.
+        stage = Stage.PREFLIGHT
+        definition = next(iter(transitions.starting_at(records.pair(snapshot.infrastructure))), None)
+    results: tuple[CheckResult, ...] = ()
+    if record is not None and definition is not None and stage is not None:
+        convergence = ConvergenceContext(record.baseline, transitions.matrix, acceptance.names(record))
+        results = catalog.ask(stage, definition, known, snapshot.now, convergence)
+    return stage, definition, results
 
 
 def evaluated(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[AvailableTransition, ...]:

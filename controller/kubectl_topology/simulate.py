@@ -235,7 +235,7 @@ def _pending(decided: decision.Decision) -> tuple[Verdict, str]:
     if failing and all(result.status is CheckStatus.UNKNOWN for result in failing):
         count = f"{len(failing)} of {len(decided.results)}"
         return Verdict.CANNOT_TELL, f"{count} preflight checks could not be answered: {', '.join(names)}"
-    if all(name in decided.note for name in names):
+    if not failing or not decided.held:
         return Verdict.BLOCKED, decided.note
     # What blocks everything is shown besides the checks, not instead of them.
     count = f"{len(failing)} of {len(decided.results)} preflight checks not met"
@@ -268,17 +268,13 @@ class Way:
 
     @property
     def verdict(self) -> Verdict:
-        """Possible, blocked, or unsupported here: a check that is Unknown blocks it."""
+        """Possible, blocked, or unsupported here; cannot tell where nothing is known to be in the way."""
         if self.available is None:
             return Verdict.UNSUPPORTED
-        return Verdict.POSSIBLE if self.available.available else Verdict.BLOCKED
-
-    @property
-    def known_verdict(self) -> Verdict:
-        """The same, unless nothing is known to be in the way."""
-        blockers = () if self.available is None else self.available.blockers
-        unknown = bool(blockers) and all(blocker.status is CheckStatus.UNKNOWN for blocker in blockers)
-        return Verdict.CANNOT_TELL if unknown else self.verdict
+        if self.available.available:
+            return Verdict.POSSIBLE
+        known = any(blocker.status is not CheckStatus.UNKNOWN for blocker in self.available.blockers)
+        return Verdict.BLOCKED if known or not self.available.blockers else Verdict.CANNOT_TELL
 
 
 def ways(
@@ -312,7 +308,7 @@ def ways(
 
 def best(every: tuple[Way, ...]) -> Verdict:
     """The verdict about all of them: possible if one is, not known if one may be, else blocked if one is."""
-    verdicts = {way.known_verdict for way in every}
+    verdicts = {way.verdict for way in every}
     order = (Verdict.POSSIBLE, Verdict.CANNOT_TELL, Verdict.BLOCKED)
     return next((verdict for verdict in order if verdict in verdicts), Verdict.UNSUPPORTED)
 

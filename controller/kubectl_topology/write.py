@@ -90,7 +90,7 @@ async def guarded(
                 connection.interruption.text = before
             if not isinstance(error, kube.Conflict):
                 return answer, patch, error
-    by = f", the last time by {await last_writer(connection)}" if target is _INFRASTRUCTURE else ""
+    by = f", the last time by {await _last_writer(connection)}" if target is _INFRASTRUCTURE else ""
     raise errors.PluginError(
         f"{target.label} was changed {ATTEMPTS} times between reading and writing{by}. Nothing was written",
         "The same command begins again",
@@ -99,17 +99,40 @@ async def guarded(
 
 async def request(
     connection: cluster.Connection,
-    judge: Callable[[int], Awaitable[tuple[tuple[A, errors.ExitCode], Raw | None]]],
-    subject: str,
-    instead: Callable[[A], list[answers.Expected]],
+    read: Callable[[], Awaitable[cluster.Snapshot]],
+    judge: Callable[[cluster.Snapshot, Raw, int], tuple[A, errors.ExitCode]],
+    wanted: str | None,
+    *,
+    dry_run: bool = False,
 ) -> tuple[A, errors.ExitCode, int | None]:
-    """`guarded` for spec.desiredTopology: the last answer of `judge`, which says now what became of its patch.
+    """Set spec.desiredTopology to `wanted`, None removes it: `guarded`, and what became of the patch of the answer.
 
-    Also the generation that the operator has to speak of, None when nothing was written. Where the API server refuses
-    `subject`, `instead` is what can be done. Raises PluginError also when a right lacks, and when it cannot be known
-    what became of the patch.
+    `read` makes a snapshot of Infrastructure as it was just read; `judge` gets both, and the number of the attempt.
+    Also the generation that the operator has to speak of, None when nothing was written; an answer that is Refused and
+    has a patch was refused by the API server. Raises PluginError also when a right lacks, when another client has
+    changed the request, which is never replaced unseen, and when it cannot be known what became of the patch.
     """
-    (answer, code), patch, outcome = await guarded(connection, _INFRASTRUCTURE, judge)
+    requests: list[str | None] = []
+
+    async def attempted(attempt: int) -> tuple[tuple[A, errors.ExitCode], Raw | None]:
+        raw = connection.first = connection.first or await cluster.infrastructure(connection)
+        snapshot = await read()
+        requests.append(snapshot.infrastructure.desired)
+        before, desired = requests[0], requests[-1]
+        if desired not in {before, wanted}:
+            doing, hint = "judged", "Look at it before it is replaced: oc topology status"
+            if wanted is None:
+                doing, hint = "cancelled", "If that is to go too, the same command cancels it"
+            raise errors.PluginError(
+                f"{writers(raw) or UNKNOWN_WRITER} has changed the request from {before or 'none'} to "
+                f"{desired or 'none'} while it was being {doing}. Nothing was written",
+                hint,
+            )
+        answer, code = judge(snapshot, raw, attempt)
+        patch = None if dry_run else answer["patch"]
+        return (answer, code), patch["body"] if patch is not None else None
+
+    (answer, code), patch, outcome = await guarded(connection, _INFRASTRUCTURE, attempted)
     if patch is None or outcome is None:
         return answer, code, None
     try:
@@ -120,8 +143,7 @@ async def request(
         ) from error
     if generation is None:
         answer["result"] = "Refused"
-        answer["message"] = f"The API server refuses {subject}: {note}"
-        answer["next"] = instead(answer)
+        answer["message"] = f"The API server refuses {'this request' if wanted else 'to cancel the request'}: {note}"
         return answer, errors.ExitCode.BLOCKED, None
     answer["result"] = "Written"
     if note:
@@ -140,7 +162,7 @@ async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kub
             )
         return fields.whole(outcome, "metadata.generation"), ""
     if outcome.outcome_unknown:
-        return await _look(connection, body, outcome)
+        return await _read_back(connection, body, outcome)
     if outcome.status == 422 or any(words in outcome.message for words in _DENIED):
         return None, _own_words(outcome.message or outcome.reason)
     if isinstance(outcome, kube.Forbidden):
@@ -149,7 +171,7 @@ async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kub
     raise cluster.explained(connection, outcome) from outcome
 
 
-async def _look(connection: cluster.Connection, body: Raw, lost: kube.KubeError) -> tuple[int, str]:
+async def _read_back(connection: cluster.Connection, body: Raw, lost: kube.KubeError) -> tuple[int, str]:
     """Read what became of a write that was not answered."""
     why = lost.message or lost.reason
     try:
@@ -225,7 +247,7 @@ def writers(raw: Raw, name: str = "") -> str | None:
     return " or ".join(dict.fromkeys(manager for time, manager in entries if time == latest)) or None
 
 
-async def last_writer(connection: cluster.Connection) -> str:
+async def _last_writer(connection: cluster.Connection) -> str:
     """Read who wrote Infrastructure last."""
     try:
         return writers(await connection.client.get(catalog.INFRASTRUCTURES, _NAME)) or UNKNOWN_WRITER

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from topology_api import vocabulary
 from topology_controller import cli
 
-from .fleet import command as fleet
+from . import fleet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,16 +97,10 @@ def _add_render(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
     render.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="default: text")
 
 
-def _manifests(options: argparse.Namespace) -> None:
-    import yaml
-
-    from topology_controller import bindata
-    from topology_controller.definitions import load
-
-    from . import manifests, manifests_elsewhere
-
+def _mistakes(options: argparse.Namespace) -> tuple[tuple[bool, str], ...]:
+    """What of the flags of `manifests` does not go together: whether it was given, and why not."""
     only_definition = options.crd_only or options.crd_patch
-    mistakes = (
+    return (
         (options.crd is not None and not options.crd_patch, "--crd goes with --crd-patch"),
         (
             options.without_monitoring and only_definition,
@@ -129,7 +123,17 @@ def _manifests(options: argparse.Namespace) -> None:
             "--runbooks is for the alerts, which these manifests do not have",
         ),
     )
-    for mistaken, why in mistakes:
+
+
+def _manifests(options: argparse.Namespace) -> None:
+    import yaml
+
+    from topology_controller import bindata
+    from topology_controller.definitions import load
+
+    from . import manifests, manifests_elsewhere
+
+    for mistaken, why in _mistakes(options):
         if mistaken:
             raise cli.CommandError(cli.USAGE, why)
     runbooks = options.runbooks if options.runbooks is not None else os.environ.get(vocabulary.RUNBOOKS_VARIABLE)
@@ -177,7 +181,7 @@ def _fleet(options: argparse.Namespace) -> None:
     from .fleet import plan
 
     try:
-        text, arithmetic = fleet.text(options, load.load(bindata.root() / "transitions"))
+        text, arithmetic = fleet.pack(options, load.load(bindata.root() / "transitions"))
     except plan.PlanError as error:
         raise cli.CommandError(cli.USAGE, error) from error
     except (load.DefinitionError, bindata.BindataMissingError) as error:

@@ -9,8 +9,8 @@ Three steps, each a pure function. An `InstallConfig` holds the numbers as they 
 installer's defaults in, which are a trap (no `compute` means three workers, not none), and refuses what the installer
 refuses; `outcome` applies one rule, `differences` says where the two disagree and what that means.
 
-The neighbours: `topology_api.shape` names the kind of cluster, `kubectl_topology.audit` looks at a cluster that exists.
-The reader of the file (`render`) knows its lines; nothing here reads anything.
+The neighbours: `topology_api.shape` names the kind of cluster, `kubectl_topology.consistency` looks at a cluster that
+exists. The reader of the file (`render`) knows its lines; nothing here reads anything.
 
 Source of the rules: openshift/installer, pkg/asset/manifests/topologies.go and scheduler.go (released since its pull
 request 9579; proposed in 10077), pkg/types/defaults and pkg/types/validation.
@@ -24,9 +24,7 @@ from typing import Final
 
 from topology_api.shape import Shape, Vector, classify
 from topology_api.vocabulary import Topology
-
-Path = tuple[str | int, ...]
-"""A place in the file, such as ("compute", 0, "replicas")."""
+from topology_controller.definitions import read
 
 _DEFAULT: Final = 3
 _WORKER, _EDGE, _ARBITER = "worker", "edge", "arbiter"
@@ -74,7 +72,7 @@ class InstallConfig:
 class Contradiction:
     """Something that the installer would refuse: where, what was found there, and what would do."""
 
-    field: Path
+    field: read.Path
     actual: str
     wanted: str
 
@@ -84,7 +82,7 @@ class ContradictionError(ValueError):
 
     def __init__(self, contradictions: tuple[Contradiction, ...]) -> None:
         super().__init__(
-            "\n".join(f"{spell(item.field)}: found {item.actual}; wanted {item.wanted}" for item in contradictions)
+            "\n".join(f"{read.spell(item.field)}: found {item.actual}; wanted {item.wanted}" for item in contradictions)
         )
         self.contradictions = contradictions
 
@@ -93,7 +91,7 @@ class ContradictionError(ValueError):
 class Count:
     """How many machines one pool adds. `default` says why, when the file does not; it is empty when the file does."""
 
-    field: Path
+    field: read.Path
     pool: str
     replicas: int
     default: str = ""
@@ -131,11 +129,6 @@ class Difference:
     released: Topology
     proposed: Topology
     meaning: str
-
-
-def spell(field: Path) -> str:
-    """Write a place as people do: compute[0].replicas, counting from 0."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in field).removeprefix(".")
 
 
 def machines(config: InstallConfig) -> Machines:
@@ -269,16 +262,16 @@ class _Reading:
         self.counts: list[Count] = []
         self.wrong: list[Contradiction] = []
 
-    def refuse(self, field: Path, actual: object, wanted: str) -> None:
-        self.wrong.append(Contradiction(field, actual if isinstance(actual, _Words) else _quote(actual), wanted))
+    def refuse(self, field: read.Path, actual: str, wanted: str) -> None:
+        self.wrong.append(Contradiction(field, actual, wanted))
 
-    def count(self, pool: Path, name: str, replicas: object, default: int) -> Count:
+    def count(self, pool: read.Path, name: str, replicas: object, default: int) -> Count:
         """Count one pool; a number that is none counts as the default and is refused."""
         field = (*pool, "replicas")
         if replicas is None:
             counted = Count(field, name, default, f"not given, which means {default}")
         elif isinstance(replicas, bool) or not isinstance(replicas, int) or not 0 <= replicas <= _MOST:
-            self.refuse(field, replicas, "a whole number, 0 or more")
+            self.refuse(field, _quote(replicas), "a whole number, 0 or more")
             return Count(field, name, default)
         else:
             counted = Count(field, name, replicas)
@@ -286,26 +279,20 @@ class _Reading:
         return counted
 
 
-class _Words(str):
-    """What was found, in words of ours, as opposed to a text that stands in the file."""
-
-    __slots__ = ()
-
-
 def _compute(config: InstallConfig, reading: _Reading) -> list[Count]:
     pools = config.compute or ()
     seen: dict[object, int] = {}
     counted: list[Count] = []
     for index, pool in enumerate(pools):
-        place: Path = ("compute", index)
+        place: read.Path = ("compute", index)
         if pool.name not in (_WORKER, _EDGE):
             also = "; an arbiter has its own key, arbiter, beside compute" if pool.name == _ARBITER else ""
-            reading.refuse((*place, "name"), pool.name, f"{_WORKER} or {_EDGE}{also}")
+            reading.refuse((*place, "name"), _quote(pool.name), f"{_WORKER} or {_EDGE}{also}")
         elif pool.name in seen:
-            actual = _Words(f"{_quote(pool.name)} again, as in compute[{seen[pool.name]}]")
+            actual = f"{_quote(pool.name)} again, as in compute[{seen[pool.name]}]"
             reading.refuse((*place, "name"), actual, "each pool once")
         elif pool.name == _EDGE and config.platform != "aws":
-            reading.refuse((*place, "name"), pool.name, f"{_WORKER}; a pool {_EDGE} is for platform aws")
+            reading.refuse((*place, "name"), _quote(pool.name), f"{_WORKER}; a pool {_EDGE} is for platform aws")
         if isinstance(pool.name, str):
             seen.setdefault(pool.name, index)
         default = 0 if pool.name in (_EDGE, _ARBITER) else _DEFAULT
@@ -324,21 +311,23 @@ def _check_arbiter(config: InstallConfig, control_plane: int, reading: _Reading)
     if pool is None:
         return
     if pool.name not in (None, _ARBITER):
-        reading.refuse((_ARBITER, "name"), pool.name, _ARBITER)
+        reading.refuse((_ARBITER, "name"), _quote(pool.name), _ARBITER)
     if pool.replicas in (None, 0) and not isinstance(pool.replicas, bool):
-        actual = _Words("nothing, which means 0") if pool.replicas is None else pool.replicas
+        actual = "nothing, which means 0" if pool.replicas is None else _quote(pool.replicas)
         reading.refuse((_ARBITER, "replicas"), actual, "1 or more, or no arbiter at all")
     if control_plane == 1:
-        reading.refuse(("controlPlane", "replicas"), control_plane, "2 or more where there is an arbiter")
+        reading.refuse(("controlPlane", "replicas"), _quote(control_plane), "2 or more where there is an arbiter")
     if config.platform not in _ON_MACHINES:
-        reading.refuse(("platform",), config.platform, "baremetal or none where there is an arbiter")
+        reading.refuse(("platform",), _quote(config.platform), "baremetal or none where there is an arbiter")
 
 
 def _check_control_plane(config: InstallConfig, replicas: int, reading: _Reading) -> None:
     if replicas not in _CONTROL_PLANES:
-        reading.refuse(("controlPlane", "replicas"), replicas, "1, 3, 4 or 5; 2 with an arbiter or with fencing")
+        reading.refuse(
+            ("controlPlane", "replicas"), _quote(replicas), "1, 3, 4 or 5; 2 with an arbiter or with fencing"
+        )
     elif replicas == 2 and config.arbiter is None and config.fencing != 2:
-        actual = _Words(f"2 without an arbiter, number of fencing credentials: {config.fencing}")
+        actual = f"2 without an arbiter, number of fencing credentials: {config.fencing}"
         wanted = "1, 3, 4 or 5; or 2 and an arbiter, or 2 and controlPlane.fencing.credentials for both"
         reading.refuse(("controlPlane", "replicas"), actual, wanted)
 
@@ -347,12 +336,10 @@ def _check_fencing(config: InstallConfig, reading: _Reading) -> None:
     if not config.fencing:
         return
     if config.platform not in _ON_MACHINES:
-        reading.refuse(("platform",), config.platform, "baremetal or none where there are fencing credentials")
+        reading.refuse(("platform",), _quote(config.platform), "baremetal or none where there are fencing credentials")
     elif config.platform == "baremetal" and config.hosts:
         reading.refuse(
-            ("platform", "baremetal", "hosts"),
-            _Words("hosts beside controlPlane.fencing.credentials"),
-            "one of the two",
+            ("platform", "baremetal", "hosts"), "hosts beside controlPlane.fencing.credentials", "one of the two"
         )
 
 

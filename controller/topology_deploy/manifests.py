@@ -31,6 +31,7 @@ from . import crd_script
 
 if TYPE_CHECKING:
     import pathlib
+    from collections.abc import Iterable
 
 IMAGE = "cluster-topology-operator:unset"
 """What is replaced by the image in the Deployment."""
@@ -85,9 +86,8 @@ def render(  # noqa: PLR0913 - one for each flag of the command
         raise ManifestsError(f"{image!r} cannot be an image: wanted [registry/]name[:tag][@digest]")
     match kind:
         case Kind.OPERATOR:
-            files = [*operator_files(), *(monitoring_files() if monitoring else ())]
-            files = [place for place in files if machine_api or place.name != MACHINE_API]
-            text = "\n---\n".join(place.read_text(encoding="utf-8").strip() for place in files) + "\n"
+            places = [*files("manifests"), *(files("monitoring") if monitoring else ())]
+            text = _joined(place for place in places if machine_api or place.name != MACHINE_API)
             text = text.replace(vocabulary.DEFAULT_NAMESPACE, namespace)
             text = text.replace(IMAGE, image or f"{vocabulary.OPERATOR_NAME}:{image_tag()}")
             return text.replace(RELEASE, _version.__version__)
@@ -104,8 +104,7 @@ def console(downloads: str) -> str:
     """
     if not _DOWNLOADS_FORM.fullmatch(downloads):
         raise ManifestsError(f"{downloads!r} cannot be an address of downloads: wanted https://HOST[/PATH]")
-    text = "\n---\n".join(place.read_text(encoding="utf-8").strip() for place in console_files()) + "\n"
-    return text.replace(DOWNLOADS, downloads.rstrip("/")).replace(RELEASE, image_tag())
+    return _joined(files("console")).replace(DOWNLOADS, downloads.rstrip("/")).replace(RELEASE, image_tag())
 
 
 def host_reader() -> str:
@@ -144,16 +143,10 @@ def image_tag() -> str:
     return _version.__version__.partition("+")[0]
 
 
-def operator_files() -> list[pathlib.Path]:
-    """Return the files of the operator, in the order in which they are applied."""
-    return sorted((bindata.root() / "manifests").glob("*.yaml"))
+def files(folder: str) -> list[pathlib.Path]:
+    """Return the files of a folder of bindata, in the order in which they are applied."""
+    return sorted((bindata.root() / folder).glob("*.yaml"))
 
 
-def monitoring_files() -> list[pathlib.Path]:
-    """Return the files that need monitoring.coreos.com, which are applied after those of the operator."""
-    return sorted((bindata.root() / "monitoring").glob("*.yaml"))
-
-
-def console_files() -> list[pathlib.Path]:
-    """Return the files that need console.openshift.io."""
-    return sorted((bindata.root() / "console").glob("*.yaml"))
+def _joined(places: Iterable[pathlib.Path]) -> str:
+    return "\n---\n".join(place.read_text(encoding="utf-8").strip() for place in places) + "\n"

@@ -72,7 +72,7 @@ def render(part: str, image: str | None, namespace: str, *, monitoring: bool, ma
 
 def _target(documents: Iterable[Raw]) -> Iterable[Raw]:
     for document in documents:
-        kind, name, namespace = _about(document)
+        kind, name, namespace = _identity(document)
         if kind in _HERE_ONLY or name in {*_VIEWERS, vocabulary.CONFIGURATION} or namespace == "kube-system":
             continue
         if kind == "ClusterRole" and name == vocabulary.OPERATOR_NAME:
@@ -92,7 +92,7 @@ def _management(documents: Iterable[Raw], namespace: str) -> Iterable[Raw]:
     # What is not in its namespace has a name of its own for each target.
     named = f"{vocabulary.OPERATOR_NAME}-{namespace}"
     for document in documents:
-        kind, name, place = _about(document)
+        kind, name, place = _identity(document)
         metadata, is_role = document["metadata"], kind.endswith(("Role", "RoleBinding"))
         own_role = is_role and name == vocabulary.OPERATOR_NAME and place in {"", namespace, "kube-system"}
         if not (own_role or kind in _HERE_ONLY | _HERE_TOO or name in {*_VIEWERS, vocabulary.CONFIGURATION}):
@@ -134,7 +134,7 @@ def _rules(role: Raw, wanted: Callable[[str], bool]) -> list[Raw]:
     return [rule for rule in role["rules"] if all(wanted(plural) for plural in rule.get("resources", ("",)))]
 
 
-def _about(document: Raw) -> tuple[str, str, str]:
+def _identity(document: Raw) -> tuple[str, str, str]:
     metadata = document["metadata"]
     return document["kind"], metadata["name"], metadata.get("namespace", "")
 

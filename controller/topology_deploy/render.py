@@ -16,8 +16,6 @@ import json
 import os
 import pathlib
 import textwrap
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import yaml
@@ -29,7 +27,6 @@ from . import install_config
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .install_config import Path
 
 LARGEST_FILE: Final = 1024 * 1024
 """Bytes; a ConfigMap cannot hold more."""
@@ -41,32 +38,12 @@ _NEVER_QUOTED: Final = "credentials"
 _T = TypeVar("_T")
 
 
-class Output(StrEnum):
-    """Forms of the answer."""
-
-    TEXT = "text"
-    JSON = "json"
-    YAML = "yaml"
-
-
 class InstallConfigError(Exception):
     """The file is no install-config, or one that the installer refuses; `problems` has everything, one a line."""
 
     def __init__(self, problems: Iterable[read.Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: (problem.line or 0, problem.text)))
         super().__init__("\n".join(str(problem) for problem in self.problems))
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a file leads to. `lines` says where each pool was counted; `rules` are those that were asked for."""
-
-    place: pathlib.Path
-    machines: install_config.Machines
-    lines: dict[Path, int]
-    rules: tuple[install_config.Rule, ...]
-    differences: tuple[install_config.Difference, ...]
-    notes: tuple[str, ...]
 
 
 def command(file: str, rule: str | None, output: str) -> str:
@@ -76,16 +53,16 @@ def command(file: str, rule: str | None, output: str) -> str:
     """
     place = STANDARD_INPUT if file == "-" else pathlib.Path(file)
     rules = tuple(install_config.Rule) if rule is None else (install_config.Rule(rule),)
-    report = examine(_read(place), place, rules)
-    if output == Output.TEXT:
-        return text(report)
-    if output == Output.JSON:
-        return json.dumps(document(report), indent=2) + "\n"
-    return yaml.safe_dump(document(report), sort_keys=False, width=120)
+    answer = examine(_read(place), place, rules)
+    if output == "text":
+        return text(answer)
+    if output == "json":
+        return json.dumps(answer, indent=2) + "\n"
+    return yaml.safe_dump(answer, sort_keys=False, width=120)
 
 
-def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule]) -> Report:
-    """Say what an install-config leads to. Raises InstallConfigError."""
+def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule]) -> dict[str, Any]:
+    """Say what an install-config leads to, as JSON has it; docs/render.md describes it. Raises InstallConfigError."""
     reading = _Reading(_install_config(raw, place), place)
     config = reading.config()
     try:
@@ -95,39 +72,34 @@ def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule
         raise InstallConfigError(reading.problems) from None
     if reading.problems:
         raise InstallConfigError(reading.problems)
-    lines = reading.document.lines
-    return Report(
-        place=place,
-        machines=machines,
-        lines={count.field: lines[count.field] for count in machines.counts if count.field in lines},
-        rules=tuple(rules),
-        differences=install_config.differences(machines),
-        notes=install_config.notes(config, machines),
-    )
-
-
-def document(report: Report) -> dict[str, Any]:
-    """The answer as JSON has it; docs/render.md describes it."""
-    rules = {rule.value: _outcome(report, rule) for rule in report.rules}
     counted = [
         {
-            "field": install_config.spell(count.field),
-            "line": report.lines.get(count.field),
+            "field": read.spell(count.field),
+            "line": reading.document.lines.get(count.field),
             "pool": count.pool,
             "replicas": count.replicas,
             "default": count.default,
         }
-        for count in report.machines.counts
+        for count in machines.counts
     ]
+    outcomes = {rule.value: install_config.outcome(machines, rule) for rule in rules}
     return {
-        "installConfig": str(report.place),
+        "installConfig": str(place),
         "machines": {
-            "controlPlane": report.machines.control_plane,
-            "arbiters": report.machines.arbiters,
-            "workers": report.machines.workers,
+            "controlPlane": machines.control_plane,
+            "arbiters": machines.arbiters,
+            "workers": machines.workers,
             "counted": counted,
         },
-        "rules": rules,
+        "rules": {
+            rule: {
+                "controlPlaneTopology": outcome.control_plane.value,
+                "infrastructureTopology": outcome.infrastructure.value,
+                "mastersSchedulable": outcome.masters_schedulable,
+                "shape": outcome.shape.value,
+            }
+            for rule, outcome in outcomes.items()
+        },
         "differences": [
             {
                 "field": difference.field,
@@ -135,50 +107,36 @@ def document(report: Report) -> dict[str, Any]:
                 "proposed": difference.proposed.value,
                 "meaning": difference.meaning,
             }
-            for difference in report.differences
+            for difference in install_config.differences(machines)
         ],
-        "notes": list(report.notes),
+        "notes": list(install_config.notes(config, machines)),
     }
 
 
-def text(report: Report) -> str:
+def text(answer: dict[str, Any]) -> str:
     """The answer for a person."""
-    machines = report.machines
-    counts = (
-        (machines.control_plane, "control-plane node"),
-        (machines.arbiters, "arbiter"),
-        (machines.workers, "worker"),
-    )
-    numbers = ", ".join(f"{number} {noun}" if number == 1 else f"{number} {noun}s" for number, noun in counts)
-    lines = [f"{report.place}: {numbers}"]
-    for count in machines.counts:
-        origin = count.default or f"{count.replicas} ({count.pool}, line {report.lines.get(count.field)})"
-        lines.append(f"  {install_config.spell(count.field)}: {origin}")
-    lines += ["", *_table(report)]
-    for difference in report.differences:
-        rules = f"{difference.released} by the released rule, {difference.proposed} by the proposed one"
-        lines += ["", f"{difference.field} differs: {rules}.", *_wrapped(difference.meaning, indent="  ")]
-    if not report.differences:
+    machines = answer["machines"]
+    nouns = {"controlPlane": "control-plane node", "arbiters": "arbiter", "workers": "worker"}
+    numbers = ", ".join(f"{machines[key]} {noun}{'' if machines[key] == 1 else 's'}" for key, noun in nouns.items())
+    lines = [f"{answer['installConfig']}: {numbers}"]
+    for count in machines["counted"]:
+        origin = count["default"] or f"{count['replicas']} ({count['pool']}, line {count['line']})"
+        lines.append(f"  {count['field']}: {origin}")
+    lines += ["", *_table(answer)]
+    for item in answer["differences"]:
+        rules = f"{item['released']} by the released rule, {item['proposed']} by the proposed one"
+        lines += ["", f"{item['field']} differs: {rules}.", *_wrapped(item["meaning"], indent="  ")]
+    if not answer["differences"]:
         lines += ["", "The released and the proposed rule agree."]
-    for note in report.notes:
+    for note in answer["notes"]:
         lines += ["", *_wrapped(f"Note: {note}")]
     return "\n".join(lines) + "\n"
 
 
-def _outcome(report: Report, rule: install_config.Rule) -> dict[str, Any]:
-    outcome = install_config.outcome(report.machines, rule)
-    return {
-        "controlPlaneTopology": outcome.control_plane.value,
-        "infrastructureTopology": outcome.infrastructure.value,
-        "mastersSchedulable": outcome.masters_schedulable,
-        "shape": outcome.shape.value,
-    }
-
-
-def _table(report: Report) -> list[str]:
-    differ = {difference.field: "differs" for difference in report.differences}
-    outcomes = [_outcome(report, rule) for rule in report.rules]
-    rows = [["", *(rule.value for rule in report.rules), ""]]
+def _table(answer: dict[str, Any]) -> list[str]:
+    differ = {item["field"]: "differs" for item in answer["differences"]}
+    outcomes = list(answer["rules"].values())
+    rows = [["", *answer["rules"], ""]]
     for field in outcomes[0]:
         cells = [json.dumps(outcome[field]).strip('"') for outcome in outcomes]
         rows.append([field, *cells, differ.get(field, "")])
@@ -253,7 +211,7 @@ class _Reading:
         self.document = document
         self.problems: list[read.Problem] = []
         self._place = place
-        self._refused: list[Path] = []
+        self._refused: list[read.Path] = []
 
     def config(self) -> install_config.InstallConfig:
         """What topologies follow from. What has the wrong form is left out, and is in `problems`."""
@@ -283,13 +241,13 @@ class _Reading:
             if not any(refusal.field[: len(path)] == path for path in refused):
                 self._refuse(refusal.field, f"found {refusal.actual}; wanted {refusal.wanted}")
 
-    def _refuse(self, path: Path, problem: str) -> None:
+    def _refuse(self, path: read.Path, problem: str) -> None:
         """Note a problem at a path, or at the closest thing around it that exists."""
-        about = f"{install_config.spell(path)}: " if path else ""
+        about = f"{read.spell(path)}: " if path else ""
         self._refused.append(path)
         self.problems.append(read.Problem(self._place, self.document.line(path), about + problem))
 
-    def _get(self, path: Path, kind: type[_T], wanted: str) -> _T | None:
+    def _get(self, path: read.Path, kind: type[_T], wanted: str) -> _T | None:
         """What stands at a path, None where nothing does; what is of another kind is noted."""
         value = self.document.value
         for part in path:

@@ -16,13 +16,7 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import Iterator
 
-FILES = (
-    "requirements.lock",
-    "requirements-build.lock",
-    "requirements-dev.lock",
-    "requirements-go.lock",
-    "requirements-tools.lock",
-)
+FILES = ("requirements.lock", "requirements-build.lock", "requirements-dev.lock", "requirements-go.lock")
 _HASH = re.compile(r"--hash=(\S+)")
 _SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
 

@@ -114,7 +114,6 @@ def words(runner: Runner, version: str) -> list[str]:
         ([*entry, "run"], 2, "needs --serving-cert-dir"),
         ([python, "-c", "import topology_deploy"], 1, "No module named 'topology_deploy'"),
         ([python, "-c", "import kubectl_topology"], 1, "No module named 'kubectl_topology'"),
-        ([python, "-c", "import rich"], 1, "No module named 'rich'"),
         ([python, "-c", "import os; print(os.getuid(), os.getgid(), os.getgroups())"], 0, f"{UID} 0 [0, {UID}]"),
         ([python, "-c", "import pip"], 1, "No module named 'pip'"),
         ([python, "-c", "import os; os.execvp('sh', ['sh'])"], 1, "PermissionError"),

@@ -1,7 +1,7 @@
 """Policies in the real config-policy-controller: what they say of each object of the table, and what they install.
 
 One kube-apiserver holds the object, as the controller would find it on a cluster; its generation is what that server
-counts. Two policies judge each object: one of this test prints the state by the template of `languages`, and the one of
+counts. Two policies judge each object: one of this test prints the state by the template of `meaning`, and the one of
 the pack says whether the cluster complies and what it would write. Both say which version they speak of.
 """
 
@@ -22,7 +22,7 @@ from test.unit.fleet import table
 from topology_api import crd, crd_patch
 from topology_api import served as served_fields
 from topology_deploy import manifests
-from topology_deploy.fleet import languages
+from topology_deploy.fleet import meaning
 from topology_deploy.fleet.meaning import State
 from topology_simulator import client, install, kinds, kubeconfig
 from topology_simulator.envtest import openshift, server
@@ -52,7 +52,7 @@ def _state_policy() -> Raw:
     """A policy that wants the state that the template finds as an annotation, which is never there."""
     raw = f"""\
 {_LOOKUP}
-{languages.template(table.TARGET)}
+{meaning.template(table.TARGET)}
 - complianceType: musthave
   recordDiff: InStatus
   objectDefinition:

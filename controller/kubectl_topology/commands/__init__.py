@@ -26,6 +26,6 @@ def show(options: argparse.Namespace, answer: Any, write: Callable[[document.Doc
 
         sys.stdout.write(yaml.safe_dump(naming.caller().answered(answer), sort_keys=False, width=120))
     else:
-        sheet = document.Document.of(sys.stdout)
+        sheet = document.Document.for_stream(sys.stdout)
         write(sheet, answer)
         sys.stdout.write(sheet.text())

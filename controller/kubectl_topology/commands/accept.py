@@ -15,11 +15,11 @@ import json
 import sys
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from topology_api import vocabulary
-from topology_api.vocabulary import CheckStatus, Phase, Stage
-from topology_controller import shell, terminal
+from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
+from topology_controller import shell
 from topology_controller._version import __version__
 from topology_controller.decide import records
 from topology_controller.definitions import registry
@@ -27,7 +27,8 @@ from topology_controller.kube import errors as kube
 from topology_controller.observe import catalog, fields
 from topology_controller.report import view
 
-from .. import answers, cluster, document, errors, naming, printing, write
+from .. import answers, cluster, document, errors, sections, write
+from ..errors import Ended, ExitCode
 
 if TYPE_CHECKING:
     import argparse
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
 
 _STANDS = "the request stands, and the operator takes it up by itself: see oc topology status"
+_FINAL: Final = (
+    "The transition completes without it, once every other check is met and stable. Then minor upgrades are allowed.",
+    "It is final for this attempt: recorded with your reason and the time, and shown wherever this transition is.",
+    "The component can still be repaired later. That needs no further command.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +52,6 @@ class Asked:
     check: str
     reason: str = ""
     timeout: float = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How it ended: one sentence or two, and the exit code."""
-
-    message: str
-    code: errors.ExitCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +68,22 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     """Show what accepting means, ask for consent unless it was given with --yes, and accept."""
 
     async def consent(offer: Offer) -> Ended | None:
-        sheet = document.Document.of(sys.stderr)
-        printing.offer(sheet, offer.record, offer.check, offer.operator)
+        sheet = document.Document.for_stream(sys.stderr)
+        add_offer(sheet, offer.record, offer.check, offer.operator)
         sys.stderr.write(sheet.text())
         sys.stderr.flush()
         if options.yes:
             return None
         if not sys.stdin.isatty():
-            return Ended("there is no terminal to ask at: --yes accepts without being asked", errors.ExitCode.USAGE)
+            return Ended("there is no terminal to ask at: --yes accepts without being asked", ExitCode.USAGE)
         answer = await typed(f"\nType {options.check} to accept that: ", sys.stdin, sys.stderr)
         if answer.strip() == options.check:
             return None
-        return Ended("not accepted; nothing was written", errors.ExitCode.FAILED)
+        return Ended("not accepted; nothing was written", ExitCode.FAILED)
 
     asked = Asked(options.check, options.reason, options.timeout)
     ended = await accept(connection, transitions, options.operator_namespace, asked, consent)
-    message = naming.caller().spoken(terminal.plain(ended.message))
-    if ended.code == errors.ExitCode.DONE:
-        sys.stdout.write(f"{message}\n")
-    else:
-        errors.complain(message)
-    return ended.code
+    return ended.printed(sys.stdout)
 
 
 async def typed(prompt: str, terminal: TextIO, output: TextIO) -> str:
@@ -140,7 +133,7 @@ async def accept(
             return now, None
         if now.attempt != offer.attempt:
             message = "another attempt is under way than the one that was shown; nothing was written"
-            return Ended(message, errors.ExitCode.BLOCKED), None
+            return Ended(message, ExitCode.BLOCKED), None
         return None, await _patch(connection, target, asked, offer.attempt)
 
     ended, _, outcome = await write.guarded(connection, target, judge)
@@ -169,7 +162,7 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
     record, here = snapshot.record, records.pair(snapshot.infrastructure)
     shown = view.look(None, snapshot.known, view.About(__version__, transitions))
     if shown["disabled"] is not None:
-        return Ended(f"{shown['disabled']['message']} ({shown['disabled']['reason']})", errors.ExitCode.UNSUPPORTED)
+        return Ended(f"{shown['disabled']['message']} ({shown['disabled']['reason']})", ExitCode.UNSUPPORTED)
     if record is not None and (done := _done(record, check)):
         return done
     if record is None or record.phase is not Phase.CONVERGING or record.attempt is None:
@@ -177,11 +170,11 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
         return Ended(
             f"a check can be accepted only past the deadline, while the cluster follows a topology that has changed; "
             f"the phase is {phase}",
-            errors.ExitCode.BLOCKED,
+            ExitCode.BLOCKED,
         )
     if record.target != here:
         message = f"another client has set the topology back to {here}: see oc topology status"
-        return Ended(message, errors.ExitCode.BLOCKED)
+        return Ended(message, ExitCode.BLOCKED)
     transition = shown["transition"]
     deadline = transition["deadline"] if transition is not None else None
     # What the operator says counts: it may have been given other definitions.
@@ -202,7 +195,7 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
     could = [name for name in registry.ACCEPTABLE_CHECKS if name in failing]
     return Ended(
         f"{why}. Could be accepted now: {', '.join(could)}" if could else f"{why}. Nothing could be accepted now",
-        errors.ExitCode.BLOCKED,
+        ExitCode.BLOCKED,
     )
 
 
@@ -226,7 +219,7 @@ def _done(record: TopologyTransition, check: str) -> Ended | None:
     else:
         rest = "The transition is completed once it has stayed quiet; see oc topology wait"
     when = answers.stamp(accepted[check].accepted_time)
-    return Ended(f"{check} was accepted at {when}. {rest}", errors.ExitCode.DONE)
+    return Ended(f"{check} was accepted at {when}. {rest}", ExitCode.DONE)
 
 
 def _explained(connection: cluster.Connection, error: kube.KubeError) -> errors.PluginError:
@@ -258,9 +251,9 @@ async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked
         latest = record
         if record.attempt != attempt:
             message = f"the attempt that {check} was accepted for is over; see oc topology status"
-            return Ended(message, errors.ExitCode.FAILED)
+            return Ended(message, ExitCode.FAILED)
         if (done := _done(record, check)) is None and record.phase is Phase.COMPLETED:
-            return Ended(f"{check} has come by itself meanwhile: the transition is completed", errors.ExitCode.DONE)
+            return Ended(f"{check} has come by itself meanwhile: the transition is completed", ExitCode.DONE)
         return done
 
     if (end := await write.observed(connection, ended, asked.timeout)) is not None:
@@ -268,10 +261,25 @@ async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked
     message = f"{check} is not recorded as accepted after {asked.timeout:g} s; {_STANDS}"
     checks = records.of_stage(latest, Stage.CONVERGENCE)
     if any(item.name == check and item.status is CheckStatus.MET for item in checks):
-        return Ended(f"{message}. It is Met now, and is taken up only if that changes", errors.ExitCode.TIMED_OUT)
+        return Ended(f"{message}. It is Met now, and is taken up only if that changes", ExitCode.TIMED_OUT)
     try:
         operator = cluster.operator_state(await cluster.head(connection, namespace))["message"]
     except errors.PluginError as error:
         operator = str(error)
     logs = shell.command("oc -n {} logs deployment/{}", namespace, vocabulary.OPERATOR_NAME)
-    return Ended(f"{message}. {operator}. Look at: {logs}", errors.ExitCode.TIMED_OUT)
+    return Ended(f"{message}. {operator}. Look at: {logs}", ExitCode.TIMED_OUT)
+
+
+def add_offer(sheet: document.Document, record: TopologyTransition, check: Check, operator: str) -> None:
+    """`accept`, before the consent: what was found, what is given up, and that it is final. `operator`: who leads."""
+    sections.fields(
+        sheet,
+        [
+            ("Check", f"{check.status.value}  {check.name}"),
+            ("Message", check.message),
+            ("Transition", f"{record.name} to {record.target}, attempt {record.attempt}"),
+            ("Operator", operator),
+        ],
+    )
+    given_up = f"It is not repaired: {registry.TRAITS[CheckName(check.name)].acceptable}."
+    sheet.add(f"If you accept that {check.name} will not be met", [("*", sentence) for sentence in (given_up, *_FINAL)])

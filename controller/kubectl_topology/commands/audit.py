@@ -1,6 +1,6 @@
 """`audit`: which kind of cluster is this, and do status, scheduler and nodes fit together?
 
-The rules are those of `kubectl_topology.audit`, the numbers those of `observe.facts`, as the operator counts them. It
+The rules are those of `consistency`, the numbers those of `observe.facts`, as the operator counts them. It
 also audits a cluster that the operator has never seen, a hosted one, and one whose API lacks our fields. The command's
 function `audit` is pure.
 """
@@ -8,12 +8,16 @@ function `audit` is pure.
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import operator
 from typing import TYPE_CHECKING, Final, cast
 
+from topology_api import shape
+from topology_controller import shell
 from topology_controller.observe import facts, node_counts
 
-from .. import audit as rules
-from .. import cluster, errors, hosted, printing
+from .. import cluster, consistency, errors, hosted, sections
+from ..document import Row, command
 from . import show
 
 if TYPE_CHECKING:
@@ -21,19 +25,10 @@ if TYPE_CHECKING:
 
     from topology_controller.definitions import load
 
-    from .. import answers
+    from .. import answers, capi
+    from ..document import Document
 
-_NAMES: Final = {
-    "control_plane": "controlPlaneTopology",
-    "infrastructure": "infrastructureTopology",
-    "masters_schedulable": "mastersSchedulable",
-    "control_plane_nodes": "controlPlaneNodes",
-    "control_plane_workers": "controlPlaneWorkers",
-    "arbiter_nodes": "arbiterNodes",
-    "dedicated_workers": "dedicatedWorkers",
-    "fencing": "fencing",
-}
-"""How the answer names what the rules go by."""
+_WORDS: Final = {True: "yes", False: "no", None: "not known"}
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
@@ -43,11 +38,11 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 
         reading = await capi.read(connection)
         owners, code = capi.audit(reading)
-        show(options, owners, printing.definitions)
+        show(options, owners, add_definitions)
         return code
     snapshot = await cluster.census(connection, transitions, options.operator_namespace)
     answer, code = audit(snapshot, transitions)
-    show(options, answer, printing.audit)
+    show(options, answer, add_audit)
     return code
 
 
@@ -58,11 +53,13 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
     """
     here = snapshot.infrastructure
     workers = control_plane_workers(snapshot.known)
-    result = rules.audit(node_counts.shape_vector(snapshot.known, snapshot.infrastructure), workers)
-    values = {**dataclasses.asdict(result.vector), "control_plane_workers": workers}
+    vector = node_counts.shape_vector(snapshot.known, here)
+    disagreements, unanswered = consistency.compared(vector, workers)
+    values = {**dataclasses.asdict(vector), "control_plane_workers": workers}
+    named = shape.classify(vector)
     verdict: answers.Consistency = "Consistent"
     code = errors.ExitCode.DONE
-    if result.disagreements:
+    if disagreements:
         verdict, code = "Inconsistent", errors.ExitCode.BLOCKED
     elif all(values[name] is None for name in ("masters_schedulable", "control_plane_nodes", "dedicated_workers")):
         verdict, code = "CannotTell", errors.ExitCode.FAILED
@@ -70,23 +67,11 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
         **snapshot.heading("TopologyAudit"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict,
         "phase": snapshot.phase,
-        "shape": None if result.shape is None else result.shape.value,
-        "candidates": [shape.value for shape in result.candidates],
-        "vector": cast("answers.Vector", {name: values[field] for field, name in _NAMES.items()}),
-        "disagreements": [
-            {
-                "question": disagreement.question.value,
-                "between": [part.value for part in disagreement.between],
-                "found": disagreement.actual,
-                "wanted": disagreement.wanted,
-                "meaning": disagreement.meaning,
-            }
-            for disagreement in result.disagreements
-        ],
-        "open": [
-            {"question": question.question.value, "missing": [_NAMES[name] for name in question.missing]}
-            for question in result.open
-        ],
+        "shape": None if named is None else named.value,
+        "candidates": [candidate.value for candidate in shape.candidates(vector)],
+        "vector": cast("answers.Vector", {name: values[field] for field, name in consistency.NAMES.items()}),
+        "disagreements": disagreements,
+        "open": unanswered,
         "unread": list(snapshot.unread),
     }
     if hosted.is_hosted(here):
@@ -108,3 +93,100 @@ def control_plane_workers(known: facts.Facts) -> int | None:
     others = () if isinstance(known.other_nodes, facts.Unobserved) else known.other_nodes
     unread = any(isinstance(node, facts.OtherNode) and node.master for node in others)
     return None if unread or len(nodes) < len(known.control_plane_nodes) else sum(node.worker for node in nodes)
+
+
+def add_audit(document: Document, answer: answers.Audit) -> None:
+    """`audit`: the shape, what it is derived from, then what does not fit."""
+    vector, disagreements = answer["vector"], answer["disagreements"]
+    sure = all(value is not None for name, value in vector.items() if name != "fencing")
+    shape = f"{answer['shape']}{'' if sure else ', as far as is known'}"
+    several = f"cannot tell: {' or '.join(answer['candidates'])}"
+    sections.fields(
+        document,
+        [
+            *sections.place(answer["cluster"]),
+            ("Phase", answer["phase"] or ""),
+            ("Shape", shape if answer["shape"] is not None else several),
+        ],
+    )
+    document.add("Evidence", [(name, _known(value)) for name, value in vector.items()])
+    if disagreements:
+        rows: list[Row | tuple[str, str] | str] = []
+        if answer["phase"] == "Converging":
+            rows.append("The topology has just changed, and the cluster follows: some of this resolves by itself.")
+        for item in disagreements:
+            *first, last = item["between"]
+            rows.append((item["question"], f"Between {', '.join(first)} and {last}" if first else f"Between {last}"))
+            parts = (("Found", item["found"]), ("Wanted", item["wanted"]), ("Means", item["meaning"]))
+            rows += [Row(part, indent=4) for part in parts]
+        document.add("Inconsistencies", rows)
+    else:
+        known = "Status, scheduler and nodes do not disagree" + ("." if sure else ", as far as they are known.")
+        unknown = "Cannot tell whether status, scheduler and nodes disagree: they could not be read."
+        document.add("", [unknown if answer["verdict"] == "CannotTell" else known])
+    unfenced = any("fencing" in item["missing"] for item in answer["open"])
+    secrets = "Secrets are not read: those named fencing-credentials-* in namespace openshift-etcd would show it."
+    questions = [(item["question"], f"Not known: {', '.join(item['missing'])}") for item in answer["open"]]
+    document.add("Not determined", [*questions, secrets] if unfenced else questions)
+    sections.advised(document, answer.get("advisories", []))
+    sections.following(document, answer.get("next", []))
+    sections.unread(document, answer["unread"])
+
+
+def _known(value: object) -> str:
+    if value is None:
+        return "not known"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def add_definitions(document: Document, answer: capi.Audit) -> None:
+    """`audit --capi`: findings first, then a row for each definition."""
+    platform, listed = answer["platform"], answer["definitions"]
+    sections.fields(document, [*sections.place(answer["cluster"]), ("Platform", _platform(platform))])
+    if not listed and not answer["unread"]:
+        document.add("", ["No CustomResourceDefinition of *.cluster.x-k8s.io: nothing to look at."])
+    for name, group in itertools.groupby(answer["findings"], operator.itemgetter("name")):
+        findings = list(group)
+        title = f"{name} (for information)" if findings[0]["informational"] else name
+        rows: list[Row | tuple[str, ...]] = [(item["definition"], item["message"]) for item in findings]
+        explain = shell.command("oc topology explain {}", name)
+        document.add(title, [*rows, command(findings[0]["command"], 4), command(explain, 4)])
+    if listed and not answer["findings"]:
+        far = ", as far as it could be read" if answer["unread"] else ""
+        document.add("", [f"No known dead end{far}."])
+    head = ("DEFINITION", "SERVED", "STORAGE", "STORED", "UNMANAGED", "OWNERS")
+    document.add("", [head, *map(_row, listed)] if listed else [])
+    document.add(
+        "Requirements that are not met",
+        [
+            (item["name"], f"of {requirement['name']} ({requirement['reason']}): {requirement['message']}")
+            for item in listed
+            for requirement in item["incompatible"]
+        ],
+    )
+    document.add("What could not be read", [(item["what"], item["why"]) for item in answer["unread"]])
+
+
+def _platform(platform: capi.Platform) -> str:
+    if platform["present"] is None:
+        return "not known: ClusterAPI cluster could not be read"
+    if not platform["present"]:
+        return "without ClusterAPI cluster: cluster-capi-operator installs nothing here"
+    current, desired = platform["currentRevision"], platform["desiredRevision"]
+    progress = "has applied no revision" if current is None else f"has applied {current}"
+    following = f", wants {desired}" if desired not in {None, current} else ""
+    count = len(platform["unmanaged"] or ())
+    alone = "1 definition" if count == 1 else f"{count} definitions"
+    return f"cluster-capi-operator {progress}{following}, and leaves {alone} alone"
+
+
+def _row(item: capi.Definition) -> tuple[str, ...]:
+    owners = [f"{each['name']} ({each['operation']})" for each in item["managers"] if each["party"] is not None]
+    return (
+        item["name"],
+        ", ".join(item["served"]) or "none",
+        item["storage"] or "none",
+        ", ".join(item["stored"]) or "none",
+        _WORDS[item["unmanaged"]],
+        ", ".join(owners) or "not known",
+    )

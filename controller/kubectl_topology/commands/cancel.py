@@ -14,7 +14,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller.decide import records
 
-from .. import cluster, errors, hosted, printing, simulate, write
+from .. import cluster, errors, hosted, sections, simulate, write
 from . import show
 
 if TYPE_CHECKING:
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
 
     from .. import answers
+    from ..document import Document
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Cancel the request and print what became of that."""
     answer, code = await cancel(connection, transitions, options.operator_namespace)
-    show(options, answer, printing.cancel)
+    show(options, answer, add_cancel)
     return code
 
 
@@ -42,25 +43,16 @@ async def cancel(
     """
     snapshots: list[cluster.Snapshot] = []
 
-    async def judge(attempt: int) -> tuple[tuple[answers.Cancel, errors.ExitCode], write.Raw | None]:
-        raw = await cluster.infrastructure(connection)
-        snapshot = await cluster.head(connection, namespace)
+    def judge(snapshot: cluster.Snapshot, raw: write.Raw, attempt: int) -> tuple[answers.Cancel, errors.ExitCode]:
         snapshots.append(snapshot)
-        before, desired = snapshots[0].infrastructure.desired, snapshot.infrastructure.desired
-        if desired not in {None, before}:
-            who = write.writers(raw) or write.UNKNOWN_WRITER
-            raise errors.PluginError(
-                f"{who} has changed the request from {before} to {desired} while it was being cancelled. Nothing was "
-                "written",
-                "If that is to go too, the same command cancels it",
-            )
         answer, code = judged(snapshot, transitions, write.writers(raw, vocabulary.DESIRED), connection.acting)
         if attempt and answer["patch"] is None:
             answer["message"] = f"Infrastructure changed while the request was being cancelled. {answer['message']}"
-        patch = answer["patch"]
-        return (answer, code), patch["body"] if patch is not None else None
+        return answer, code
 
-    answer, code, generation = await write.request(connection, judge, "to cancel the request", lambda _: _instead())
+    answer, code, generation = await write.request(connection, lambda: cluster.head(connection, namespace), judge, None)
+    if answer["result"] == "Refused":
+        answer["next"] = _instead()
     if generation is None:
         return answer, code
     connection.interruption.text = f"the request {answer['desired']} was cancelled. See: oc topology status"
@@ -146,3 +138,16 @@ def _instead() -> list[answers.Expected]:
             "oc topology accept --check NAME",
         ),
     ]
+
+
+def add_cancel(document: Document, answer: answers.Cancel) -> None:
+    """`cancel`."""
+    request = ", made by ".join(filter(None, (answer["desired"], answer["requestedBy"])))
+    if answer["result"] == "Written":
+        # Everything here is as it is after that.
+        request = f"none; before: {request}"
+    sections.head(document, answer, [("Phase", answer["phase"] or "")], request=request)
+    document.add("Warning", map(sections.sentence, answer["warnings"]))
+    refused = f" {sections.REFUSED}." if answer["result"] == "Refused" else ""
+    document.add("", [(answer["result"], f"{sections.sentence(answer['message'])}{refused}")])
+    sections.following(document, answer["next"])

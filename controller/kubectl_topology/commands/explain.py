@@ -54,7 +54,7 @@ def _explained(sheet: document.Document, answer: Explanations) -> None:
     for item in answer["items"]:
         detail = f", {item['detail']}" if item["detail"] else ""
         sheet.add(f"{item['name']} ({item['kind']}{detail})", [item["meaning"]])
-        sheet.add("Look at", _look(item))
+        sheet.add("Look at", _commands(item))
         for title, sentences in (("Do", item["do"]), ("Avoid", item["avoid"]), ("Call", item["call"])):
             sheet.add(title, [row for sentence in sentences for row in _sentence(sentence)])
         where = [document.Row(("Source", item["source"]), indent=0)]
@@ -77,7 +77,7 @@ def _sentence(sentence: str) -> Iterator[document.Row]:
             first = False
 
 
-def _look(item: explanations.Explanation) -> list[document.Row]:
+def _commands(item: explanations.Explanation) -> list[document.Row]:
     rows = []
     for look in item["look"]:
         rows.append(document.command(look["command"]))

@@ -22,12 +22,11 @@ from topology_deploy.fleet.meaning import State
 from topology_deploy.fleet.objects import STATE_CONDITION, SURVEY
 
 from .. import answers, arguments, cluster, errors
-from ..document import Rank, Row
 from . import show
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
 
     from topology_controller.definitions import load
 
@@ -207,10 +206,15 @@ def _fewest(detail: str) -> list[str]:
 
 def table(document: Document, answer: answers.Fleet) -> None:
     """The counts, why clusters are not ready, and who needs a person."""
-    document.add("", [f"{answer['surveyed']} surveyed: {', '.join(_counted(answer['counts']))}"])
+    counted = [
+        f"{number} {'needs a person' if state == State.NEEDS_A_PERSON and number == 1 else _WORDS[state]}"
+        for state, number in answer["counts"].items()
+        if number
+    ]
+    document.add("", [f"{answer['surveyed']} surveyed: {', '.join(counted)}"])
     if answer["reachabilityUnknown"]:
         document.add("", [("Unknown", f"whether the hub reaches them: {answer['reachabilityUnknown']}")])
-    rows: list[Row | tuple[str, ...]] = [
+    rows: list[tuple[str, ...]] = [
         (
             item["check"],
             str(item["clusters"]),
@@ -226,11 +230,4 @@ def table(document: Document, answer: answers.Fleet) -> None:
         document.add("", [("NEEDS A PERSON", "SINCE", "WHY"), *listed])
     if len(troubled) > _SHOWN:
         more = f"{len(troubled) - _SHOWN} more: oc topology fleet --list {State.NEEDS_A_PERSON}"
-        document.add("", [Row((more,), Rank.TO_DO)])
-
-
-def _counted(counts: Mapping[str, int]) -> Iterator[str]:
-    for state, number in counts.items():
-        if number:
-            word = "needs a person" if state == State.NEEDS_A_PERSON and number == 1 else _WORDS[state]
-            yield f"{number} {word}"
+        document.add("", [more])

@@ -70,8 +70,8 @@ def edges(transitions: load.Transitions, here: TopologyPair, ways: tuple[simulat
                 notes = ("not for this cluster", way.elsewhere)
             elif way is not None and way.available is not None:
                 blockers = way.available.blockers
-                notes = (answers.words(way.known_verdict).lower(), *(blocker.name for blocker in blockers))
-            verdict = "" if way is None else way.known_verdict.value
+                notes = (answers.words(way.verdict).lower(), *(blocker.name for blocker in blockers))
+            verdict = "" if way is None else way.verdict.value
             every.append(Edge(source, definition.target.pair, definition.name, verdict, notes))
     return tuple(every)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 from topology_api.vocabulary import Phase
+from topology_controller import shell
 
-from .. import answers, cluster, disruption, front, hosted, machines, printing, probe, simulate, write
+from .. import answers, cluster, disruption, front, hosted, machines, probe, progress, sections, simulate, write
+from ..document import command
 from . import show
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from topology_controller.checks.result import CheckResult
     from topology_controller.definitions import load
 
-    from .. import manifest as manifests
+    from ..document import Document
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
@@ -25,7 +28,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     if options.target is None and options.filename is None:
         snapshot = await cluster.overview(connection, transitions, options.operator_namespace)
         ways, verdict = overview(snapshot, transitions)
-        show(options, ways, printing.overview)
+        show(options, ways, add_overview)
         return verdict.exit_code
     snapshot = await cluster.everything(connection, transitions, options.operator_namespace)
     plan, judgement = (
@@ -36,21 +39,21 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     if options.probe:
         seen = await probe.run(connection, snapshot.known)
         plan["probes"], plan["findings"], plan["probeNotes"] = seen.probes, seen.findings, seen.notes
-        plan["checklist"] = front.worded(plan["checklist"], seen.words)
-    show(options, plan, printing.plan)
+        plan["checklist"] = front.with_sightings(plan["checklist"], seen.words)
+    show(options, plan, add_plan)
     return judgement.verdict.exit_code
 
 
 def manifest(
-    snapshot: cluster.Snapshot, transitions: load.Transitions, wanted: manifests.Wanted
+    snapshot: cluster.Snapshot, transitions: load.Transitions, wanted: answers.Manifest
 ) -> tuple[answers.Plan, simulate.Judgement]:
     """What would come of these manifests. Raises PluginError when the API lacks our fields."""
-    if wanted.desired is None:
+    if wanted["desiredTopology"] is None:
         judgement = simulate.removed(snapshot.known, transitions, snapshot.now)
         plan = _plan(snapshot, transitions, "", judgement)
     else:
-        plan, judgement = target(snapshot, transitions, wanted.desired)
-    plan["manifest"] = wanted.answer()
+        plan, judgement = target(snapshot, transitions, wanted["desiredTopology"])
+    plan["manifest"] = wanted
     return plan, judgement
 
 
@@ -164,7 +167,7 @@ def _way(way: simulate.Way) -> answers.Way:
         "name": way.definition.name,
         "summary": way.definition.summary,
         "target": answers.pair(way.definition.target.pair),
-        "verdict": way.known_verdict.value,
+        "verdict": way.verdict.value,
         "blockers": [
             {"name": blocker.name, "status": blocker.status.value, "message": blocker.message} for blocker in blockers
         ],
@@ -180,3 +183,103 @@ def _checks(results: Iterable[CheckResult]) -> list[answers.Check]:
 
 def _command(wanted: str) -> str:
     return write.command({"spec": {vocabulary.DESIRED: wanted}})
+
+
+def add_overview(document: Document, answer: answers.Overview) -> None:
+    """`plan`: a row for each transition, then what blocks it."""
+    sections.head(document, answer, [("Phase", answer["phase"] or "")])
+    ways = answer["transitions"]
+    if ways:
+        rows = [
+            (
+                answers.words(way["verdict"]),
+                way["name"],
+                sections.pair(way["target"]),
+                way["elsewhere"] or way["summary"],
+            )
+            for way in ways
+        ]
+        document.add("", [("VERDICT", "TRANSITION", "TARGET", "WHAT"), *rows])
+    else:
+        document.add("", [(answers.words(answer["verdict"]), sections.sentence(answer["message"]))])
+    clock = datetime.fromisoformat(answer["evaluated"])
+    for way in ways:
+        old = way["evaluated"] is not None and way["evaluated"] != answer["evaluated"]
+        when = f" (evaluated by the operator {progress.age(way['evaluated'] or '', clock)})" if old else ""
+        blockers = [(check["status"], check["name"], check["message"]) for check in way["blockers"]]
+        document.add(f"What blocks {way['name']}{when}", blockers)
+    targets = dict.fromkeys(way["target"]["controlPlane"] or "" for way in ways if not way["elsewhere"])
+    document.add("For details", [command(shell.command("oc topology plan {}", target)) for target in targets])
+    sections.advised(document, answer.get("advisories", []))
+    sections.following(document, answer.get("next", []))
+    sections.unread(document, answer["unread"], answer["operator"])
+
+
+def add_plan(document: Document, answer: answers.Plan) -> None:
+    """`plan TARGET`, and `plan -f`."""
+    manifest, transition, left = answer.get("manifest"), answer["transition"], answer.get("notCompleteUntil", [])
+    fields = [("Phase", answer["phase"] or "")]
+    if manifest is not None:
+        desired = manifest["desiredTopology"]
+        asks = f"asks for {desired}" if desired is not None else "has no spec.desiredTopology"
+        fields += [("Manifest", f"{file['file']}:{file['line']} {asks}") for file in manifest["files"]]
+    sections.head(document, answer, fields)
+    document.add(
+        "",
+        [
+            *([f"{answer['target']} by {transition['name']}: {transition['summary']}"] if transition else ()),
+            # With something left to do the sentence has the verdict in it.
+            answer["message"] if left else (answers.words(answer["verdict"]), answer["message"]),
+            *(command(step["command"]) for step in left),
+        ],
+    )
+    recorded = answer["recorded"]
+    if recorded is not None:
+        clock = datetime.fromisoformat(answer["evaluated"])
+        source = (
+            "You may not read all that this depends on: where so, it is as the operator evaluated it "
+            f"{progress.age(recorded, clock)}."
+        )
+        document.add("", [source])
+    sections.checks(document, "Preflight", answer["checks"])
+    sections.checks(document, "Checked by the operator only, as last recorded", answer["onlyOperator"])
+    sections.explained(document, [*answer["checks"], *answer["onlyOperator"]])
+    _add_probed(document, answer)
+    sections.steps(document, sections.REQUIRED, answer["advisories"])
+    machines.table(document, answer["machines"])
+    changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
+    document.add("What would change", changes)
+    for title, steps in (
+        ("What to expect", answer["expected"]),
+        ("Verify yourself, outside the cluster", answer["checklist"]),
+    ):
+        sections.steps(document, title, steps, wide=max((len(step["name"]) for step in steps), default=0))
+    sections.following(document, answer.get("next", []))
+    sections.unread(document, answer["unread"], answer["operator"])
+    if manifest is not None:
+        skipped = [(file["file"], file["why"]) for file in manifest["skipped"]]
+        document.add("Not looked at in the manifest", skipped)
+    if answer["command"] is not None:
+        absent = answer["operator"]["state"] in sections.ABSENT
+        title, flag = "Request it with", ""
+        if answer["verdict"] != "Possible":
+            title, flag = "Request it anyway (the operator waits until all checks pass)", " --allow-pending"
+        elif absent:
+            title, flag = "Request it anyway (no operator runs that would act on it)", " --allow-pending"
+        document.add(title, [command(shell.command("oc topology set {} --confirm", answer["target"]) + flag)])
+
+
+def _add_probed(document: Document, answer: answers.Plan) -> None:
+    """What names and addresses answered, then what that means, and what it leaves open."""
+    rows = [
+        (
+            probe["result"],
+            probe["what"],
+            probe["address"] if probe["node"] is None else f"{probe['address']} ({probe['node']})",
+            probe["message"],
+        )
+        for probe in answer.get("probes", [])
+    ]
+    document.add("Asked from here", rows)
+    sections.steps(document, "What that means", answer.get("findings", []))
+    document.add("What that leaves open", [("*", sections.sentence(note)) for note in answer.get("probeNotes", [])])

@@ -15,17 +15,20 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import Phase, Reason
 from topology_controller import shell
 
-from .. import answers, cluster, disruption, errors, printing, simulate, write
+from .. import answers, cluster, disruption, errors, sections, simulate, write
+from ..document import command
 from . import plan, show, wait
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from topology_controller.definitions import load
 
+    from ..document import Document, Row
+
 _WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
 _UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
-_ABSENT = frozenset({"NotRunning", "NotInstalled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     answer, code = await request(
         connection, transitions, options.operator_namespace, asked, ask_operator=not options.wait
     )
-    show(options, answer, printing.request)
+    show(options, answer, add_request)
     # When the cluster is what was asked for and nothing is requested, there is nothing to wait for.
     is_settled = answer["result"] == "Unchanged" and answer["desired"] is None
     if not options.wait or code != errors.ExitCode.DONE or is_settled:
@@ -66,26 +69,15 @@ async def request(
     Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request,
     or writes in between again and again.
     """
-    first: cluster.Snapshot | None = None
-
-    async def judge(_: int) -> tuple[tuple[answers.Set, errors.ExitCode], write.Raw | None]:
-        nonlocal first
-        snapshot = await cluster.everything(connection, transitions, namespace)
-        first = first or snapshot
-        before, desired = first.infrastructure.desired, snapshot.infrastructure.desired
-        if desired not in {before, asked.target}:
-            raise errors.PluginError(
-                f"{await write.last_writer(connection)} has changed the request from {before or 'none'} to "
-                f"{desired or 'none'} while it was being judged. Nothing was written",
-                "Look at it before it is replaced: oc topology status",
-            )
-        answer, code = judged(snapshot, transitions, asked, connection.acting)
-        patch = answer["patch"] if asked.confirm else None
-        return (answer, code), patch["body"] if patch is not None else None
-
     answer, code, generation = await write.request(
-        connection, judge, "this request", lambda answer: [_look(answer["desired"])]
+        connection,
+        lambda: cluster.everything(connection, transitions, namespace),
+        lambda snapshot, *_: judged(snapshot, transitions, asked, connection.acting),
+        asked.target,
+        dry_run=not asked.confirm,
     )
+    if answer["result"] == "Refused" and answer["patch"] is not None:
+        answer["next"] = [_where_to_look(answer["desired"])]
     if generation is None:
         return answer, code
     connection.interruption.text = (
@@ -118,7 +110,7 @@ def judged(
     overwritten = degraded is not None and degraded.reason is Reason.TOPOLOGY_OVERWRITTEN
     waits = not overwritten and not phase.changed and (phase in _WAITING or judgement.decision.watch)
     operator = planned["operator"]
-    runs = operator["state"] not in _ABSENT
+    runs = operator["state"] not in sections.ABSENT
     result, message, code = _result(snapshot.infrastructure.desired, asked, judgement, waits=waits, runs=runs)
     would = result == "WouldWrite"
     acts = judgement.verdict not in {simulate.Verdict.UNSUPPORTED, simulate.Verdict.FULFILLED} and result != "Refused"
@@ -180,11 +172,11 @@ def _next(
             "skipped",
             shell.command("oc topology set {} --confirm --allow-pending", asked.target),
         )
-        return [_look(planned["desired"]), *([allowing] if waits else [])]
+        return [_where_to_look(planned["desired"]), *([allowing] if waits else [])]
     if not asked.confirm and result == "WouldWrite":
         flag = " --allow-pending" if asked.allow_pending else ""
-        command = shell.command("oc topology set {} --confirm", asked.target) + flag
-        return [simulate.item("Confirm", "Make the request", command)]
+        confirm = shell.command("oc topology set {} --confirm", asked.target) + flag
+        return [simulate.item("Confirm", "Make the request", confirm)]
     if verdict is simulate.Verdict.FULFILLED:
         return [simulate.item("Status", "How it stands", "oc topology status")]
     following = [
@@ -193,7 +185,7 @@ def _next(
     ]
     if verdict is simulate.Verdict.UNDER_WAY:
         return following
-    absent = planned["operator"]["state"] in _ABSENT
+    absent = planned["operator"]["state"] in sections.ABSENT
     goes_on = (
         f"The operator waits{', once it runs,' if absent else ''} until all checks pass and then goes on by itself, "
         "whenever that is: it changes the topology. This cannot be undone"
@@ -205,8 +197,61 @@ def _next(
     return [simulate.item("GoesOn", goes_on), *following, cancel]
 
 
-def _look(desired: str | None) -> answers.Expected:
+def _where_to_look(desired: str | None) -> answers.Expected:
     """Where to look when it was refused."""
     if desired is None:
         return simulate.item("Plan", "What can be requested from here, and what blocks it", "oc topology plan")
     return simulate.item("Status", "How the request that stands is getting on", "oc topology status")
+
+
+def add_request(document: Document, answer: answers.Set) -> None:
+    """`set`: without --confirm a plan that ends with what would be sent; one that was refused is shown again."""
+    result, patch, operator = answer["result"], answer["patch"], answer["plan"]["operator"]
+    # The command of the plan knows no version; what is really sent stands below.
+    basis: answers.Plan = {**answer["plan"], "command": None}
+    if answer["dryRun"]:
+        plan.add_plan(document, basis)
+    elif result == "Refused":
+        # Why not, and not again all that it would have meant.
+        plan.add_plan(document, {**basis, "advisories": [], "changes": [], "expected": [], "checklist": []})
+    else:
+        before = answer["desired"] or "none"
+        # What keeps an operator from running is the warning that follows.
+        leads = sections.running(operator) if operator["state"] == "Running" else operator["state"]
+        sections.fields(
+            document,
+            [
+                *sections.place(answer["plan"]["cluster"]),
+                ("Request", f"{answer['target']}, before: {before}" if result == "Written" else before),
+                ("Operator", leads),
+            ],
+        )
+    document.add("Warning", _warned(answer))
+    if result == "WouldWrite":
+        document.add(
+            "", [f"{sections.sentence(answer['message'])} {sections.REFUSED}, because --confirm was not given."]
+        )
+        if patch is not None:
+            version = patch["body"]["metadata"]["resourceVersion"]
+            title = f"What would be sent; it is refused when Infrastructure is no longer at version {version}"
+            document.add(title, [command(patch["command"])])
+    elif result == "Refused":
+        # The verdict of the plan stands above.
+        why = "" if answer["message"] == answer["plan"]["message"] else f"{sections.sentence(answer['message'])} "
+        document.add("", [(result, f"{why}{sections.REFUSED}.")])
+    else:
+        operator_says = [("Operator", answer["operatorSays"])] if answer["operatorSays"] else []
+        document.add("", [(result, sections.sentence(answer["message"])), *operator_says])
+    sections.following(document, answer["next"])
+
+
+def _warned(answer: answers.Set) -> Iterator[Row | str]:
+    """Each as a sentence; a command at its end stands on a line of its own, without a full stop."""
+    expected = {f"{item['message']}: {item['command']}": item for item in answer["plan"]["expected"]}
+    for warning in answer["warnings"]:
+        item = expected.get(warning)
+        if item is None or not item["command"]:
+            yield sections.sentence(warning)
+        else:
+            yield f"{item['message']}:"
+            yield command(item["command"], 4)

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from .. import cluster, errors, printing, recorded
+from .. import cluster, errors, progress, recorded
 from . import show
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     if options.watch:
         await _follow(connection, options, transitions)
     snapshot = await cluster.present(connection, transitions, options.operator_namespace)
-    show(options, recorded.status(snapshot, transitions), printing.status)
+    show(options, recorded.status(snapshot, transitions), progress.add_status)
     return errors.ExitCode.DONE
 
 
@@ -36,6 +36,6 @@ async def _follow(
     if draws:
         from .. import live_screen  # noqa: PLC0415 - only a terminal needs it
 
-        await following.show(live_screen.taken(sys.stdout))
+        await following.show(live_screen.screen(sys.stdout))
     lines = live_lines.Lines(sys.stdout, sys.stderr, options.output)
     await following.show(contextlib.nullcontext(lines.show))

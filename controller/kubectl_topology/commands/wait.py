@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from topology_api.vocabulary import CheckStatus, Phase, Reason, Stage
@@ -21,10 +20,10 @@ from topology_controller.observe import facts, watches
 from topology_controller.report import view
 
 from .. import cluster, errors, naming
+from ..errors import Ended, ExitCode
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
 
     from topology_api.types import TopologyTransition
     from topology_controller.definitions import load
@@ -36,14 +35,6 @@ _FINAL = frozenset(
 """Reasons of Disabled with which the operator never carries a request out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How it stands. `code` is the exit code when there is nothing more to wait for, None while there is."""
-
-    message: str
-    code: errors.ExitCode | None = None
-
-
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Wait, and print how it ended."""
     return await until_completed(connection, transitions, options.timeout, sys.stdout)
@@ -52,24 +43,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 async def until_completed(
     connection: cluster.Connection, transitions: load.Transitions, seconds: float | None, out: TextIO
 ) -> int:
-    """Wait for at most so many `seconds`, None without limit; progress goes to standard error, the end to `out`."""
-
-    def tell(text: str) -> None:
-        sys.stderr.write(f"{naming.caller().spoken(terminal.plain(text))}\n")
-        sys.stderr.flush()
-
-    ended = await wait(connection, transitions, seconds, tell)
-    if ended.code == errors.ExitCode.DONE:
-        out.write(f"{naming.caller().spoken(terminal.plain(ended.message))}\n")
-        return errors.ExitCode.DONE
-    errors.complain(ended.message)
-    return errors.ExitCode.FAILED if ended.code is None else ended.code
-
-
-async def wait(
-    connection: cluster.Connection, transitions: load.Transitions, seconds: float | None, tell: Callable[[str], None]
-) -> Standing:
-    """Wait, telling what is new, for at most so many `seconds`, None without limit.
+    """Wait for at most so many `seconds`, None without limit; progress goes to standard error, the end to `out`.
 
     Raises PluginError when the cluster cannot be asked, or there is nothing to wait for.
     """
@@ -89,52 +63,51 @@ async def wait(
                         await watched.read_anew()
                     now = standing(watched.known(), transitions)
                     if now.code is not None:
-                        return now
+                        return now.printed(out)
                     if now.message != before:
                         before = now.message
-                        tell(before)
+                        sys.stderr.write(f"{naming.caller().spoken(terminal.plain(before))}\n")
+                        sys.stderr.flush()
                     await news.wait()
         except TimeoutError:
             text = f"not completed after {seconds:g} s. {before}".strip(". ")
-            return Standing(f"{text}. All of it: oc topology status", errors.ExitCode.TIMED_OUT)
+            return Ended(f"{text}. All of it: oc topology status", ExitCode.TIMED_OUT).printed(out)
 
 
-def standing(known: facts.Facts, transitions: load.Transitions) -> Standing:
+def standing(known: facts.Facts, transitions: load.Transitions) -> Ended:
     """Is it over, and how? Raises PluginError when there is nothing to wait for."""
     here = known.infrastructure
     if isinstance(here, facts.Unobserved):
         # It was there when the waiting began: what cannot be read for a while is waited for like everything else.
-        return Standing(f"Infrastructure cannot be read: {here.why}")
+        return Ended(f"Infrastructure cannot be read: {here.why}")
     shown = view.look(None, known, view.About(__version__, transitions))
     disabled, degraded = shown["disabled"], shown["degraded"]
     if disabled is not None and disabled["reason"] in _FINAL:
-        return Standing(f"{disabled['message']} ({disabled['reason']})", errors.ExitCode.UNSUPPORTED)
+        return Ended(f"{disabled['message']} ({disabled['reason']})", ExitCode.UNSUPPORTED)
     if here.desired is None:
         raise errors.PluginError("there is no request to wait for", "What can be requested: oc topology plan")
     record = records.recover(here, known.own_operator)
     if record is None or (record.observed_generation or 0) < here.generation:
-        return Standing(f"{here.desired} is requested; waiting for the operator to pick it up")
+        return Ended(f"{here.desired} is requested; waiting for the operator to pick it up")
     if degraded is not None and degraded["reason"] == Reason.TOPOLOGY_OVERWRITTEN:
-        return Standing(f"{degraded['message']} ({degraded['reason']})", errors.ExitCode.BLOCKED)
+        return Ended(f"{degraded['message']} ({degraded['reason']})", ExitCode.BLOCKED)
     if degraded is not None and degraded["reason"] == Reason.API_NOT_INSTALLED:
         raise errors.PluginError(degraded["message"])
     if record.phase is Phase.COMPLETED:
-        return Standing(
-            f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}{_left(len(record.advisories))}",
-            errors.ExitCode.DONE,
+        # What an administrator reads next, where it is not over with that.
+        count = len(record.advisories)
+        left = f". {count} action{'s' * (count > 1)} required, see: oc topology status" if count else ""
+        return Ended(
+            f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}{left}",
+            ExitCode.DONE,
         )
     if record.phase is Phase.IDLE and here.desired == here.control_plane:
-        return Standing(f"Fulfilled: the cluster is {records.pair(here)}", errors.ExitCode.DONE)
+        return Ended(f"Fulfilled: the cluster is {records.pair(here)}", ExitCode.DONE)
     if record.phase is Phase.UNSUPPORTED:
         reason = Reason.UNSUPPORTED_TRANSITION
         why = [condition["message"] for condition in shown["conditions"] if condition["reason"] == reason]
-        return Standing("".join(why) or f"No transition leads to {here.desired}", errors.ExitCode.UNSUPPORTED)
-    return Standing(progress(record, degraded))
-
-
-def _left(actions: int) -> str:
-    """What an administrator reads next, where it is not over with that."""
-    return f". {actions} action{'s' * (actions > 1)} required, see: oc topology status" if actions else ""
+        return Ended("".join(why) or f"No transition leads to {here.desired}", ExitCode.UNSUPPORTED)
+    return Ended(progress(record, degraded))
 
 
 def progress(record: TopologyTransition, degraded: state.Said | None = None) -> str:

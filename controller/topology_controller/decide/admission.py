@@ -119,6 +119,7 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
         upgrade_block=block,
         degraded=unreadable,
         look_again=_next_look(context, record),
+        held=hold or unproven or pausing,
     )
     if settling:
         ahead = contexts.until([*settling.values()], now) or 0.0

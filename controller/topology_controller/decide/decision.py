@@ -13,14 +13,11 @@ if TYPE_CHECKING:
     from ..checks.result import CheckResult
     from ..definitions import model
 
-
 EVIDENCE_SECONDS = 2.0
 """Evidence older than this voids the attempt."""
 EXECUTED_SECONDS = 3.5
-"""How old it may become until the API server has executed the change.
-
-Half a second less than what is promised: the server counts from when the request arrives.
-"""
+"""How old it may become until the API server has executed the change: half a second less than what is promised, since
+the server counts from when the request arrives."""
 
 
 class Step(Enum):
@@ -63,7 +60,8 @@ class Decision:
     Progressing, `upgrade_block` that of Upgradeable=False, None when upgrades are not blocked. `observed` is, while
     another controller changes the topology, where its transition is: shown, and never written. `taken` are the checks
     that are accepted from now on, `ignored` says why other acceptances are not. `level` is False while this version
-    cannot do its work on what it finds: the ClusterOperator does not claim its number then.
+    cannot do its work on what it finds: the ClusterOperator does not claim its number then. `held` is what keeps a
+    request besides its checks.
     """
 
     phase: Phase
@@ -83,6 +81,7 @@ class Decision:
     ignored: tuple[str, ...] = ()
     misconfigured: Cause | None = None
     level: bool = True
+    held: str = ""
 
     @property
     def sentence(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from . import languages, objects
+from . import meaning, objects
 from . import plan as plans
 from .meaning import State
 
@@ -88,10 +88,10 @@ def flux_checks() -> str:
 
     A cluster that is not for us has failed where a request stands, and else is current. A pause is no failure.
     """
-    requested = f"{languages.DESIRED}.hasValue()"
-    paused = f'{languages.RECORD}.?problem.?reason.orValue("") == "Paused"'
-    failed = languages.flux({State.NOT_FOR_US: requested, State.NEEDS_A_PERSON: f"!({paused})"})
-    current = languages.flux(
+    requested = f"{meaning.DESIRED}.hasValue()"
+    paused = f'{meaning.RECORD}.?problem.?reason.orValue("") == "Paused"'
+    failed = meaning.flux({State.NOT_FOR_US: requested, State.NEEDS_A_PERSON: f"!({paused})"})
+    current = meaning.flux(
         {State.NOT_FOR_US: f"!{requested}", **dict.fromkeys((State.SILENT, State.READY, State.DONE), "true")}
     )
     return f"""\

@@ -1,8 +1,9 @@
 """What Infrastructure `cluster` means to a roll-out: where a cluster can be, and who is asked first.
 
-An engine sees one object and knows nothing of topologies. `languages` and `argo` have the expressions by which each of
-them finds the state, and all of them are held to one table of recorded objects. The order of their tests is the same,
-and the first that holds decides:
+An engine sees one object and knows nothing of topologies. Here are the expressions by which three of them find the
+state: CEL for the work agent and for Flux, a Go template for the policy; Argo CD's Lua is in `argo`. All are held to a
+table of recorded objects (test/unit/fleet/verdicts.yaml): who changes one changes all. The order of their tests
+is the same, and the first that holds decides:
 
     the topology is decided elsewhere             NotForUs
     there is no record                            UnderWay where it is requested, else Silent
@@ -15,11 +16,22 @@ and the first that holds decides:
 Two things an engine gets wrong by itself are settled by that: a cluster without a record is neither done nor failed,
 and a record that answers an older request says nothing about the newest. An engine that applies what stands in Git
 (Argo CD, Flux) has no target but what the object requests; where nothing is requested all is Ready for it.
+
+Each language reads what may be missing in its own way, so that no expression ends with an error: one engine takes an
+error for success (open-cluster-management.io/ocm v1.2.0 pkg/work/spoke/conditions/reader.go: the condition is False,
+and what is not Progressing has succeeded). The CEL uses optional values, which OCM, Flux and Kubernetes have; the
+template needs `dig`, `kindIs`, `toString` and `int64` of sprig, which config-policy-controller allows.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
+    from topology_api.types import TopologyPair
 
 
 class State(StrEnum):
@@ -39,3 +51,130 @@ class State(StrEnum):
     """The operator reports a problem, or cannot fulfil the request. Nothing was rolled back."""
     DONE = "Done"
     """The cluster has the topology, and all of it has followed."""
+
+
+Tests: TypeAlias = tuple[tuple[State, str], ...]
+"""The state of an object for which this is the first test that holds. Without one it is under way."""
+
+DESIRED = "object.?spec.?desiredTopology"
+RECORD = "object.?status.?topologyTransition"
+PHASE = f'{RECORD}.?phase.orValue("")'
+_WANTED = f'{DESIRED}.orValue("")'
+_CONTROL_PLANE = 'object.?status.?controlPlaneTopology.orValue("")'
+_INFRASTRUCTURE = 'object.?status.?infrastructureTopology.orValue("")'
+_LABEL = 'object.?metadata.?labels[?"topology.openshift.io/image-based-install"]'
+_ELSEWHERE = f'{_CONTROL_PLANE} == "External" || ({_LABEL}.hasValue() && {_LABEL}.orValue("") != "false")'
+_OLDER = f"!({RECORD}.?observedGeneration.orValue(0) >= object.?metadata.?generation.orValue(0))"
+_AT_REST = f'({PHASE} == "Idle" || {PHASE} == "Completed") && !{RECORD}.?problem.hasValue()'
+# Idle beside a request that it has seen: the operator does not act on this cluster, and says why.
+_REFUSED = f'{RECORD}.?problem.hasValue() || {PHASE} == "Unsupported" || {PHASE} == "Idle"'
+
+
+def work(target: TopologyPair, transition: str | None = None) -> Tests:
+    """Where is a cluster in a roll-out of `target`?
+
+    `transition` is the name of a definition; without it a cluster is ready for the roll-out when it is ready for any
+    that leads to the target. A request that equals the topology of the control plane, and is not the target, wants
+    nothing: the API knows no other way to cancel a request by writing it.
+    """
+    asked = f'{_WANTED} == "{target.control_plane}"'
+    has_it = f'{_CONTROL_PLANE} == "{target.control_plane}" && {_INFRASTRUCTURE} == "{target.infrastructure}"'
+    cancelled = f'({_WANTED} != "{target.control_plane}" && {_WANTED} == {_CONTROL_PLANE})'
+    quiet = f"(!{DESIRED}.hasValue() || {cancelled}) && {_AT_REST}"
+    leads_there = (
+        f'entry.?target.?controlPlane == optional.of("{target.control_plane}") && '
+        f'entry.?target.?infrastructure == optional.of("{target.infrastructure}")'
+    )
+    leads_there = leads_there if transition is None else f'entry.?name == optional.of("{transition}")'
+    ready = f"{RECORD}.?available.orValue([]).exists(entry, {leads_there} && entry.?available == optional.of(true))"
+    return (
+        (State.NOT_FOR_US, _ELSEWHERE),
+        (State.UNDER_WAY, f"!{RECORD}.hasValue() && {asked}"),
+        (State.SILENT, f"!{RECORD}.hasValue()"),
+        (State.DONE, f"{quiet} && {has_it}"),
+        (State.READY, f"{quiet} && {ready}"),
+        (State.NOT_READY, quiet),
+        (State.UNDER_WAY, _OLDER),
+        (State.DONE, f"{_AT_REST} && {asked} && {has_it}"),
+        (State.NEEDS_A_PERSON, _REFUSED),
+    )
+
+
+_ANY_REQUEST: Tests = (
+    (State.NOT_FOR_US, _ELSEWHERE),
+    (State.UNDER_WAY, f"!{RECORD}.hasValue() && {DESIRED}.hasValue()"),
+    (State.SILENT, f"!{RECORD}.hasValue()"),
+    (State.READY, f"!{DESIRED}.hasValue() && {_AT_REST}"),
+    (State.UNDER_WAY, _OLDER),
+    (State.DONE, f"{_AT_REST} && {DESIRED}.hasValue() && {_WANTED} == {_CONTROL_PLANE}"),
+    (State.NEEDS_A_PERSON, _REFUSED),
+)
+
+
+def flux(values: Mapping[State, str]) -> str:
+    """Does the cluster have what it requests? For Flux, where each field at the top is a variable."""
+    return choice(_ANY_REQUEST, {**dict.fromkeys(State, "false"), **values}).replace("object.?", "")
+
+
+def holds(tests: Tests, states: Container[State]) -> str:
+    """Return an expression that is true where an object is in one of these states."""
+    return choice(tests, {state: "true" if state in states else "false" for state in State})
+
+
+def choice(tests: Tests, values: Mapping[State, str]) -> str:
+    """Return an expression, a line for each test, whose value depends on the state. `values` are of one type."""
+    last = values[State.UNDER_WAY]
+    lines = [(test, values[state]) for state, test in tests]
+    # The last tests change nothing where they come to the same value as no test.
+    while lines and lines[-1][1] == last:
+        lines.pop()
+    return "".join(f"{test} ? {value} :\n" for test, value in lines) + last
+
+
+_TEMPLATE = """\
+{{- $controlPlaneTopology := (dig "status" "controlPlaneTopology" nil $infrastructure) }}
+{{- $image_based_install := (dig "metadata" "labels" "topology.openshift.io/image-based-install" nil $infrastructure) }}
+{{- $topologyTransition := (dig "status" "topologyTransition" nil $infrastructure) }}
+{{- $desiredTopology := (dig "spec" "desiredTopology" nil $infrastructure) }}
+{{- $phase := (dig "status" "topologyTransition" "phase" nil $infrastructure) }}
+{{- $problem := (dig "status" "topologyTransition" "problem" nil $infrastructure) }}
+{{- $infrastructureTopology := (dig "status" "infrastructureTopology" nil $infrastructure) }}
+{{- $available := (dig "status" "topologyTransition" "available" nil $infrastructure) }}
+{{- $observedGeneration := (dig "status" "topologyTransition" "observedGeneration" nil $infrastructure) }}
+{{- $generation := (dig "metadata" "generation" nil $infrastructure) }}
+{{- $state := "UnderWay" }}
+{{- if or (not (kindIs "invalid" $problem)) (eq (toString $phase) "Unsupported") (eq (toString $phase) "Idle") }}{{ $state = "NeedsAPerson" }}{{ end }}
+{{- if and AT_REST (eq (toString $desiredTopology) "CONTROL_PLANE") HAS_IT }}{{ $state = "Done" }}{{ end }}
+{{- if not (ge (int64 $observedGeneration) (int64 $generation)) }}{{ $state = "UnderWay" }}{{ end }}
+{{- if and QUIET }}{{ $state = "NotReady" }}{{ end }}
+{{- $listed := false }}
+{{- range $available }}{{ if and LEADS_THERE (eq (toString (dig "available" nil .)) "true") }}{{ $listed = true }}{{ end }}
+{{- end }}
+{{- if and QUIET ($listed) }}{{ $state = "Ready" }}{{ end }}
+{{- if and QUIET HAS_IT }}{{ $state = "Done" }}{{ end }}
+{{- if kindIs "invalid" $topologyTransition }}{{ $state = "Silent" }}{{ end }}
+{{- if and (kindIs "invalid" $topologyTransition) (eq (toString $desiredTopology) "CONTROL_PLANE") }}{{ $state = "UnderWay" }}{{ end }}
+{{- if or (eq (toString $controlPlaneTopology) "External") (and (not (kindIs "invalid" $image_based_install)) (ne (toString $image_based_install) "false")) }}{{ $state = "NotForUs" }}{{ end }}"""  # noqa: E501 - printed as it stands
+_NOTHING = '(kindIs "invalid" $desiredTopology)'
+_CANCELLED = (
+    '(ne (toString $desiredTopology) "CONTROL_PLANE") (eq (toString $desiredTopology) (toString $controlPlaneTopology))'
+)
+_RESTS = '(or (eq (toString $phase) "Idle") (eq (toString $phase) "Completed")) (kindIs "invalid" $problem)'
+_HAS_IT = (
+    '(eq (toString $controlPlaneTopology) "CONTROL_PLANE") (eq (toString $infrastructureTopology) "INFRASTRUCTURE")'
+)
+
+
+def template(target: TopologyPair, transition: str | None = None) -> str:
+    """Where is a cluster in a roll-out of `target`? Sets `$state`, prints nothing, and reads `$infrastructure`.
+
+    As `work`, but with the last test first: each one that holds overrides those above it, which needs no nesting.
+    """
+    leads_there = (
+        '(eq (toString (dig "target" "controlPlane" nil .)) "CONTROL_PLANE") '
+        '(eq (toString (dig "target" "infrastructure" nil .)) "INFRASTRUCTURE")'
+    )
+    leads_there = leads_there if transition is None else f'(eq (toString (dig "name" nil .)) "{transition}")'
+    text = _TEMPLATE.replace("QUIET", f"(or {_NOTHING} (and {_CANCELLED})) AT_REST").replace("AT_REST", _RESTS)
+    text = text.replace("HAS_IT", _HAS_IT).replace("LEADS_THERE", leads_there)
+    return text.replace("CONTROL_PLANE", target.control_plane).replace("INFRASTRUCTURE", target.infrastructure)

@@ -9,7 +9,7 @@ import yaml
 
 from topology_api import vocabulary
 
-from . import languages
+from . import meaning
 from . import plan as plans
 from .meaning import State
 
@@ -160,7 +160,7 @@ def survey(plan: plans.Plan) -> str:
     """Where each cluster is, read and never written: what `oc topology fleet` shows."""
     wanted = plan.wanted
     operator = vocabulary.CLUSTER_OPERATOR
-    tests = languages.work(plan.pair, wanted.transition)
+    tests = meaning.work(plan.pair, wanted.transition)
     return f"""\
 # Where each cluster is. It writes nothing to any cluster (ReadOnly), and nothing is deleted with it (Orphan). Its
 # clusters do not depend on the label of the roll-out: bind sets of clusters to this namespace.
@@ -202,9 +202,9 @@ spec:
             condition: {STATE_CONDITION}
             celExpressions:
               - |-
-                {block(languages.holds(tests, {State.READY}), 16)}
+                {block(meaning.holds(tests, {State.READY}), 16)}
             messageExpression: |-
-              {block(languages.choice(tests, _message(plan)), 14)}
+              {block(meaning.choice(tests, _message(plan)), 14)}
       - resourceIdentifier: {{group: config.openshift.io, resource: clusteroperators, name: {operator}}}
         updateStrategy: {{type: ReadOnly}}
         feedbackScrapeType: Poll # to watch, the agent lists every ClusterOperator, and may get only this one
@@ -219,14 +219,14 @@ def _message(plan: plans.Plan) -> dict[State, str]:
     """What the survey says of a cluster in each state, as CEL: the state, and what it waits for."""
     names = [definition.name for definition in plan.definitions]
     blockers = (
-        f"{languages.RECORD}.?available.orValue([])"
+        f"{meaning.RECORD}.?available.orValue([])"
         f'.filter(entry, entry.?name.orValue("") in {json.dumps(names)})'
         '.map(entry, entry.?name.orValue("") + ": " + entry.?blockers.orValue([])'
         '.map(blocker, blocker.?name.orValue("")).join(", ")).join("; ")'
     )
     texts = {state: f'"{state}"' for state in State}
     texts[State.NOT_READY] = f'"{State.NOT_READY}: " + {blockers}'
-    texts[State.UNDER_WAY] = f'"{State.UNDER_WAY}: " + {languages.PHASE}'
-    reason = f"{languages.RECORD}.?problem.?reason.orValue({languages.PHASE})"
+    texts[State.UNDER_WAY] = f'"{State.UNDER_WAY}: " + {meaning.PHASE}'
+    reason = f"{meaning.RECORD}.?problem.?reason.orValue({meaning.PHASE})"
     texts[State.NEEDS_A_PERSON] = f'"{State.NEEDS_A_PERSON}: " + {reason}'
     return texts

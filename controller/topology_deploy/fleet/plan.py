@@ -101,20 +101,21 @@ class Plan:
         )
 
 
-def of(wanted: Wanted, transitions: load.Transitions) -> Plan:
+def checked(wanted: Wanted, transitions: load.Transitions) -> Plan:
     """Check what was asked for. Raises PlanError, which says what was found and what is allowed."""
     definitions = _definitions(wanted, transitions)
     _check_names(wanted)
-    if wanted.clusters < 1 or wanted.clusters > _MOST:
-        raise PlanError(f"--clusters {wanted.clusters}: allowed are 1 to {_MOST}")
-    if len(wanted.canaries) > wanted.clusters:
+    bounds = (
+        ("--clusters", wanted.clusters, 1, _MOST, ""),
+        ("--max-concurrency", wanted.max_concurrency, 1, wanted.clusters, " (--clusters)"),
+        ("--soak", wanted.soak, 0, _DAY, " minutes"),
+        ("--deadline", 1 if wanted.deadline is None else wanted.deadline, 1, _DAY, " minutes"),
+    )
+    if 0 < wanted.clusters < len(wanted.canaries):
         raise PlanError(f"--clusters {wanted.clusters} is less than the {len(wanted.canaries)} canaries")
-    if not 1 <= wanted.max_concurrency <= wanted.clusters:
-        raise PlanError(f"--max-concurrency {wanted.max_concurrency}: allowed are 1 to {wanted.clusters} (--clusters)")
-    if not 0 <= wanted.soak <= _DAY:
-        raise PlanError(f"--soak {wanted.soak}: allowed are 0 to {_DAY} minutes")
-    if wanted.deadline is not None and not 1 <= wanted.deadline <= _DAY:
-        raise PlanError(f"--deadline {wanted.deadline}: allowed are 1 to {_DAY} minutes")
+    for flag, number, least, most, unit in bounds:
+        if not least <= number <= most:
+            raise PlanError(f"{flag} {number}: allowed are {least} to {most}{unit}")
     longest = max(_deadline(definition) for definition in definitions)
     return Plan(wanted, definitions[0].target.pair, definitions, wanted.deadline or longest)
 

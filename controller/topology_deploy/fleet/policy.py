@@ -13,7 +13,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller import shell
 
-from . import languages, objects
+from . import meaning, objects
 from .meaning import State
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def pack(plan: plans.Plan) -> str:
 def request(plan: plans.Plan) -> str:
     """The policy, and where it applies: to the same clusters as the ClusterGroupUpgrade."""
     wanted = plan.wanted
-    states = languages.template(plan.pair, wanted.transition)
+    states = meaning.template(plan.pair, wanted.transition)
     raw = f"""\
 {_LOOKUP}
 {states}

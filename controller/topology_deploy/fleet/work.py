@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_controller import shell
 
-from . import languages, objects
+from . import meaning, objects
 from .meaning import State
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def pack(plan: plans.Plan) -> str:
 def roll_out(plan: plans.Plan) -> str:
     """Placement and ManifestWorkReplicaSet."""
     wanted = plan.wanted
-    tests = languages.work(plan.pair, wanted.transition)
+    tests = meaning.work(plan.pair, wanted.transition)
     clusters = (shell.command("{}", name) for name in wanted.canaries or ("CLUSTER",))
     label = " ".join((shell.command("oc label managedcluster"), *clusters, shell.command("{}=0", wanted.wave_label)))
     return f"""\
@@ -70,12 +70,12 @@ spec:
             condition: Progressing
             celExpressions:
               - |-
-                {objects.block(languages.holds(tests, _going_on()), 16)}
+                {objects.block(meaning.holds(tests, _going_on()), 16)}
           - type: CEL
             condition: Degraded
             celExpressions:
               - |-
-                {objects.block(languages.holds(tests, {State.NEEDS_A_PERSON}), 16)}
+                {objects.block(meaning.holds(tests, {State.NEEDS_A_PERSON}), 16)}
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
-from kubectl_topology import manifest
+from kubectl_topology import errors, manifest
 from topology_controller import bindata
 from topology_controller.definitions import load as transitions
 from topology_controller.definitions import operands, settings
@@ -103,8 +103,8 @@ def install_config(folder: pathlib.Path, raw: bytes) -> list[str]:
 def manifests(folder: pathlib.Path, raw: bytes) -> list[str]:
     (folder / "one.yaml").write_bytes(raw)
     try:
-        manifest.wanted(str(folder / "one.yaml"))
-    except manifest.ManifestError as error:
+        manifest.read(str(folder / "one.yaml"))
+    except errors.InputError as error:
         return list(error.problems)
     return []
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from topology_api import shape
 from topology_api.shape import Vector
+from topology_controller.definitions import read
 from topology_deploy import install_config
 from topology_deploy.install_config import InstallConfig, Pool, Rule
 
@@ -151,7 +152,7 @@ def test_a_contradiction_names_field_found_and_wanted(config, field, found, want
     with pytest.raises(install_config.ContradictionError) as caught:
         install_config.machines(config)
     (one,) = caught.value.contradictions
-    assert (install_config.spell(one.field), one.actual, one.wanted) == (field, found, wanted)
+    assert (read.spell(one.field), one.actual, one.wanted) == (field, found, wanted)
     assert f"{field}: found {found}; wanted {wanted}" in str(caught.value).splitlines()
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_topology import audit
-from kubectl_topology.audit import Question
+from kubectl_topology import consistency
+from kubectl_topology.consistency import Question
 from topology_api import shape
 from topology_api.shape import Shape, Vector
 
@@ -130,10 +130,10 @@ def test_a_disagreement_names_what_was_found_and_what_is_wanted(row, told, wante
     topologies, nodes = row[:3], row[3:6]
     vector = dataclasses.replace(Vector(*topologies, *nodes), fencing=False)
     asked = vector.control_plane_nodes if vector.masters_schedulable else 0
-    first = audit.audit(vector, row[6] if len(row) > 6 else asked).disagreements[0]
-    assert first.actual.startswith(told)
-    assert first.wanted.startswith(wanted)
-    assert first.meaning
+    first = consistency.compared(vector, row[6] if len(row) > 6 else asked)[0][0]
+    assert first["found"].startswith(told)
+    assert first["wanted"].startswith(wanted)
+    assert first["meaning"]
 
 
 def expected(vector: Vector, labels: int | None) -> dict[Question, bool | None]:
@@ -160,10 +160,11 @@ def expected(vector: Vector, labels: int | None) -> dict[Question, bool | None]:
     }
 
 
-def answers(found: audit.Audit) -> dict[Question, bool | None]:
+def answers(vector: Vector, labels: int | None) -> dict[Question, bool | None]:
+    disagreements, unanswered = consistency.compared(vector, labels)
     told: dict[Question, bool | None] = dict.fromkeys(Question, True)
-    told |= {one.question: False for one in found.disagreements}
-    told |= {one.question: None for one in found.open}
+    told |= {Question(one["question"]): False for one in disagreements}
+    told |= {Question(one["question"]): None for one in unanswered}
     return told
 
 
@@ -178,13 +179,10 @@ def test_every_question_about_every_cluster():
     for (cp, infra, sched, nodes, workers), (arbiters, fencing, labels) in zip(crossed, rest, strict=False):
         vector = Vector(cp, infra, sched, nodes, arbiters, workers, fencing)
         for asked in {labels, nodes if sched else 0}:
-            found = audit.audit(vector, asked)
-            told = answers(found)
+            told = answers(vector, asked)
             assert told == expected(vector, asked), (vector, asked)
-            assert found.agrees is all(told.values())
-            assert found.shape is shape.classify(vector)
-            agreeing += found.agrees
-            if found.agrees:
+            agreeing += all(told.values())
+            if all(told.values()):
                 assert None not in (*dataclasses.astuple(vector), asked), "what is not known is never agreement"
     assert agreeing, "nothing was tried that agrees"
 
@@ -192,14 +190,15 @@ def test_every_question_about_every_cluster():
 @given(WHOLE, COUNT, st.sets(st.sampled_from((*FIELDS, "control_plane_workers")), min_size=1))
 def test_knowing_less_opens_questions_and_answers_none(whole, labels, forgotten):
     less = dataclasses.replace(whole, **dict.fromkeys(forgotten - {"control_plane_workers"}))
-    before = answers(audit.audit(whole, labels))
+    before = answers(whole, labels)
     assert before == expected(whole, labels)
-    after = audit.audit(less, None if "control_plane_workers" in forgotten else labels)
-    for question, answer in answers(after).items():
+    known_labels = None if "control_plane_workers" in forgotten else labels
+    after = answers(less, known_labels)
+    for question, answer in after.items():
         assert answer in {before[question], None}, question
-    assert not after.agrees
-    named = {name for one in after.open for name in one.missing}
-    assert set(after.unknown) == forgotten - {"control_plane_workers"}
+    assert not all(after.values())
+    plain = {json: name for name, json in consistency.NAMES.items()}
+    named = {plain[name] for one in consistency.compared(less, known_labels)[1] for name in one["missing"]}
     known_by_status = {"control_plane"} if whole.control_plane == "Mystery" else set()
     known_by_status |= {"infrastructure"} if whole.infrastructure in {DUAL, ARBITER, EXTERNAL, "Mystery"} else set()
     assert named <= forgotten | known_by_status, "what is missing is named, and nothing else"

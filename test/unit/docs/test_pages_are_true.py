@@ -21,7 +21,7 @@ from test.unit.docs import pages
 
 import explained
 import krew
-from kubectl_topology import audit
+from kubectl_topology import consistency
 from topology_api import vocabulary
 from topology_api.vocabulary import REASON_CONDITIONS, ConditionType, Phase, Reason
 from topology_controller import _version
@@ -112,7 +112,7 @@ def test_the_example_is_what_the_command_prints(tmp_path):
 
 def test_every_question_of_an_audit_is_in_the_table():
     rows = pages.table(RENDER, "The other direction: a cluster that is there")
-    assert [row[0].strip("`") for row in rows] == list(audit.Question)
+    assert [row[0].strip("`") for row in rows] == list(consistency.Question)
     assert all(row[1].endswith("?") for row in rows)
 
 

@@ -18,7 +18,7 @@ from test import recorded
 from test.unit.fleet import table
 
 from topology_api.vocabulary import Phase, ProblemReason
-from topology_deploy.fleet import languages
+from topology_deploy.fleet import meaning
 from topology_deploy.fleet.meaning import State
 from topology_simulator.apiserver import patch
 
@@ -28,7 +28,7 @@ CHECK = (EXAMPLE / "argocd" / "health.lua").read_text()
     "healthCheckExprs"
 ]
 ROWS = table.rows()
-EXPRESSION = languages.choice(languages.work(table.TARGET), {state: f'"{state}"' for state in State})
+EXPRESSION = meaning.choice(meaning.work(table.TARGET), {state: f'"{state}"' for state in State})
 everywhere = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
@@ -48,8 +48,8 @@ def test_a_newer_generation_than_the_record_knows_is_never_done_where_a_request_
 def test_one_transition_is_asked_for_by_its_name() -> None:
     idle = next(row.infrastructure for row in ROWS if row.name == "idle")
     for name, state in (("sno-to-ha-compact", State.READY), ("sno-to-ha-with-workers", State.NOT_READY)):
-        tests = languages.work(table.TARGET, name)
-        assert table.in_cel(languages.holds(tests, {state}), idle) is True, name
+        tests = meaning.work(table.TARGET, name)
+        assert table.in_cel(meaning.holds(tests, {state}), idle) is True, name
 
 
 def _fields(**optional: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

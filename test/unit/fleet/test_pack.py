@@ -25,7 +25,7 @@ TRANSITIONS = load.load(bindata.root() / "transitions")
 CONVERGENCE = TRANSITIONS.definitions[1].convergence
 DEFINED = CONVERGENCE.deadline_minutes + 3 * CONVERGENCE.machine_minutes["None"] + 8 + 10 + 2
 """Minutes of a batch by the definitions."""
-PLAN = plan.of(plan.Wanted("HighlyAvailable"), TRANSITIONS)
+PLAN = plan.checked(plan.Wanted("HighlyAvailable"), TRANSITIONS)
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[Raw], str, str]:

@@ -30,7 +30,7 @@ def test_what_is_installed_is_what_is_locked():
     assert {name: installed.get(name) for name in wanted} == wanted
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-build.lock", "requirements-tools.lock"])
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-build.lock"])
 def test_what_is_shipped_is_what_the_tests_ran_with(name):
     developed = locks.read(ROOT / "requirements-dev.lock")
     for one in locks.read(ROOT / name).values():
@@ -38,25 +38,18 @@ def test_what_is_shipped_is_what_the_tests_ran_with(name):
 
 
 LOCKED = locks.read(ROOT / "requirements.lock")
-WITH_TOOLS = locks.read(ROOT / "requirements-tools.lock")
 PAGE = (ROOT / "docs" / "image.md").read_text()
 
 
-@pytest.mark.parametrize("name", WITH_TOOLS)
+@pytest.mark.parametrize("name", LOCKED)
 def test_a_package_is_under_licences_that_are_allowed(name):
     assert licences.faults(licences.licence(name).expression) == []
-
-
-def test_the_image_holds_the_operator_and_the_tools_need_all_of_it_and_what_draws_the_live_view():
-    assert {name: WITH_TOOLS[name] for name in LOCKED} == LOCKED
-    assert WITH_TOOLS.keys() - LOCKED.keys() == {"markdown-it-py", "mdurl", "pygments", "rich"}
 
 
 def test_the_operator_alone_is_the_project_without_its_tools():
     places = (ROOT / "pyproject.toml", ROOT / "controller" / "pyproject.toml")
     whole, alone = (tomllib.loads(place.read_text()) for place in places)
     del whole["project"]["optional-dependencies"], whole["project"]["scripts"], alone["project"]["scripts"]
-    alone["project"]["dependencies"].insert(5, "rich>=14.2")
     assert alone["project"] == whole["project"]
     assert alone["build-system"] == whole["build-system"]
     assert alone["tool"]["hatch"]["version"] == whole["tool"]["hatch"]["version"]

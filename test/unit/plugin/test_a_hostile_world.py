@@ -16,7 +16,7 @@ import pytest
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from kubectl_topology import capi_findings, cluster, errors, naming, write
+from kubectl_topology import capi, cluster, errors, naming, write
 from kubectl_topology.commands import accept
 from topology_api.vocabulary import AdvisoryName, Phase
 from topology_controller.checks import advisories
@@ -252,7 +252,7 @@ def test_no_hint_repeats_a_user_or_a_namespace(evil: str) -> None:
     resource = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
     refused = [kind("patch", resource, evil, "x", 403, "x", "no") for kind in (kube.Forbidden, kube.NotFound)]
     hints = [
-        connection.grant(cluster.READER),
+        *(caller.grant(cluster.READER, evil) for caller in CALLERS),
         authn._forbidden(evil),
         *(accept._explained(connection, error).hint for error in refused),
     ]
@@ -265,7 +265,14 @@ def test_no_hint_repeats_a_user_or_a_namespace(evil: str) -> None:
 
 @pytest.mark.parametrize("evil", EVIL)
 def test_no_finding_about_a_definition_does(evil: str) -> None:
-    definition = capi_findings.Definition(evil, capi_findings.CORE, (), None, ("v1",), ())
-    listed = capi_findings.Operator((evil,))
-    for item in capi_findings.findings([definition], listed, [evil]):
-        assert list(obeyed(item.command, whole=True)) == []
+    raw = {"metadata": {"name": "x"}, "spec": {"group": capi.CORE}, "status": {"storedVersions": ["v1"]}}
+    definition: capi.Definition = {**capi.definition(raw), "name": evil}
+    infrastructure = worlds.healthy().infrastructure
+    assert isinstance(infrastructure, facts.Infrastructure)
+    listed = capi.platform({"spec": {"unmanagedCustomResourceDefinitions": [evil]}})
+    names: frozenset[str] = frozenset()
+    reading = capi.Reading(infrastructure, names, (definition,), listed, (), (), worlds.NOW)
+    findings = capi.audit(reading)[0]["findings"]
+    assert len(findings) == 3
+    for item in findings:
+        assert list(obeyed(item["command"], whole=True)) == []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kubectl_topology import cluster, document, errors, printing
+from kubectl_topology import cluster, document, errors
 from kubectl_topology.commands import accept
 from topology_api import vocabulary
 from topology_api.types import Accepted, TopologyTransition
@@ -49,14 +49,14 @@ def converging(now: datetime, **changes: Any) -> facts.Facts:
     return worlds.moved(known, record.model_copy(update=changes))
 
 
-def judged(known: facts.Facts, now: datetime = DEADLINE, check: str = ROUTER) -> accept.Offer | accept.Ended:
+def judged(known: facts.Facts, now: datetime = DEADLINE, check: str = ROUTER) -> accept.Offer | errors.Ended:
     lease = dataclasses.replace(replies.LEASE, renew_time=now)
     return accept.judged(replies.seen(known, now, operator=lease), worlds.TRANSITIONS, check)
 
 
-def refused(*arguments: Any) -> accept.Ended:
+def refused(*arguments: Any) -> errors.Ended:
     found = judged(*arguments)
-    assert isinstance(found, accept.Ended), found
+    assert isinstance(found, errors.Ended), found
     return found
 
 
@@ -112,7 +112,7 @@ def test_a_topology_that_was_set_back_and_a_disabled_operator_are_refused() -> N
     assert (found.code, "set the topology back" in found.message) == (errors.ExitCode.BLOCKED, True)
     disabled = {"type": "Disabled", "status": "True", "reason": "HostedControlPlane", "message": "it is hosted"}
     known = dataclasses.replace(converging(DEADLINE), own_operator=worlds.own(status={"conditions": [disabled]}))
-    assert refused(known) == accept.Ended("it is hosted (HostedControlPlane)", errors.ExitCode.UNSUPPORTED)
+    assert refused(known) == errors.Ended("it is hosted (HostedControlPlane)", errors.ExitCode.UNSUPPORTED)
 
 
 def test_what_is_accepted_already_is_done() -> None:
@@ -130,7 +130,7 @@ def test_a_person_is_told_what_they_give_up() -> None:
     record = recorded(converging(DEADLINE))
     answer = next(one for one in record.checks if one.name == ROUTER)
     sheet = document.Document(80)
-    printing.offer(sheet, record, answer, "leader: operator-a")
+    accept.add_offer(sheet, record, answer, "leader: operator-a")
     assert f"If you accept that {ROUTER} will not be met" in sheet.text()
 
 
@@ -209,7 +209,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[facts.Facts]:
     return known
 
 
-async def accepted(client: Client) -> tuple[accept.Ended, cluster.Connection]:
+async def accepted(client: Client) -> tuple[errors.Ended, cluster.Connection]:
     connection = cluster.Connection(client, "https://api.example.com:6443")  # type: ignore[arg-type] # what is used
     connection.interruption.begin("accept")
 

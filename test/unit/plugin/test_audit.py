@@ -13,8 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kubectl_topology import audit as rules
-from kubectl_topology import capi, capi_findings, cluster, errors
+from kubectl_topology import capi, cluster, consistency, errors
 from kubectl_topology.commands import audit
 from topology_controller.observe import facts, fields, parse
 
@@ -90,7 +89,7 @@ def test_any_cluster_gets_an_answer_and_what_is_unknown_is_named(known: facts.Fa
     codes = {"Consistent": 0, "Inconsistent": 3, "CannotTell": 1}
     assert (code, bool(found["disagreements"])) == (codes[found["verdict"]], found["verdict"] == "Inconsistent")
     answered = {one["question"] for one in found["disagreements"]} | {one["question"] for one in found["open"]}
-    assert answered <= {one.value for one in rules.Question}
+    assert answered <= {one.value for one in consistency.Question}
     for one in found["open"]:
         for name in one["missing"]:
             value = found["vector"][name]
@@ -150,16 +149,15 @@ def owned(*managers: str, **parts: dict[str, Any]) -> dict[str, Any]:
 def audited(
     *raws: dict[str, Any],
     unmanaged: tuple[str, ...] | None = (),
-    operator: Any = None,
-    requirements: tuple[tuple[str, capi_findings.Incompatible], ...] = (),
+    requirements: tuple[tuple[str, capi.Requirement], ...] = (),
     unread: bool = False,
 ) -> tuple[dict[str, Any], int]:
-    definitions = tuple(map(capi_findings.definition, raws))
+    definitions = tuple(map(capi.definition, raws))
     reading = capi.Reading(
         infrastructure=parse.infrastructure(infrastructure_api.Api().raw),
-        names=frozenset(each.name for each in definitions),
+        names=frozenset(each["name"] for each in definitions),
         definitions=definitions,
-        operator=operator or (None if unmanaged is None else capi_findings.Operator(unmanaged, "4.22.1-a", "4.22.1-b")),
+        platform=_platform(unmanaged, unread=unread),
         requirements=requirements,
         unread=({"what": "clusterapis", "why": "forbidden", "right": "get clusterapis"},) if unread else (),
         now=worlds.NOW,
@@ -168,6 +166,13 @@ def audited(
     answer = replies.through_json(made)
     replies.conforms(answer)
     return answer, code
+
+
+def _platform(unmanaged: tuple[str, ...] | None, *, unread: bool) -> capi.Platform:
+    if unread or unmanaged is None:
+        return capi._unread_platform(facts.Unobserved("clusterapis", "forbidden") if unread else None)
+    status = {"currentRevision": "4.22.1-a", "desiredRevision": "4.22.1-b"}
+    return capi.platform({"spec": {"unmanagedCustomResourceDefinitions": list(unmanaged)}, "status": status})
 
 
 def named(answer: dict[str, Any]) -> list[tuple[str, str]]:
@@ -215,14 +220,13 @@ def test_which_dead_end_is_found(raw: dict[str, Any], unmanaged: tuple[str, ...]
 
 
 def test_without_the_list_only_what_holds_either_way_is_found() -> None:
-    refused = facts.Unobserved("clusterapis", "forbidden")
     fought = crd("v1beta1", managers={"hypershift": _ALL, INSTALLER: _ALL})
-    answer, code = audited(fought, operator=refused, unread=True)
+    answer, code = audited(fought, unread=True)
     assert (code, answer["verdict"], named(answer)) == (1, "CannotTell", [])
     assert (answer["platform"]["present"], answer["definitions"][0]["unmanaged"]) == (None, None)
     assert "No known dead end, as far as it could be read." in replies.printed(answer)
     lost = crd("v1beta1", gone=("v1alpha4",), stored=("v1alpha4",))
-    answer, code = audited(lost, operator=refused, unread=True)
+    answer, code = audited(lost, unread=True)
     assert (code, named(answer)) == (3, [("CAPIStoredVersionNotServed", CLUSTERS)])
 
 
@@ -238,7 +242,7 @@ def test_a_requirement_that_is_not_met_stands_with_its_definition() -> None:
         "metadata": {"name": "clusters-active"},
         "status": {"crdName": CLUSTERS, "conditions": [{"type": "Admitted", "status": "False"}, condition]},
     }
-    requirement = capi_findings.incompatible(raw)
+    requirement = capi.incompatible(raw)
     assert requirement is not None
     answer, code = audited(crd("v1beta1", "v1beta2"), requirements=(requirement,))
     assert code == 0
@@ -248,7 +252,7 @@ def test_a_requirement_that_is_not_met_stands_with_its_definition() -> None:
     assert "of clusters-active (RequirementsNotMet): no field x" in replies.printed(answer)
     for status in ("True", "Unknown"):
         raw["status"]["conditions"] = [{**condition, "status": status}]
-        assert capi_findings.incompatible(raw) is None
+        assert capi.incompatible(raw) is None
 
 
 _FIELDS = ("metadata.managedFields", "spec.versions", "spec.group", "status.storedVersions", "status.conditions")
@@ -259,6 +263,6 @@ def test_whatever_stands_in_a_field_is_read_or_named_as_malformed(path: str, val
     raw = crd("v1beta1")
     part, _, field = path.partition(".")
     raw[part][field] = value
-    for reduce in (capi_findings.definition, capi_findings.operator, capi_findings.incompatible):
+    for reduce in (capi.definition, capi.platform, capi.incompatible):
         with contextlib.suppress(fields.Malformed):
             reduce(raw)

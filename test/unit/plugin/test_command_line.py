@@ -238,7 +238,7 @@ def test_a_kubeconfig_that_makes_no_sense_offers_nothing(tmp_path: pathlib.Path,
 
 def test_no_name_breaks_the_lines_that_the_shell_reads() -> None:
     evil = {"good": "a\tb\nc", "tab\there": "", "line\nbreak": "", ":4": "", "": "", "\x1b[2J": ""}
-    assert completion.text(evil, 4) == "good\ta b c\n:4\n"
+    assert completion.for_shell(evil, 4) == "good\ta b c\n:4\n"
 
 
 def test_the_command_answers_quickly_and_with_nothing_heavy() -> None:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import explained
-from kubectl_topology import answers, arguments, audit, capi_findings, errors, explanations, main
+from kubectl_topology import answers, arguments, capi, consistency, errors, explanations, main
 from topology_api import crd, shape, vocabulary
 from topology_controller.definitions import load
 from topology_controller.report import metrics
@@ -35,7 +35,7 @@ RULES = (
 )
 ENUMS = [
     words
-    for words in (*vars(vocabulary).values(), *vars(shape).values(), audit.Question)
+    for words in (*vars(vocabulary).values(), *vars(shape).values(), consistency.Question)
     if isinstance(words, type) and issubclass(words, enum.Enum) and "topology" in words.__module__
 ]
 CONSTANTS = {
@@ -52,7 +52,7 @@ SHOWN = {
         typing.get_args(words)
         for words in (answers.Verdict, answers.Running, answers.Result, answers.Reached, answers.Finding)
     ),
-    *(finding.value for finding in capi_findings.Finding),
+    *(finding.value for finding in capi.DeadEnd),
     *(str(code.value) for code in errors.ExitCode),
     *(column["name"] for column in crd.columns()),
     *CONSTANTS,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SURVEY = f"topology-fleet.{objects.SURVEY}"
-PLAN = plan.of(plan.Wanted("HighlyAvailable"), load.load(bindata.root() / "transitions"))
+PLAN = plan.checked(plan.Wanted("HighlyAvailable"), load.load(bindata.root() / "transitions"))
 
 
 def work(name: str, message: str | None, *, since: str = "", disabled: str = "") -> Raw:

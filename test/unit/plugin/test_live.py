@@ -1,4 +1,4 @@
-"""`status --watch` keeps up with the cluster, and with its loss; it draws what matters at any size of a terminal.
+"""`status --watch` keeps up with the cluster, and with its loss; it draws as much as a terminal of any size holds.
 
 Into a pipe it writes a line or document for a change. Neither holds what does not fit, or what a terminal obeys.
 """
@@ -10,7 +10,7 @@ import contextlib
 import io
 import itertools
 import json
-import pathlib
+import os
 import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,10 @@ import pytest
 import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from rich import console
 from test import sentences
 
-import kubectl_topology
-from kubectl_topology import assessment, errors, live, live_lines, live_screen
 from kubectl_topology import cluster as connection
+from kubectl_topology import errors, live, live_lines, live_screen, progress
 from topology_api import crd, vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller.kube import errors as kube
@@ -234,19 +232,17 @@ def drawn(
     answer: dict[str, Any],
     width: int = 80,
     height: int = 60,
-    *,
-    encoding: str = "utf-8",
     **shown: Any,
 ) -> list[str]:
     whole: Any = answer
-    on = console.Console(file=replies.Terminal(encoding), width=width, height=height)
-    lines = live_screen.drawing(live.Update(whole, **shown), LATER, on)
-    assert sum(live_screen.rows(line, on) for line in lines) <= height
+    size = os.terminal_size((width, height))
+    lines = live_screen.drawing(live.Update(whole, **shown), LATER, size, colour=False)
+    assert sum(live_screen.rows(line, width) for line in lines) <= height
     if width >= 40:
         # A command is left to the terminal, and so is a name that is wider than the room that it has.
-        broken = [line.plain for line in lines if line.cell_len > width and "oc " not in line.plain]
+        broken = [line for line in lines if live_screen.rows(line, width) > 1 and "oc " not in line]
         assert not [line for line in broken if max(map(len, line.split()), default=0) < width // 3], broken
-    return [line.plain.rstrip() for line in lines]
+    return [line.rstrip() for line in lines]
 
 
 def part(lines: list[str], title: str) -> list[str]:
@@ -255,15 +251,15 @@ def part(lines: list[str], title: str) -> list[str]:
     return list(itertools.takewhile(lambda line: line.startswith(" "), lines[begin + 1 :]))
 
 
-def test_more_than_fits_hides_the_least_important_and_says_how_much() -> None:
+def test_more_than_fits_is_cut_off_below_and_it_says_how_much() -> None:
     checks = [
         {**CONVERGING["checks"][0], "name": f"Check{number:03}", "status": "Unmet" if number < 100 else "Met"}
         for number in range(200)
     ]
-    lines = drawn({**CONVERGING, "transition": None, "advisories": [], "checks": checks}, 80, 30)
+    lines = drawn({**CONVERGING, "transition": None, "advisories": [], "checks": checks}, 80, 40)
     shown = part(lines, "Convergence checks")
     assert [line.split()[1] for line in shown] == [f"Check{number:03}" for number in range(len(shown))]
-    assert re.fullmatch(r"Ctrl-C ends\. \d+ rows are hidden: oc topology status shows all", lines[-1])
+    assert re.fullmatch(r"Ctrl-C ends\. \d+ lines are hidden: oc topology status shows all", lines[-1])
 
 
 def test_a_command_is_in_one_line_so_that_it_can_be_copied() -> None:
@@ -279,7 +275,7 @@ def test_no_message_moves_the_cursor_or_is_taken_for_markup() -> None:
     text = "\n".join(drawn(answer, 120, lost=live.Lost(worlds.NOW, evil), stale=(evil,)))
     assert all(letter.isprintable() or letter == "\n" for letter in text)
     assert "[bold]:smile:" in text
-    assert all(line.isascii() for line in drawn(CONVERGING, 40, 20, encoding="ascii"))
+    assert all(line.isascii() for line in drawn(CONVERGING, 40, 20))
 
 
 @pytest.mark.parametrize(
@@ -288,7 +284,7 @@ def test_no_message_moves_the_cursor_or_is_taken_for_markup() -> None:
 )
 def test_lengths_of_time_are_read_at_a_glance(seconds: int, text: str) -> None:
     since = worlds.NOW - timedelta(seconds=seconds)
-    assert assessment.length(since.isoformat(), worlds.NOW) == text
+    assert progress.length(since.isoformat(), worlds.NOW) == text
 
 
 @given(known=worlds_of_any_kind(), width=st.integers(1, 220), height=st.integers(0, 80), lost=st.booleans())
@@ -310,7 +306,7 @@ def test_the_terminal_is_drawn_over_without_being_cleared_and_is_given_back(monk
     monkeypatch.setenv("TERM", "xterm-256color")
     whole: Any = CONVERGING
     terminal = replies.Terminal()
-    with live_screen.taken(terminal, {"COLUMNS": "100"}) as show:
+    with live_screen.screen(terminal, {"COLUMNS": "100"}) as show:
         for seconds in range(3):
             show(live.Update(whole), LATER + timedelta(seconds=seconds))
     before, _, after = terminal.seen.partition(_GIVEN_BACK)
@@ -321,24 +317,20 @@ def test_the_terminal_is_drawn_over_without_being_cleared_and_is_given_back(monk
     assert after == replies.printed(whole, 100, colour=True)
 
 
+def test_a_letter_of_two_columns_is_counted_as_two_and_a_colour_as_none() -> None:
+    lines = {"": 1, "abcd": 1, "abcde": 2, "\u6f22\u5b57\u6f22": 2, "\x1b[31mabcd\x1b[0m": 1}
+    assert {line: live_screen.rows(line, 4) for line in lines} == lines
+
+
 def test_a_terminal_that_has_gone_ends_it_without_another_word() -> None:
     whole: Any = CONVERGING
     terminal = replies.Terminal()
-    with live_screen.taken(terminal, {}) as show:
+    with live_screen.screen(terminal, {}) as show:
         show(live.Update(whole), LATER)
         terminal.gone = True
         with pytest.raises(BrokenPipeError):
             show(live.Update(whole), LATER)
     assert _GIVEN_BACK not in terminal.seen
-
-
-def test_only_the_live_view_imports_rich_and_only_status_imports_that() -> None:
-    users: dict[str, set[str]] = {"rich": set(), "live_screen": set()}
-    for file in pathlib.Path(kubectl_topology.__path__[0]).parent.rglob("*.py"):
-        for line in re.findall(r"^ *(?:import|from) .*", file.read_text(), re.MULTILINE):
-            for name in users.keys() & set(re.findall(r"\w+", line)):
-                users[name].add(file.stem)
-    assert users == {"rich": {"live_screen"}, "live_screen": {"status"}}
 
 
 # Into a pipe

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable
 
+    from kubectl_topology import answers
     from topology_controller.decide import state
 
 TARGETS = st.just("HighlyAvailable") | st.sampled_from([topology.value for topology in Topology])
@@ -271,13 +272,13 @@ def _file(folder: pathlib.Path, text: str | bytes) -> str:
 
 
 def _refused(source: str) -> list[str]:
-    with pytest.raises(manifest.ManifestError) as raised:
-        manifest.wanted(source)
+    with pytest.raises(errors.InputError) as raised:
+        manifest.read(source)
     assert "\n".join(raised.value.problems) == str(raised.value)
     return [problem.removeprefix(f"{source}:").strip() for problem in raised.value.problems]
 
 
-def _asked(known: facts.Facts, wanted: manifest.Wanted) -> tuple[dict[str, Any], int]:
+def _asked(known: facts.Facts, wanted: answers.Manifest) -> tuple[dict[str, Any], int]:
     found, judgement = plan.manifest(replies.seen(known), worlds.TRANSITIONS, wanted)
     answer = replies.through_json(found)
     replies.conforms(answer)
@@ -307,8 +308,9 @@ def _asked(known: facts.Facts, wanted: manifest.Wanted) -> tuple[dict[str, Any],
     ],
 )  # fmt: skip
 def test_the_manifest_is_found_however_it_is_written(tmp_path: pathlib.Path, text: str, line: int) -> None:
-    found = manifest.wanted(_file(tmp_path, text))
-    assert (found.desired, found.lines, found.skipped) == ("HighlyAvailable", (line,), ())
+    found = manifest.read(_file(tmp_path, text))
+    assert (found["desiredTopology"], found["skipped"]) == ("HighlyAvailable", [])
+    assert [file["line"] for file in found["files"]] == [line]
 
 
 def test_other_objects_are_named_when_they_could_have_been_meant(tmp_path: pathlib.Path) -> None:
@@ -317,8 +319,8 @@ def test_other_objects_are_named_when_they_could_have_been_meant(tmp_path: pathl
     (line,) = _refused(source)
     assert f"{source}:1 is an Infrastructure named 'clsuter', not cluster" in line
     assert f"{source}:8 has apiVersion 'config.openshift.io/v1alpha1'" in line
-    found = manifest.wanted(_file(tmp_path, f"{misspelt}---\n{ONE}"))
-    assert [skipped["file"] for skipped in found.answer()["skipped"]] == [f"{source}:1"]
+    found = manifest.read(_file(tmp_path, f"{misspelt}---\n{ONE}"))
+    assert [skipped["file"] for skipped in found["skipped"]] == [f"{source}:1"]
 
 
 # What is refused
@@ -376,8 +378,9 @@ def test_what_is_no_text_is_refused(tmp_path: pathlib.Path, raw: bytes, told: st
 # What would come of it
 
 
-def _wanted(desired: str | None) -> manifest.Wanted:
-    return manifest.Wanted("clusters/edge/infrastructure.yaml", desired, (6,))
+def _wanted(desired: str | None) -> answers.Manifest:
+    place = "clusters/edge/infrastructure.yaml"
+    return {"folder": place, "desiredTopology": desired, "files": [{"file": place, "line": 6}], "skipped": []}
 
 
 @pytest.mark.parametrize("phase", list(Phase))

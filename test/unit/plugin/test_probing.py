@@ -99,7 +99,7 @@ def test_ten_thousand_nodes_are_ten_addresses_and_two_lines() -> None:
     ]
     crowd += [dataclasses.replace(node, name=f"bare-{number}", addresses=()) for number in range(5000)]
     question = asked(nodes=tuple(crowd))
-    assert len(front.asked(question.nodes)) == 10
+    assert len(front.node_addresses(question.nodes)) == 10
     assert question.notes == (
         "Of 5000 control-plane nodes no InternalIP is known (bare-0, bare-1, bare-2 and more): they were not asked",
     )
@@ -213,7 +213,7 @@ async def test_a_name_that_leads_nowhere_is_a_row(site: Site, answer: Any) -> No
 
 def seen(name: front.Name, *addresses: str) -> front.Seen:
     parsed = tuple(address for address in map(front.parsed, addresses) if address is not None)
-    return front.Seen({name: parsed}, {(name, one, name.port): front.Reply("Ready", "ok") for one in parsed})
+    return front.Seen({name: parsed}, {name.place(one): front.Reply("Ready", "ok") for one in parsed})
 
 
 @pytest.mark.parametrize(
@@ -239,11 +239,11 @@ def test_the_answer_is_what_the_schema_says_and_nothing_moves_the_cursor() -> No
     name = front.Name("API", HOST, desk.API)
     nodes = (("master-0", front.parsed("192.0.2.10")),)
     reply = front.Reply("NotReady", "\x1b[2J" + "x" * 1000)
-    reached = front.Seen({name: nodes[0][1:]}, {(name, nodes[0][1], name.port): reply})  # type: ignore[dict-item] # it is an address
+    reached = front.Seen({name: nodes[0][1:]}, {(nodes[0][1], name.port, ""): reply})  # type: ignore[dict-item] # it is an address
     answer = front.answer(front.Question((name,), nodes, HOST), reached, ["\x1b[31mred"])  # type: ignore[arg-type] # it is an address
     plan = replies.planned(worlds.healthy())
     plan |= {"probes": answer.probes, "findings": answer.findings, "probeNotes": answer.notes}
-    plan["checklist"] = front.worded(plan["checklist"], answer.words)
+    plan["checklist"] = front.with_sightings(plan["checklist"], answer.words)
     replies.conforms(plan)
     text = replies.printed(plan, 40)
     assert "\x1b" not in text

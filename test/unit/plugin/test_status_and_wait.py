@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from test import sentences
 
-from kubectl_topology import assessment, errors
+from kubectl_topology import errors, progress
 from kubectl_topology.commands import wait
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
@@ -34,7 +34,7 @@ LATER = timedelta(minutes=12)
 
 def line(answer: dict[str, Any], after: timedelta = LATER) -> str:
     whole: Any = answer
-    return assessment.line(whole, worlds.NOW + after)
+    return progress.line(whole, worlds.NOW + after)
 
 
 def way(*blockers: str) -> dict[str, Any]:

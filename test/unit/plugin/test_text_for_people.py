@@ -55,7 +55,7 @@ def test_colour_only_repeats_what_a_word_says() -> None:
     ],
 )
 def test_a_document_suits_its_stream(stream: io.StringIO, environ: dict[str, str], width: int, *, colour: bool) -> None:
-    made = document.Document.of(stream, environ)
+    made = document.Document.for_stream(stream, environ)
     assert (made.width, made.colour) == (width, colour)
 
 
@@ -131,13 +131,15 @@ def test_names_follow_from_what_was_typed(typed: str, parent: str, has_oc: bool,
             "oc debug node/a -- true && oc annotate co topology x-",
             "oc debug node/a -- true && oc annotate co topology x-",
         ),
-        (
-            "oc adm policy add-cluster-role-to-user cluster-reader joe",
-            "kubectl create clusterrolebinding cluster-reader-joe --clusterrole=cluster-reader --user=joe",
-        ),
         ("the path /usr/bin/oc get, and dioc get", "the path /usr/bin/oc get, and dioc get"),
     ],
 )
 def test_commands_are_those_of_the_client_that_is_there(text: str, spoken: str) -> None:
     assert KUBECTL.spoken(text) == spoken
     assert OC.spoken(text) == text
+
+
+def test_a_role_is_granted_by_the_client_that_is_there() -> None:
+    assert OC.grant("cluster-reader", "joe") == "oc adm policy add-cluster-role-to-user cluster-reader joe"
+    binding = "kubectl create clusterrolebinding cluster-reader-joe --clusterrole=cluster-reader --user=joe"
+    assert KUBECTL.grant("cluster-reader", "joe") == binding

@@ -208,4 +208,4 @@ def test_whatever_the_file_holds_there_is_an_answer_or_a_line(tree):
         assert all(problem.text for problem in problems)
     else:
         assert render.text(report).endswith("\n")
-        assert set(render.document(report)["rules"]) == set(Rule)
+        assert set(report["rules"]) == set(Rule)

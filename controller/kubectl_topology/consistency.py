@@ -2,11 +2,11 @@
 
 The topologies in Infrastructure's status were written once, by an installer or by a transition; Scheduler can be edited
 by anybody, and nodes come and go. Nothing keeps the three together, so a cluster can say that its infrastructure is
-HighlyAvailable while a single node could carry it. `audit` names the shape of a cluster, and every such disagreement:
-what was found, what it would have to be, and what it means as long as it is not.
+HighlyAvailable while a single node could carry it. `compared` has every such disagreement: what was found, what it
+would have to be, and what it means as long as it is not.
 
 It only compares. What is not known (None: not read, not allowed to be read) is never taken for agreement: the questions
-that it leaves open are listed by name, and only an audit without disagreements and without open questions `agrees`.
+that it leaves open are listed by name.
 
 A shape without a name is not a disagreement by itself: three masters and one worker, as the released installer makes
 them, fit together and are unclassified. Nor is every disagreement a fault: a cluster that is being converted has them.
@@ -17,17 +17,16 @@ installer writes. `commands.audit` reads a cluster and prints this.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypedDict
 
-from topology_api import shape
 from topology_api.vocabulary import EXTERNAL, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from topology_api.shape import Shape, Vector
+    from topology_api.shape import Vector
 
 _SINGLE, _HA = Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE
 _ARBITER, _DUAL = Topology.HIGHLY_AVAILABLE_ARBITER, Topology.DUAL_REPLICA
@@ -68,61 +67,59 @@ class Question(StrEnum):
     """Do control-plane nodes have the worker label if mastersSchedulable is true, and none otherwise?"""
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
-    """A question whose answer is no: between which parts, what was found, what it would have to be, what that means."""
+NAMES: Final = {
+    "control_plane": "controlPlaneTopology",
+    "infrastructure": "infrastructureTopology",
+    "masters_schedulable": "mastersSchedulable",
+    "control_plane_nodes": "controlPlaneNodes",
+    "control_plane_workers": "controlPlaneWorkers",
+    "arbiter_nodes": "arbiterNodes",
+    "dedicated_workers": "dedicatedWorkers",
+    "fencing": "fencing",
+}
+"""How the answer names what the questions go by."""
 
-    question: Question
-    between: tuple[Part, ...]
-    actual: str
-    wanted: str
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """A question without an answer: the values named in `missing` are not known, or are none that OpenShift has."""
-
-    question: Question
-    missing: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """What a cluster is and what does not fit together in it.
-
-    `shape` is None while what is known leaves several (`candidates`). `unknown` names what the vector lacks: with any
-    of it a shape is what is left, not what is proven.
-    """
-
-    vector: Vector
-    shape: Shape | None
-    candidates: tuple[Shape, ...]
-    unknown: tuple[str, ...]
-    disagreements: tuple[Disagreement, ...]
-    open: tuple[Open, ...]
-
-    @property
-    def agrees(self) -> bool:
-        """Was every question answered, and by yes?"""
-        return not self.disagreements and not self.open
+Disagreement = TypedDict(  # noqa: UP013 - as a class, the key `found` would be a variable of that name
+    "Disagreement",
+    {
+        "question": Annotated[str, Question],
+        "between": list[Annotated[str, Part]],
+        "found": str,
+        "wanted": str,
+        "meaning": str,
+    },
+)
+"""What does not fit together: between which parts, and what that means."""
 
 
-def audit(vector: Vector, control_plane_workers: int | None = None) -> Audit:
-    """Hold status, scheduler and nodes against each other.
+class OpenQuestion(TypedDict):
+    """A question without an answer: fields of the vector that are not known, or are none that OpenShift has."""
+
+    question: Annotated[str, Question]
+    missing: list[Annotated[str, tuple(NAMES.values())]]
+
+
+def compared(vector: Vector, control_plane_workers: int | None = None) -> tuple[list[Disagreement], list[OpenQuestion]]:
+    """Hold status, scheduler and nodes against each other: every question that is answered by no, and those left open.
 
     `control_plane_workers`: how many of the control-plane nodes have the label node-role.kubernetes.io/worker. None,
     here and in the vector, is "not known". Counts are 0 or more. Has an answer for every vector, and never raises.
     """
-    answers = [ask(_Cluster(vector, control_plane_workers)) for ask in _QUESTIONS]
-    return Audit(
-        vector=vector,
-        shape=shape.classify(vector),
-        candidates=shape.candidates(vector),
-        unknown=tuple(field.name for field in fields(vector) if getattr(vector, field.name) is None),
-        disagreements=tuple(answer for answer in answers if isinstance(answer, Disagreement)),
-        open=tuple(answer for answer in answers if isinstance(answer, Open)),
-    )
+    every: list[Any] = [ask(_Cluster(vector, control_plane_workers)) for ask in _QUESTIONS]
+    return [item for item in every if item and "found" in item], [item for item in every if item and "missing" in item]
+
+
+def _disagreement(
+    question: Question, between: tuple[Part, ...], actual: str, wanted: str, meaning: str
+) -> Disagreement:
+    """No: between which parts, what was found, what it would have to be, and what that means."""
+    parts = [part.value for part in between]
+    return {"question": question.value, "between": parts, "found": actual, "wanted": wanted, "meaning": meaning}
+
+
+def _open(question: Question, *missing: str) -> OpenQuestion:
+    """No answer: these values are not known, or are none that OpenShift has."""
+    return {"question": question.value, "missing": [NAMES[name] for name in missing]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +132,7 @@ class _Cluster:
         return tuple(name for name in names if getattr(self.vector, name) is None)
 
 
-Answer = Disagreement | Open | None
+Answer: TypeAlias = Disagreement | OpenQuestion | None
 """None: it fits."""
 
 
@@ -155,12 +152,12 @@ def _known_infrastructure(cluster: _Cluster) -> Answer:
 
 def _known(question: Question, name: str, value: str | None, values: tuple[str, ...], meaning: str) -> Answer:
     if value is None:
-        return Open(question, (name,))
+        return _open(question, name)
     if value in values:
         return None
     field = "controlPlaneTopology" if question is Question.KNOWN_CONTROL_PLANE else "infrastructureTopology"
     wanted = " or ".join(values)
-    return Disagreement(question, (Part.STATUS,), f"{field} {value or 'empty'}", wanted, meaning)
+    return _disagreement(question, (Part.STATUS,), f"{field} {value or 'empty'}", wanted, meaning)
 
 
 def _control_plane_nodes(cluster: _Cluster) -> Answer:
@@ -169,12 +166,12 @@ def _control_plane_nodes(cluster: _Cluster) -> Answer:
         bounds = (0, 0)
     elif vector.control_plane is None or vector.control_plane not in _NODES:
         # A value that OpenShift does not have says nothing of nodes.
-        return Open(question, ("control_plane",))
+        return _open(question, "control_plane")
     else:
         bounds = _NODES[Topology(vector.control_plane)]
     count = vector.control_plane_nodes
     if count is None:
-        return Open(question, ("control_plane_nodes",))
+        return _open(question, "control_plane_nodes")
     least, most = bounds
     if least <= count <= most:
         return None
@@ -193,16 +190,16 @@ def _control_plane_nodes(cluster: _Cluster) -> Answer:
             "still be the loss of the cluster. If it is meant to stay so, request a topology; see oc topology plan."
         )
     wanted = f"{_span(least, most)} for controlPlaneTopology {vector.control_plane}"
-    return Disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "control-plane node"), wanted, meaning)
+    return _disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "control-plane node"), wanted, meaning)
 
 
 def _arbiter_nodes(cluster: _Cluster) -> Answer:
     question, vector = Question.ARBITER_NODES, cluster.vector
     if vector.control_plane not in _CONTROL_PLANES:
-        return Open(question, ("control_plane",))
+        return _open(question, "control_plane")
     count = vector.arbiter_nodes
     if count is None:
-        return Open(question, ("arbiter_nodes",))
+        return _open(question, "arbiter_nodes")
     arbiter = vector.control_plane == _ARBITER
     if (count > 0) is arbiter:
         return None
@@ -215,15 +212,15 @@ def _arbiter_nodes(cluster: _Cluster) -> Answer:
             "Operators do not expect an arbiter: it votes in etcd, and nothing else is arranged for it. It was left "
             "over, or the installer overlooked it (the released rule does, with three control-plane nodes or more)."
         )
-    return Disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "arbiter node"), wanted, meaning)
+    return _disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "arbiter node"), wanted, meaning)
 
 
 def _fencing(cluster: _Cluster) -> Answer:
     question, vector = Question.FENCING, cluster.vector
     if vector.control_plane not in _CONTROL_PLANES:
-        return Open(question, ("control_plane",))
+        return _open(question, "control_plane")
     if vector.fencing is None:
-        return Open(question, ("fencing",))
+        return _open(question, "fencing")
     dual = vector.control_plane == _DUAL
     if vector.fencing is dual:
         return None
@@ -232,7 +229,7 @@ def _fencing(cluster: _Cluster) -> Answer:
     else:
         meaning = "Fencing belongs to two nodes under pacemaker; the credentials are left over, or the status is wrong."
     actual, wanted = ("no", "some") if dual else ("some", "no")
-    return Disagreement(
+    return _disagreement(
         question, (Part.STATUS, Part.NODES), f"{actual} fencing credentials",
         f"{wanted} fencing credentials for controlPlaneTopology {vector.control_plane}", meaning,
     )  # fmt: skip
@@ -241,7 +238,7 @@ def _fencing(cluster: _Cluster) -> Answer:
 def _infrastructure_nodes(cluster: _Cluster) -> Answer:
     question, vector = Question.INFRASTRUCTURE_NODES, cluster.vector
     if vector.infrastructure not in _INFRASTRUCTURES:
-        return Open(question, ("infrastructure",))
+        return _open(question, "infrastructure")
     needed = ["dedicated_workers", "masters_schedulable"]
     if vector.masters_schedulable is not False:
         needed.append("control_plane_nodes")
@@ -252,7 +249,7 @@ def _infrastructure_nodes(cluster: _Cluster) -> Answer:
     if not missing and "control_plane" in needed and vector.control_plane not in _CONTROL_PLANES:
         missing = ("control_plane",)
     if missing:
-        return Open(question, missing)
+        return _open(question, *missing)
     workers, masters = vector.dedicated_workers or 0, vector.control_plane_nodes or 0
     capable = workers + (masters if vector.masters_schedulable else 0)
     spread = vector.control_plane in (_HA, _ARBITER, _DUAL)
@@ -283,7 +280,7 @@ def _infrastructure_nodes(cluster: _Cluster) -> Answer:
     wanted = f"{_span(least, most)} for infrastructureTopology {vector.infrastructure}"
     if most is not None:
         wanted += f" beside controlPlaneTopology {vector.control_plane}"
-    return Disagreement(question, (Part.STATUS, Part.SCHEDULER, Part.NODES), actual, wanted, meaning)
+    return _disagreement(question, (Part.STATUS, Part.SCHEDULER, Part.NODES), actual, wanted, meaning)
 
 
 def _worker_labels(cluster: _Cluster) -> Answer:
@@ -293,7 +290,7 @@ def _worker_labels(cluster: _Cluster) -> Answer:
         needed.append("control_plane_nodes")
     missing = cluster.missing(*needed) + (("control_plane_workers",) if labelled is None else ())
     if labelled is None or missing:
-        return Open(question, missing)
+        return _open(question, *missing)
     wanted = (vector.control_plane_nodes or 0) if vector.masters_schedulable else 0
     if labelled == wanted:
         return None
@@ -308,7 +305,7 @@ def _worker_labels(cluster: _Cluster) -> Answer:
             "operator takes the label away when mastersSchedulable becomes false, so it was set by hand, or the change "
             "is not complete."
         )
-    return Disagreement(
+    return _disagreement(
         question, (Part.SCHEDULER, Part.NODES), f"{_nodes(labelled, 'control-plane node')} with the worker label",
         f"{wanted} while mastersSchedulable is {str(vector.masters_schedulable).lower()}", meaning,
     )  # fmt: skip

@@ -7,24 +7,23 @@ from typing import TYPE_CHECKING, Final
 from topology_api import vocabulary
 from topology_controller import shell
 
-from .. import cluster, hosted
-from ..document import Rank, Row, command
+from . import cluster, hosted
+from .document import Row, command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from topology_controller.report import state
 
-    from .. import answers
-    from ..document import Document
+    from . import answers
+    from .document import Document
 
 _ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
-_HEAD: Final = {
-    "Cluster": Rank.HEAD, "Topology": Rank.HEAD, "Phase": Rank.HEAD, "Progress": Rank.HEAD,
-    "Operator": Rank.UNMET, "Set by": Rank.IN_ORDER, "Transition": Rank.IN_ORDER,
-}  # fmt: skip
 _FEW: Final = 3
 REQUIRED: Final = "Action required"
+ABSENT: Final = frozenset({"NotRunning", "NotInstalled"})
+"""States of an operator that acts on nothing."""
+REFUSED: Final = "Nothing was written"
 
 
 def head(
@@ -57,7 +56,7 @@ def running(operator: answers.Operator) -> str:
 
 def fields(document: Document, pairs: Iterable[tuple[str, str]]) -> None:
     """Names and values; a name without a value is left out."""
-    document.add("", [Row(pair, _HEAD.get(pair[0], Rank.PROGRESS), indent=0) for pair in pairs if pair[1]])
+    document.add("", [Row(pair, indent=0) for pair in pairs if pair[1]])
 
 
 def place(of: state.Cluster) -> list[tuple[str, str]]:
@@ -72,7 +71,7 @@ def checks(document: Document, title: str, answered: Sequence[answers.Check | st
     """Checks with what was found."""
     # What is not met is looked for; the order of the definition stays otherwise.
     ordered = sorted(answered, key=lambda check: _ORDER.get(check["status"], 1))
-    document.add(title, [(check["status"], check["name"], check["message"]) for check in ordered], Rank.UNMET)
+    document.add(title, [(check["status"], check["name"], check["message"]) for check in ordered])
 
 
 def explained(document: Document, answered: Iterable[answers.Check | state.Check]) -> None:
@@ -80,31 +79,27 @@ def explained(document: Document, answered: Iterable[answers.Check | state.Check
     name = next((check["name"] for check in answered if check["status"] != "Met"), "")
     if name:
         explain = shell.command("oc topology explain {}", name)
-        document.add("What a check asks, and what to do", [command(explain, rank=Rank.IN_ORDER)])
+        document.add("What a check asks, and what to do", [command(explain)])
 
 
-def steps(
-    document: Document,
-    title: str,
-    expected: Sequence[answers.Expected],
-    rank: Rank = Rank.PROGRESS,
-    wide: int = 0,
-) -> None:
+def steps(document: Document, title: str, expected: Sequence[answers.Expected], wide: int = 0) -> None:
     """What is to be expected, or done by a person, each with its command. A command ends a table, hence `wide`."""
     rows: list[Row] = []
     before = ""
     for step in expected:
         name = "" if step["name"] == before else step["name"]
         before = step["name"]
-        rows.append(Row((f"{name:<{wide}}", step["message"]), rank))
+        rows.append(Row((f"{name:<{wide}}", step["message"])))
         if step["command"]:
-            rows.append(command(step["command"], 4, rank))
+            rows.append(command(step["command"], 4))
     document.add(title, rows)
 
 
-def advised(document: Document, advisories: Sequence[answers.Expected]) -> None:
-    """What a person should do on a hosted cluster: what is required first."""
-    required = [advisory for advisory in advisories if advisory["name"] == hosted.REQUIRED]
+def advised(
+    document: Document, advisories: Sequence[answers.Expected], names: Container[str] = (hosted.REQUIRED,)
+) -> None:
+    """What a person should do: first what is required, which has one of these names."""
+    required = [advisory for advisory in advisories if advisory["name"] in names]
     steps(document, REQUIRED, required)
     steps(document, "Left to do", [advisory for advisory in advisories if advisory not in required])
 
@@ -126,7 +121,7 @@ def unread(document: Document, objects: Sequence[answers.Unread], operator: answ
     Who lacks nothing but what the operator adds to that role has the role without the addition.
     """
     forbidden = [fact["what"] for fact in objects if fact["right"]]
-    common = [what for what in forbidden if not cluster.added_by_choice(what)]
+    common = [what for what in forbidden if cluster.HOSTS not in what]
     others = sum(not cluster.added_to_reader(what) for what in common)
     is_installed = operator is None or operator["state"] != "NotInstalled"
     is_added = len(common) == others or (is_installed and others > 0)
@@ -138,7 +133,7 @@ def unread(document: Document, objects: Sequence[answers.Unread], operator: answ
             granted = len(common) if is_added else others
             grants = "that" if granted == len(forbidden) else f"{granted} of them"
             rows = [f"{rows[0]} Role {cluster.READER} grants {grants}:"]
-            rows.append(command(f"oc adm policy add-cluster-role-to-user {cluster.READER} USER", 4))
+            rows.append(command(document.caller.grant(cluster.READER, "USER"), 4))
         if not is_added:
             which = "the others" if others else "that"
             by = f"ClusterRole {cluster.ADDED_TO_READER} is installed, which comes with the operator"
