@@ -22,17 +22,14 @@ from topology_simulator import install
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+LOADER = yaml.CSafeLoader
 OLDEST = "1.33"
 NEWEST = ".".join(kubernetes_validate.latest_version().split(".")[:2])
 OBJECTS: list[dict[str, Any]] = [
-    *yaml.load_all(manifests.render(manifests.Kind.OPERATOR), yaml.CSafeLoader),
-    yaml.load(manifests.render(manifests.Kind.CRD_ONLY), yaml.CSafeLoader),
-    *yaml.load_all(
-        manifests_elsewhere.render("target", None, "openshift-topology-operator", monitoring=True), yaml.CSafeLoader
-    ),
-    *yaml.load_all(
-        manifests_elsewhere.render("management", None, "topology-edge-1", monitoring=True), yaml.CSafeLoader
-    ),
+    *yaml.load_all(manifests.render(manifests.Kind.OPERATOR), LOADER),
+    *yaml.load_all(manifests.render(manifests.Kind.CRD_ONLY), LOADER),
+    *yaml.load_all(manifests_elsewhere.render("target", None, "openshift-topology-operator", monitoring=True), LOADER),
+    *yaml.load_all(manifests_elsewhere.render("management", None, "topology-edge-1", monitoring=True), LOADER),
 ]
 OPEN = {"type": "object"}
 

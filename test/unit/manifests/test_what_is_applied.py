@@ -13,13 +13,10 @@ from topology_deploy import cli as deploy
 from topology_deploy import manifests
 
 NAMESPACE = "openshift-topology-operator"
-OURS: list[dict[str, Any]] = list(
-    yaml.load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False), yaml.CSafeLoader)
-)
-MONITORING: list[dict[str, Any]] = list(yaml.load_all(manifests.render(manifests.Kind.OPERATOR), yaml.CSafeLoader))[
-    len(OURS) :
-]
-OBJECTS: list[dict[str, Any]] = [*OURS, yaml.load(manifests.render(manifests.Kind.CRD_ONLY), yaml.CSafeLoader)]
+LOADER = yaml.CSafeLoader
+OURS: list[dict[str, Any]] = list(yaml.load_all(manifests.render(manifests.Kind.OPERATOR, monitoring=False), LOADER))
+MONITORING: list[dict[str, Any]] = list(yaml.load_all(manifests.render(manifests.Kind.OPERATOR), LOADER))[len(OURS) :]
+OBJECTS: list[dict[str, Any]] = [*OURS, *yaml.load_all(manifests.render(manifests.Kind.CRD_ONLY), LOADER)]
 
 
 def named(obj: dict[str, Any]) -> str:
@@ -29,7 +26,7 @@ def named(obj: dict[str, Any]) -> str:
 def test_every_file_is_printed_in_the_order_of_the_names():
     folders = [sorted((bindata.root() / name).glob("*.yaml")) for name in ("manifests", "monitoring")]
     for places, printed in zip(folders, (OURS, MONITORING), strict=True):
-        listed = [obj for place in places for obj in yaml.load_all(place.read_text(encoding="utf-8"), yaml.CSafeLoader)]
+        listed = [obj for place in places for obj in yaml.load_all(place.read_text(encoding="utf-8"), LOADER)]
         assert [named(obj) for obj in listed] == [named(obj) for obj in printed]
     assert OBJECTS[0]["kind"] == "Namespace", "everything else needs it"
     both = [*OBJECTS, *MONITORING]
@@ -44,7 +41,7 @@ def printed(capsys):
         assert deploy.main(["manifests", *flags]) == cli.OK
         output, complaint = capsys.readouterr()
         assert not complaint
-        return [one for one in yaml.load_all(output, yaml.CSafeLoader) if one]
+        return [one for one in yaml.load_all(output, LOADER) if one]
 
     return run
 
@@ -61,7 +58,7 @@ def test_what_belongs_into_a_namespace_that_may_not_be_there_is_left_out_by_a_fl
 
 def test_who_asks_for_it_lets_cluster_reader_read_bare_metal_hosts(printed):
     plain, asked = printed("--namespace", "mine"), printed("--namespace", "mine", "--bare-metal-host-reader")
-    assert asked == [*plain, yaml.load(manifests.host_reader(), yaml.CSafeLoader)]
+    assert asked == [*plain, yaml.safe_load(manifests.host_reader())]
 
 
 def test_the_committed_definition_is_current():
@@ -87,7 +84,7 @@ def test_image_and_namespace_are_put_in_everywhere():
     assert NAMESPACE not in text
     assert "cluster-topology-operator.elsewhere.svc" in text, "the name that Prometheus asks for"
     assert ":unset" not in text
-    (deployment,) = [one for one in yaml.load_all(text, yaml.CSafeLoader) if one["kind"] == "Deployment"]
+    (deployment,) = [one for one in yaml.load_all(text, LOADER) if one["kind"] == "Deployment"]
     assert deployment["metadata"]["namespace"] == "elsewhere"
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "example.com/op@sha256:" + "0" * 64
@@ -114,7 +111,7 @@ def test_what_cannot_be_put_in_is_refused(said, complaint):
 
 def runbooks(text: str) -> set[str]:
     """The folders that the alerts of printed manifests link."""
-    (rules,) = [one for one in yaml.load_all(text, yaml.CSafeLoader) if one and one["kind"] == "PrometheusRule"]
+    (rules,) = [one for one in yaml.load_all(text, LOADER) if one and one["kind"] == "PrometheusRule"]
     alerts = [rule for group in rules["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
     assert alerts
     return {alert["annotations"]["runbook_url"].rpartition("/")[0] for alert in alerts}
