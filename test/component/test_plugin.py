@@ -88,7 +88,7 @@ async def test_a_request_is_refused_then_made_then_cancelled_then_carried_out(
 
     code, made = await command.json(*CONFIRMED, "--allow-pending")
     assert (code, made["result"], await requested(world)) == (plugin.DONE, "Written", DESIRED)
-    assert made["operatorSays"].startswith("Pending 9/10: waiting for ControlPlaneNodes")
+    assert made["operatorSays"].startswith("Pending 10/11: waiting for ControlPlaneNodes")
     code, told = await command.json("status")
     assert (code, told["phase"], told["operator"]["state"]) == (plugin.DONE, "Pending", "Running")
     assert [{name: one[name] for name in ("name", "status", "message")} for one in told["checks"]] == planned["checks"]
