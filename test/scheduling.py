@@ -8,13 +8,8 @@ with this pytest it cannot write them into the name of a test (`item._nodeid`).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from xdist.scheduler import LoadScopeScheduling
-
-if TYPE_CHECKING:
-    import pytest
-    from xdist.remote import Producer
 
 _COMPONENT = "test/component/"
 _ON_REAL = re.compile(r"[\[-]real[\]-]")
@@ -51,9 +46,6 @@ def group(test: str) -> str:
 
 class Grouped(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types here
     """Hands out groups first, the largest before the others, and then test by test, in the order of collection."""
-
-    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
-        super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
         return group(nodeid)

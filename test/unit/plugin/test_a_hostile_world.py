@@ -41,7 +41,8 @@ EVIL = (
 CALLERS = (naming.Caller(), naming.Caller("kubectl topology", "kubectl"))
 _BEGIN = re.compile(r"(?<![\w/.-])(?:oc|kubectl(?:-topology)?)(?= [-a-z'\"])")
 _END = re.compile(r"[.,;:)`](?=\s|\Z)|\n")
-_OURS = ('"$(date -u +%Y-%m-%dT%H:%M:%SZ)"', " && ", " | jq  | oc replace --subresource=status -f -", "`")
+_PIPES = (f" | jq  | {client} replace --subresource=status -f -" for client in ("oc", "kubectl"))
+_OURS = ('"$(date -u +%Y-%m-%dT%H:%M:%SZ)"', " && ", *_PIPES, "`")
 """What a command of ours lets a shell do, and what may stand around one in a sentence."""
 
 
@@ -67,7 +68,7 @@ def obeyed(text: str, *, whole: bool) -> Iterator[str]:
             if not text.endswith("..."):
                 yield f"an open quote: {text[start:]}"
             return
-        for ours in _OURS[: 3 if whole else 4]:
+        for ours in _OURS[: -1 if whole else None]:
             outside = outside.replace(ours, " ")
         if MARK in outside or re.search(r"[;|&$`<>\n\r]", outside) or not outside.isprintable():
             yield outside
