@@ -126,13 +126,12 @@ def scaling_safe(context: CheckContext) -> CheckResult:
     if isinstance(etcd.unsafe_scaling, facts.Unobserved):
         return context.unknown(etcd.unsafe_scaling)
     if not etcd.unsafe_scaling:
-        return context.met("The etcd operator keeps the quorum")
+        return context.met("The etcd operator waits for a quorum")
     key = f"/spec/unsupportedConfigOverrides/{facts.UNSAFE_SCALING}"
     command = shell.command("oc patch etcd cluster --type json -p {}", f'[{{"op":"remove","path":"{key}"}}]')
     return context.unmet(
-        "Wanted: an etcd operator that keeps the quorum. Found: etcds.operator.openshift.io/cluster has the override "
-        f"{facts.UNSAFE_SCALING}, with which roll-outs do not wait for one, whatever the topology is. Remove it "
-        f"with: {command}"
+        "Wanted: an etcd operator that waits for a quorum. Found: etcds.operator.openshift.io/cluster has an override "
+        f"against that, whatever the topology is. Remove it with: {command}"
     )
 
 
