@@ -273,7 +273,7 @@ MUTATIONS = (
     Mutation(
         "the lease is not asked", _instead(act.Act, "_hold_lease", lambda _: None), (Promise.LEASED,), _FROZEN, seed=2
     ),
-    Mutation("Unknown counts as Met", _unknown_is_met, (Promise.PROVEN, Promise.CONVERGED)),
+    Mutation("Unknown counts as Met", _unknown_is_met, (Promise.PROVEN, Promise.CONVERGED), seed=2),
     Mutation(
         "voters are counted by keys",
         _instead(etcd, "members", _by_keys),
