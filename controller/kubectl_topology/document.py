@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LEAST: Final = 24
 """Columns that the last cell needs beside others; with less it stands below them."""
 _NARROW: Final = 64
+_CUT: Final = " ..."
 _TOGETHER: Final = "\N{NO-BREAK SPACE}"
 """Stands for a space that no line ends at. `terminal.plain` leaves none in a text."""
 _BOLD: Final = "1"
@@ -137,7 +138,7 @@ class Document:
         cramped = space < LEAST or (self.width < _NARROW and space < self.width * 0.6)
         if row.lines and not cramped:
             # A name that does not fit beside the others fits below them.
-            cramped = any(len(word) > space for word in last.split(" ") if _TOGETHER not in word)
+            cramped = any(len(word + _CUT) > space for word in last.split(" ") if _TOGETHER not in word)
         if self.width and cramped and len(last) > space:
             margin = " " * (row.indent + 4)
             names = self._wrapped("  ".join(filter(None, first)), indent, margin)
@@ -157,7 +158,7 @@ class Document:
             break_long_words=False,
             break_on_hyphens=False,
             max_lines=None if self.whole else most,
-            placeholder=" ...",
+            placeholder=_CUT,
         )
         return lines or [first.rstrip()]
 

@@ -217,8 +217,7 @@ def add_status(document: Document, answer: answers.Status, now: datetime | None 
         more.append("oc topology explain NAME")
     if answer["cancel"]:
         more.append("oc topology cancel")
-    acceptable = {check.value for check in registry.ACCEPTABLE_CHECKS}
-    if answer["stuck"] and any(check["name"] in acceptable for check in failing):
+    if answer["stuck"] and any(check["name"] in registry.ACCEPTABLE_CHECKS for check in failing):
         more.append("oc topology accept --check NAME")
     sections.fields(document, [("More", ", ".join(more))])
 
