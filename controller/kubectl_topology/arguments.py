@@ -230,10 +230,10 @@ def _request(verbs: _Verbs) -> None:
 
 def _progress(verbs: _Verbs) -> None:
     status = _verb(
-        verbs, "status", "how far it is, every check, components updated, and actions required",
-        "status", "status --watch",
+        verbs, "status", "how far it is, what is missing, and what is left to do; all of it with -o wide",
+        "status -o wide", "status --watch",
     )  # fmt: skip
-    _output(status)
+    _output(status, "wide")
     status.add_argument(
         "-w", "--watch", action="store_true",
         help="stay, and show every change, until Ctrl-C: drawn on a terminal, line by line anywhere else",
@@ -342,8 +342,9 @@ def _examples(*words: str) -> str:
     return f"examples:\n{lines}\n" if lines else ""
 
 
-def _output(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="default: %(default)s")
+def _output(verb: argparse.ArgumentParser, *more: str) -> None:
+    forms = ("text", *more, "json", "yaml")
+    verb.add_argument("-o", "--output", choices=forms, default="text", help="default: %(default)s")
 
 
 def _connection(either: argparse.ArgumentParser, groups: str, *, listed: bool = True) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LEAST: Final = 24
 """Columns that the last cell needs beside others; with less it stands below them."""
 _NARROW: Final = 64
+_CUT: Final = " ..."
 _TOGETHER: Final = "\N{NO-BREAK SPACE}"
 """Stands for a space that no line ends at. `terminal.plain` leaves none in a text."""
 _BOLD: Final = "1"
@@ -41,11 +42,15 @@ COLOURS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Cells, of which the last is wrapped within itself. A command is never broken: it is there to be copied."""
+    """Cells, of which the last is wrapped within itself. A command is never broken: it is there to be copied.
+
+    `lines` is how many the last cell may take, beside the others or below them; None: as many as it needs.
+    """
 
     cells: tuple[str, ...]
     indent: int = 2
     command: bool = False
+    lines: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +74,16 @@ def command(text: str, indent: int = 2) -> Row:
 
 @dataclass(slots=True)
 class Document:
-    """Sections in the order in which they are added. `width` is in columns; 0 means lines of any length."""
+    """Sections in the order in which they are added. `width` is in columns; 0 means lines of any length.
+
+    `whole` is `-o wide`: nothing is left out or cut.
+    """
 
     width: int = 0
     colour: bool = False
     caller: naming.Caller = field(default_factory=naming.Caller)
     sections: list[Section] = field(default_factory=list)
+    whole: bool = False
 
     @classmethod
     def for_stream(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Document:
@@ -123,18 +132,22 @@ class Document:
         if row.command:
             return [indent + last]
         if not first:
-            return self._wrapped(last, indent, indent)
+            return self._wrapped(last, indent, indent, row.lines)
         begin = indent + "".join(f"{cell:<{size}}  " for cell, size in zip(first, columns, strict=True))
         space = self.width - len(begin)
         cramped = space < LEAST or (self.width < _NARROW and space < self.width * 0.6)
+        if row.lines and not cramped:
+            # A name that does not fit beside the others fits below them.
+            cramped = any(len(word + _CUT) > space for word in last.split(" ") if _TOGETHER not in word)
         if self.width and cramped and len(last) > space:
             margin = " " * (row.indent + 4)
-            names = self._marked(indent + "  ".join(filter(None, first)))
-            return [names, *self._wrapped(last, margin, margin)] if last else [names]
-        lines = self._wrapped(last, begin, " " * len(begin)) if last else [begin]
+            names = self._wrapped("  ".join(filter(None, first)), indent, margin)
+            names[0] = self._marked(names[0])
+            return [*names, *self._wrapped(last, margin, margin, row.lines)] if last else names
+        lines = self._wrapped(last, begin, " " * len(begin), row.lines) if last else [begin]
         return [self._marked(lines[0].rstrip()), *lines[1:]]
 
-    def _wrapped(self, text: str, first: str, following: str) -> list[str]:
+    def _wrapped(self, text: str, first: str, following: str, most: int | None = None) -> list[str]:
         if not self.width:
             return [first + text]
         lines = textwrap.wrap(
@@ -144,6 +157,8 @@ class Document:
             subsequent_indent=following,
             break_long_words=False,
             break_on_hyphens=False,
+            max_lines=None if self.whole else most,
+            placeholder=_CUT,
         )
         return lines or [first.rstrip()]
 

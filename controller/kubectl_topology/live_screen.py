@@ -38,7 +38,7 @@ _DIM, _BOLD_RED = "2", "1;31"
 
 
 @contextlib.contextmanager
-def screen(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Iterator[live.Show]:
+def screen(stream: TextIO, environ: Mapping[str, str] = os.environ, *, whole: bool = False) -> Iterator[live.Show]:
     """Take the terminal behind a stream, and draw on it. It is given back however this ends.
 
     To draw raises BrokenPipeError when the terminal has gone.
@@ -57,13 +57,14 @@ def screen(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Iterator[
         answer = update.answer
         size = shutil.get_terminal_size()
         colour = document.Document.for_stream(stream, environ).colour
-        write(drawn_over(drawing(update, now, size, colour=colour), size.columns))
+        write(drawn_over(drawing(update, now, size, colour=colour, whole=whole), size.columns))
 
     write(_TAKEN)
     try:
         yield show
     finally:
         last = document.Document.for_stream(stream, environ)
+        last.whole = whole
         if answer is not None:
             progress.add_status(last, answer)
         with contextlib.suppress(BrokenPipeError):
@@ -92,7 +93,9 @@ def rows(line: str, width: int) -> int:
     return max(1, -(-columns // max(width, 1)))
 
 
-def drawing(update: live.Update, now: datetime, size: os.terminal_size, *, colour: bool) -> list[str]:
+def drawing(
+    update: live.Update, now: datetime, size: os.terminal_size, *, colour: bool, whole: bool = False
+) -> list[str]:
     """Lines, of which the terminal folds those that are too wide; together at most as high. `now` is aware UTC."""
     troubles = []
     if update.lost is not None:
@@ -101,7 +104,7 @@ def drawing(update: live.Update, now: datetime, size: os.terminal_size, *, colou
         troubles.append(f"not connected since {age}: {update.lost.why}. What was known is shown; trying again")
     if update.stale:
         troubles.append(f"cannot be followed: {', '.join(update.stale)}")
-    sheet = document.Document(max(size.columns, document.LEAST), colour, naming.caller())
+    sheet = document.Document(max(size.columns, document.LEAST), colour, naming.caller(), whole=whole)
     lines = []
     for text in troubles:
         folded = textwrap.wrap(terminal.plain(text), sheet.width, max_lines=_TROUBLE_LINES)

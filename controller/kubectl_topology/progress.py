@@ -3,10 +3,13 @@
 The first line says how far it is, since when, what is waited for, and what to do next. It is made of the answer alone,
 so that it is in `-o json` too, and the live view counts on. The operator's own sentence (`decide.assessment`) says the
 same without the time that has passed. A command stands last, so that it can be copied.
+
+The screen has each thing once: what is missing is a row, what is met a number. `-o wide` has every message and command.
 """
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -16,10 +19,10 @@ from topology_controller.decide import assessment
 from topology_controller.definitions import registry
 
 from . import machines, sections
-from .document import command
+from .document import Row, command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from topology_controller.report import state
 
@@ -30,37 +33,39 @@ _UNITS: Final = ((" s", 1, 120), (" min", 60, 7200), (" h", 3600, 172800))
 _LONGEST: Final = 200
 """Characters of a command in the first line; a longer one stands below, with its advisory."""
 _IDLE: Final = frozenset({Phase.IDLE, Phase.UNSUPPORTED})
+_CONDITIONS: Final = {"Stuck": "TransitionStuck"}
+"""The reason with which a condition says the same as a problem, where it is another one."""
+_OF_CHECKS: Final = frozenset({"Stuck", "TransitionStuck", "Blocked"})
+"""Reasons whose message repeats what is not met."""
+_REACTING: Final = re.compile(r"[\w.-]+ \(has not reacted yet: [^()]*\)(?:, | and )?")
+_FOLLOWING: Final = "operators of these components have not reacted yet"
+"""What ClusterOperatorsStable says of operators because of their components, and what stands for that."""
+_DANGER: Final = 4
+"""Lines of one of the paragraphs that a screen begins with."""
 
-_TWO: Final = 2
-_CONDITIONS: Final = {
-    "Stuck": "TransitionStuck", "EvidenceUnreadable": "EvidenceUnreadable", "RedundancyLost": "RedundancyLost",
-    "TopologyOverwritten": "TopologyOverwritten",
-}  # fmt: skip
-"""The reason with which a condition says the same as a problem."""
 
-
-def line(answer: answers.Status, now: datetime) -> str:
-    """The assessment at this time, in aware UTC."""
+def line(answer: answers.Status, now: datetime, *, rows: bool = False) -> str:
+    """The assessment at this time, in aware UTC; without what stands in `rows` below it."""
     if answer["disabled"] is not None:
         return f"The operator takes no action on this cluster ({answer['disabled']['reason']})"
     problem, operator, phase = answer["problem"], answer["operator"]["state"], answer["phase"]
-    parts = [_progress(answer, now)]
+    parts = [_progress(answer, now, rows=rows)]
     if problem is not None:
         parts[0] = f"{problem['reason']}{_lasting(' for ', problem['since'], now)}: {parts[0]}"
     is_wanted = answer["desired"] is not None and phase != Phase.COMPLETED
     if operator in sections.ABSENT and (is_wanted or phase is None):
         parts.append("no operator is installed" if operator == "NotInstalled" else "no operator is running")
-    if action := _action(answer):
+    if (action := _action(answer)) and not (rows and ": see " in action):
         parts.append(action)
     return ", ".join(parts)
 
 
-def _progress(answer: answers.Status, now: datetime) -> str:
+def _progress(answer: answers.Status, now: datetime, *, rows: bool) -> str:
     phase, progress, transition = answer["phase"], answer["progress"], answer["transition"]
     if phase is None:
         return f"{_request(answer)}; the operator has recorded nothing yet"
     if phase in _IDLE:
-        return _idle(answer, now)
+        return _idle(answer, now, rows=rows)
     requested = "" if transition is None else transition["requested"] or answer["since"] or ""
     if phase == Phase.COMPLETED:
         return _completed(answer)
@@ -68,6 +73,8 @@ def _progress(answer: answers.Status, now: datetime) -> str:
         return _converging(answer, now)
     met, total = (progress["met"], progress["total"]) if progress is not None else (0, 0)
     waiting = f"; waiting for {awaited}" if (awaited := _awaited(answer)) else "; all that is needed is there"
+    if awaited and rows:
+        waiting = ""
     if phase == Phase.ADMITTING:
         waiting = "; changing the topology"
     return f"{met} of {total} preflight checks met{waiting}{_lasting(', ', requested, now, ' so far')}"
@@ -97,7 +104,7 @@ def _completed(answer: answers.Status) -> str:
     return f"{text}, {_ended(begun, ended)}" if begun and ended else text
 
 
-def _idle(answer: answers.Status, now: datetime) -> str:
+def _idle(answer: answers.Status, now: datetime, *, rows: bool) -> str:
     parts = [
         f"No transition leads to {answer['desired']}" if answer["phase"] == Phase.UNSUPPORTED else _request(answer)
     ]
@@ -106,7 +113,7 @@ def _idle(answer: answers.Status, now: datetime) -> str:
         when = f" {_ended(begun, ended)}" if begun and ended else ""
         without = f", without {', '.join(last['accepted'])}" if last["accepted"] else ""
         parts.append(f"last transition: {last['name']}{when}{without}")
-    if answer["available"] and (answer["desired"] is None or answer["phase"] == Phase.UNSUPPORTED):
+    if not rows and answer["available"] and (answer["desired"] is None or answer["phase"] == Phase.UNSUPPORTED):
         parts.append(_available(answer["available"], now))
     return "; ".join(parts)
 
@@ -177,116 +184,166 @@ def length(begin: str, end: datetime) -> str:
 
 
 def add_status(document: Document, answer: answers.Status, now: datetime | None = None) -> None:
-    """`status`: what is waited for comes first. With `now` (aware UTC), ages count on: so the live view has it."""
-    clock = now or datetime.fromisoformat(answer["evaluated"])
-    document.add("", [line(answer, clock)])
-    _head(document, answer, clock)
-    _troubles(document, answer, clock)
-    unmet = [check for check in answer["checks"] if check["status"] != "Met"]
-    sections.checks(document, f"{answer['stage']} checks", unmet)
+    """`status`: the danger, how far it is, what is missing, and what is left to do.
+
+    With `now` (aware UTC), ages count on: so the live view has it.
+    """
+    clock, failing = now or datetime.fromisoformat(answer["evaluated"]), _failing(answer)
+    for reason, text in _troubles(answer):
+        # Of what is not met there are rows.
+        if reason not in _OF_CHECKS or not failing:
+            document.add("", [Row((f"{reason}: {text}" if document.whole else text,), 0, lines=_DANGER)])
+    first = line(answer, clock, rows=not document.whole)
+    document.add("", [first])
+    _add_fields(document, answer, clock)
+    _add_missing(document, answer, clock)
     # What is not waited for any more is listed for as long as the record has it.
-    document.add(
-        "Accepted without",
-        [
-            (
-                check["name"],
-                f"Since {check['since']}: {check['reason'] or 'without a reason'}. It said: {check['message']}",
-            )
-            for check in answer["accepted"]
-        ],
-    )
-    sections.advised(document, answer["advisories"], answer["required"])
-    gone = {check["name"] for check in answer["accepted"]}
-    open_ = {check["name"] for check in unmet} - gone if answer["stuck"] else set()
-    document.add(
-        "A check that will never be met can be accepted; read first what that means",
-        [
-            command(shell.command("oc topology accept --check {}", check.value))
-            for check in registry.ACCEPTABLE_CHECKS
-            if check.value in open_
-        ],
-    )
-    # What was found of each that is in order stands in `-o json`.
-    in_order = ", ".join(check["name"] for check in answer["checks"] if check["status"] == "Met")
-    document.add(f"{answer['stage']} checks that are met", [in_order] if in_order else [])
-    _objects(document, answer)
+    accepted = []
+    for check in answer["accepted"]:
+        why = f"Since {check['since']}: {check['reason'] or 'without a reason'}. It said: {check['message']}"
+        accepted.append(Row((check["name"], why), lines=1))
+    document.add("Accepted without", accepted)
+    if document.whole:
+        sections.checks(document, f"{answer['stage']} checks", failing)
+        sections.advised(document, answer["advisories"], answer["required"])
+        _add_objects(document, answer)
+    else:
+        _add_actions(document, answer, first)
     if (answer["desired"] is None or answer["phase"] == "Unsupported") and answer["disabled"] is None:
         _add_available(document, answer["available"], clock)
-    sections.explained(document, [check for check in unmet if check["name"] not in gone])
-    if answer["cancel"]:
-        document.add("Cancel the request with", [command("oc topology cancel")])
     sections.unread(document, answer["unread"], answer["operator"])
+    more = [] if document.whole else ["oc topology status -o wide"]
+    if failing or answer["advisories"]:
+        more.append("oc topology explain NAME")
+    if answer["cancel"]:
+        more.append("oc topology cancel")
+    if answer["stuck"] and any(check["name"] in registry.ACCEPTABLE_CHECKS for check in failing):
+        more.append("oc topology accept --check NAME")
+    sections.fields(document, [("More", ", ".join(more))])
 
 
-def _head(document: Document, answer: answers.Status, clock: datetime) -> None:
-    phase, since, progress, transition = answer["phase"], answer["since"], answer["progress"], answer["transition"]
-    problem = answer["problem"]
-    state = phase or "no record: the operator has written nothing here"
-    if answer["stuck"]:
+def _add_fields(document: Document, answer: answers.Status, clock: datetime) -> None:
+    """What and since when. What is as it should be is a number, or left out of a screen."""
+    whole, operator, transition = document.whole, answer["operator"], answer["transition"]
+    state, since = answer["phase"] or "no record: the operator has written nothing here", answer["since"]
+    if answer["stuck"] and answer["problem"] is not None:
         # Since it is stuck, not since it began to converge.
-        state, since = "Stuck", problem["since"] if problem is not None else None
-    fields = [("Phase", f"{state} since {since} ({age(since, clock)})" if since else state)]
-    if transition is not None:
-        fields.append(("Transition", f"{transition['name']}: {transition['summary']}" if transition["name"] else ""))
-        deadline = transition["deadline"] or ""
-        if deadline:
-            left = length(clock.isoformat(), datetime.fromisoformat(deadline))
-            deadline += f" (in {left})" if left else f" (passed {age(deadline, clock)})"
-        fields.append(("Deadline", deadline))
-    if progress is not None:
-        met, total, size = progress["met"], progress["total"], 10 if 0 < document.width < 64 else 20
-        done = size * met // total if total else 0
-        fields.append(("Progress", f"{met}/{total} [{'#' * done}{'-' * (size - done)}] {answer['stage']} checks"))
-    sections.head(document, answer, fields, written_by=answer["topologyWriter"])
+        state, since = "Stuck", answer["problem"]["since"]
+    state += f" since {since}" if since else ""
+    if answer["stuck"] and (blocking := _blocking(answer)):
+        state += f", blocked by {blocking['name']}"
+    request, deadline = answer["desired"] or "none", ""
+    if transition is not None and transition["name"]:
+        request += f" ({transition['name']}: {transition['summary']})" if whole else f" ({transition['name']})"
+    if transition is not None and transition["deadline"] and (whole or not answer["stuck"]):
+        left = length(clock.isoformat(), datetime.fromisoformat(transition["deadline"]))
+        passed = f"in {left}" if left else f"passed {age(transition['deadline'], clock)}"
+        deadline = f"{transition['deadline']} ({passed})"
+    met = []
+    if (progress := answer["progress"]) is not None:
+        met.append(f"{progress['met']} of {progress['total']} {(answer['stage'] or '').lower()} checks")
+    if nodes := answer["nodes"]["items"]:
+        ready = sum(node["ready"] == "True" for node in nodes)
+        met.append(f"{ready} of {len(nodes)} control-plane nodes Ready")
+    if members := answer["etcd"]["items"]:
+        met.append(f"{sum(member['role'] == 'voter' for member in members)} etcd voters")
+    sections.fields(
+        document,
+        [
+            *sections.place(answer["cluster"]),
+            ("Set by", answer["topologyWriter"] or "" if whole else ""),
+            ("Request", request),
+            ("Operator", sections.running(operator) if whole or operator["state"] != "Running" else ""),
+            ("Phase", state),
+            ("Deadline", deadline),
+            ("Met", ", ".join(met)),
+        ],
+    )
 
 
-def _troubles(document: Document, answer: answers.Status, clock: datetime) -> None:
-    """What a person should know first. Each paragraph once: the problem of a record and a condition may be the same."""
+def _add_missing(document: Document, answer: answers.Status, clock: datetime) -> None:
+    """A row for each component that is not updated, and for each check that is not met and has none."""
+    operands = answer["operands"]["items"]
+    short = [operand["name"].rpartition("/")[2] for operand in operands]
+    counts = {check["name"]: check for check in answer["awaited"]}
+    waited = any(operand["status"] != "Met" for operand in operands)
+    gone, rows = {check["name"] for check in answer["accepted"]}, []
+    for check in (check for check in answer["checks"] if check["name"] not in gone):
+        # What is read now may be newer than the record of its check.
+        since = length(check["since"], clock) if check["status"] != "Met" else ""
+        own = [operand for operand in operands if operand["check"] == check["name"] and operand["status"] != "Met"]
+        for operand in own:
+            name = operand["name"].rpartition("/")[2]
+            name = operand["name"] if document.whole or short.count(name) > 1 else name
+            number = _number(operand, operand["status"]) + f" {operand['unit']}" * document.whole
+            rows.append(Row((number, since, check["name"], name), 0, lines=_DANGER))
+        if not own and check["status"] != "Met":
+            message = check["message"].partition("Found: ")[2] or check["message"]
+            message = _REACTING.sub("", message).partition("Look at ")[0].rstrip(" .,") or _FOLLOWING
+            number = _number(counts.get(check["name"]), check["status"])
+            rows.append(Row((number, since, check["name"], message), 0, lines=1 if waited else _DANGER))
+    title = Row(("NOW", "SINCE", "CHECK", "COMPONENT" if waited else "FOUND"), 0)
+    document.add("", [title, *rows] if rows else [])
+
+
+def _number(count: answers.Awaited | state.Operand | None, status: str) -> str:
+    """How far it is, where that is a number; else its status."""
+    return status if count is None or count["have"] is None else f"{count['have']}/{count['wanted']}"
+
+
+def _add_actions(document: Document, answer: answers.Status, first: str) -> None:
+    """A line for each advisory; where a check waits for it, its command too, unless the first line has that."""
+    for title, advisories in sections.divided(answer["advisories"], answer["required"]):
+        rows = []
+        for advisory in advisories:
+            rows.append(Row((advisory["name"], advisory["message"].partition(". ")[0]), lines=1))
+            if title == sections.REQUIRED and advisory["command"] not in first:
+                rows.append(command(advisory["command"], 4))
+        document.add(title, rows)
+
+
+def _troubles(answer: answers.Status) -> Iterator[tuple[str, str]]:
+    """Reason and text of what a person should know first; a problem and a condition of the same reason once."""
     problem, degraded, disabled = answer["problem"], answer["degraded"], answer["disabled"]
     voters = sum(member["role"] == "voter" for member in answer["etcd"]["items"])
-    few = {_TWO: ("Two voters", assessment.TWO_VOTERS)}
+    few = {2: assessment.TWO_VOTERS}
     if answer["phase"] == "Converging":
-        few[1] = ("One voter", assessment.ONE_VOTER)
+        few[1] = assessment.ONE_VOTER
     if voters in few and (problem is None or problem["reason"] != "TwoVoters"):
-        title, danger = few[voters]
-        document.add(title, [f"{danger}: do not restart a control-plane node."])
+        yield "Danger", f"{few[voters]}: do not restart a control-plane node."
     if problem is not None:
-        since = f"since {problem['since']}, {age(problem['since'], clock)}"
-        document.add(f"Problem: {problem['reason']} ({since})", [_trouble(answer, problem)])
-    if degraded is not None and (problem is None or _CONDITIONS.get(problem["reason"]) != degraded["reason"]):
-        document.add(f"Degraded ({degraded['reason']})", [_trouble(answer, degraded)])
+        yield problem["reason"], problem["message"]
+    if degraded is not None and (
+        problem is None or _CONDITIONS.get(problem["reason"], problem["reason"]) != degraded["reason"]
+    ):
+        yield degraded["reason"], degraded["message"]
     if disabled is not None:
-        document.add(f"Disabled ({disabled['reason']})", [disabled["message"]])
+        yield disabled["reason"], disabled["message"]
     if answer["paused"] and (problem is None or problem["reason"] != "Paused"):
-        why = "No transition starts: annotation topology.openshift.io/paused on ClusterOperator topology"
-        document.add("Paused", [why])
+        yield "Paused", "No transition starts: annotation topology.openshift.io/paused on ClusterOperator topology"
     if answer["phase"] == "Unsupported" and answer["headline"] and disabled is None:
-        document.add("", [sections.sentence(answer["headline"])])
+        yield "Unsupported", sections.sentence(answer["headline"])
 
 
-def _trouble(answer: answers.Status, trouble: state.Problem | state.Said) -> str:
-    """Its message; where nothing progresses, without what the check that is listed below says itself.
-
-    The check is the one that `decide.convergence` names: what an administrator can repair, else what fails longest.
-    """
-    transition, advisories = answer["transition"], {item["name"]: item["command"] for item in answer["advisories"]}
+def _failing(answer: answers.Status) -> list[state.Check]:
+    """The checks that are waited for."""
     gone = {check["name"] for check in answer["accepted"]}
-    failing = [check for check in answer["checks"] if check["status"] != "Met" and check["name"] not in gone]
-    if trouble["reason"] not in {"Stuck", "TransitionStuck"} or transition is None or not failing:
-        return trouble["message"]
+    return [check for check in answer["checks"] if check["status"] != "Met" and check["name"] not in gone]
+
+
+def _blocking(answer: answers.Status) -> state.Check | None:
+    """The check that `decide.convergence` names: what an administrator can repair, else what fails longest."""
+    advised = {advisory["name"] for advisory in answer["advisories"]}
     repairs = {check.value: traits.advisory for check, traits in registry.TRAITS.items() if traits.advisory}
-    blocking = min(
-        failing,
+    return min(
+        _failing(answer),
         key=lambda check: (
-            repairs.get(check["name"]) not in advisories,
+            repairs.get(check["name"]) not in advised,
             check["since"],
             check["name"] == CheckName.CLUSTER_OPERATORS_STABLE,
         ),
+        default=None,
     )
-    overdue = f"Overdue since {transition['deadline']}" if transition["deadline"] else "Overdue"
-    text = f"{overdue}, and nothing progresses. Blocked by {blocking['name']}: see below"
-    repair = advisories.get(repairs.get(blocking["name"], ""))
-    return f"{text}. Action required: {repair}" if repair else text
 
 
 def _add_available(document: Document, available: Sequence[state.Available], clock: datetime) -> None:
@@ -301,24 +358,11 @@ def _add_available(document: Document, available: Sequence[state.Available], clo
     document.add("For details", [command(shell.command("oc topology plan {}", target)) for target in targets])
 
 
-def _objects(document: Document, answer: answers.Status) -> None:
-    """Components that are not updated, control-plane nodes, and etcd members."""
-    operands = answer["operands"]["items"]
-    waiting = [operand for operand in operands if operand["status"] != "Met"]
-    followed = f"Components updated: {len(operands) - len(waiting)} of {len(operands)}"
-    rows = [
-        (
-            operand["status"],
-            "" if operand["have"] is None else f"{operand['have']}/{operand['wanted']} {operand['unit']}",
-            operand["check"],
-            operand["name"],
-        )
-        for operand in waiting
-    ]
-    if rows or not operands:
-        document.add(followed, rows)
-    else:
-        document.add("", [followed])
+def _add_objects(document: Document, answer: answers.Status) -> None:
+    """What is met, control-plane nodes, etcd members and Machines."""
+    # What was found of each that is in order stands in `-o json`.
+    in_order = ", ".join(check["name"] for check in answer["checks"] if check["status"] == "Met")
+    document.add(f"{answer['stage']} checks that are met", [in_order] if in_order else [])
     words = {True: "eligible", False: "not eligible", None: "cannot tell"}
     # While nothing is requested no check asks whether a node is eligible: then there is no answer to show.
     asked = any(node["eligible"] is not None or node["why"] for node in answer["nodes"]["items"])

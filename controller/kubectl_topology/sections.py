@@ -28,10 +28,9 @@ REFUSED: Final = "Nothing was written"
 
 def head(
     document: Document,
-    answer: answers.Plan | answers.Overview | answers.Status | answers.Cancel,
+    answer: answers.Plan | answers.Overview | answers.Cancel,
     more: Iterable[tuple[str, str]],
     *,
-    written_by: str | None = None,
     request: str = "",
 ) -> None:
     """The paragraph that an answer begins with. `request` stands for what is requested, where that needs more words."""
@@ -40,7 +39,6 @@ def head(
         document,
         [
             *place(answer["cluster"]),
-            ("Set by", written_by or ""),
             ("Request", request or desired or "none"),
             ("Operator", running(operator)),
             *more,
@@ -95,13 +93,18 @@ def steps(document: Document, title: str, expected: Sequence[answers.Expected], 
     document.add(title, rows)
 
 
+def divided(advisories: Sequence[answers.Expected], names: Container[str]) -> list[tuple[str, list[answers.Expected]]]:
+    """What a person should do, by title: first what is required, which has one of these names."""
+    required = [advisory for advisory in advisories if advisory["name"] in names]
+    return [(REQUIRED, required), ("Left to do", [advisory for advisory in advisories if advisory not in required])]
+
+
 def advised(
     document: Document, advisories: Sequence[answers.Expected], names: Container[str] = (hosted.REQUIRED,)
 ) -> None:
-    """What a person should do: first what is required, which has one of these names."""
-    required = [advisory for advisory in advisories if advisory["name"] in names]
-    steps(document, REQUIRED, required)
-    steps(document, "Left to do", [advisory for advisory in advisories if advisory not in required])
+    """What a person should do, each with its command."""
+    for title, some in divided(advisories, names):
+        steps(document, title, some)
 
 
 def following(document: Document, expected: Sequence[answers.Expected]) -> None:

@@ -110,7 +110,7 @@ async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_termi
     await here.until_check("ControlPlaneNodes", "Unmet")
     async with terminal(access, "status", "--watch") as seen:
         await seen.until("Pending since")
-        await seen.until("Unmet  ControlPlaneNodes")
+        await seen.until("ControlPlaneNodes  2: ")
         await seen.until("Ctrl-C ends")
         assert seen.seen.startswith(_TAKEN)
         assert _HIDDEN in seen.seen

@@ -27,5 +27,6 @@ def show(options: argparse.Namespace, answer: Any, write: Callable[[document.Doc
         sys.stdout.write(yaml.safe_dump(naming.caller().answered(answer), sort_keys=False, width=120))
     else:
         sheet = document.Document.for_stream(sys.stdout)
+        sheet.whole = options.output == "wide"
         write(sheet, answer)
         sys.stdout.write(sheet.text())

@@ -31,11 +31,12 @@ async def _follow(
     from .. import live, live_lines  # noqa: PLC0415 - most of what is imported here only --watch needs
 
     connection.interruption.text = "nothing was written. Watch on with: oc topology status --watch"
-    draws = options.output == "text" and live_lines.can_draw(sys.stdout, os.environ)
+    form = "text" if options.output == "wide" else options.output
+    draws = form == "text" and live_lines.can_draw(sys.stdout, os.environ)
     following = live.Following(connection, transitions, options.operator_namespace, draws=draws)
     if draws:
         from .. import live_screen  # noqa: PLC0415 - only a terminal needs it
 
-        await following.show(live_screen.screen(sys.stdout))
-    lines = live_lines.Lines(sys.stdout, sys.stderr, options.output)
+        await following.show(live_screen.screen(sys.stdout, whole=options.output == "wide"))
+    lines = live_lines.Lines(sys.stdout, sys.stderr, form)
     await following.show(contextlib.nullcontext(lines.show))

@@ -119,8 +119,8 @@ def through_json(found: Any) -> dict[str, Any]:
     return again
 
 
-def printed(found: Any, width: int = 0, *, colour: bool = False) -> str:
-    sheet = document.Document(width, colour)
+def printed(found: Any, width: int = 0, *, colour: bool = False, wide: bool = False) -> str:
+    sheet = document.Document(width, colour, whole=wide)
     by_kind: dict[str, Any] = {
         "TopologyPlan": plan.add_plan,
         "TopologyPlanList": plan.add_overview,

@@ -228,8 +228,9 @@ def test_nothing_that_a_verb_answers_or_prints_does(known: facts.Facts, width: i
             judge(caller.spoken(str(error)))
             continue
         hostile += judge(answer) + judge(caller.answered(answer))
-        sheet_text = caller.spoken(replies.printed(answer, width))
-        judge([line.strip() for line in sheet_text.splitlines()])
+        for wide in (False, True):
+            sheet_text = caller.spoken(replies.printed(answer, width, wide=wide))
+            judge([line.strip() for line in sheet_text.splitlines()])
     event(f"hostile commands: {bool(hostile)}")
 
 

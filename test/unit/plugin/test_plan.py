@@ -244,13 +244,13 @@ def test_each_machine_says_whose_it_is_and_how_far(answer: Callable[[facts.Facts
             "leaving": False, "host": "host-2", "hostState": None, "voter": False,
         },
     ]  # fmt: skip
-    printed = " ".join(replies.printed(found).split())
+    printed = " ".join(replies.printed(found, wide=True).split())
     assert TITLE in printed
     assert "machine-1 leaving node-1 (by nodeRef only)" in printed
     assert "machine-2 Provisioning no node host-2 (no state)" in printed
     # Where Machines are not in use, people see no table.
     found = answer(pending(under.machine(0, phase="Provisioned")))
-    assert (len(found["machines"]), TITLE in replies.printed(found)) == (1, False)
+    assert (len(found["machines"]), TITLE in replies.printed(found, wide=True)) == (1, False)
 
 
 ONE = """\

@@ -163,6 +163,8 @@ def records(phase: str) -> Any:
 
 async def test_the_request_is_made_and_the_operator_answers(looptime: Any) -> None:
     api = Api()
+    assert (await ask_for(api, confirm=False))[0]["result"] == "WouldWrite"
+    assert api.written == []
     api.answers_as = records("Pending")
     found, code = await ask_for(api)
     assert (found["result"], found["operatorSays"], found["warnings"], code) == ("Written", "Pending", [], 0)
@@ -174,13 +176,6 @@ async def test_the_request_is_made_and_the_operator_answers(looptime: Any) -> No
     found, code = await ask_for(Api())
     assert (found["result"], len(found["warnings"]), code) == ("Written", 1, 0)
     assert looptime == 5.1
-
-
-async def test_without_confirm_and_without_leave_to_wait_nothing_is_sent() -> None:
-    api = Api()
-    assert (await ask_for(api, confirm=False))[0]["result"] == "WouldWrite"
-    assert (await ask_for(api, allow_pending=False))[1] == 1, "nothing can be told here"
-    assert api.written == []
 
 
 @pytest.mark.parametrize(
