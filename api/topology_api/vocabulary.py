@@ -313,6 +313,9 @@ class AdvisoryName(StrEnum):
     """Before and after, where the control plane changes and the cluster does not manage its load balancer: nothing in
     the cluster can see where api and api-int lead. The command records the addresses of all control-plane nodes in
     annotation `topology.openshift.io/load-balancer-backends`; run it once the load balancer leads to them."""
+    SINGLE_NODE_SETTINGS = "SingleNodeSettings"
+    """Before in `oc topology plan`, and after: settings of `bindata/single-node-settings.yaml` that are right for one
+    node only are there, and no operator takes them back. The command sets them back; run it after the change."""
     LIFECYCLE_AGENT_PRESENT = "LifecycleAgentPresent"
     """Before: the lifecycle agent runs here, and the label that marks an image-based install is not set. The command
     sets the label; only for a cluster that was installed from an image."""

@@ -241,9 +241,10 @@ async def overview(connection: Connection, transitions: load.Transitions, namesp
 
 
 async def everything(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
-    """Read what the operator watches while a request is open: what a decision about it is made from."""
+    """Read what the operator watches while a request is open, and the settings that are to be set back after it."""
     here = await _infrastructure(connection)
-    return await _read(connection, namespace, here, (*_IDLE, *catalog.watched(transitions)))
+    settings = catalog.single_node_settings(transitions.matrix)
+    return await _read(connection, namespace, here, (*_IDLE, *catalog.watched(transitions), *settings))
 
 
 async def present(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:

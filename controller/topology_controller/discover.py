@@ -6,7 +6,7 @@ which of two versions runs, so that it is known whose gate counts, and, while th
 whether its process lives and which request the API would take (`decide.applicability`). Each is answered by
 one read per kind, at start, when something changes that the answer depends on, hourly, and when a reader looks at what
 was found (`wanted`), at most once a minute: far below the budget of an idle operator. `reconcile` asks, and keeps the
-answers in its `LeaderState`; nothing here writes.
+answers in its `LeaderState`; nothing here writes. Settings for one node are read likewise while the cluster converges.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ PERIOD = 3600.0
 RETRY = 30.0
 SOONEST = 60.0
 """Seconds between two looks that are made for a reader."""
+_UNANSWERED = 600.0
+"""Seconds until settings are read again of which some were not answered: a webhook may be away for hours."""
 _SILENT = 180.0
 """Seconds between two looks for a native controller that shows no sign of life. Nothing but its Lease is read then."""
 
@@ -70,6 +72,8 @@ class Discoverer:
         self._version: tuple[tuple[object, ...], facts.Fact[facts.ClusterVersion]] | None = None
         self._version_due = 0.0
         self._native = _Native()
+        self._settings: dict[str, facts.Fact[facts.Operand]] = {}
+        self._settings_due: float | None = None
 
     def use(self, transitions: load.Transitions) -> None:
         """Ask by other definitions from now on: what was found by those before is due again."""
@@ -98,8 +102,9 @@ class Discoverer:
         self._tried = asyncio.get_running_loop().time()
         left = _left(infrastructure, again=self._place == _place(known))
         sources = catalog.offered(*self._transitions.starting_at(records.pair(infrastructure)))
+        settings = catalog.single_node_settings(self._transitions.matrix)
         if left is not None:
-            sources = (*sources, *_advised(self._transitions))
+            sources = (*sources, *_advised(self._transitions), *settings)
         evidence = await live.gather(self._client, known, sources, self._etcd)
         available = discovery.available(evidence.facts, self._transitions, self._now())
         if available is None:
@@ -114,9 +119,10 @@ class Discoverer:
     def _left(
         self, known: facts.Facts, record: TopologyTransition, sources: tuple[catalog.Source, ...]
     ) -> tuple[Advisory, ...] | None:
-        read = [source.of(known) for source in sources]
-        if record.target is None or [fact for fact in read if isinstance(fact, facts.Unobserved) and not fact.missing]:
-            # What could not be read is not done for that.
+        read = {source: source.of(known) for source in sources}
+        unread = {source: fact for source, fact in read.items() if isinstance(fact, facts.Unobserved)}
+        # What could not be read is not done for that. A setting that may not be read is no evidence.
+        if record.target is None or any(_unanswered(source, fact) for source, fact in unread.items()):
             return None
         return advisories.advise(known, record.target, self._transitions.matrix, record, self._now())
 
@@ -154,6 +160,28 @@ class Discoverer:
         installed = known.installed if isinstance(native.installed, facts.Unobserved) else native.installed
         return dataclasses.replace(known, native_lease=native.lease, installed=installed)
 
+    async def with_settings(self, known: facts.Facts) -> facts.Facts:
+        """The same facts, with the settings for one node while the cluster converges.
+
+        Read when that begins and hourly; what was not answered, sooner, and until then it is what it was.
+        """
+        here = known.infrastructure
+        record = None if isinstance(here, facts.Unobserved) else here.record
+        if not isinstance(record, TopologyTransition) or record.phase is not Phase.CONVERGING:
+            self._settings, self._settings_due = {}, None
+            return known
+        now = asyncio.get_running_loop().time()
+        # A timer may fire a moment early.
+        if self._settings_due is None or now >= self._settings_due - 0.01:
+            sources = catalog.single_node_settings(self._transitions.matrix)
+            evidence = await live.gather(self._client, known, sources, again=False)
+            read = {source.key: source.of(evidence.facts) for source in sources}
+            unanswered = [key for source in sources if _unanswered(source, read[key := source.key])]
+            kept = {key: self._settings[key] for key in unanswered if key in self._settings}
+            self._settings = {**read, **kept}
+            self._settings_due = now + (_UNANSWERED if unanswered else PERIOD)
+        return dataclasses.replace(known, operands={**known.operands, **self._settings})
+
     def noted(self, known: facts.Facts) -> facts.Facts:
         """The same facts, whose Lease of the native controller was read just now: what has been seen of its process?
 
@@ -179,8 +207,12 @@ class Discoverer:
 
     @property
     def owner_due_in(self) -> float | None:
-        """Seconds until what tells who is in charge is to be read again, None when nothing has to be."""
+        """Seconds until something is to be read again, whatever happens, None when nothing is.
+
+        That is what tells who is in charge, and the settings for one node.
+        """
         due = [self._version_due] if self._version is not None else []
+        due += [self._settings_due] if self._settings_due is not None else []
         due += [self._native.due] if self._native.about is not None else []
         return max(0.0, min(due) - asyncio.get_running_loop().time()) if due else None
 
@@ -255,6 +287,13 @@ def _place(known: facts.Facts) -> tuple[object, ...]:
         infrastructure.load_balancer,
         None if isinstance(own, facts.Unobserved) else own.backends,
     )
+
+
+def _unanswered(source: catalog.Source, fact: object) -> bool:
+    """Is it not known what was asked? A setting for one node that may not be read is no evidence: that is an answer."""
+    if not isinstance(fact, facts.Unobserved) or fact.missing:
+        return False
+    return source.watched is not catalog.Watched.NEVER or fact.kind is facts.Kind.UNANSWERED
 
 
 def _advised(transitions: load.Transitions) -> tuple[catalog.Source, ...]:

@@ -163,6 +163,7 @@ class Reconciler:
             known = await self._with_definition()
             known = await self._discoverer.with_version(known)
             known = await self._discoverer.with_native(known)
+            known = await self._discoverer.with_settings(known)
             decision = self._decide(known, missed=missed)
             missed = False
             await self._switch_watches(decision)

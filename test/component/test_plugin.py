@@ -154,24 +154,6 @@ async def _done(command: plugin.Plugin, *words: str) -> bool:
     return (await command.run(*words)).code == plugin.DONE
 
 
-async def test_who_may_not_act_as_another_and_whose_authority_is_unknown_is_told_so(
-    real_server: real.Session, tmp_path: pathlib.Path
-) -> None:
-    command = plugin.Plugin(tmp_path, real_server.server.kubeconfig("operator-a"))
-    for words in (("status",), CONFIRMED):
-        ended = await command.run(*words, "--as", "system:admin")
-        assert (ended.code, "cannot impersonate" in ended.reason) == (plugin.FAILED, True)
-        assert ended.reason.startswith("you may not act as system:admin: ")
-    access = real_server.server.kubeconfig()
-    for one in access["clusters"]:
-        del one["cluster"]["certificate-authority-data"]
-    command = plugin.Plugin(tmp_path, access)
-    refused = await command.run("status")
-    assert (refused.code, refused.reason.startswith("the certificate of https://")) == (plugin.FAILED, True)
-    heard = await command.run("status", "--insecure-skip-tls-verify")
-    assert "certificate" not in heard.complaint, heard.complaint
-
-
 # -- what programs read, and what a shell completes
 
 HERE = (

@@ -179,16 +179,6 @@ async def test_a_completed_transition_is_quiet(world: World) -> None:
 # -- and back: a request is taken back at no cost until the topology has changed; afterwards the API says why not
 
 
-async def test_a_request_that_is_cancelled_while_admitting_is_never_changed(world: World) -> None:
-    await phases.reach(world, "Admitting")
-    await world.until_condition("Progressing", "True", "TransitionAdmitting")
-    await world.ask_for(None)
-    await world.until_phase("Idle")
-    await world.until_reasons()
-    assert world.server.topology_changes == []
-    await world.until_told("TransitionCancelled")
-
-
 @pytest.mark.on_real
 async def test_while_converging_the_api_refuses_to_change_the_request(world: World) -> None:
     await phases.reach(world, "Converging")

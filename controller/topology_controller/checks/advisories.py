@@ -63,6 +63,7 @@ def advise(
         _read_at_start(known, matrix, record, changed, now),
         _backup_outdated(known, changed, now),
         load_balancer.unconfirmed(known, target, record),
+        _single_node_settings(known, target, matrix, changed),
         _lifecycle_agent(known, changed),
         *machine_advisories.advise(known, target),
         native_left(known, record),
@@ -165,16 +166,20 @@ def _read_at_start(
     if not stale:
         return None
     named = "; ".join(f"{reader.operator}: {reader.matters}" for reader in stale)
-    command = stale[0].command
-    for reader in stale[1:]:
-        # Half a command is worse than none; what does not fit is shown once the others are done.
-        longer = f"{command} && {reader.command}"
-        command = longer if len(longer) <= types.MESSAGE_LIMIT else command
     return result.advisory(
         AdvisoryName.TOPOLOGY_READ_AT_START,
         f"These operators read the topology only when they start, and have not been started since it changed. {named}",
-        command,
+        _one_after_the_other([reader.command for reader in stale]),
     )
+
+
+def _one_after_the_other(commands: list[str]) -> str:
+    """One command of several. What does not fit is shown after the others: half a command is worse than none."""
+    command = commands[0]
+    for following in commands[1:]:
+        longer = f"{command} && {following}"
+        command = longer if len(longer) <= types.MESSAGE_LIMIT else command
+    return command
 
 
 def _restarting(record: TopologyTransition, now: datetime) -> bool:
@@ -250,6 +255,33 @@ def native_left(known: facts.Facts, record: TopologyTransition | None) -> Adviso
         f"{'No controller follows what it had begun: look at oc get co. ' if begun and not followed else ''}"
         "The command removes these conditions and no other",
         NATIVE_CLEANUP,
+    )
+
+
+def _single_node_settings(
+    known: facts.Facts, target: TopologyPair, matrix: matrices.Matrix, changed: datetime | None
+) -> Advisory | None:
+    """What people set where there is one node (`bindata/single-node-settings.yaml`), in each object that has it."""
+    if target.control_plane == Topology.SINGLE_REPLICA:
+        return None
+    remaining = []
+    for setting in matrix.single_node_settings:
+        fact = known.operand(setting.key)
+        items = fact if isinstance(fact, tuple) else (fact,)
+        settings = [item for item in items if isinstance(item, facts.SingleNodeSetting)]
+        remaining += [(setting, item) for item in settings if item.present]
+    if not remaining:
+        return None
+    named = "; ".join(
+        f"{setting.field} of {setting.kind} {'/'.join(filter(None, (item.namespace, item.name)))}: {setting.matters}"
+        for setting, item in remaining
+    )
+    when = "are still there" if changed is not None else "are there. Set them back after the change, and not before"
+    return result.advisory(
+        AdvisoryName.SINGLE_NODE_SETTINGS,
+        f"Settings that are right for one node only {when}. No operator sets them back. {named}. Where a policy or a "
+        "Git repository writes them, change it there",
+        _one_after_the_other([setting.command(item.name, item.namespace) for setting, item in remaining]),
     )
 
 

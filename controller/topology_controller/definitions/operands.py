@@ -3,8 +3,9 @@
 They react on their own; how is knowledge, not logic, so it stands in `bindata/operands/*.yaml`, one file for each
 convergence check that is about operands, named after it. Adding an operand is adding lines there. `observe` derives
 from it which objects are read, `checks` what is wanted of them, and the manifests which rights that takes.
-`bindata/startup-readers.yaml` lists the operators that read the topology only at their start. Whether the matrix
-answers what the definitions ask is checked by `load.load`, which has both.
+`bindata/startup-readers.yaml` lists the operators that read the topology only at their start, and
+`bindata/single-node-settings.yaml` what people set where there is one node. Whether the matrix answers what the
+definitions ask is checked by `load.load`, which has both.
 
 Sources of the figures: the operators' own code, see docs/api.md.
 """
@@ -12,6 +13,7 @@ Sources of the figures: the operators' own code, see docs/api.md.
 from __future__ import annotations
 
 import functools
+import json
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -33,6 +35,7 @@ Kind = Literal["Deployment", "StatefulSet", "StaticPods", "PodDisruptionBudget",
 Words = dict[Topology, Annotated[str, Field(min_length=1, max_length=32)]]
 """A word for each topology: what is made for two topologies with the same word is the same."""
 
+Word = Annotated[str, Field(min_length=1, max_length=64)]
 Replicas = Annotated[
     Annotated[dict[Topology, Annotated[int, Field(ge=0, le=16)]], Tag("counts")]
     | Annotated[Literal["perConfiguration", "perControlPlaneNode"], Tag("word")],
@@ -225,6 +228,68 @@ class StartupReaders(read.Strict):
         return self
 
 
+class SingleNodeSetting(read.Strict):
+    """A setting that is right for one node only, in one object, or in every object of a kind."""
+
+    group: Name
+    version: Name
+    resource: Name
+    """Plural, as in a path of the API."""
+    kind: KindName
+    namespace: Name | None = None
+    any_namespace: bool = False
+    """Objects of every namespace are asked."""
+    name: Name | None = None
+    """None: all objects."""
+    field: Annotated[str, Field(pattern=r"^spec(\.[a-zA-Z][a-zA-Z0-9]*)+$", max_length=253)]
+    values: Annotated[tuple[bool | Word, ...], Field(min_length=1)]
+    """Those that are right for one node only; any other, and none, is not."""
+    back: bool | Word | None
+    """What the command writes instead; None removes the field."""
+    matters: Annotated[str, Field(min_length=1, max_length=256)]
+    """What it does with several nodes."""
+    source: Annotated[str, Field(min_length=1, max_length=256)]
+    """Repository, path and version that say so."""
+
+    @functools.cached_property
+    def key(self) -> str:
+        """What `Facts.operand` knows the objects by."""
+        place = "/".join(part for part in (self.namespace, self.name) if part)
+        return f"{self.resource}.{self.group}/{place}:{self.field}"
+
+    def command(self, name: str, namespace: str | None) -> str:
+        """What sets it back in one object."""
+        patch: object = self.back
+        for part in reversed(self.field.split(".")):
+            patch = {part: patch}
+        kind, body = f"{self.resource}.{self.version}.{self.group}", json.dumps(patch, separators=(",", ":"))
+        if namespace is None:
+            return shell.command("oc patch {} {} --type merge -p {}", kind, name, body)
+        return shell.command("oc -n {} patch {} {} --type merge -p {}", namespace, kind, name, body)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.any_namespace and (self.namespace or self.name):
+            raise ValueError(f"{self.key} takes either anyNamespace, or namespace and name")
+        if self.back in self.values:
+            raise ValueError(f"{self.key} is set back to one of its values")
+        return self
+
+
+class SingleNodeSettings(read.Strict):
+    """What `single-node-settings.yaml` holds."""
+
+    single_node_settings: tuple[SingleNodeSetting, ...]
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        keys = [setting.key for setting in self.single_node_settings]
+        twice = [key for key in keys if keys.count(key) > 1]
+        if twice:
+            raise ValueError(f"setting {twice[0]} stands here twice")
+        return self
+
+
 def same(words: Words | None, source: str, target: str) -> bool:
     """Is what is made for both topologies the same? A topology without a word is never proven to be."""
     if words is None:
@@ -238,6 +303,7 @@ class Matrix(read.Strict):
 
     groups: tuple[Group, ...] = ()
     startup_readers: tuple[StartupReader, ...] = ()
+    single_node_settings: tuple[SingleNodeSetting, ...] = ()
 
     def group(self, check: CheckName) -> Group | None:
         """The operands of a check, None for a check that is about something else."""
@@ -249,6 +315,7 @@ class Matrix(read.Strict):
 
 _GROUP = read.Form(Group, "operand file", sorted(check.value for check in registry.OPERAND_CHECKS))
 _READERS = read.Form(StartupReaders, "list of startup readers")
+_SETTINGS = read.Form(SingleNodeSettings, "list of settings")
 
 
 @functools.cache
@@ -261,17 +328,22 @@ def shipped() -> Matrix:
 
 
 def load(directory: pathlib.Path) -> Matrix:
-    """Read `operands/*.yaml` and `startup-readers.yaml` below a folder such as `bindata`.
+    """Read `operands/*.yaml`, `startup-readers.yaml` and `single-node-settings.yaml` below a folder such as `bindata`.
 
     Raises read.DefinitionError, and nothing else, when any of it cannot be used.
     """
     files, problems = read.folder(directory / "operands", _GROUP)
     readers = read.file(directory / "startup-readers.yaml", _READERS)
-    problems += [*readers.problems, *_conflicts(files)]
-    if problems or readers.value is None:
+    settings = read.file(directory / "single-node-settings.yaml", _SETTINGS)
+    problems += [*readers.problems, *settings.problems, *_conflicts(files)]
+    if problems or readers.value is None or settings.value is None:
         raise read.DefinitionError(tuple(problems))
     groups = sorted((file.value for file in files if file.value), key=lambda group: group.check.value)
-    return Matrix.model_validate({"groups": groups, "startupReaders": readers.value.startup_readers})
+    return Matrix(
+        groups=tuple(groups),
+        startupReaders=readers.value.startup_readers,
+        singleNodeSettings=settings.value.single_node_settings,
+    )
 
 
 def _conflicts(files: list[read.File[Group]]) -> list[read.Problem]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..definitions import load
+    from ..definitions import operands as matrices
 
 CONFIG = "config.openshift.io"
 OPERATOR = "operator.openshift.io"
@@ -304,3 +305,18 @@ def operands(transitions: load.Transitions) -> tuple[Source, ...]:
         for key, (selection, reduce) in read.items()
         if selection not in others
     )
+
+
+def single_node_settings(matrix: matrices.Matrix) -> tuple[Source, ...]:
+    """The objects that may have a setting for one node only: read now and then, and never watched.
+
+    Most clusters do not serve most of these kinds.
+    """
+    sources = []
+    for setting in matrix.single_node_settings:
+        namespaced = setting.any_namespace or setting.namespace is not None
+        resource = Resource(setting.group, setting.version, setting.resource, setting.kind, namespaced=namespaced)
+        selection = Selection(resource, namespace=setting.namespace, name=setting.name, optional=True)
+        reduce = functools.partial(parse.single_node_setting, field=setting.field, values=setting.values)
+        sources.append(Source(selection, reduce, Watched.NEVER, live=False, key=setting.key, operand=True))
+    return tuple(sources)

@@ -469,6 +469,16 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
+class SingleNodeSetting:
+    """One object that may have a setting that is right for one node only."""
+
+    name: str
+    namespace: str | None
+    present: bool
+    """Does it have one of the values that are?"""
+
+
+@dataclass(frozen=True, slots=True)
 class Present:
     """An object of which only the existence matters."""
 
@@ -552,7 +562,13 @@ class Installed:
 
 Fact: TypeAlias = T | Unobserved
 Operand: TypeAlias = (
-    Workload | StaticPods | DisruptionBudget | Managed | IngressController | tuple[Pod | Unobserved, ...]
+    Workload
+    | StaticPods
+    | DisruptionBudget
+    | Managed
+    | IngressController
+    | SingleNodeSetting
+    | tuple[Pod | SingleNodeSetting | Unobserved, ...]
 )
 NO_ETCD_ACCESS = Unobserved(
     "the members of etcd",

@@ -546,6 +546,16 @@ def pod(raw: Raw) -> facts.Pod:
     )
 
 
+def single_node_setting(raw: Raw, field: str, values: tuple[bool | str, ...]) -> facts.SingleNodeSetting:
+    """Any object, by whether this field has one of these values: a number is no boolean."""
+    value = fields.at(raw, field)
+    return facts.SingleNodeSetting(
+        name=fields.name(raw),
+        namespace=fields.text(raw, "metadata.namespace"),
+        present=any(type(value) is type(wanted) and value == wanted for wanted in values),
+    )
+
+
 def present(raw: Raw) -> facts.Present:
     """Any object of which only the existence matters."""
     fields.mapping(raw, "metadata")

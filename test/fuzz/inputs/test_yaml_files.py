@@ -70,7 +70,8 @@ def transition(folder: pathlib.Path, raw: bytes) -> list[str]:
 def operand(folder: pathlib.Path, raw: bytes) -> list[str]:
     if not (folder / "operands").is_dir():
         shutil.copytree(bindata.root() / "operands", folder / "operands")
-        shutil.copy(bindata.root() / "startup-readers.yaml", folder)
+        for name in ("startup-readers.yaml", "single-node-settings.yaml"):
+            shutil.copy(bindata.root() / name, folder)
     (folder / "operands" / "RouterReplicas.yaml").write_bytes(raw)
     try:
         operands.load(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import pytest
 from topology_api.types import MESSAGE_LIMIT, LastTransition, TopologyPair, TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase
 from topology_controller.checks import advisories
-from topology_controller.observe import facts
+from topology_controller.observe import catalog, facts, fields
 
 from . import machine_worlds, measured_cluster, worlds
 
@@ -30,6 +31,7 @@ EVER = pytest.mark.parametrize(
     "record", [None, PENDING, CONVERGING, COMPLETED], ids=["none", "before", "after", "done"]
 )
 READER = worlds.MATRIX.startup_readers[0]
+SETTINGS = worlds.MATRIX.single_node_settings
 
 
 def told(
@@ -140,6 +142,7 @@ def with_everything() -> facts.Facts:
             **cluster().operands,
             **started(BEFORE),
             measured_cluster.REGISTRY_CONFIGURATION: facts.Managed("Managed", 1),
+            SETTINGS[0].key: facts.SingleNodeSetting("cluster", None, present=True),
         },
     )
 
@@ -216,6 +219,43 @@ def test_several_come_in_the_order_of_the_vocabulary() -> None:
     before, after = AdvisoryName.LIFECYCLE_AGENT_PRESENT, order[3:5]
     assert list(told(known, CONVERGING)) == [name for name in order if name != before]
     assert list(told(known, PENDING)) == [name for name in order if name not in after]
+
+
+def object_with(setting: matrices.SingleNodeSetting, value: Any) -> dict[str, Any]:
+    """What the server has where that field is this."""
+    raw: Any = value
+    for part in reversed(setting.field.split(".")):
+        raw = {part: raw}
+    return {"metadata": {"name": setting.name or "some", "namespace": setting.namespace or "some"}, **raw}
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=[setting.kind for setting in SETTINGS])
+def test_a_setting_for_one_node_is_advised_until_it_is_gone(setting: matrices.SingleNodeSetting) -> None:
+    (source,) = [one for one in catalog.single_node_settings(worlds.MATRIX) if one.key == setting.key]
+
+    def told_of(raw: dict[str, Any], record: TopologyTransition, target: TopologyPair = worlds.HA) -> Any:
+        facts_ = source.reduce(raw) if source.single else (worlds.BROKEN, source.reduce(raw))
+        return told(operand(setting.key, facts_), record, target).get(AdvisoryName.SINGLE_NODE_SETTINGS)
+
+    for value in setting.values:
+        raw = object_with(setting, value)
+        after, before = told_of(raw, COMPLETED), told_of(raw, PENDING)
+        assert f"{setting.field} of {setting.kind} " in after.message
+        assert setting.matters in after.message
+        assert json.dumps(setting.back) in after.command
+        assert ("are still there" in after.message, "Set them back after the change" in after.message) == (True, False)
+        assert ("are still there" in before.message, "Set them back after the change" in before.message) == (
+            False,
+            True,
+        )
+        assert told_of(raw, COMPLETED, worlds.SNO) is None
+    others: list[Any] = [setting.back, None, 1, 0, [], "", "false", "yes", {"a": 1}]
+    for other in others:
+        assert told_of(object_with(setting, other), COMPLETED) is None, other
+    with pytest.raises(fields.Malformed):
+        source.reduce({"metadata": {"name": "some"}, "spec": []})
+    for kind in facts.Kind:
+        assert told(operand(setting.key, facts.Unobserved("it", "why", kind)), COMPLETED) == {}
 
 
 OFF, ON = (facts.FeatureGates((("4.20.1", on),)) for on in (False, True))

@@ -303,6 +303,45 @@ async def test_what_is_left_to_do_is_looked_at_hourly_until_it_is_done(cluster: 
         assert ("list", "pods") not in cluster.asked[asked:], "what is done is not looked at again"
 
 
+DRAINS: Key = ("sriovoperatorconfigs", "openshift-sriov-network-operator", "default")
+
+
+async def test_settings_for_one_node_are_read_after_the_change_and_hourly_and_block_nothing(cluster: Cluster) -> None:
+    cluster.put(DRAINS, {"spec": {"disableDrain": True}})
+    cluster.unserved = {"multiclusterhubs"}
+    forbidden = {"networks/cluster": errors.Forbidden, "secondaryschedulers/cluster": errors.ServerError}
+
+    def refuse(where: str) -> None:
+        if kind := forbidden.get(where):
+            raise cluster.error(kind, 403 if kind is errors.Forbidden else 500, "get")
+
+    cluster.before_get = refuse
+    async with running(cluster):
+        await asyncio.sleep(1)
+        cluster.ask_for("HighlyAvailable")
+        await asyncio.sleep(2)
+        assert (cluster.phase, cluster.asked.count(("list", "multiclusterhubs"))) == ("Converging", 1)
+        await asyncio.sleep(3000)
+        assert "SingleNodeSettings" in advised(cluster)
+        assert cluster.asked.count(("list", "multiclusterhubs")) == 6, "every ten minutes while one was not answered"
+        del forbidden["secondaryschedulers/cluster"]
+        await asyncio.sleep(600)
+        asked = cluster.asked.count(("list", "multiclusterhubs"))
+        cluster.change(DRAINS, {"spec": {"disableDrain": False}})
+        await asyncio.sleep(3500)
+        assert cluster.asked.count(("list", "multiclusterhubs")) == asked, "and nothing more often than hourly"
+        await asyncio.sleep(200)
+        assert "SingleNodeSettings" not in advised(cluster)
+        cluster.change(DRAINS, {"spec": {"disableDrain": True}})
+        await asyncio.sleep(3700)
+        cluster.follow()
+        await asyncio.sleep(70)
+        assert (cluster.phase, "SingleNodeSettings" in advised(cluster)) == ("Completed", True)
+        cluster.delete(DRAINS)
+        await asyncio.sleep(3700)
+        assert "SingleNodeSettings" not in advised(cluster), "a right that lacks keeps nothing back"
+
+
 async def test_a_look_without_infrastructure_is_repeated_soon(cluster: Cluster) -> None:
 
     def refuse(where: str) -> None:

@@ -40,9 +40,12 @@ ROLES = [one for one in OBJECTS if one["kind"] in {"Role", "ClusterRole"} and on
 TRANSITIONS = transitions.load(bindata.root() / "transitions")
 READS = {"get", "list", "watch"}
 SOURCES = (*catalog.IDLE, *catalog.watched(TRANSITIONS), catalog.Sources.hosts, catalog.acceptances(OURS))
+SETTINGS = [source.selection for source in catalog.single_node_settings(TRANSITIONS.matrix)]
 REVIEWS = (authn.TOKENS, authn.ACCESS)
 SELECTIONS = (*(one.selection for one in SOURCES), tls.API_SERVER, tls.CLIENT_CA)
-KINDS = {(one.group, one.plural): one for one in (*(s.resource for s in SELECTIONS), catalog.CRDS, *REVIEWS)}
+KINDS = {
+    (one.group, one.plural): one for one in (*(s.resource for s in (*SELECTIONS, *SETTINGS)), catalog.CRDS, *REVIEWS)
+}
 KINDS |= {(one.group, one.plural): one for one in (lease.LEASES, events.EVENTS)}
 
 
@@ -127,7 +130,9 @@ def covers(granted: Right, wanted: Right) -> bool:
 def test_what_may_be_listed_and_watched_is_what_is_looked_at():
     """resourceNames cover a list only when the request says the name as field selector, as `Selection.name` does."""
     wanted = {asked(one, verb) for one in SELECTIONS for verb in ("list", "watch")}
-    granted = [one for one in ALL if one.verb in {"list", "watch"}]
+    lists = {Right("list", one.resource.group, one.resource.plural, "", "") for one in SETTINGS if one.name is None}
+    assert lists <= set(ALL)
+    granted = [one for one in ALL if one.verb in {"list", "watch"} and one not in lists]
     without_right = [one for one in wanted if not any(covers(right, one) for right in granted)]
     assert not without_right
     without_source = [r for r in granted if not any(covers(r, one) and r.name == one.name for one in wanted)]
@@ -141,6 +146,7 @@ def test_what_may_be_read_by_its_name_is_what_is_read_for_a_decision_or_before_a
     read = (*catalog.evidence(*TRANSITIONS.definitions), *catalog.IDLE, *now_and_then, *left)
     wanted = {asked(source.selection, "get") for source in read if source.single}
     wanted |= {Right("get", "coordination.k8s.io", "leases", OURS, "cluster-topology-operator")}
+    wanted |= {asked(one, "get")._replace(namespace="") for one in SETTINGS if one.name is not None}
     assert {one for one in ALL if one.verb == "get"} == wanted
 
 
@@ -149,7 +155,11 @@ def test_what_is_namespaced_is_granted_in_its_namespace_only_unless_that_may_not
     groups = [group for group in TRANSITIONS.matrix.groups if group.capability]
     anywhere = {operand.name for group in groups for operand in group.operands}
     found = set()
+    settings = {(one.resource.group, one.resource.plural) for one in SETTINGS}
     for one in ALL:
+        if (one.group, one.resource) in settings:
+            assert (one.namespace, one.verb) in {("", "get"), ("", "list")}, one
+            continue
         kind = KINDS[one.group, one.resource.partition("/")[0]]
         if kind.namespaced and not one.namespace:
             assert (one.group, one.resource) == ("apps", "deployments"), one
@@ -163,8 +173,9 @@ def test_only_these_are_read_whole():
     """All objects of a kind; everything else by its name. These are documented."""
     whole = {(one.resource, one.namespace) for one in ALL if one.verb in READS and not one.name}
     readers = {("pods", reader.namespace) for reader in TRANSITIONS.matrix.startup_readers}
+    several = {(one.resource.plural, "") for one in SETTINGS if one.name is None}
     below = {(kind, "openshift-machine-api") for kind in ("machines", "baremetalhosts")}
-    assert whole == {("nodes", ""), ("clusteroperators", ""), ("machineconfigpools", "")} | readers | below
+    assert whole == {("nodes", ""), ("clusteroperators", ""), ("machineconfigpools", "")} | readers | below | several
     assert len(readers) == 3
     by_metadata = {s.selection.namespace for s in SOURCES if s.selection.metadata_only and s.selection.namespace}
     assert by_metadata == {namespace for _, namespace in readers}, "of a pod nothing but its metadata is asked for"
@@ -190,6 +201,7 @@ def test_what_is_added_to_cluster_reader_is_what_the_command_reads_and_that_role
         ((group,), (resource,)) = rule["apiGroups"], rule["resources"]
         granted |= {(group, resource, name) for name in rule.get("resourceNames", [None])}
     reads = [one.selection for one in (*catalog.IDLE, *catalog.watched(TRANSITIONS), catalog.Sources.hosts)]
+    reads += SETTINGS
     lacking = {
         (one.resource.group, one.resource.plural, one.name)
         for one in reads

@@ -23,7 +23,8 @@ SPREADING = TopologyPair(control_plane="HighlyAvailable", infrastructure="Single
 @pytest.fixture
 def folder(tmp_path):
     shutil.copytree(ROOT / "operands", tmp_path / "operands")
-    shutil.copy(ROOT / "startup-readers.yaml", tmp_path)
+    for name in ("startup-readers.yaml", "single-node-settings.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 
 
@@ -137,6 +138,25 @@ def test_startup_readers_are_needed_and_each_is_named_once(folder):
     assert "app=authentication-operator stands here twice" in problems(folder)[0]
     place.unlink()
     assert "startup-readers.yaml: cannot be read" in problems(folder)[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("    field: spec.disableDrain\n", "    fild: spec.disableDrain\n", "unknown key 'fild'"),
+        ("field: spec.disableDrain", "field: status.x", "singleNodeSettings[2].field is 'status.x'"),
+        ("    name: default\n", "    anyNamespace: true\n", "takes either anyNamespace, or namespace and name"),
+        ("    back: High\n", "    back: Basic\n", "is set back to one of its values"),
+        ("    back: null\n", "", "key singleNodeSettings[0].back is missing"),
+        ("sriovvrb", "sriovfec", "stands here twice"),
+    ],
+)
+def test_what_is_wrong_with_a_setting_for_one_node_is_told_with_its_line(folder, old, new, told):
+    place = folder / "single-node-settings.yaml"
+    text = place.read_text(encoding="utf-8")
+    assert old in text
+    place.write_text(text.replace(old, new), encoding="utf-8")
+    assert [line for line in problems(folder) if line.startswith("single-node-settings.yaml:") and told in line]
 
 
 DEFINITION = (ROOT / "transitions" / "sno-to-ha-compact.yaml").read_text(encoding="utf-8")

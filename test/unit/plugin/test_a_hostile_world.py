@@ -142,6 +142,9 @@ def _advised() -> tuple[facts.Facts, ...]:
         }, **{
             group.managed_by.key: facts.Managed("Managed", 1)
             for group in worlds.MATRIX.groups if group.managed_by is not None
+        }, **{
+            setting.key: facts.SingleNodeSetting("host-0", "infra", present=True)
+            for setting in worlds.MATRIX.single_node_settings
         }},
     }  # fmt: skip
     failed = machine_worlds.known(
@@ -244,7 +247,8 @@ def test_these_worlds_hold_every_advisory_and_commands_with_hostile_values() -> 
                 advised.add(advisory.name)
                 hostile |= {advisory.name} if MARK in advisory.command else set()
     assert advised == {name.value for name in AdvisoryName}
-    assert hostile == {"EtcdBackupOutdated", "LoadBalancerBackendsUnconfirmed", "ControlPlaneHostTrouble"}
+    quoted = {"EtcdBackupOutdated", "LoadBalancerBackendsUnconfirmed", "ControlPlaneHostTrouble", "SingleNodeSettings"}
+    assert hostile == quoted
 
 
 @pytest.mark.parametrize("evil", EVIL)

@@ -122,6 +122,15 @@ def test_what_will_wait_for_a_person_is_told_before_the_topology_changes(
         assert command in replies.printed(found).partition("Preflight")[0]
 
 
+def test_a_setting_for_one_node_is_planned_as_a_step_for_after_the_change() -> None:
+    setting = worlds.MATRIX.single_node_settings[0]
+    there = facts.SingleNodeSetting("cluster", None, present=True)
+    found = replies.planned(worlds.healthy(operands={**worlds.healthy().operands, setting.key: there}))
+    (advisory,) = found["advisories"]
+    assert "Set them back after the change, and not before" in advisory["message"]
+    assert advisory["command"] == setting.command("cluster", None)
+
+
 @pytest.mark.parametrize(
     ("known", "words"),
     [
