@@ -53,11 +53,7 @@ def replicas(operand: matrices.Operand, topology: str, nodes: int) -> int:
 
 
 def at(
-    matrix: matrices.Matrix,
-    pair: TopologyPair,
-    *,
-    fresh: int = 0,
-    nodes: tuple[str, ...] = NAMES,
+    matrix: matrices.Matrix, pair: TopologyPair, *, fresh: int = 0, nodes: tuple[str, ...] = NAMES
 ) -> dict[str, facts.Fact[facts.Operand]]:
     """Every operand of the matrix, by key, as it is when its operator has followed the topology."""
     found: dict[str, facts.Fact[facts.Operand]] = {}

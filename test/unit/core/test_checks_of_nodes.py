@@ -143,10 +143,7 @@ def workers(known: facts.Facts, at_least: int = 2) -> tuple[CheckStatus, str]:
     [
         ({"deleting": True, "ready": "False"}, "is being deleted"),
         ({"pressure": ("DiskPressure",)}, "DiskPressure=True"),
-        (
-            {"taints": (RESERVED,)},
-            f"has taint {RESERVED}, which IngressController default does not tolerate",
-        ),
+        ({"taints": (RESERVED,)}, f"has taint {RESERVED}, which IngressController default does not tolerate"),
     ],
 )
 def test_a_worker_that_cannot_carry_infrastructure_is_named_with_its_first_reason(

@@ -33,14 +33,7 @@ def operator(name: str = "dns", **statuses: str) -> facts.ClusterOperator:
     )
 
 
-@pytest.mark.parametrize(
-    ("type_", "status"),
-    [
-        ("Progressing", "True"),
-        ("Degraded", "True"),
-        ("Degraded", "Unknown"),
-    ],
-)
+@pytest.mark.parametrize(("type_", "status"), [("Progressing", "True"), ("Degraded", "True"), ("Degraded", "Unknown")])
 def test_an_operator_that_is_not_stable_is_named(type_: str, status: str) -> None:
     found, message = stable(operator(), operator("etcd", **{type_: status}))
     assert found is (CheckStatus.UNKNOWN if status == "Unknown" else CheckStatus.UNMET)

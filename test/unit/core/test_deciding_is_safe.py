@@ -174,10 +174,7 @@ def test_completed_is_only_what_has_followed_by_the_objects(data: st.DataObject,
 
 
 def assert_safe(
-    known: facts.Facts,
-    term: state.LeaderState,
-    found: decision.Decision,
-    definition: model.Definition = worlds.COMPACT,
+    known: facts.Facts, term: state.LeaderState, found: decision.Decision, definition: model.Definition = worlds.COMPACT
 ) -> None:
     """What has to be true besides of the record and the leader where topology is moved, each of it looked up anew."""
     assert known.live

@@ -93,11 +93,7 @@ LONG_NAMED = worlds.pool(configuration="x" * 254, wanted_configuration="x" * 254
 @pytest.mark.parametrize(
     ("known", "term", "text"),
     [
-        (
-            worlds.healthy(own_operator=worlds.own(paused=True)),
-            worlds.term(),
-            "Paused: no transition begins. ",
-        ),
+        (worlds.healthy(own_operator=worlds.own(paused=True)), worlds.term(), "Paused: no transition begins. "),
         (worlds.healthy(), worlds.term(hold_until=worlds.NOW + timedelta(seconds=5)), "waiting a moment"),
         (worlds.healthy(feature_gates=worlds.BROKEN), worlds.term(), "native controller"),
         (worlds.healthy(native_controller=worlds.BROKEN), worlds.term(), "native controller"),

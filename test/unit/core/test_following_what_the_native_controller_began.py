@@ -222,12 +222,7 @@ def is_moving(cluster: Cluster) -> None:
     """Both of its conditions, in one update."""
     stamp = f"{virtual_now():%Y-%m-%dT%H:%M:%SZ}"
     said = [
-        {
-            "type": f"TopologyTransitionController{name}",
-            "status": status,
-            "reason": MOVING,
-            "lastTransitionTime": stamp,
-        }
+        {"type": f"TopologyTransitionController{name}", "status": status, "reason": MOVING, "lastTransitionTime": stamp}
         for name, status in (("Upgradeable", "False"), ("Progressing", "True"))
     ]
     cluster.change(NATIVE, {"status": {"conditions": said}})

@@ -385,10 +385,7 @@ def test_of_conditions_of_lack_only_those_that_are_true_are_kept(reduce: Any) ->
 def test_taints_that_keep_pods_away_are_kept_whole(reduce: Any) -> None:
     soft = {"key": "soft", "effect": "PreferNoSchedule"}
     node = reduce(raw_node(taints=[INFRA, soft, {"key": "a", "effect": "NoExecute"}]))
-    assert node.taints == (
-        facts.Taint("a", "", "NoExecute"),
-        facts.Taint(ROLE + "infra", "reserved", "NoSchedule"),
-    )
+    assert node.taints == (facts.Taint("a", "", "NoExecute"), facts.Taint(ROLE + "infra", "reserved", "NoSchedule"))
     assert reduce(raw_node({"disk": "fast"})) == reduce(raw_node({"disk": "slow"})), "nobody asks without a taint"
     assert reduce(raw_node({"disk": "fast"}, [INFRA])).labels == ("disk=fast", ROLE + "worker=")
 

@@ -367,13 +367,5 @@ def soon() -> Callable[..., Awaitable[Any]]:
 def quick() -> watch.Timing:
     """Figures small enough for real sockets: pauses of 0.1 to 0.4 s, dead after 0.3 s of silence."""
     return watch.Timing(
-        shortest=30.0,
-        longest=30.0,
-        silence=0.3,
-        first=0.1,
-        cap=0.4,
-        healthy=5.0,
-        settle=0.05,
-        grace=0.2,
-        listing=2.0,
+        shortest=30.0, longest=30.0, silence=0.3, first=0.1, cap=0.4, healthy=5.0, settle=0.05, grace=0.2, listing=2.0
     )

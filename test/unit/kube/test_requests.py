@@ -56,8 +56,7 @@ async def test_each_write_says_its_content_type_and_its_author(faulty, connect, 
 
 
 @pytest.mark.parametrize(
-    ("within", "limit", "sent"),
-    [(3.4567, 10.0, "3456ms"), (1.5, 10.0, "1500ms"), (3.5, 2.0, "2000ms")],
+    ("within", "limit", "sent"), [(3.4567, 10.0, "3456ms"), (1.5, 10.0, "1500ms"), (3.5, 2.0, "2000ms")]
 )
 async def test_a_write_that_must_not_be_late_says_so_to_the_server(faulty, connect, make_widget, within, limit, sent):
     faulty.answer(200, make_widget("a", 8))
@@ -106,13 +105,7 @@ async def test_each_refusal_has_its_class_and_says_what_it_means(
         await client.merge_patch(CLUSTER, "a", {}, retry=False)
     error = caught.value
     assert type(error) is expected
-    assert (error.verb, error.resource, error.name, error.status, error.reason) == (
-        "patch",
-        CLUSTER,
-        "a",
-        code,
-        reason,
-    )
+    assert (error.verb, error.resource, error.name, error.status, error.reason) == ("patch", CLUSTER, "a", code, reason)
     assert (error.may_pass, error.outcome_unknown) == (may_pass, unknown)
     assert str(error) == f"cannot patch widgets.example.org/a: {code} {reason}: because"
     # The same found while reading leaves nothing unknown.
@@ -306,8 +299,7 @@ def test_paths(kind, arguments, path):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["", ".", "..", "a/b", "../../secrets", "a?watch=true", "a#b", "a%2fb", "a b", "a\nb", "a\\b", "x" * 254],
+    "name", ["", ".", "..", "a/b", "../../secrets", "a?watch=true", "a#b", "a%2fb", "a b", "a\nb", "a\\b", "x" * 254]
 )
 def test_names_that_would_leave_their_place_are_refused(name):
     with pytest.raises(ValueError, match="cannot be part of a path"):
