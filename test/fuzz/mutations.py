@@ -88,14 +88,14 @@ def _around(
     return lambda: mock.patch.object(owner, name, wrap(getattr(owner, name)))
 
 
-async def _gather_nothing(_: Any, base: facts.Facts, *__: Any) -> live.Evidence:
+async def _gather_nothing(_: Any, base: facts.Facts, *__: Any, **___: Any) -> live.Evidence:
     return live.Evidence(dataclasses.replace(base, live=True), asyncio.get_running_loop().time())
 
 
 def _infrastructure_first(_: Any) -> Any:
     """Infrastructure is read before the rest: what was requested then need not be requested any more."""
 
-    async def gather(client: Any, base: facts.Facts, chosen: Any, etcd: Any = None) -> live.Evidence:
+    async def gather(client: Any, base: facts.Facts, chosen: Any, *_: Any, **__: Any) -> live.Evidence:
         first = await live.read(client, sources.Sources.infrastructure)
         taken = asyncio.get_running_loop().time()
         found = {source: await live.read(client, source) for source in chosen}
