@@ -141,7 +141,8 @@ class Document:
             cramped = any(len(word + _CUT) > space for word in last.split(" ") if _TOGETHER not in word)
         if self.width and cramped and len(last) > space:
             margin = " " * (row.indent + 4)
-            names = self._wrapped("  ".join(filter(None, first)), indent, margin)
+            fits = len(begin.rstrip()) <= self.width
+            names = [begin.rstrip()] if fits else self._wrapped("  ".join(filter(None, first)), indent, margin)
             names[0] = self._marked(names[0])
             return [*names, *self._wrapped(last, margin, margin, row.lines)] if last else names
         lines = self._wrapped(last, begin, " " * len(begin), row.lines) if last else [begin]
