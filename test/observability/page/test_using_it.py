@@ -50,7 +50,7 @@ async def test_news_changes_the_page_and_leaves_the_reader_alone(house, browser)
     await browser.run("document.getElementById('met').open = true")
     house.pin(pending(scheduler=facts.Scheduler(masters_schedulable=False)), datetime.now(UTC))
     await browser.says("#checks-open", "ControlPlaneNodes", "MastersSchedulable")
-    await browser.says("#announce", "MastersSchedulable is Unmet. 8 of 10 checks met")
+    await browser.says("#announce", "MastersSchedulable is Unmet. 9 of 11 checks met")
     assert await browser.run("return window.loaded") == "once"
     assert await browser.run("return document.getElementById('met').open"), "what was opened stays open"
     assert await browser.run("return document.activeElement.textContent") == "Copy", "the focus stays where it was"
@@ -159,7 +159,7 @@ async def test_everything_can_be_reached_by_keyboard_and_one_sees_where_one_is(h
         reached.append(found["what"])
     wanted = (
         "a: Skip to the status",
-        "met-title: 9 met",
+        "met-title: 10 met",
         "button: Copy the command of DnsmasqConfigurationLeft",
         "button: Copy the command that cancels the request",
         "nodes-fold-title: 2 eligible",
