@@ -160,3 +160,10 @@ def test_help_lists_every_target_once_in_a_group():
     listed = [line.split()[0] for line in lines if line.startswith("  ")]
     assert sorted(listed) == sorted(phony[1].split())
     assert listed[0] == "demo", "the first of README's two commands comes first"
+
+
+def test_every_test_that_the_makefile_names_is_there():
+    named = re.findall(r"(test/\S+\.py)::(test_\w+)", (ROOT / "Makefile").read_text())
+    assert named
+    gone = [f"{file}::{name}" for file, name in named if f"def {name}(" not in (ROOT / file).read_text()]
+    assert gone == [], "`make quick` would run nothing"
