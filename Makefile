@@ -22,7 +22,8 @@ ON_OLDEST := $(addprefix test/etcd/test_,losing_members.py who_is_believed.py) $
   admission/test_expressions_have_types.py)
 CORE_TESTS := $(addprefix test/unit/,core etcd operands transitions plugin upgrading logs configuration)
 # What a fleet's engines are given, and what judges it there.
-OF_A_FLEET := api controller/topology_deploy hack/engines hack/topology_simulator/fleet test/engines test/unit/fleet
+OF_A_FLEET := api bindata controller/topology_deploy controller/topology_controller/definitions hack/engines hack/topology_simulator/fleet test/engines test/unit/fleet \
+  test/recorded_files/infrastructures.yaml
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed

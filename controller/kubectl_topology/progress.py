@@ -55,9 +55,7 @@ def line(answer: answers.Status, now: datetime, *, rows: bool = False) -> str:
     is_wanted = answer["desired"] is not None and phase != Phase.COMPLETED
     if operator in sections.ABSENT and (is_wanted or phase is None):
         parts.append("no operator is installed" if operator == "NotInstalled" else "no operator is running")
-    if (action := _action(answer)) and not (rows and ": see " in action):
-        parts.append(action)
-    return ", ".join(parts)
+    return ", ".join(filter(None, (*parts, _action(answer, rows=rows))))
 
 
 def _progress(answer: answers.Status, now: datetime, *, rows: bool) -> str:
@@ -146,16 +144,17 @@ def _awaited(answer: answers.Status) -> str:
     )
 
 
-def _action(answer: answers.Status) -> str:
-    """How many actions a check waits for, else how many are left to do, with the command of the first."""
+def _action(answer: answers.Status, *, rows: bool) -> str:
+    """How many actions a check waits for, else how many are left to do, with the command of the first if it fits."""
     advisories, required = answer["advisories"], answer["required"]
     awaited = [advisory for advisory in advisories if advisory["name"] in required]
     kind, steps = ("required", awaited) if awaited else ("left to do", advisories)
     if not steps:
         return ""
     count = f"1 action {kind}" if len(steps) == 1 else f"{len(steps)} actions {kind}, first"
-    repair = steps[0]["command"]
-    return f"{count}: {repair if 0 < len(repair) <= _LONGEST else 'see ' + steps[0]['name']}"
+    if 0 < len(steps[0]["command"]) <= _LONGEST:
+        return f"{count}: {steps[0]['command']}"
+    return "" if rows else f"{count}: see {steps[0]['name']}"
 
 
 def _ended(begun: str, ended: str) -> str:

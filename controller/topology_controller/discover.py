@@ -206,11 +206,8 @@ class Discoverer:
         return dataclasses.replace(known, native_lease=native.lease)
 
     @property
-    def owner_due_in(self) -> float | None:
-        """Seconds until something is to be read again, whatever happens, None when nothing is.
-
-        That is what tells who is in charge, and the settings for one node.
-        """
+    def read_again_in(self) -> float | None:
+        """Seconds until what no watch brings is read again: who is in charge, settings for one node. None: nothing."""
         due = [self._version_due] if self._version is not None else []
         due += [self._settings_due] if self._settings_due is not None else []
         due += [self._native.due] if self._native.about is not None else []

@@ -481,7 +481,7 @@ class Reconciler:
         # As they are after this pass: it may have written both.
         watches = self._deps.watches
         infrastructure = watches.fact(catalog.Sources.infrastructure)
-        if (due := self._discoverer.owner_due_in) is not None:
+        if (due := self._discoverer.read_again_in) is not None:
             self._deps.queue.add_after(due)
         if decision.watch or decision.disabled or decision.degraded or isinstance(infrastructure, facts.Unobserved):
             return

@@ -323,6 +323,8 @@ def other_node(raw: Raw) -> facts.OtherNode:
 
 # -- etcd
 
+_ETCD = "etcds.operator.openshift.io/cluster"
+
 
 def etcd_endpoints(raw: Raw) -> facts.EtcdEndpoints:
     """ConfigMap openshift-etcd/etcd-endpoints (v1)."""
@@ -340,7 +342,7 @@ def etcd(raw: Raw) -> facts.Etcd:
         revisions = static_pods(raw)
     except fields.Malformed as error:
         # The conditions are worth as much as before.
-        revisions = facts.Unobserved("etcds.operator.openshift.io/cluster", f"malformed: {error}", facts.Kind.MALFORMED)
+        revisions = facts.Unobserved(_ETCD, f"malformed: {error}", facts.Kind.MALFORMED)
     kept = (
         facts.Condition(item.type, item.status, item.reason)
         for item in conditions(raw)
@@ -364,10 +366,10 @@ def _unsafe_scaling(raw: Raw) -> facts.Fact[bool]:
     try:
         value = fields.mapping(raw, "spec.unsupportedConfigOverrides").get(facts.UNSAFE_SCALING)
     except fields.Malformed as error:
-        return facts.Unobserved("etcds.operator.openshift.io/cluster", f"malformed: {error}", facts.Kind.MALFORMED)
+        return facts.Unobserved(_ETCD, f"malformed: {error}", facts.Kind.MALFORMED)
     if isinstance(value, str) and value not in _GO_BOOLEANS:
-        why = f"spec.unsupportedConfigOverrides.{facts.UNSAFE_SCALING} is neither true nor false"
-        return facts.Unobserved("etcds.operator.openshift.io/cluster", why, facts.Kind.MALFORMED)
+        why = f"spec.unsupportedConfigOverrides.{facts.UNSAFE_SCALING} is neither true nor false: remove it"
+        return facts.Unobserved(_ETCD, why, facts.Kind.MALFORMED)
     return _GO_BOOLEANS[value] if isinstance(value, str) else value is True
 
 

@@ -112,6 +112,14 @@ def test_the_command_that_a_check_waits_for_is_shown_and_what_may_wait_is_a_line
     assert [text.count(f"{name} is so\n") for name in names] == [1, 1, 1]
 
 
+def test_cells_stay_in_their_columns_where_the_last_one_stands_below_them() -> None:
+    made = document.Document(60)
+    rows = [("0/3", "EtcdScalingSafe", "x" * 40), ("Unknown", "EtcdVotingMembers", "short")]
+    made.add("", [document.Row(cells, lines=4) for cells in rows])
+    below, _, other = made.text().splitlines()
+    assert below.index("EtcdScalingSafe") == other.index("EtcdVotingMembers"), made.text()
+
+
 # As data
 
 
