@@ -21,11 +21,7 @@ PATIENCE = 6.0
 
 @overload
 async def until(
-    what: str,
-    ask: Callable[[], Awaitable[T | None]],
-    seconds: float = 10.0,
-    *,
-    holds: Callable[[T], object] = bool,
+    what: str, ask: Callable[[], Awaitable[T | None]], seconds: float = 10.0, *, holds: Callable[[T], object] = bool
 ) -> T: ...
 
 

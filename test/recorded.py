@@ -29,10 +29,7 @@ def compare(name: str, text: str) -> None:
     lines = difflib.unified_diff(before.splitlines(), text.splitlines(), "recorded", "now", lineterm="", n=2)
     raise AssertionError(
         "\n".join(
-            [
-                f"others see a change: {path.name}. Where that is meant, `make record` and name it in CHANGELOG",
-                *lines,
-            ]
+            [f"others see a change: {path.name}. Where that is meant, `make record` and name it in CHANGELOG", *lines]
         )
     )
 

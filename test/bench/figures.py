@@ -50,9 +50,7 @@ class Miss:
 # Behind each stands what the short form measured, against the embedded server.
 MISSES = {
     "rss_2000_workers_extra_mib": Miss(  # 3.9 to 5.53
-        limit=8.0,
-        why="not profiled yet",
-        until="it is met in three runs",
+        limit=8.0, why="not profiled yet", until="it is met in three runs"
     ),
     "rss_after_thirty_transitions_mib": Miss(  # 64.2; with TLS, against the real one, 66.4 and 71.8
         limit=76.0, why="not profiled yet", until="it is met in three runs"

@@ -381,9 +381,7 @@ class Place:
             await self._session.wipe()
             server = self._session.server
             yield box.Served(
-                administrator=server.kubeconfig(),
-                operator=server.kubeconfig("operator-a"),
-                store=_Store(self._session),
+                administrator=server.kubeconfig(), operator=server.kubeconfig("operator-a"), store=_Store(self._session)
             )
 
     @contextlib.asynccontextmanager

@@ -55,13 +55,7 @@ _ADMISSION = "admissionregistration.k8s.io"
 POLICIES = kinds.Kind(_ADMISSION, "validatingadmissionpolicies", "ValidatingAdmissionPolicy")
 POLICY_BINDINGS = kinds.Kind(_ADMISSION, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding")
 _WEBHOOKS = kinds.Kind(_ADMISSION, "validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
-_RULES = (
-    POLICY_BINDINGS,
-    POLICIES,
-    _WEBHOOKS,
-    ROLE_BINDINGS,
-    ROLES,
-)
+_RULES = (POLICY_BINDINGS, POLICIES, _WEBHOOKS, ROLE_BINDINGS, ROLES)
 """What decides about requests of others: of these only what was there when the server was furnished outlives a test."""
 _REFRESH_SECONDS = 1.5
 """kube-apiserver looks once a second which policies there are (kubernetes/kubernetes 1.36, policy/generic)."""

@@ -38,9 +38,7 @@ def a_reason(ended: processes.Ended, code: int) -> str:
     return ended.complaint_of("cluster-topology-operator")
 
 
-async def test_a_faulty_transition_file_stops_the_start_before_anything_is_contacted(
-    tmp_path: pathlib.Path,
-) -> None:
+async def test_a_faulty_transition_file_stops_the_start_before_anything_is_contacted(tmp_path: pathlib.Path) -> None:
     text, right, wrong = _BUILT_IN.read_text(), "summary: Single", "sumary: once more\nsummary: Single"
     assert right in text
     folder = tmp_path / "transitions"

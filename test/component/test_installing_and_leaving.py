@@ -80,9 +80,7 @@ async def everything(asked: RealServer) -> dict[str, dict[str, Any]]:
     Nothing is left out because somebody forgot it: discovery is asked for the kinds.
     """
     async with aiohttp.ClientSession(
-        asked.url,
-        connector=aiohttp.TCPConnector(ssl=asked.tls(), limit=4),
-        headers={"Authorization": "Bearer admin"},
+        asked.url, connector=aiohttp.TCPConnector(ssl=asked.tls(), limit=4), headers={"Authorization": "Bearer admin"}
     ) as session:
 
         async def read(path: str, accept: str = "application/json") -> dict[str, Any]:

@@ -314,3 +314,21 @@ async def test_what_is_no_hub_is_named(tmp_path: pathlib.Path) -> None:
     assert (cluster.code, cluster.reason.endswith("this is no hub")) == (plugin.FAILED, True)
     gone = await command.run("fleet")
     assert (gone.code, gone.reason.startswith("connection refused")) == (plugin.FAILED, True)
+
+
+async def test_who_may_not_act_as_another_and_whose_authority_is_unknown_is_told_so(
+    real_server: real.Session, tmp_path: pathlib.Path
+) -> None:
+    command = plugin.Plugin(tmp_path, real_server.server.kubeconfig("operator-a"))
+    for words in (("status",), CONFIRMED):
+        ended = await command.run(*words, "--as", "system:admin")
+        assert (ended.code, "cannot impersonate" in ended.reason) == (plugin.FAILED, True)
+        assert ended.reason.startswith("you may not act as system:admin: ")
+    access = real_server.server.kubeconfig()
+    for one in access["clusters"]:
+        del one["cluster"]["certificate-authority-data"]
+    command = plugin.Plugin(tmp_path, access)
+    refused = await command.run("status")
+    assert (refused.code, refused.reason.startswith("the certificate of https://")) == (plugin.FAILED, True)
+    heard = await command.run("status", "--insecure-skip-tls-verify")
+    assert "certificate" not in heard.complaint, heard.complaint

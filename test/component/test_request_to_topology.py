@@ -267,3 +267,13 @@ async def test_a_transition_from_the_first_scrape_to_the_last(world: World, figu
         phase: left[phase] for phase in ("Pending", "Admitting", "Converging")
     }
     assert last["controller_runtime_reconcile_total"]["topology", "success"] > 0
+
+
+async def test_a_request_that_is_cancelled_while_admitting_is_never_changed(world: World) -> None:
+    await phases.reach(world, "Admitting")
+    await world.until_condition("Progressing", "True", "TransitionAdmitting")
+    await world.ask_for(None)
+    await world.until_phase("Idle")
+    await world.until_reasons()
+    assert world.server.topology_changes == []
+    await world.until_told("TransitionCancelled")

@@ -171,12 +171,7 @@ class World:
         return found
 
     async def asked_until(
-        self,
-        what: str,
-        ask: Callable[[], Awaitable[T]],
-        seconds: float = 10.0,
-        *,
-        holds: Callable[[T], object],
+        self, what: str, ask: Callable[[], Awaitable[T]], seconds: float = 10.0, *, holds: Callable[[T], object]
     ) -> T:
         """Wait as `polling.until` does; a failure shows what stands in the cluster, and the logs."""
         try:

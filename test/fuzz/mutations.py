@@ -19,15 +19,7 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase
 from topology_controller import act, reconcile
 from topology_controller.checks import catalog, etcd, machine_config, nodes, operators, result
-from topology_controller.decide import (
-    admission,
-    applicability,
-    cadence,
-    convergence,
-    inherited,
-    phases,
-    records,
-)
+from topology_controller.decide import admission, applicability, cadence, convergence, inherited, phases, records
 from topology_controller.kube import errors, reflector, watch
 from topology_controller.observe import catalog as sources
 from topology_controller.observe import facts, live, parse, watches
@@ -224,20 +216,13 @@ def _own_writes_win() -> Iterator[None]:
         apply(self, raw)
         self._own = dict.fromkeys(self._own, math.inf)
 
-    with (
-        mock.patch.object(reflector.Reflector, "apply", wrong),
-        mock.patch.object(watches.Watches, "put_back"),
-    ):
+    with mock.patch.object(reflector.Reflector, "apply", wrong), mock.patch.object(watches.Watches, "put_back"):
         yield
 
 
 MUTATIONS = (
     Mutation("the evidence is not read live", _instead(live, "gather", _gather_nothing), (Promise.FRESH,)),
-    Mutation(
-        "Infrastructure is read first",
-        _around(live, "gather", _infrastructure_first),
-        (Promise.FRESH,),
-    ),
+    Mutation("Infrastructure is read first", _around(live, "gather", _infrastructure_first), (Promise.FRESH,)),
     Mutation(
         "the attempt is not compared",
         _instead(admission, "_is_ours", lambda *_: True),
@@ -288,18 +273,8 @@ MUTATIONS = (
         _NEAR_MISSES,
         seed=2,
     ),
-    Mutation(
-        "an upgrade does not matter",
-        _check(CheckName.NO_UPGRADE_IN_PROGRESS),
-        (Promise.PROVEN,),
-        _NEAR_MISSES,
-    ),
-    Mutation(
-        "nobody asks for routers",
-        _check(CheckName.ROUTER_REPLICAS),
-        (Promise.CONVERGED,),
-        _CONVERGING,
-    ),
+    Mutation("an upgrade does not matter", _check(CheckName.NO_UPGRADE_IN_PROGRESS), (Promise.PROVEN,), _NEAR_MISSES),
+    Mutation("nobody asks for routers", _check(CheckName.ROUTER_REPLICAS), (Promise.CONVERGED,), _CONVERGING),
     Mutation("it need not be quiet", _instead(convergence, "_quiet_at", _at_once), (Promise.CONVERGED,)),
     Mutation(
         "the configuration before the change does not matter",
@@ -422,10 +397,7 @@ MUTATIONS = (
     ),
     Mutation("what we wrote outweighs what was restored", _own_writes_win, (Promise.RESTORED,), _RESTORED, seed=4),
     Mutation(
-        "a version that is gone waits",
-        _around(watch._State, "failed", _gone_waits),
-        (Promise.RESTORED,),
-        _RESTORED,
+        "a version that is gone waits", _around(watch._State, "failed", _gone_waits), (Promise.RESTORED,), _RESTORED
     ),
     Mutation(
         "machines take no time",

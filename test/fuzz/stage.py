@@ -293,9 +293,7 @@ class Stage:
             return
         self.set_native(active=False)
         said = worlds.conditions(
-            self.wall(),
-            TopologyTransitionControllerUpgradeable="False",
-            TopologyTransitionControllerProgressing="True",
+            self.wall(), TopologyTransitionControllerUpgradeable="False", TopologyTransitionControllerProgressing="True"
         )
         moving = [{**item, "reason": worlds.MOVING} for item in said]
         self.server.change(worlds.NATIVE, {"status": {"conditions": moving}})
@@ -592,10 +590,7 @@ class Stage:
             return
         own = self.server.objects.get(servers.OPERATOR, {}).get("status", {}).get("conditions") or []
         said = [
-            {
-                **item,
-                "message": f"Cluster operator topology should not be upgraded: {item['message']}",
-            }
+            {**item, "message": f"Cluster operator topology should not be upgraded: {item['message']}"}
             for item in own
             if item["type"] == "Upgradeable" and item["status"] == "False"
         ]

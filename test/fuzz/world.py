@@ -50,11 +50,7 @@ CUSTOM_POOL: Key = (POOLS, None, "gateways")
 _ONE_VOTER = {"useUnsupportedUnsafeNonHANonProductionUnstableEtcd": True}
 _MACHINES = 2
 """Of the custom pool, in every cluster."""
-CONTROLLER_CONFIG: Key = (
-    "controllerconfigs.machineconfiguration.openshift.io",
-    None,
-    "machine-config-controller",
-)
+CONTROLLER_CONFIG: Key = ("controllerconfigs.machineconfiguration.openshift.io", None, "machine-config-controller")
 REGISTRY: Key = ("configs.imageregistry.operator.openshift.io", None, "cluster")
 CONSOLE: Key = (OPERATORS, None, "console")
 RESTARTING = "SyncLoopRefresh_InProgress"
@@ -439,10 +435,7 @@ _REGISTRY: dict[str, Callable[[Raw], Raw]] = {
     "says no number": _replaced("spec/replicas", None),
 }
 _BY_KEY: dict[Key, dict[str, Callable[[Raw], Raw]]] = {
-    servers.VERSION: {
-        "upgrading": _status("Progressing", "True"),
-        "progress unknown": _dropped("Progressing"),
-    },
+    servers.VERSION: {"upgrading": _status("Progressing", "True"), "progress unknown": _dropped("Progressing")},
     SCHEDULER: {"masters not schedulable": _replaced("spec/mastersSchedulable", None)},
     ENDPOINTS: {
         "a member less": _replaced("data/cafe", None),

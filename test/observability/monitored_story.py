@@ -126,11 +126,7 @@ class MonitoredStory:
             parts += [f"target: {one.job} {one.health} {one.error}" for one in await self.prometheus.targets()]
             parts += [f"phases: {await self.phases()}"]
         return "\n".join(
-            [
-                *parts,
-                self.prometheus.last_words(),
-                f"--- operator\n{operator_process.last_words(self.box.log)}",
-            ]
+            [*parts, self.prometheus.last_words(), f"--- operator\n{operator_process.last_words(self.box.log)}"]
         )
 
 

@@ -157,10 +157,7 @@ async def _the_operator_goes_and_comes_back(world: World, browser: browsers.Brow
 
 
 async def test_a_transition_as_a_person_sees_it(
-    world: World,
-    browser: browsers.Browser,
-    pictures: pathlib.Path,
-    tmp_path: pathlib.Path,
+    world: World, browser: browsers.Browser, pictures: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     (port,), definitions = ports.free(1), worlds.hurried(tmp_path / "transitions")
     flags = ("--transitions-dir", str(definitions), "--bind-address", f"127.0.0.1:{port}")

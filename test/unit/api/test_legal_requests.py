@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
 HEAD = {"apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "metadata": {"name": "cluster"}}
-CONVERGING = {
-    "phase": "Converging",
-    "target": {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"},
-}
+CONVERGING = {"phase": "Converging", "target": {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"}}
 
 
 class Cluster:

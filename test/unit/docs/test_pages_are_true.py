@@ -134,14 +134,7 @@ MOVING = facts.Conditions(
 )
 BEGUN = worlds.moved(worlds.healthy(native_controller=facts.NativeController(present=True, conditions=MOVING)), None)
 UNFINISHED, FOLLOWED = "off again, its change not complete", "on again, while that is followed"
-GATES = {
-    "off": False,
-    "off again": False,
-    "on": True,
-    "on, while Converging": True,
-    UNFINISHED: False,
-    FOLLOWED: True,
-}
+GATES = {"off": False, "off again": False, "on": True, "on, while Converging": True, UNFINISHED: False, FOLLOWED: True}
 CONDITIONS = {"any": (NONE, LEFT), "none": (NONE,), "there": (LEFT,), "left behind": (LEFT,)}
 LEASES = {
     "any": (*OF_ITS_LEASE, *SILENT),

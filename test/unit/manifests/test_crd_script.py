@@ -93,8 +93,7 @@ def terminal(tmp_path: pathlib.Path) -> Terminal:
 
 
 @pytest.mark.parametrize(
-    ("there", "path"),
-    [((), "/spec/overrides"), ((OTHER,), "/spec/overrides/-"), ((OTHER, OURS), None)],
+    ("there", "path"), [((), "/spec/overrides"), ((OTHER,), "/spec/overrides/-"), ((OTHER, OURS), None)]
 )
 def test_installing_sends_the_override_once_and_the_patch(terminal, there, path):
     said = terminal.run(**OPENSHIFT, OVERRIDES=overrides(*there))

@@ -123,10 +123,7 @@ def test_a_release_finds_the_image_to_replace():
     found = yaml.load((ROOT / "manifests" / "image-references").read_text(encoding="utf-8"), yaml.CSafeLoader)
     assert (found["kind"], found["apiVersion"]) == ("ImageStream", "image.openshift.io/v1")
     (tag,) = found["spec"]["tags"]
-    assert tag == {
-        "name": DEPLOYMENT["metadata"]["name"],
-        "from": {"kind": "DockerImage", "name": CONTAINER["image"]},
-    }
+    assert tag == {"name": DEPLOYMENT["metadata"]["name"], "from": {"kind": "DockerImage", "name": CONTAINER["image"]}}
     texts = "".join(place.read_text(encoding="utf-8") for place in PLACES)
     images = re.findall(r"(?m)^\s*(?:- )?image: (\S+)$", texts)
     assert set(images) == {tag["from"]["name"]}

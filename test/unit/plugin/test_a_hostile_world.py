@@ -156,10 +156,7 @@ def _advised() -> tuple[facts.Facts, ...]:
     going = machine_worlds.known(
         *machine_worlds.three(deleting=True), scheduler=facts.Scheduler(masters_schedulable=False)
     )
-    paused = worlds.moved(
-        dataclasses.replace(worlds.converged(healthy), machine_config_pools=pools),
-        converging,
-    )
+    paused = worlds.moved(dataclasses.replace(worlds.converged(healthy), machine_config_pools=pools), converging)
     native = worlds.with_infrastructure(
         dataclasses.replace(
             healthy,

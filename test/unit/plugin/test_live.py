@@ -228,12 +228,7 @@ PENDING = replies.told(replies.in_phase(Phase.PENDING))
 COMPLETED = replies.told(replies.in_phase(Phase.COMPLETED))
 
 
-def drawn(
-    answer: dict[str, Any],
-    width: int = 80,
-    height: int = 60,
-    **shown: Any,
-) -> list[str]:
+def drawn(answer: dict[str, Any], width: int = 80, height: int = 60, **shown: Any) -> list[str]:
     whole: Any = answer
     size = os.terminal_size((width, height))
     lines = live_screen.drawing(live.Update(whole, **shown), LATER, size, colour=False)

@@ -117,10 +117,7 @@ def serving_pair(folder: pathlib.Path) -> pathlib.Path:
 
 
 def client_tls(
-    folder: pathlib.Path,
-    pair: certificates.Pair | None = None,
-    *,
-    newest: ssl.TLSVersion | None = None,
+    folder: pathlib.Path, pair: certificates.Pair | None = None, *, newest: ssl.TLSVersion | None = None
 ) -> ssl.SSLContext:
     """Return a client's context that trusts the server; `newest` is the latest version that it speaks."""
     context = ssl.create_default_context(cadata=SERVICES.certificate.decode())

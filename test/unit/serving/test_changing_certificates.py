@@ -219,9 +219,7 @@ def test_what_is_no_pair_is_refused_at_the_start_and_survived_later(folder, name
 def test_an_encrypted_key_does_not_ask_at_the_terminal(folder):
     key = serialization.load_pem_private_key((folder / "tls.key").read_bytes(), None)
     sealed = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.BestAvailableEncryption(b"secret"),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"secret")
     )
     (folder / "tls.key").write_bytes(sealed)
     with pytest.raises(tls.CertificateError, match=r"tls\.key cannot be used"):
