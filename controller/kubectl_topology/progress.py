@@ -293,9 +293,9 @@ def _number(count: answers.Awaited | state.Operand | None, status: str) -> str:
 def _add_actions(document: Document, answer: answers.Status, first: str) -> None:
     """A line for each advisory; where a check waits for it, its command too, unless the first line has that."""
     for title, advisories in sections.divided(answer["advisories"], answer["required"]):
-        rows = []
+        rows, lines = [], 2 if title == sections.REQUIRED else 1
         for advisory in advisories:
-            rows.append(Row((advisory["name"], advisory["message"].partition(". ")[0]), lines=1))
+            rows.append(Row((advisory["name"], advisory["message"].partition(". ")[0]), lines=lines))
             if title == sections.REQUIRED and advisory["command"] not in first:
                 rows.append(command(advisory["command"], 4))
         document.add(title, rows)
