@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from topology_api.types import NATIVE_ATTEMPT
-from topology_controller.observe import catalog
 
 from . import client as clients
 from . import oracle
@@ -114,8 +113,6 @@ class Judge:
     at_change: dict[str, Objects] = field(default_factory=dict)
     unaware_until: float = 0.0
     """Until when an operator need not know that the definition has our fields again: nobody watches that."""
-    went_back: bool = False
-    """Was the store put back in this story?"""
     open: tuple[str, Raw | None] | None = None
     carrying: bool = False
     """Is a write of an operator arriving right now? Whatever the server tells of meanwhile follows from it."""
@@ -184,7 +181,7 @@ class Judge:
         With `unaware` our fields are there again, which nobody watches.
         """
         self.stirred()
-        self.open, self.went_back = None, True
+        self.open = None
         if unaware:
             self.unaware_until = max(self.server.answers_from, now) + UNAWARE
         if self.server.phase == "Admitting":
@@ -227,7 +224,7 @@ class Judge:
         """An operator had every chance to do what it has to: what is on the server now?"""
         self.looked(process.name)
         phase = self.server.phase
-        holding = phase in _HOLDING and not self._excused(self.server.objects) and self._sees_its_report(process)
+        holding = phase in _HOLDING and not self._excused(self.server.objects)
         if holding and self._upgradeable() != "False":
             self._break(Promise.HELD_BACK, f"the phase is {phase} and Upgradeable is {self._upgradeable()}")
         self._judge_memory(process.loop.time())
@@ -419,7 +416,7 @@ class Judge:
         out_of_place = out_of_place or self._stands_down(self.server.objects, paused=False)
         if not record or not copy or out_of_place:
             return
-        if self._sees_its_report(process) and (behind := paces.waiting(record, copy)):
+        if behind := paces.waiting(record, copy):
             self._break(Promise.AT_ONCE, f"{process.name} has not recorded: {behind}")
         definition = self.definitions.get(str(record.get("name")))
         if record.get("phase") != "Converging" or definition is None or self._excused(self.server.objects):
@@ -430,11 +427,6 @@ class Judge:
         patient = quiet <= 60 * definition.convergence.stuck_minutes + 1
         if late and not patient and self.patience.lacks(process.name) and not self._says_stuck(record):
             self._break(Promise.STUCK, f"{process.name} has given no new answer for {quiet:.0f} s and does not say so")
-
-    def _sees_its_report(self, process: Process) -> bool:
-        """Until the watch of its report works again it reports nothing, and a restored store may have an old report."""
-        watched = process.watches
-        return not self.went_back or (watched is not None and watched.trouble(catalog.Sources.own_operator) is None)
 
     def _judge_loss(self, process: Process, definition: model.Definition, record: Raw) -> None:
         """What the change rested on and is gone is a problem. A record whose baseline was lost does not know it."""

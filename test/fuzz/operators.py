@@ -119,12 +119,13 @@ class Process:
 
     @property
     def quiet(self) -> bool:
-        """Has it done everything that can be done now, and does it wait for nobody?"""
+        """Has it done everything that can be done now, and does it wait for nobody, no watch included?"""
         work, watched = self.queue, self.watches
         if work is None or watched is None or self.reconciler is None:
             return False
         idle = work._waiting_since is None and work.working_since is None and work._retry_at is None
         idle = idle and not watched.restored.is_set()
+        idle = idle and all(watch.reflector.error is None for watch in watched._watches.values())
         return self.leads and idle and self.client.undisturbed and self.client.streams == len(watched._watches)
 
     def lose_renewals(self, answers_from: float) -> None:

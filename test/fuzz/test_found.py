@@ -372,3 +372,22 @@ def test_half_a_minute_after_a_restored_store_answers_all_is_true(moment: str, r
         on.pass_time(35)
         assert process.restored == 2
         assert on.server.phase == "Completed"
+
+
+def test_a_cancelled_request_is_seen_once_the_watches_have_shown_that_they_live() -> None:
+    """All are open again; that of ClusterOperator topology brings nothing, and is believed two seconds later."""
+    with stage.Stage() as on:
+        process = on.start()
+        on.harm(world.ENDPOINTS, "a member less")
+        on.ask_for("HighlyAvailable")
+        process.client.lose()
+        on.go_on()
+        process.client.freeze()
+        on.pass_time(124)
+        on.calm()
+        on.ask_for(None)
+        on.pass_time(1)
+        on.check()
+        assert on.server.phase == "Pending"
+        on.pass_time(3)
+        assert on.server.phase == "Idle"
