@@ -9,7 +9,6 @@ The screen has each thing once: what is missing is a row, what is met a number. 
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -37,9 +36,6 @@ _CONDITIONS: Final = {"Stuck": "TransitionStuck"}
 """The reason with which a condition says the same as a problem, where it is another one."""
 _OF_CHECKS: Final = frozenset({"Stuck", "TransitionStuck", "Blocked"})
 """Reasons whose message repeats what is not met."""
-_REACTING: Final = re.compile(r"[\w.-]+ \(has not reacted yet: [^()]*\)(?:, | and )?")
-_FOLLOWING: Final = "operators of these components have not reacted yet"
-"""What ClusterOperatorsStable says of operators because of their components, and what stands for that."""
 _DANGER: Final = 4
 """Lines of one of the paragraphs that a screen begins with."""
 
@@ -277,10 +273,10 @@ def _add_missing(document: Document, answer: answers.Status, clock: datetime) ->
             number = _number(operand, operand["status"]) + f" {operand['unit']}" * document.whole
             rows.append(Row((number, since, check["name"], name), 0, lines=_DANGER))
         if not own and check["status"] != "Met":
-            message = check["message"].partition("Found: ")[2] or check["message"]
-            message = _REACTING.sub("", message).partition("Look at ")[0].rstrip(" .,") or _FOLLOWING
-            number = _number(counts.get(check["name"]), check["status"])
-            rows.append(Row((number, since, check["name"], message), 0, lines=1 if waited else _DANGER))
+            awaited = counts.get(check["name"])
+            found = (awaited["found"] if awaited is not None else None) or check["message"]
+            number = _number(awaited, check["status"])
+            rows.append(Row((number, since, check["name"], found), 0, lines=1 if waited else _DANGER))
     title = Row(("NOW", "SINCE", "CHECK", "COMPONENT" if waited else "FOUND"), 0)
     document.add("", [title, *rows] if rows else [])
 

@@ -137,13 +137,14 @@ def _available(
 def _awaited(
     checks: Iterable[state.Check], results: Iterable[CheckResult], operands: Iterable[state.Operand]
 ) -> list[answers.Awaited]:
-    """The checks of the record that are not met, with how far each is now."""
-    counts = {result.name.value: result.count for result in results}
+    """The checks of the record that are not met, with how far each is now, and what is found."""
+    now = {result.name.value: result for result in results}
     awaited: list[answers.Awaited] = []
     for check in checks:
         if check["status"] == "Met":
             continue
-        count = counts.get(check["name"])
+        result = now.get(check["name"])
+        count = None if result is None else result.count
         own = [operand for operand in operands if operand["check"] == check["name"]]
         have, wanted = (None, None) if count is None else (count.have, count.wanted)
         if count is None and own:
@@ -151,5 +152,6 @@ def _awaited(
             have, wanted = sum(operand["status"] == "Met" for operand in own), len(own)
             if all(number is not None for pair in numbers for number in pair):
                 have, wanted = sum(min(pair) for pair in numbers), sum(pair[1] for pair in numbers)  # type: ignore[type-var,misc] # see the condition
-        awaited.append({"name": check["name"], "have": have, "wanted": wanted})
+        found = None if result is None or result.met else result.found
+        awaited.append({"name": check["name"], "have": have, "wanted": wanted, "found": found})
     return awaited

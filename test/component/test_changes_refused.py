@@ -166,7 +166,7 @@ async def test_a_topology_that_is_set_back_is_reported_with_its_writer_and_not_f
         assert await world.pair() == _SPREAD, "force takes the topology along"
         assert (await world.record())["attempt"] == record["attempt"], "the record is in no type of theirs"
         message = (await world.until_condition("Degraded", "True", "TopologyOverwritten"))["message"]
-        assert f"it was written by field manager {_MANAGER}" in message
+        assert f"written by field manager {_MANAGER}" in message
         assert "was HighlyAvailable/HighlyAvailable and is HighlyAvailable/SingleReplica now" in message
         await world.until_condition("Upgradeable", "False", "TransitionInProgress")
 

@@ -77,10 +77,10 @@ def voting_members(context: CheckContext) -> CheckResult:
     housed = sorted({homes[address] for address in voters.values() if address in homes})
     strangers = sorted(f"{key} at {address}" for key, address in voters.items() if address not in homes)
     wanted = context.spec.at_least or 0
-    aim = f"Wanted: {wanted} etcd voters, each on a control-plane node."
+    aim = f"{wanted} etcd voters, each on a control-plane node"
     if strangers:
-        text = f"Found: {result.listed(strangers)} is no address of a control-plane node"
-        return context.unmet(f"{aim} {text}. Look at {_LOOK}")
+        text = f"{result.listed(strangers)} is no address of a control-plane node"
+        return context.unmet(aim, text, f"Look at {_LOOK}")
     if len(housed) < wanted:
         reasons = machines.left_out(context.facts)
         ignored = "".join(
@@ -88,11 +88,8 @@ def voting_members(context: CheckContext) -> CheckResult:
             for node in nodes
             if node.name in reasons and node.name not in housed
         )
-        return context.unmet(
-            f"{aim} Found: {len(housed)}: {result.listed(housed) or 'none'}{ignored}. A learner becomes a voter once "
-            f"it has caught up, and none is added while a member is unhealthy. Look at {_LOOK}",
-            count=result.Count(len(housed), wanted, "voters"),
-        )
+        found = f"{len(housed)}: {result.listed(housed) or 'none'}{ignored}"
+        return context.unmet(aim, found, f"Look at {_LOOK}", count=result.Count(len(housed), wanted, "voters"))
     return context.met(f"{len(housed)} etcd voters, on {result.listed(housed)}")
 
 
@@ -111,7 +108,7 @@ def healthy(context: CheckContext) -> CheckResult:
     text = f"etcds.operator.openshift.io/cluster has {', '.join(wrong)}"
     if not set(statuses.values()) <= {"True", "False"}:
         return context.unknown(text)
-    return context.unmet(f"Wanted: {', '.join(f'{type_}={status}' for type_, status in _HEALTH)}. Found: {text}")
+    return context.unmet(", ".join(f"{type_}={status}" for type_, status in _HEALTH), text)
 
 
 def scaling_safe(context: CheckContext) -> CheckResult:
@@ -129,10 +126,8 @@ def scaling_safe(context: CheckContext) -> CheckResult:
         return context.met("The etcd operator waits for a quorum")
     key = f"/spec/unsupportedConfigOverrides/{facts.UNSAFE_SCALING}"
     command = shell.command("oc patch etcd cluster --type json -p {}", f'[{{"op":"remove","path":"{key}"}}]')
-    return context.unmet(
-        "Wanted: an etcd operator that waits for a quorum. Found: etcds.operator.openshift.io/cluster has an override "
-        f"against that, whatever the topology is. Remove it with: {command}"
-    )
+    found = "etcds.operator.openshift.io/cluster has an override against that"
+    return context.unmet("an etcd operator that waits for a quorum", found, f"Remove it with: {command}")
 
 
 def operator_alive(context: CheckContext) -> CheckResult:
@@ -145,8 +140,9 @@ def operator_alive(context: CheckContext) -> CheckResult:
     lease = context.facts.etcd_lease
     if isinstance(lease, facts.Unobserved):
         return context.unknown(lease)
+    aim = "an etcd operator that renews its lease"
     if not lease.holder:
-        return context.unmet(f"Wanted: an etcd operator that renews its lease. Found: {_LEASE} has no holder")
+        return context.unmet(aim, f"{_LEASE} has no holder")
     if lease.renew_time is None or lease.duration_seconds is None:
         return context.unknown(f"{_LEASE} has no renewTime or no leaseDurationSeconds")
     age = context.now - lease.renew_time
@@ -156,10 +152,8 @@ def operator_alive(context: CheckContext) -> CheckResult:
         return context.met("The etcd operator renews its lease")
     if lease.moving:
         return context.unknown(f"{_LEASE} is renewed, but its times are too old: the clocks disagree")
-    return context.unmet(
-        f"Wanted: an etcd operator that renews its lease. Found: {_LEASE} is held by {lease.holder} but has expired. "
-        "Look at the pods in openshift-etcd-operator"
-    )
+    found = f"{_LEASE} is held by {lease.holder} but has expired"
+    return context.unmet(aim, found, "Look at the pods in openshift-etcd-operator")
 
 
 def expiry(lease: facts.Lease) -> timedelta:

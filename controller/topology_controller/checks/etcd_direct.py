@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _PODS = "the etcd pods in namespace openshift-etcd"
 _LONGEST = 160
-_MOST = 6
 
 
 def members(context: CheckContext) -> CheckResult:
@@ -42,12 +41,9 @@ def members(context: CheckContext) -> CheckResult:
     confirmed = [voice for voice in answers.voices if voice.confirmed]
     wrong, unclear = _examine(answers, confirmed, context.facts, wanted) if confirmed else _without_quorum(answers)
     if wrong:
-        return context.unmet(
-            f"Wanted: {wanted} etcd voters that each answer for themselves, healthy and agreeing, and no other member. "
-            f"Found: {_bounded(wrong)}. Look at {_PODS}"
-        )
+        return context.unmet(f"{wanted} healthy etcd voters that agree, and no other member", wrong, f"Look at {_PODS}")
     if unclear:
-        return context.unknown(f"{_bounded(unclear)}. Look at {_PODS}")
+        return context.unknown(unclear)
     voters = [member for member in confirmed[0].members if not member.learner]
     return context.met(f"{len(voters)} etcd voters answer, healthy, with one leader: {_names(voters)}")
 
@@ -159,8 +155,3 @@ def _name(member: facts.EtcdMember) -> str:
 
 def _names(listed: Iterable[facts.EtcdMember]) -> str:
     return result.listed(sorted(_name(member) for member in listed))
-
-
-def _bounded(texts: list[str]) -> str:
-    more = [f"and {len(texts) - _MOST} more"] if len(texts) > _MOST else []
-    return "; ".join([*texts[:_MOST], *more])

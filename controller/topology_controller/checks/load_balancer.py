@@ -42,7 +42,7 @@ _TO_DO_BY_HAND = (
     "No command can name these nodes: put the addresses of those that the command shows into the annotation"
 )
 _COMMAND_LIMIT: Final = min(types.MESSAGE_LIMIT, observed.LONGEST)
-_MOST: Final = 8
+_SHORT: Final = 130
 _MOST_QUOTED: Final = 3
 _LONGEST_QUOTE: Final = 40
 
@@ -208,14 +208,16 @@ def backends(context: CheckContext) -> CheckResult:
             f"{_WHERE} names {_named(confirmation.confirmed)}; nothing inside the cluster can look at the load balancer"
         )
         return context.met(". ".join((f"As {text}", *confirmation.remarks)), findings)
-    wanted = _named(confirmation.missing) or "addresses only"
-    sentences = [f"Wanted: {wanted} in {_WHERE}", f"Found: {_found(annotation, confirmation)}", *confirmation.remarks]
-    if context.definition.changes_control_plane:
-        sentences.append(f"See advisory {AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED}")
-    else:
-        sentences.append(f"Once the load balancer leads to every node: {confirmation.command}")
+    wanted = f"{_named(confirmation.missing) or 'addresses only'} in {_WHERE}"
+    then = f"See advisory {AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED}"
+    if not context.definition.changes_control_plane:
+        # No advisory has the command, and it is longer than all the rest.
+        wanted = "every control-plane node confirmed to be behind the load balancer"
+        short = confirmation.command if len(confirmation.command) <= _SHORT else _NODES
+        then = f"Once it leads to each: {short}"
     count = Count(len(confirmation.confirmed), len(nodes), "nodes")
-    return context.unmet(types.fit(". ".join(sentences)), findings, count)
+    found = result.sentences(_found(annotation, confirmation), *confirmation.remarks)
+    return context.unmet(wanted, found, then, findings, count)
 
 
 def _finding(node: facts.Node, confirmation: Confirmation) -> Finding:
@@ -235,16 +237,13 @@ def _annotation(known: facts.Facts) -> facts.Fact[facts.Backends | None]:
 def _found(backends: facts.Backends | None, confirmation: Confirmation) -> str:
     if backends is None:
         return "no such annotation"
-    return confirmation.wrong or result.listed(backends.addresses, _MOST) or "no address"
+    return confirmation.wrong or result.listed(backends.addresses) or "no address"
 
 
 def _named(nodes: tuple[facts.Node, ...]) -> str:
     return result.listed(
-        (
-            f"{' or '.join(node.addresses[:2])} ({node.name})" if node.addresses else f"{node.name} (has no InternalIP)"
-            for node in nodes
-        ),
-        _MOST,
+        f"{' or '.join(node.addresses[:2])} ({node.name})" if node.addresses else f"{node.name} (has no InternalIP)"
+        for node in nodes
     )
 
 

@@ -51,10 +51,8 @@ def pools_ready(context: CheckContext) -> CheckResult:
         return context.unknown(pools)
     reasons = {pool.name: f"paused; {_unpause(pool)}" if pool.paused else _waiting_for(pool, None) for pool in pools}
     if waiting := [f"{name} ({why})" for name, why in reasons.items() if why]:
-        return context.unmet(
-            "Wanted: every machine config pool unpaused, not degraded and updated. "
-            f"Found: {result.listed(waiting)}. Look at oc get {_POOLS}"
-        )
+        aim = "every machine config pool unpaused, not degraded and updated"
+        return context.unmet(aim, waiting, f"Look at oc get {_POOLS}")
     return context.met(f"Machine config pools are ready: {result.listed(reasons)}")
 
 
@@ -78,12 +76,10 @@ def controller_observed(context: CheckContext) -> CheckResult:
     failing = config.failing == "True" and (since is None or context.now >= since + FAILING_BOUND)
     if why := first_reason(
         (config.control_plane != target, f"it is made for {config.control_plane or 'no topology'}"),
-        (failing, "its templates cannot be rendered (TemplateControllerFailing=True for more than a minute)"),
+        (failing, "its templates cannot be rendered (TemplateControllerFailing=True)"),
     ):
-        return context.unmet(
-            f"Wanted: {_CONFIG} made for control plane topology {target}. Found: {why}. "
-            f"Look at oc get {_CONFIG} -o yaml and the pods in openshift-machine-config-operator"
-        )
+        look = "Look at the pods in openshift-machine-config-operator"
+        return context.unmet(f"{_CONFIG} made for control plane topology {target}", why, look)
     if config.failing not in {"True", "False"}:
         return context.unknown(f"{_CONFIG} has TemplateControllerFailing={config.failing}")
     stale = sorted(node.name for node in facts.readable(nodes) if node.observed_topology == single != target)
@@ -92,8 +88,7 @@ def controller_observed(context: CheckContext) -> CheckResult:
         known = [] if isinstance(pools, facts.Unobserved) else pools
         paused = next((pool for pool in known if pool.name == MASTER and pool.paused), None)
         hint = f"Pool {MASTER} is paused; {_unpause(paused)}" if paused else f"Look at oc get {_POOLS} {MASTER}"
-        wanted = f"Wanted: no control-plane node with annotation {_ANNOTATION}={single}"
-        return context.unmet(f"{wanted}. Found: {result.listed(stale)}. {hint}")
+        return context.unmet(f"no control-plane node with annotation {_ANNOTATION}={single}", stale, hint)
     return context.met(f"Machine configs are made for {target}, and no control-plane node goes by {single}")
 
 
@@ -120,12 +115,11 @@ def pools_rolled_out(context: CheckContext) -> CheckResult:
     if first:
         return context.unknown(first, findings)
     if controller.status is CheckStatus.UNMET:
-        return context.unmet(_FIRST, findings)
+        return result.CheckResult(context.spec.check, CheckStatus.UNMET, _FIRST, findings, told=_FIRST)
     if waiting := [f"{finding.name} ({finding.lacks})" for finding in findings if finding.lacks]:
-        text = f"Wanted: every machine config pool rolled out. Found: {result.listed(waiting)}. Look at oc get {_POOLS}"
-        return context.unmet(text, findings)
+        return context.unmet("every machine config pool rolled out", waiting, f"Look at oc get {_POOLS}", findings)
     if unknown := [finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN]:
-        return context.unknown(result.listed(unknown), findings)
+        return context.unknown(unknown, findings)
     return context.met(f"Machine config pools rolled out: {result.listed(pool.name for pool in pools)}", findings)
 
 

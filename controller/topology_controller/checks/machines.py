@@ -186,12 +186,12 @@ def control_plane(context: CheckContext) -> CheckResult:
         # Not which ones: that one is replaced by another is no news.
         return context.met("No Machine or BareMetalHost of a control-plane node is on its way out", findings)
     unmet = [finding for finding in findings if finding.status is CheckStatus.UNMET]
-    unknown = result.listed(finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN)
+    unknown = [finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN]
     if not unmet:
         return context.unknown(unknown, findings)
-    text = result.listed(finding.text for finding in unmet) + (f"; and cannot tell: {unknown}" if unknown else "")
+    texts = [finding.text for finding in unmet] + [f"cannot tell: {text}" for text in unknown]
     where = " and ".join(dict.fromkeys(finding.where for finding in unmet))
-    return context.unmet(f"Wanted: {_STAYS}. Found: {text}. Look at {where}", findings)
+    return context.unmet(_STAYS, texts, f"Look at {where}", findings)
 
 
 def _judged(claim: Claim, hosts: facts.Fact[tuple[facts.Fact[machines.Host], ...]]) -> Finding:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5
 _GIB = 2**30
-_SHOWN = 10
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _MASTER = "node-role.kubernetes.io/master"
 _MASTER_HAS_VALUE = f"label {_MASTER} has a value, operators select it without one"
@@ -50,14 +49,19 @@ def control_plane(context: CheckContext) -> CheckResult:
     eligible = [finding.name for finding in findings if finding.status is CheckStatus.MET]
     wanted = context.spec.at_least or 0
     if len(eligible) >= wanted:
-        text = f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible, _SHOWN)}"
+        text = f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible)}"
         return context.met(text, findings)
-    unfit = result.listed((f"{finding.name} ({finding.text})" for finding in findings if not finding.met), _SHOWN)
-    shown = result.listed(eligible, _SHOWN) or ("none" if unfit else f"no node with label {_CONTROL_PLANE}")
-    text = f"Wanted: {wanted} eligible control-plane nodes. Found: {len(eligible)}: {shown}"
-    text += f". Not eligible: {unfit}" if unfit else ""
-    text = "; ".join(filter(None, (text, machines.on_the_way(context.facts)))) + ". Look at oc get nodes"
-    return context.unmet(text, findings, Count(len(eligible), wanted, "nodes"))
+    unfit = [f"{finding.name} ({finding.text})" for finding in findings if not finding.met]
+    found = _candidates(eligible, unfit, _CONTROL_PLANE, machines.on_the_way(context.facts))
+    count = Count(len(eligible), wanted, "nodes")
+    return context.unmet(f"{wanted} eligible control-plane nodes", found, "Look at oc get nodes", findings, count)
+
+
+def _candidates(eligible: Sequence[str], unfit: Sequence[str], label: str, coming: str = "") -> tuple[str, ...]:
+    """How many are eligible and which, what is on its way, and then why each of the others is not."""
+    none = "none" if unfit else f"no node with label {label}"
+    first = f"{len(eligible)}: {'; '.join(filter(None, (result.listed(eligible) or none, coming)))}"
+    return (f"{first}. Not eligible: {unfit[0]}", *unfit[1:]) if unfit else (first,)
 
 
 def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserved:
@@ -190,9 +194,9 @@ def dedicated_workers(context: CheckContext) -> CheckResult:
     wanted = context.definition.workers
     if wanted.fits(len(workers)):
         return context.met(f"{len(workers)} {_nouns(len(workers))}; {context.definition.name} wants {wanted}")
-    shown = result.listed(sorted(workers), _SHOWN) or "none"
+    shown = result.listed(sorted(workers)) or "none"
     noun = _nouns(wanted.min if wanted.max is None else wanted.max)
-    return context.unmet(f"Wanted: {wanted} {noun}. Found: {len(workers)}: {shown}. Look at oc get nodes")
+    return context.unmet(f"{wanted} {noun}", f"{len(workers)}: {shown}", "Look at oc get nodes")
 
 
 def _nouns(count: int) -> str:
@@ -216,13 +220,11 @@ def eligible_workers(context: CheckContext) -> CheckResult:
     if len(eligible) >= wanted:
         # Not which ones: on a large cluster that would be news with every reboot.
         return context.met(f"At least {wanted} nodes can carry infrastructure pods")
-    unfit = result.listed((f"{name} ({why})" for name, why in sorted(reasons.items()) if why is not None), _SHOWN)
-    shown = result.listed(eligible, _SHOWN) or ("none" if unfit else f"no node with label {_WORKER}")
-    text = f"Wanted: {wanted} nodes with label {_WORKER} that can carry infrastructure pods. Found: {len(eligible)}: "
-    text += f"{shown}. Not eligible: {unfit}" if unfit else shown
+    unfit = [f"{name} ({why})" for name, why in sorted(reasons.items()) if why is not None]
     return context.unmet(
-        f"{text}. Look at oc get nodes -l {_WORKER}; control-plane nodes get that label while Scheduler cluster has "
-        "mastersSchedulable=true",
+        f"{wanted} worker nodes that can carry infrastructure pods",
+        _candidates(eligible, unfit, _WORKER),
+        f"Look at oc get nodes -l {_WORKER} (control-plane nodes have it while mastersSchedulable=true)",
         count=Count(len(eligible), wanted, "nodes"),
     )
 
@@ -262,7 +264,5 @@ def masters_schedulable(context: CheckContext) -> CheckResult:
     command = shell.command(
         "oc patch scheduler cluster --type merge -p {}", f'{{"spec":{{"mastersSchedulable":{wanted}}}}}'
     )
-    return context.unmet(
-        f"Wanted: schedulers.config.openshift.io/cluster with mastersSchedulable={wanted}. Found: {value}. "
-        f"Change it with: {command}"
-    )
+    aim = f"schedulers.config.openshift.io/cluster with mastersSchedulable={wanted}"
+    return context.unmet(aim, value, f"Change it with: {command}")

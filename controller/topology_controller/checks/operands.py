@@ -201,18 +201,19 @@ def _ready(context: CheckContext, group: matrices.Group, operand: matrices.Opera
     if isinstance(count, facts.Unobserved):
         return dataclasses.replace(_finding(group, operand, _UNKNOWN, str(count)), lacks=count)
     replicas = "replica" if count == 1 else "replicas"
-    wanted = f"{operand.key} with {count} ready {replicas}"
+    wanted = f"{count} ready {replicas}"
     if isinstance(workload, facts.Unobserved):
         if workload.missing:
             return _missing(context, group, operand, wanted)
         return dataclasses.replace(_finding(group, operand, _UNKNOWN, str(workload), wanted), lacks=workload)
     asks: int | None
+    subject = f"{operand.kind} {operand.name}" if operand.kind == "IngressController" else operand.key
     if isinstance(workload, facts.Workload) and operand.kind != "IngressController":
         asks, have, why = workload.wanted, workload.ready, _short_of(workload, count, restarts=operand.restarts)
         lacks = f"{operand.key} asks for {asks} of {count}" if asks < count else None
     elif isinstance(workload, facts.IngressController) and operand.kind == "IngressController":
         asks, have = workload.wanted_replicas, workload.available_replicas
-        lacks = f"{operand.key} has {have} of {count} available" if asks is None and have < count else None
+        lacks = f"{subject} has {have} of {count} available" if asks is None and have < count else None
         why = first_reason(
             (asks is not None and asks < count, f"has spec.replicas set to {asks}, which no operator changes"),
             (have < count, f"has {have} of {count} available"),
@@ -225,9 +226,9 @@ def _ready(context: CheckContext, group: matrices.Group, operand: matrices.Opera
     if why is None:
         # Not how many it has: one more or less above what is implied is no news.
         has = f"asks for at least {count}" if operand.restarts else f"has at least {count} ready"
-        finding = _finding(group, operand, _MET, f"{operand.key} {has} {replicas}", wanted)
+        finding = _finding(group, operand, _MET, f"{subject} {has} {replicas}", wanted)
     else:
-        finding = dataclasses.replace(_finding(group, operand, _UNMET, f"{operand.key} {why}", wanted), action=action)
+        finding = dataclasses.replace(_finding(group, operand, _UNMET, f"{subject} {why}", wanted), action=action)
     lacks = None if action else lacks
     return dataclasses.replace(finding, count=Count(have, count, "replicas"), lacks=lacks)
 
@@ -253,12 +254,12 @@ def _action(known: facts.Facts, group: matrices.Group, operand: matrices.Operand
     workload = known.operand(operand.key)
     if isinstance(workload, facts.IngressController):
         fixed = workload.wanted_replicas is not None and workload.wanted_replicas < count
-        return f"It needs an administrator: see advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}" if fixed else ""
+        return f"See advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}" if fixed else ""
     managed = _configuration(known, group)
     if group.managed_by is None or not isinstance(managed, facts.Managed) or managed.state != "Unmanaged":
         return ""
     key = group.managed_by.key
-    return f"Its operator leaves it alone, because {key} has managementState Unmanaged: scale it yourself"
+    return f"Scale it yourself: {key} has managementState Unmanaged"
 
 
 def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
@@ -314,13 +315,13 @@ def _revision(
     nodes, pods = node_names(context.facts), _revisions(context.facts, operand)
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
-    wanted = f"{operand.key} at its newest revision on every control-plane node"
+    wanted = "the newest revision on every control-plane node"
     if isinstance(pods, facts.Unobserved):
         if pods.missing:
             return _missing(context, group, operand, wanted)
         return _finding(group, operand, _UNKNOWN, str(pods), wanted)
     if anew and recorded is not None:
-        wanted = f"{operand.key} at a revision above {recorded} on every control-plane node"
+        wanted = f"a revision above {recorded} on every control-plane node"
         if pods.latest <= recorded:
             text = f"{operand.key} is still at revision {pods.latest}, from before the topology changed"
             return _finding(group, operand, _UNMET, text, wanted)
@@ -360,7 +361,7 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
     nodes = node_names(context.facts)
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
-    wanted = f"{operand.key} with minAvailable {len(nodes) - 1}"
+    wanted = f"minAvailable {len(nodes) - 1}"
     budget = context.facts.operand(operand.key)
     if isinstance(budget, facts.Unobserved):
         if budget.missing:
@@ -382,7 +383,4 @@ def _nudge(known: facts.Facts) -> str:
     nodes = node_names(known)
     name = "NODE" if isinstance(nodes, facts.Unobserved) else nodes[0]
     command = shell.command("oc annotate node {} {}=guard --overwrite", name, _NUDGE)
-    return (
-        "Its operator looks again at the next event of a Node, Pod or ServiceAccount. The machine config controller "
-        f"makes one within half a minute; where it is down, this does: {command}"
-    )
+    return f"Its operator looks again at the next event of a Node; to cause one: {command}"

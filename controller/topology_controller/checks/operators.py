@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import CLUSTER_OPERATOR, CheckName, CheckStatus, Stage
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 _KIND = "ClusterOperator"
 _VERSION = "clusterversions.config.openshift.io/version"
 _LOOK = "Look at oc get co"
+_STABLE = "every ClusterOperator Available, not Progressing, not Degraded"
+_FOLLOWING = "operators of these components have not reacted yet"
+"""What stands for operators that are listed with their components."""
 _AT_REST = {"Available": "True", "Progressing": "False", "Degraded": "False"}
 _SET_OFF_BY_WRITES = {"console": "SyncLoopRefresh_InProgress"}
 """Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then.
@@ -56,12 +60,11 @@ def stable(context: CheckContext) -> CheckResult:
     unstable = tuple(finding for operator in others.values() for finding in _instability(context.facts, operator))
     if context.stage is Stage.CONVERGENCE:
         return _reacted(context, others, unstable)
-    names = result.listed(finding.text for finding in unstable)
+    names = [finding.text for finding in unstable]
     if any(finding.status is CheckStatus.UNMET for finding in unstable):
-        text = "Wanted: every ClusterOperator Available, not Progressing, not Degraded. "
-        return context.unmet(f"{text}Found: {names}. Look at oc get co", unstable)
+        return context.unmet(_STABLE, names, "Look at oc get co", unstable)
     if unstable:
-        return context.unknown(f"ClusterOperators that do not say how they are: {names}", unstable)
+        return context.unknown([f"{name} does not say how it is" for name in names], unstable)
     return context.met("Every ClusterOperator is Available, not Progressing and not Degraded")
 
 
@@ -78,7 +81,8 @@ def _reacted(
         Finding(_KIND, name, CheckStatus.UNMET, f"{name} (missing, it was there when the topology changed)")
         for name in sorted(entry.name for entry in recorded if entry.name not in others)
     )
-    findings = unstable + gone + tuple(_unreacted(context, others))
+    following = tuple(_unreacted(context, others))
+    findings, unreacted = unstable + gone + following, {finding.text for finding in following}
     certain = any(finding.status is CheckStatus.UNMET for finding in unstable)
     # Where one of them says that it is not at rest, those that say nothing are named with it.
     wrong = [
@@ -99,13 +103,12 @@ def _reacted(
             # What converged may have been the upgrade's doing.
             news = f". The cluster went from version {before} to {version.newest} since the topology changed"
     if wrong:
-        return context.unmet(
-            "Wanted: every ClusterOperator Available, not Progressing, not Degraded, those whose operands follow the "
-            f"topology seen to react, and no upgrade. Found: {result.listed(wrong)}. {_LOOK}{news}",
-            findings,
-        )
+        answer = context.unmet(f"{_STABLE}, and no upgrade", wrong, f"{_LOOK}{news}", findings)
+        # Those that have not reacted stand with their components.
+        others_wrong = [text for text in wrong if text not in unreacted]
+        return dataclasses.replace(answer, told=result.listed(others_wrong) or _FOLLOWING)
     if unclear:
-        return context.unknown(result.listed(unclear), findings)
+        return context.unknown(unclear, findings)
     return context.met(
         f"Every ClusterOperator is Available, not Progressing and not Degraded, and has reacted where it had to{news}"
     )
@@ -184,10 +187,8 @@ def no_upgrade(context: CheckContext) -> CheckResult:
     if progressing is None or status not in {"True", "False"}:
         return context.unknown(f"{_VERSION}: condition Progressing is {status}")
     if status == "True":
-        return context.unmet(
-            f"Wanted: no upgrade under way. Found: ClusterVersion version is Progressing "
-            f"({progressing.reason or 'no reason given'}). Look at oc get clusterversion"
-        )
+        found = f"ClusterVersion version is Progressing ({progressing.reason or 'no reason given'})"
+        return context.unmet("no upgrade under way", found, "Look at oc get clusterversion")
     return context.met(f"No upgrade is under way. {Z_STREAM}")
 
 
@@ -222,9 +223,10 @@ def upgrades_blocked(version: facts.Fact[facts.ClusterVersion], message: str) ->
     if upgradeable is not None and upgradeable.status == "False" and message in upgradeable.message:
         return result.CheckResult(name, CheckStatus.MET, "ClusterVersion blocks minor upgrades for this transition")
     status = "absent" if upgradeable is None else f"{upgradeable.status}, for other reasons"
-    return result.CheckResult(
-        name,
-        CheckStatus.UNMET,
-        f"Wanted: ClusterVersion version with Upgradeable=False and the message of ClusterOperator {CLUSTER_OPERATOR}. "
-        f"Found: Upgradeable is {status}. Look at the cluster-version-operator in openshift-cluster-version",
+    found = f"Upgradeable is {status}"
+    message = result.sentences(
+        f"Wanted: ClusterVersion version with Upgradeable=False and the message of ClusterOperator {CLUSTER_OPERATOR}",
+        f"Found: {found}",
+        "Look at the cluster-version-operator in openshift-cluster-version",
     )
+    return result.CheckResult(name, CheckStatus.UNMET, message, told=found)

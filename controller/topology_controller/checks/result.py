@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from topology_api import types
 from topology_api.vocabulary import CheckStatus, Stage
@@ -12,7 +12,7 @@ from topology_api.vocabulary import CheckStatus, Stage
 from ..observe import facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from topology_api.types import Advisory, Baseline
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from ..definitions import operands as matrices
 
 T = TypeVar("T")
+
+LONGEST: Final = 300
+"""Characters of a check's message; the findings have the rest."""
+_MOST: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,8 @@ class Finding:
 class CheckResult:
     """The answer of a check, with a finding for each object that was judged, and how far it is where that is a number.
 
-    Two answers with the same message are equal: a count that changes among what is Met is no news.
+    `told` is what was found where its findings do not have that. Two answers with the same message are equal: a count
+    that changes among what is Met is no news.
     """
 
     name: CheckName
@@ -83,6 +88,13 @@ class CheckResult:
     message: str
     findings: tuple[Finding, ...] = field(default=(), compare=False)
     count: Count | None = field(default=None, compare=False)
+    told: str = field(default="", compare=False)
+
+    @property
+    def found(self) -> str:
+        """What was found, without what was wanted and what to do."""
+        judged = self.findings if self.status is CheckStatus.UNMET else ()
+        return self.told or _found(judged, _MOST) or self.message
 
     @property
     def met(self) -> bool:
@@ -125,42 +137,82 @@ class CheckContext:
 
     def met(self, message: str, findings: tuple[Finding, ...] = ()) -> CheckResult:
         """Answer that what is wanted was found."""
-        return CheckResult(self.spec.check, CheckStatus.MET, message, findings)
+        return CheckResult(self.spec.check, CheckStatus.MET, types.fit(message, LONGEST), findings)
 
-    def unmet(self, message: str, findings: tuple[Finding, ...] = (), count: Count | None = None) -> CheckResult:
-        """Answer that something else was found."""
-        return CheckResult(self.spec.check, CheckStatus.UNMET, message, findings, count)
+    def unmet(
+        self,
+        wanted: str,
+        found: str | Sequence[str],
+        then: str = "",
+        findings: tuple[Finding, ...] = (),
+        count: Count | None = None,
+    ) -> CheckResult:
+        """Answer that something else was found: one text, or one for each object. `then`: where to look, what to do."""
+        items = (found,) if isinstance(found, str) else tuple(found)
+        rest = f". {then}" if then else ""
+        message = fitting(lambda most: f"Wanted: {wanted}. Found: {listed(items, most)}{rest}")
+        return CheckResult(self.spec.check, CheckStatus.UNMET, message, findings, count, listed(items))
 
-    def unknown(self, message: object, findings: tuple[Finding, ...] = ()) -> CheckResult:
-        """Answer that it could not be found out, and why."""
-        return CheckResult(self.spec.check, CheckStatus.UNKNOWN, f"Cannot tell: {message}", findings)
+    def unknown(self, why: object, findings: tuple[Finding, ...] = ()) -> CheckResult:
+        """Answer that it could not be found out, and why: one reason, or one for each object."""
+        items = why if isinstance(why, list) else [str(why)]
+        message = fitting(lambda most: f"Cannot tell: {listed(items, most)}")
+        return CheckResult(self.spec.check, CheckStatus.UNKNOWN, message, findings)
 
     def of(self, findings: tuple[Finding, ...]) -> CheckResult:
         """Answer by what was found of each object: Met when each is and there is one, Unmet when one is."""
         statuses = {finding.status for finding in findings}
         status = CheckStatus.MET if statuses == {CheckStatus.MET} else CheckStatus.UNKNOWN
         status = CheckStatus.UNMET if CheckStatus.UNMET in statuses else status
-        return CheckResult(self.spec.check, status, sentence(status, findings), findings)
+        message = sentence(status, findings)
+        if len(message) > LONGEST:
+            message = fitting(lambda most: sentence(status, findings, most))
+        return CheckResult(self.spec.check, status, message, findings)
 
 
-def sentence(status: CheckStatus, findings: tuple[Finding, ...]) -> str:
+def fitting(make: Callable[[int], str]) -> str:
+    """The text that names as many objects as `LONGEST` has room for: three, two, one and how many more.
+
+    Where one has no room either the end is cut off: the reason and the first object stand before it.
+    """
+    for most in range(_MOST, 0, -1):
+        text = make(most)
+        if len(text) <= LONGEST:
+            return text
+    return types.fit(text, LONGEST)
+
+
+def sentences(*parts: str) -> str:
+    """Join those that say something."""
+    return ". ".join([part for part in parts if part])
+
+
+def sentence(status: CheckStatus, findings: tuple[Finding, ...], most: int = 3) -> str:
     """The message of a check about its objects: those that keep it from being Met, or all where none does."""
     if status is CheckStatus.MET:
-        return listed([finding.text for finding in findings])
-    unread = [finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN]
-    unknown = listed(unread) if unread else ""
+        return listed([finding.text for finding in findings], most)
     if status is CheckStatus.UNKNOWN:
-        return f"Cannot tell: {unknown}"
+        unread = [finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN]
+        return f"Cannot tell: {listed(unread, most)}"
     unmet = [finding for finding in findings if finding.status is CheckStatus.UNMET]
-    text = "; ".join([finding.text for finding in unmet])
-    if unknown:
-        text += f"; and cannot tell: {unknown}"
-    wanted = [finding.wanted for finding in unmet if finding.wanted]
+    wanted = dict.fromkeys([finding.wanted for finding in unmet if finding.wanted])
     if not wanted:
-        return text
+        return _found(findings, most)
     where = dict.fromkeys([finding.where for finding in unmet])
     actions = dict.fromkeys([finding.action for finding in unmet if finding.action])
-    return ". ".join((f"Wanted: {listed(wanted)}", f"Found: {text}", f"Look at {listed(where)}", *actions))
+    return sentences(
+        f"Wanted: {listed(wanted, most)}",
+        f"Found: {_found(findings, most)}",
+        f"Look at {listed(where, most)}",
+        listed(actions, most, ". "),
+    )
+
+
+def _found(findings: tuple[Finding, ...], most: int) -> str:
+    """What was found of those that are not as they should be, and then of those that cannot be told."""
+    told = listed([finding.text for finding in findings if finding.status is CheckStatus.UNMET], most, "; ")
+    unknown = listed([finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN], most)
+    return f"{told}; and cannot tell: {unknown}" if told and unknown else told or unknown
 
 
 def advisory(name: AdvisoryName, message: str, command: str) -> Advisory:
@@ -168,10 +220,10 @@ def advisory(name: AdvisoryName, message: str, command: str) -> Advisory:
     return types.Advisory(name=name.value, message=types.fit(message), command=command)
 
 
-def listed(names: Iterable[str], most: int = 8) -> str:
+def listed(names: Iterable[str], most: int = _MOST, between: str = ", ") -> str:
     """Join names for a message, with a bound: a message must stay readable on a large cluster."""
     all_names = list(names)
-    shown = ", ".join(all_names[:most])
+    shown = between.join(all_names[:most])
     return shown if len(all_names) <= most else f"{shown} and {len(all_names) - most} more"
 
 

@@ -27,6 +27,8 @@ ALONE = (
     "unless there are two before"
 )
 """What stands before `two_routers`."""
+BRIEFLY = "The drains that follow the change interrupt ingress, unless there are two routers before"
+"""The same in a condition, beside all else."""
 
 
 def survives_drains(context: CheckContext) -> CheckResult:
@@ -37,15 +39,14 @@ def survives_drains(context: CheckContext) -> CheckResult:
     if isinstance(router, facts.Unobserved):
         return context.unknown(router)
     asks, has = router.wanted_replicas, router.available_replicas
-    text = f"asks for {'no number' if asks is None else asks} and has {has} available"
     if asks is not None and min(asks, has) >= _ROUTERS:
         return context.met(f"IngressController {_NAME} has {_ROUTERS} replicas or more available")
-    accept = shell.command("oc annotate clusteroperator {} --overwrite {}=true", vocabulary.CLUSTER_OPERATOR, _DRAIN)
     wait = "Wait until they are available" if asks is not None and asks >= _ROUTERS else f"Run: {two_routers()}"
-    wait += f". Or accept that ingress is gone for about half a minute at each of these drains: {accept}"
+    wait += f". Or annotate ClusterOperator {vocabulary.CLUSTER_OPERATOR} with {_DRAIN}=true"
     return context.unmet(
-        f"Wanted: {_ROUTERS} routers before the change, because the drains that follow it evict a single one. "
-        f"Found: IngressController {_NAME} {text}. {wait}",
+        f"{_ROUTERS} routers of IngressController {_NAME}",
+        f"{'no number' if asks is None else asks} requested, {has} available",
+        wait,
         count=Count(min(asks or 0, has), _ROUTERS, "replicas"),
     )
 

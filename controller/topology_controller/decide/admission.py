@@ -16,7 +16,7 @@ from topology_api.types import Baseline, TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
 from ..checks import catalog, operators, router
-from ..checks.result import CheckResult, ConvergenceContext, listed
+from ..checks.result import CheckResult, ConvergenceContext, listed, sentences
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, convergence, discovery, events, problems, records
 from . import context as contexts
@@ -101,7 +101,7 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
     unobserved = baseline.unobserved(known, definition, context.transitions.matrix) if ready else ()
     if ready:
         note = _admitting(context, settling, unobserved, echoed=echo.met)
-    note = assessment.sentences(note, _drained(context, definition))
+    note = sentences(note, _drained(context, definition))
     unreadable = contexts.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     record = record.model_copy(
         update={
@@ -167,14 +167,14 @@ def _admitting(
 
 def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
     """What keeps the request from passing its preflight, and the danger of the state in which it waits."""
-    return assessment.sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), problems.danger(known))
+    return sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), problems.danger(known))
 
 
 def _drained(context: contexts.Context, definition: model.Definition) -> str:
     """Say, while it can still be helped, that ingress will be gone for a while; not to who has accepted it."""
     if not definition.changes_control_plane or router.drain_accepted(context.known) or not router.alone(context.known):
         return ""
-    return f"{router.ALONE}: {router.two_routers()}"
+    return f"{router.BRIEFLY}: {router.two_routers()}"
 
 
 def _hold(context: contexts.Context) -> str:

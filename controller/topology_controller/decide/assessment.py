@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from topology_api.vocabulary import CheckStatus
 
-from ..checks.result import Count, listed
+from ..checks.result import LONGEST, Count, listed, sentences
 from ..definitions import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from topology_api.types import Advisory, Check, LastTransition
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..checks.result import CheckResult
     from ..definitions import model
 
-_EVERY = 64
-"""Checks that a definition may ask at most: each of them that is waited for is named."""
 _LONGEST_COMMAND = 1024
 """Characters of a command that is printed in a sentence; half a command would be worse than none."""
 _ADVISORIES: Final[dict[str, str]] = {
@@ -119,7 +117,7 @@ def unmet(results: Iterable[CheckResult], of: str) -> str:
     """Name the checks that keep something waiting, each with how far it is. `of` is the kind of check."""
     answers = list(results)
     failing = [result for result in answers if result.status is not CheckStatus.MET]
-    named = listed((_counted(result) for result in failing), most=_EVERY)
+    named = listed([_counted(result) for result in failing])
     return f"{len(failing)} of {len(answers)} {of} checks not met: {named}"
 
 
@@ -144,6 +142,11 @@ def _summed(result: CheckResult) -> Count | None:
     return Count(have, wanted, "") if counts else None
 
 
-def sentences(*parts: str) -> str:
-    """Join those that say something."""
-    return ". ".join(part for part in parts if part)
+def within(*parts: str, least: Sequence[int]) -> str:
+    """Join those that say something, without those of `least`, in that order, for which a condition has no room."""
+    kept = list(parts)
+    for index in least:
+        if len(sentences(*kept)) <= LONGEST:
+            break
+        kept[index] = ""
+    return sentences(*kept)

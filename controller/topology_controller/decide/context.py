@@ -15,6 +15,7 @@ from topology_api.types import LastTransition, TopologyTransition, fit
 from topology_api.vocabulary import CheckStatus, Phase, Reason
 
 from ..checks import advisories, etcd
+from ..checks.result import sentences
 from ..observe import facts
 from . import acceptance, assessment, cadence, discovery, events, records
 from .decision import Cause, Step
@@ -90,7 +91,7 @@ def completed(record: TopologyTransition) -> LastTransition | None:
 def completed_note(record: TopologyTransition) -> str:
     """What Progressing says of a transition that is completed: what it went without, and what is left to do."""
     done = f"The transition to {record.target} is completed{acceptance.note(record)}"
-    return assessment.sentences(done, assessment.left(record.advisories))
+    return sentences(done, assessment.left(record.advisories))
 
 
 def unreadable(checks: tuple[Check, ...], now: datetime) -> Cause | None:

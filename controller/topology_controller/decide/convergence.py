@@ -21,7 +21,7 @@ from topology_api.types import fit, whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, ProblemReason, Reason, Stage
 
 from ..checks import catalog, machine_config, operators
-from ..checks.result import ConvergenceContext, listed
+from ..checks.result import LONGEST, ConvergenceContext, listed, sentences
 from ..observe import facts
 from . import acceptance, applicability, assessment, baseline, leader, problems, records
 from . import context as contexts
@@ -41,8 +41,8 @@ _BY_NATIVE = (
 )
 _NOTE_BYTES = 1024
 """Of the note of an event (kubernetes pkg/apis/core/validation/events.go)."""
-_LONGEST_ANSWER = 2048
-"""Characters of the answer of a check in a sentence that ends with a command."""
+_SHORTEST_ANSWER = 100
+"""Characters of what a check has found that stand before a command, however long that is."""
 
 
 def converging(context: contexts.Context, record: TopologyTransition) -> Decision:
@@ -111,7 +111,7 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
         return contexts.written(context, done)
     waiting = not all_met or bool(known.disturbed)
     stuck_at = max(deadline, progressed(context, kept, definition) + _patience(definition))
-    nothing_moves = _stuck(kept, pending, known.disturbed) if now >= stuck_at and waiting else None
+    nothing_moves = _stuck(kept, pending, awaited, known.disturbed) if now >= stuck_at and waiting else None
     stuck = nothing_moves.cause if nothing_moves is not None else None
     unreadable = contexts.unreadable(pending, now)
     lost = problems.redundancy_lost(context)
@@ -153,7 +153,7 @@ def note(
     known, accepted = context.known, acceptance.names(record)
     awaited = tuple([result for result in results if result.name not in accepted])
     missing = acceptance.missing(record)
-    return assessment.sentences(
+    return assessment.within(
         f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}" if overdue and record.deadline_time else "",
         assessment.converging(results, definition, record.admitted_time, record.last_transition),
         problems.danger(known),
@@ -162,6 +162,8 @@ def note(
         _BY_NATIVE if record.by_native else "",
         _begun(known, record),
         assessment.required(record.advisories, awaited),
+        # Never the danger, nor what an administrator has to do.
+        least=(5, 1, 4, 3, 6),
     )
 
 
@@ -279,10 +281,15 @@ def _begun(known: facts.Facts, record: TopologyTransition) -> str:
             "The native controller is in charge of what comes next: this operator reports how the cluster follows, "
             "then stands down"
         )
-    return assessment.sentences(*begun)
+    return sentences(*begun)
 
 
-def _stuck(record: TopologyTransition, converged: tuple[Check, ...], disturbed: tuple[str, ...]) -> Stuck:
+def _stuck(
+    record: TopologyTransition,
+    converged: tuple[Check, ...],
+    results: tuple[CheckResult, ...],
+    disturbed: tuple[str, ...],
+) -> Stuck:
     """Name what an administrator can repair, with the command; else what has been failing longest.
 
     Of several it is the first in the order of the definition, and ClusterOperatorsStable the last: it fails because of
@@ -304,9 +311,16 @@ def _stuck(record: TopologyTransition, converged: tuple[Check, ...], disturbed: 
         overdue = f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}, and nothing progresses"
     if blocking is None:
         return Stuck(f"{overdue}. Waiting for the watch of {listed(disturbed)}")
-    text = f"{overdue}. Blocked by {blocking.name}: {fit(blocking.message, _LONGEST_ANSWER)}"
     advisory = assessment.mending(blocking.name, record.advisories)
-    return Stuck(text, "" if advisory is None else assessment.action(advisory))
+    command = "" if advisory is None else assessment.action(advisory)
+    found = next(result.found for result in results if result.name == blocking.name)
+    text = f"{overdue}. Blocked by {blocking.name}: "
+    text += fit(found, max(_SHORTEST_ANSWER, LONGEST - len(text) - len(_required(command)) - 2))
+    return Stuck(text, command)
+
+
+def _required(command: str) -> str:
+    return f"Action required: {command}" if command else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,8 +333,7 @@ class Stuck:
     @property
     def cause(self) -> Cause:
         """The same as a condition has it."""
-        required = f"Action required: {self.command}" if self.command else ""
-        return Cause(Reason.TRANSITION_STUCK, assessment.sentences(self.text, required))
+        return Cause(Reason.TRANSITION_STUCK, sentences(self.text, _required(self.command)))
 
     @property
     def note(self) -> str:

@@ -19,7 +19,7 @@ from topology_api.types import TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, AdvisoryName, Phase, ProblemReason, Reason
 
 from ..checks import advisories, operators
-from ..checks.result import listed
+from ..checks.result import listed, sentences
 from ..observe import facts
 from . import (
     admission,
@@ -193,10 +193,7 @@ def _too_new(newer: facts.Newer) -> Decision:
         f"Infrastructure cluster has a record in phase {newer.phase}, which this version does not know: a newer "
         "version wrote it"
     )
-    message = (
-        f"{note}. Nothing is decided and nothing is written over it: install that version again. "
-        f"If you know that nothing is under way, take it out with: {removal}"
-    )
+    message = f"{note}. Install that version again. If nothing is under way, take it out with: {removal}"
     block = operators.block_message(newer.name or "", newer.target) if newer.target else message
     cause = Cause(Reason.EVIDENCE_UNREADABLE, message)
     return Decision(
@@ -239,10 +236,10 @@ def _overwritten(context: contexts.Context, record: TopologyTransition) -> Decis
         definition.target.control_plane == desired and infrastructure.platform in definition.platforms
         for definition in context.transitions.starting_at(here)
     )
-    way_out = "removed and made again" if leads else f"removed; no transition leads from {here} to {desired}"
+    way_out = "removed and made again" if leads else "removed"
     message = (
-        f"Status topology was {record.target} and is {here} now; it was written by {by}. Find out why. Nothing is "
-        f"written until the request is {way_out}. Remove it with: {_CANCEL}"
+        f"Status topology was {record.target} and is {here} now, written by {by}. Find out why. Nothing is "
+        f"written until the request is {way_out}: {_CANCEL}"
     )
     problem = problems.problem(context, ProblemReason.TOPOLOGY_OVERWRITTEN, message)
     decision = Decision(
@@ -333,7 +330,7 @@ def _idle_note(context: contexts.Context, left: tuple[Advisory, ...]) -> str:
     desired = context.infrastructure.desired
     begin = "No topology is requested" if desired is None else f"The cluster has the desired topology {desired}"
     native = applicability.idle_note(context.known, context.infrastructure)
-    return assessment.sentences(begin, native, assessment.left(left))
+    return sentences(begin, native, assessment.left(left))
 
 
 def _idle(context: contexts.Context) -> Decision:
@@ -349,16 +346,15 @@ def _unsupported(context: contexts.Context, desired: str) -> Decision:
     """No definition leads from here to the request: say why, and what would be legal."""
     infrastructure = context.infrastructure
     here = records.pair(infrastructure)
-    legal = [
-        f"{definition.target.control_plane} ({definition.name}, on platform {' or '.join(definition.platforms)}, with "
-        f"{definition.workers} dedicated workers)"
-        for definition in context.transitions.starting_at(here)
-    ]
+    legal: dict[str, list[str]] = {}
+    for definition in context.transitions.starting_at(here):
+        legal.setdefault(definition.target.control_plane, []).append(definition.name)
+    targets = [f"{target} ({listed(names)})" for target, names in legal.items()]
     why = NEVER_A_SOURCE.get(here.control_plane)
     none = f"none, because {why}" if why else "none"
     message = (
         f"No transition leads from {here} to {desired} on platform {infrastructure.platform or 'unknown'}. "
-        f"From here: {listed(legal) or none}"
+        f"From here: {listed(targets) or none}"
     )
     requested = contexts.requested(context, None)
     if context.record is not None and context.record.observed_generation != infrastructure.generation:

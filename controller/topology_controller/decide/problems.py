@@ -17,7 +17,7 @@ from topology_api.vocabulary import CheckName, CheckStatus, Phase, ProblemReason
 
 from .. import shell
 from ..checks import etcd, nodes
-from ..checks.result import listed
+from ..checks.result import fitting, listed
 from ..observe import facts
 from . import assessment, cadence
 
@@ -108,10 +108,12 @@ def redundancy_lost(context: contexts.Context) -> Problem | None:
     lost = lost_nodes(context.known)
     before = context.record.problem if context.record is not None else None
     if lost:
-        message = (
-            f"Fewer control-plane nodes carry a voting member of etcd than when the topology changed: {listed(lost)}. "
-            "Bring them back. Do not restart or drain another one. "
-            "Look at: oc get nodes -l node-role.kubernetes.io/control-plane"
+        message = fitting(
+            lambda most: (
+                "Fewer control-plane nodes carry a voting member of etcd than when the topology changed: "
+                f"{listed(lost, most)}. Bring them back. Do not restart or drain another one. "
+                "Look at: oc get nodes -l node-role.kubernetes.io/control-plane"
+            )
         )
         return problem(context, ProblemReason.REDUNDANCY_LOST, message)
     if before is None or before.reason is not ProblemReason.REDUNDANCY_LOST:

@@ -199,7 +199,7 @@ def test_what_is_found_otherwise_is_unmet_and_named(case: str) -> None:
     status, message = said(*voices)
     assert status is CheckStatus.UNMET, message
     assert words in message
-    assert message.startswith("Wanted: 3 etcd voters")
+    assert message.startswith("Wanted: 3 healthy etcd voters")
     assert "Look at the etcd pods in namespace openshift-etcd" in message
 
 

@@ -20,7 +20,7 @@ from test.fuzz import world as raw_worlds
 
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase, ProblemReason
-from topology_controller.checks import operators
+from topology_controller.checks import operators, result
 from topology_controller.decide import decision, phases, records
 from topology_controller.observe import catalog, facts, fields
 from topology_controller.report import clusteroperator, conditions
@@ -230,6 +230,31 @@ def test_nothing_ever_raises_and_the_record_says_what_is_so(known: facts.Facts, 
         assert TopologyTransition.from_api(found.record.to_api()) == found.record
     assert found.look_again is None or found.look_again > 0
     clusteroperator.status(found, known.own_operator, now=worlds.NOW, version="1", namespace="n")
+    assert_readable(found)
+
+
+def assert_readable(found: decision.Decision) -> None:
+    """A message has at most 300 characters, and the first object that is wrong, with the reason, stands in it."""
+    for answer in found.results:
+        assert len(answer.message) <= result.LONGEST, answer
+        wrong = [one for one in answer.findings if one.status is answer.status and not answer.met]
+        assert not wrong or wrong[0].text[:100] in answer.message or wrong[0].name in answer.message, answer
+    # What has gone wrong, and who is in charge instead, may stand before a command that is never cut.
+    usual = () if found.degraded or found.disabled else conditions.of(found)
+    assert [condition for condition in usual if len(condition.message) > result.LONGEST] == []
+
+
+@settings(max_examples=60)
+@given(st.integers(3, 100), st.text("abcdefghijklmnop-.", min_size=1, max_size=63), st.booleans())
+def test_a_large_cluster_is_told_of_in_few_words(count: int, name: str, changed: bool) -> None:  # noqa: FBT001 - drawn
+    many = tuple(worlds.node(0, name=f"{name}{number}", ready="False") for number in range(count))
+    degraded = worlds.conditions(Available="True", Progressing="False", Degraded="True")
+    ill = tuple(facts.ClusterOperator(f"{name}{number}", degraded, settled_time=worlds.NOW) for number in range(count))
+    known = worlds.healthy(control_plane_nodes=many, workers=many, cluster_operators=ill)
+    known = worlds.moved(known, worlds.converging()) if changed else known
+    found = phases.decide(known, worlds.TRANSITIONS, MINE, worlds.NOW + timedelta(hours=3))
+    assert len([answer for answer in found.results if not answer.met]) > 1
+    assert_readable(found)
 
 
 @settings(max_examples=80)
