@@ -286,10 +286,9 @@ def _accept(verbs: _Verbs) -> None:
 def _explain(verbs: _Verbs) -> None:
     explain = _verb(
         verbs, "explain",
-        "what a check, phase, reason, advisory, alert, event or metric means, what to look at and do; it asks no "
-        "cluster",
+        "what a check, phase, reason, advisory, alert, event or metric means, what to look at and do, and what this "
+        "cluster says of it; without a cluster, too",
         "explain RouterReplicas", "explain Stuck",
-        connected=False,
     )  # fmt: skip
     explain.add_argument("name", nargs="?", metavar="NAME", help="in any case; without it all names are listed")
     _output(explain)

@@ -9,6 +9,7 @@ so that a mistake is reported at once. SIGTERM interrupts like Ctrl-C.
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib
 import os
 import pathlib
@@ -75,16 +76,26 @@ def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
 
     try:
         if options.verb == "explain":
-            # It asks no cluster.
             from .commands import explain
 
-            code = explain.run(options)
+            tell = explain.alone if explain.concerns_no_cluster(options) else functools.partial(_explained, interrupted)
+            code = tell(options)
         else:
             code = asyncio.run(_verb(options, _given(options), interrupted))
     except bindata.BindataMissingError as error:
         raise errors.PluginError(str(error)) from error
     sys.stdout.flush()
     return code
+
+
+def _explained(interrupted: errors.Interruption, options: argparse.Namespace) -> int:
+    """An explanation is of use without a cluster, too."""
+    from .commands import explain
+
+    try:
+        return asyncio.run(_verb(options, _given(options), interrupted))
+    except errors.PluginError as error:
+        return explain.alone(options, unread=str(error))
 
 
 def _given(options: argparse.Namespace) -> load.Transitions:

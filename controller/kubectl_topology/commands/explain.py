@@ -1,6 +1,7 @@
-"""`explain`: what a name means, what to look at and what to do. It reads one file and asks no cluster.
+"""`explain`: what a name means, what to look at and what to do, and how it is with this cluster.
 
-A name that several kinds have (Blocked, Stuck) is explained for each. Without a name it lists all of them.
+A name that several kinds have (Blocked, Stuck) is explained for each. Without a name it lists all of them. The text is
+in one file: where the cluster cannot be read it is printed all the same, with the reason.
 """
 
 from __future__ import annotations
@@ -19,20 +20,67 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from topology_controller.definitions import load
+
+    from .. import cluster
+
 
 _COMMAND: Final = re.compile(r"`(oc [^`]{40,})`\.?")
 _INDENT: Final = 5
 
 
+_HERE: Final = frozenset({"check", "advisory", "problem", "reason"})
+"""Kinds of names that a cluster may have a message for."""
+
+
+class Here(TypedDict):
+    """What this cluster says of the name: a check's status or a condition's type, the whole message, a command."""
+
+    status: str
+    message: str
+    command: str
+
+
 class Explanations(TypedDict):
-    """The answer: the explanations of one name, or of all."""
+    """The answer: the explanations of one name, or of all.
+
+    `here` is None where the cluster was not read, and `unread` says why; both are None for names that no cluster says.
+    """
 
     apiVersion: str
     kind: str
     items: list[explanations.Explanation]
+    here: list[Here] | None
+    unread: str | None
 
 
-def run(options: argparse.Namespace) -> int:
+def concerns_no_cluster(options: argparse.Namespace) -> bool:
+    """Is it no name that a cluster may have a message for?"""
+    return options.name is None or all(item["kind"] not in _HERE for item in explanations.matching(options.name))
+
+
+async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
+    """Print the explanation, and what this cluster says of the name. Raises PluginError when it cannot be read."""
+    from .. import cluster, recorded  # noqa: PLC0415 - most names are explained without a cluster
+
+    snapshot = await cluster.present(connection, transitions, options.operator_namespace)
+    return alone(options, _here(recorded.status(snapshot, transitions), options.name.lower()))
+
+
+def _here(answer: answers.Status, name: str) -> list[Here]:
+    checks = [(check["name"], check["status"], check["message"], "") for check in answer["checks"]]
+    steps = [(step["name"], "", step["message"], step["command"]) for step in answer["advisories"]]
+    said = [(item["reason"], item["type"], item["message"], "") for item in answer["conditions"]]
+    if (problem := answer["problem"]) is not None:
+        said.append((problem["reason"], "", problem["message"], ""))
+    return [
+        {"status": status, "message": message, "command": command}
+        for known, status, message, command in dict.fromkeys((*checks, *steps, *said))
+        if known.lower() == name
+    ]
+
+
+def alone(options: argparse.Namespace, here: list[Here] | None = None, unread: str | None = None) -> int:
     """Print what was asked for; a name that does not exist is bad usage."""
     items = list(explanations.every()) if options.name is None else explanations.matching(options.name)
     if not items:
@@ -40,7 +88,13 @@ def run(options: argparse.Namespace) -> int:
         meant = f"did you mean {', '.join(near)}?" if near else "no name is like it."
         errors.complain(f"unknown name {options.name!r}; {meant} Without a name, explain lists all")
         return errors.ExitCode.USAGE
-    answer: Explanations = {"apiVersion": answers.API_VERSION, "kind": "TopologyExplanationList", "items": items}
+    answer: Explanations = {
+        "apiVersion": answers.API_VERSION,
+        "kind": "TopologyExplanationList",
+        "items": items,
+        "here": here,
+        "unread": unread,
+    }
     show(options, answer, _listed if options.name is None else _explained)
     return errors.ExitCode.DONE
 
@@ -51,6 +105,15 @@ def _listed(sheet: document.Document, answer: Explanations) -> None:
 
 
 def _explained(sheet: document.Document, answer: Explanations) -> None:
+    rows: list[document.Row | str] = []
+    for said in answer["here"] or ():
+        rows.append(document.Row((said["status"], said["message"]) if said["status"] else (said["message"],)))
+        rows += [document.command(said["command"], 4)] if said["command"] else []
+    if answer["here"] == []:
+        rows = ["This cluster says nothing of it at the moment."]
+    if answer["unread"] is not None:
+        rows = [f"The cluster was not read: {answer['unread']}"]
+    sheet.add("On this cluster", rows)
     for item in answer["items"]:
         detail = f", {item['detail']}" if item["detail"] else ""
         sheet.add(f"{item['name']} ({item['kind']}{detail})", [item["meaning"]])

@@ -1,4 +1,4 @@
-"""Every name that a surface can show is explained: what it means, what to look at, what to do. No cluster is asked."""
+"""Every name that a surface can show is explained: what it means, what to look at and do, what a cluster says."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ import pytest
 import yaml
 
 import explained
-from kubectl_topology import answers, arguments, capi, consistency, errors, explanations, main
+from kubectl_topology import answers, arguments, capi, consistency, errors, explanations, main, recorded
+from kubectl_topology.commands import explain
 from topology_api import crd, shape, vocabulary
 from topology_controller.definitions import load
+from topology_controller.observe import facts
 from topology_controller.report import metrics
 
+from ..core import worlds
 from . import replies
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -80,6 +83,28 @@ def test_a_name_of_each_kind_is_printed(kind: str, name: str, capsys: pytest.Cap
     assert f"{name} ({kind}" in text
     assert "Look at\n" in text
     assert "Source " in text
+
+
+def test_what_this_cluster_says_of_a_name_comes_first_with_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    known = worlds.healthy(ingress_controller=facts.IngressController(1, 1))
+    record = worlds.decide(worlds.moved(known, worlds.converging()), transitions=worlds.TRANSITIONS).record
+    assert record is not None
+    answer = recorded.status(replies.seen(worlds.moved(known, record)), worlds.TRANSITIONS)
+    options = arguments.parse(["explain", "routerREPLICASpinned"])
+    explain.alone(options, explain._here(answer, "routerreplicaspinned"))
+    first = capsys.readouterr().out.partition("\n\n")[0]
+    pinned = next(advisory for advisory in record.advisories if advisory.name == "RouterReplicasPinned")
+    assert first.splitlines()[0] == "On this cluster"
+    assert first.endswith(pinned.command), first
+    ((check,), nothing) = explain._here(answer, "consolereplicas"), explain._here(answer, "paused")
+    assert (check["status"], nothing) == ("Unmet", [])
+
+
+def test_without_a_cluster_the_explanation_says_why_it_was_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["explain", "Stuck", "--kubeconfig", "/nowhere"]) == errors.ExitCode.DONE
+    text = capsys.readouterr().out
+    assert text.startswith("On this cluster\n  The cluster was not read: /nowhere"), text
+    assert "Stuck (problem" in text
 
 
 def test_the_commands_of_an_explanation_can_be_given() -> None:
