@@ -201,7 +201,7 @@ def _request(verbs: _Verbs) -> None:
         help="with TARGET: also ask, from this computer and without credentials, where api, api-int and *.apps lead, "
         "and whether each control-plane node answers; 5 s at most",
     )  # fmt: skip
-    _output(plan)
+    _output(plan, "wide")
     set_ = _verb(
         verbs, "set",
         "make the request for another topology; without --confirm nothing is written, and what would be is shown",
@@ -215,11 +215,16 @@ def _request(verbs: _Verbs) -> None:
         "--allow-pending", action="store_true",
         help="also when checks are not met or no operator runs: the operator waits for the checks. None can be skipped",
     )  # fmt: skip
+    set_.add_argument(
+        "--yes",
+        action="store_true",
+        help="on a terminal: do not ask before what cannot be undone; scripts are not asked",
+    )
     set_.add_argument("--wait", action="store_true", help="go on as the verb wait does; needs --confirm")
     set_.add_argument(
         "--timeout", type=duration, metavar="D", help="with --wait: give up after so long, such as 90m; default: never"
     )
-    _output(set_)
+    _output(set_, "wide")
     cancel = _verb(
         verbs, "cancel",
         "cancel the request, as long as the topology has not changed; refused when anything changed since it was read",

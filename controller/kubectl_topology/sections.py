@@ -66,10 +66,13 @@ def place(of: state.Cluster) -> list[tuple[str, str]]:
 
 
 def checks(document: Document, title: str, answered: Sequence[answers.Check | state.Check]) -> None:
-    """Checks with what was found."""
+    """Checks with what was found; on a screen those that are met by name only."""
     # What is not met is looked for; the order of the definition stays otherwise.
     ordered = sorted(answered, key=lambda check: _ORDER.get(check["status"], 1))
-    document.add(title, [(check["status"], check["name"], check["message"]) for check in ordered])
+    shown = [check for check in ordered if document.whole or check["status"] != "Met"]
+    document.add(title, [(check["status"], check["name"], check["message"]) for check in shown])
+    met = ", ".join(check["name"] for check in answered if check not in shown)
+    document.add(f"{title}: met", [met] if met else [])
 
 
 def explained(document: Document, answered: Iterable[answers.Check | state.Check]) -> None:

@@ -249,11 +249,8 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
     machines.table(document, answer["machines"])
     changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
     document.add("What would change", changes)
-    for title, steps in (
-        ("What to expect", answer["expected"]),
-        ("Verify yourself, outside the cluster", answer["checklist"]),
-    ):
-        sections.steps(document, title, steps, wide=max((len(step["name"]) for step in steps), default=0))
+    sections.steps(document, "What to expect", answer["expected"], wide=_longest(answer["expected"]))
+    add_checklist(document, answer)
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"], answer["operator"])
     if manifest is not None:
@@ -267,6 +264,16 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
         elif absent:
             title, flag = "Request it anyway (no operator runs that would act on it)", " --allow-pending"
         document.add(title, [command(shell.command("oc topology set {} --confirm", answer["target"]) + flag)])
+
+
+def add_checklist(document: Document, answer: answers.Plan) -> None:
+    """What an administrator has to look at outside the cluster."""
+    steps = answer["checklist"]
+    sections.steps(document, "Verify yourself, outside the cluster", steps, wide=_longest(steps))
+
+
+def _longest(steps: Iterable[answers.Expected]) -> int:
+    return max((len(step["name"]) for step in steps), default=0)
 
 
 def _add_probed(document: Document, answer: answers.Plan) -> None:

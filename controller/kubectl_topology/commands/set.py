@@ -8,6 +8,7 @@ replaced unseen. `judged` is pure.
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,8 +17,8 @@ from topology_api.vocabulary import Phase, Reason
 from topology_controller import shell
 
 from .. import answers, cluster, disruption, errors, sections, simulate, write
-from ..document import command
-from . import plan, show, wait
+from ..document import Document, Row, command
+from . import accept, plan, show, wait
 
 if TYPE_CHECKING:
     import argparse
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
     from topology_controller.definitions import load
 
-    from ..document import Document, Row
-
+_BEFORE = ("PointOfNoReturn", "Reboots", "Duration")
+"""What somebody who is about to confirm should have read of what a plan expects."""
 _WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
 _UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
 
@@ -43,6 +44,12 @@ class Asked:
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Request the topology, print what became of that, and with --wait wait until the transition is completed."""
     asked = Asked(options.target, options.confirm, options.allow_pending)
+    if asked.confirm and not options.yes and sys.stdin.isatty():
+        shown, _ = await request(
+            connection, transitions, options.operator_namespace, dataclasses.replace(asked, confirm=False)
+        )
+        if not await _consents(shown):
+            return errors.Ended("not requested; nothing was written", errors.ExitCode.FAILED).printed(sys.stdout)
     answer, code = await request(
         connection, transitions, options.operator_namespace, asked, ask_operator=not options.wait
     )
@@ -54,6 +61,28 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     sys.stdout.flush()
     out = sys.stdout if options.output == "text" else sys.stderr
     return await wait.until_completed(connection, transitions, options.timeout, out)
+
+
+async def _consents(answer: answers.Set) -> bool:
+    """Show what cannot be undone, and what keeps it from completing, and ask. What is refused needs no consent."""
+    if answer["result"] != "WouldWrite" or not answer["plan"]["changes"]:
+        return True
+    sheet = Document.for_stream(sys.stderr)
+    expected = [step for step in answer["plan"]["expected"] if step["name"] in _BEFORE]
+    sections.steps(sheet, "What to expect", expected, wide=max(map(len, _BEFORE)))
+    _add_open(sheet, answer["plan"])
+    sys.stderr.write(sheet.text())
+    typed = await accept.typed(f"\nType {answer['target']} to request it: ", sys.stdin, sys.stderr)
+    return typed.strip() == answer["target"]
+
+
+def _add_open(document: Document, planned: answers.Plan) -> None:
+    """What the transition will wait for, and what nobody can see from inside."""
+    rows: list[Row] = []
+    for left in planned.get("notCompleteUntil", []):
+        rows += [Row((left["check"], f"advisory {left['advisory']}")), command(left["command"], 4)]
+    document.add("It will not complete until this is done", rows)
+    plan.add_checklist(document, planned)
 
 
 async def request(
@@ -240,6 +269,8 @@ def add_request(document: Document, answer: answers.Set) -> None:
         why = "" if answer["message"] == answer["plan"]["message"] else f"{sections.sentence(answer['message'])} "
         document.add("", [(result, f"{why}{sections.REFUSED}.")])
     else:
+        if result == "Written":
+            _add_open(document, answer["plan"])
         operator_says = [("Operator", answer["operatorSays"])] if answer["operatorSays"] else []
         document.add("", [(result, sections.sentence(answer["message"])), *operator_says])
     sections.following(document, answer["next"])

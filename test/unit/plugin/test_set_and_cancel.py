@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import sys
+import types
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from test import sentences
 
-from kubectl_topology import cluster, errors
+from kubectl_topology import arguments, cluster, errors
 from kubectl_topology.commands import cancel, plan
 from kubectl_topology.commands import set as setting
 from topology_api.vocabulary import Phase
@@ -176,6 +178,24 @@ async def test_the_request_is_made_and_the_operator_answers(looptime: Any) -> No
     found, code = await ask_for(Api())
     assert (found["result"], len(found["warnings"]), code) == ("Written", 1, 0)
     assert looptime == 5.1
+
+
+@pytest.mark.parametrize(("typed", "flags", "written"), [(DESIRED, [], 1), ("yes", [], 0), ("", ["--yes"], 1)])
+async def test_on_a_terminal_the_target_is_typed_before_it_is_requested(
+    typed: str, flags: list[str], written: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def person(*_: Any) -> str:
+        return typed
+
+    monkeypatch.setattr(setting.accept, "typed", person)
+    monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(isatty=lambda: True))
+    api = Api()
+    options = arguments.parse(["set", DESIRED, "--confirm", "--allow-pending", *flags])
+    code = await setting.run(api.made(), options, worlds.TRANSITIONS)
+    out, shown = capsys.readouterr()
+    assert (len(api.written), code) == (written, 0 if written else 1), out
+    assert ("cannot be undone" in shown, "LoadBalancer" in shown) == (not flags, not flags), shown
+    assert ("LoadBalancer" in out) is bool(written), out
 
 
 @pytest.mark.parametrize(
