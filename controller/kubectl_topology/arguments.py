@@ -205,7 +205,7 @@ def _request(verbs: _Verbs) -> None:
     set_ = _verb(
         verbs, "set",
         "make the request for another topology; without --confirm nothing is written, and what would be is shown",
-        "set HighlyAvailable", "set HighlyAvailable --confirm --wait --timeout 90m",
+        "set HighlyAvailable", "set HighlyAvailable --confirm --wait --timeout 150m",
     )  # fmt: skip
     set_.add_argument("target", type=target, metavar="TARGET", help=f"what {vocabulary.DESIRED} is set to; see plan")
     set_.add_argument(
@@ -222,7 +222,7 @@ def _request(verbs: _Verbs) -> None:
     )
     set_.add_argument("--wait", action="store_true", help="go on as the verb wait does; needs --confirm")
     set_.add_argument(
-        "--timeout", type=duration, metavar="D", help="with --wait: give up after so long, such as 90m; default: never"
+        "--timeout", type=duration, metavar="D", help="with --wait: give up after so long, such as 150m; default: never"
     )
     _output(set_, "wide")
     cancel = _verb(
@@ -245,10 +245,10 @@ def _progress(verbs: _Verbs) -> None:
     )  # fmt: skip
     wait = _verb(
         verbs, "wait", "wait until the transition is completed; progress goes to standard error",
-        "wait", "wait --timeout 90m",
+        "wait", "wait --timeout 150m",
     )  # fmt: skip
     wait.add_argument(
-        "--timeout", type=duration, metavar="D", help="give up after that long, such as 90m; default: never"
+        "--timeout", type=duration, metavar="D", help="give up after that long, such as 150m; default: never"
     )
 
 

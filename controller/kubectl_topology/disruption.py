@@ -8,10 +8,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, Topology
 from topology_controller import shell
 from topology_controller.checks import etcd, load_balancer, operands, router
-from topology_controller.decide import convergence
+from topology_controller.decide import assessment, convergence
 from topology_controller.definitions import operands as matrices
 from topology_controller.observe import facts
 
@@ -42,7 +43,6 @@ def disruption(
     asked = {spec.check for spec in definition.convergence.checks}
     asking = [group for group in transitions.matrix.groups if group.check in asked]
     target = definition.target.pair
-    minutes = convergence.minutes(definition, known) // timedelta(minutes=1)
     is_alone = definition.changes_control_plane and router.alone(known)
     lone_router = [simulate.item(LONE_ROUTER, router.ALONE, router.two_routers())] if is_alone else []
     return [
@@ -60,8 +60,21 @@ def disruption(
         *lone_router,
         *_static_pods(asking, source, target),
         *_replicas(known, asking, source, target, left),
-        simulate.item("Duration", f"Deadline: {minutes} min after the change; nothing is rolled back then"),
+        simulate.item("Duration", _duration(known, definition)),
     ]
+
+
+def _duration(known: facts.Facts, definition: model.Definition) -> str:
+    """How long it usually takes and whose figure that is, and when it is overdue."""
+    minutes = convergence.minutes(definition, known) // timedelta(minutes=1)
+    here = known.infrastructure
+    record = here.record if isinstance(here, facts.Infrastructure) else None
+    last = record.last_transition if isinstance(record, TopologyTransition) else None
+    usual = assessment.typical(definition, last)
+    measured = assessment.took(definition, last) is not None
+    source = "" if measured else f" (the estimate of definition {definition.name})"
+    overdue = f"overdue {minutes} min after the change; nothing is rolled back then"
+    return f"{usual[0].upper()}{usual[1:]}{source}, {overdue}" if usual else f"{overdue[0].upper()}{overdue[1:]}"
 
 
 def _two_voters(known: facts.Facts, definition: model.Definition) -> Iterator[answers.Expected]:

@@ -60,12 +60,19 @@ def typical(definition: model.Definition | None, last: LastTransition | None) ->
     """How long it usually takes: what this cluster took the last time, else what the definition says; may be empty."""
     if definition is None:
         return ""
-    if last is not None and last.name == definition.name and last.admitted_time and last.completed_time:
-        return f"{max(1, round((last.completed_time - last.admitted_time).total_seconds() / 60))} min the last time"
+    if (minutes := took(definition, last)) is not None:
+        return f"{minutes} min the last time"
     if definition.convergence.typical_minutes is None:
         return ""
     least, most = definition.convergence.typical_minutes
     return f"typically {least}-{most} min"
+
+
+def took(definition: model.Definition, last: LastTransition | None) -> int | None:
+    """How many minutes the same transition took this cluster the last time; None where that is not recorded."""
+    if last is None or last.name != definition.name or not last.admitted_time or not last.completed_time:
+        return None
+    return max(1, round((last.completed_time - last.admitted_time).total_seconds() / 60))
 
 
 def converging(
