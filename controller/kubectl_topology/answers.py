@@ -235,13 +235,13 @@ class Overview(Judged):
 class Awaited(TypedDict):
     """A check that is not met, and how far it is now; both numbers are None where there is nothing to count.
 
-    `found` is what is seen now, without what is wanted and what to do; None where that is not read, or met by now.
+    `seen` is what is found now, without what is wanted and what to do; None where that is not read, or met by now.
     """
 
     name: str
     have: int | None
     wanted: int | None
-    found: str | None
+    seen: str | None
 
 
 class Status(Judged):

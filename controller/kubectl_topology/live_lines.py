@@ -87,7 +87,7 @@ def statements(update: live.Update) -> dict[str, str]:
         current["operator"] = f"operator {operator['state']}: {operator['message']}"
     for advisory in answer["advisories"]:
         name, todo = advisory["name"], advisory["command"] or advisory["message"]
-        kind = "action required" if name in answer["required"] else "left to do"
+        kind = "action required" if name in answer["required"] else "recommended"
         current[name] = f"{name}: {kind}: {todo}"
     return current
 

@@ -144,7 +144,7 @@ def _action(answer: answers.Status, *, rows: bool) -> str:
     """How many actions a check waits for, else how many are left to do, with the command of the first if it fits."""
     advisories, required = answer["advisories"], answer["required"]
     awaited = [advisory for advisory in advisories if advisory["name"] in required]
-    kind, steps = ("required", awaited) if awaited else ("left to do", advisories)
+    kind, steps = ("required", awaited) if awaited else ("recommended", advisories)
     if not steps:
         return ""
     count = f"1 action {kind}" if len(steps) == 1 else f"{len(steps)} actions {kind}, first"
@@ -274,9 +274,9 @@ def _add_missing(document: Document, answer: answers.Status, clock: datetime) ->
             rows.append(Row((number, since, check["name"], name), 0, lines=_DANGER))
         if not own and check["status"] != "Met":
             awaited = counts.get(check["name"])
-            found = (awaited["found"] if awaited is not None else None) or check["message"]
+            seen = (awaited["seen"] if awaited is not None else None) or check["message"]
             number = _number(awaited, check["status"])
-            rows.append(Row((number, since, check["name"], found), 0, lines=1 if waited else _DANGER))
+            rows.append(Row((number, since, check["name"], seen), 0, lines=1 if waited else _DANGER))
     title = Row(("NOW", "SINCE", "CHECK", "COMPONENT" if waited else "FOUND"), 0)
     document.add("", [title, *rows] if rows else [])
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
 _FEW: Final = 3
-REQUIRED: Final = "Action required"
+REQUIRED: Final = "Required"
 ABSENT: Final = frozenset({"NotRunning", "NotInstalled"})
 """States of an operator that acts on nothing."""
 REFUSED: Final = "Nothing was written"
@@ -99,7 +99,7 @@ def steps(document: Document, title: str, expected: Sequence[answers.Expected], 
 def divided(advisories: Sequence[answers.Expected], names: Container[str]) -> list[tuple[str, list[answers.Expected]]]:
     """What a person should do, by title: first what is required, which has one of these names."""
     required = [advisory for advisory in advisories if advisory["name"] in names]
-    return [(REQUIRED, required), ("Left to do", [advisory for advisory in advisories if advisory not in required])]
+    return [(REQUIRED, required), ("Recommended", [advisory for advisory in advisories if advisory not in required])]
 
 
 def advised(

@@ -203,7 +203,8 @@ async def _show_advisories(api: client.Client, screen: terminal.Terminal) -> Non
     record = (await api.get(kinds.INFRASTRUCTURES, "cluster"))["status"].get("topologyTransition") or {}
     advisories = record.get("advisories") or []
     if advisories:
-        screen.print(screen.paint(f"\nAction required: {len(advisories)}", "yellow"))
+        title = "Recommended" if record["phase"] == "Completed" else "Required or recommended"
+        screen.print(screen.paint(f"\n{title}: {len(advisories)}", "yellow"))
     for advisory in advisories:
         screen.print(f"  {screen.paint('!', 'yellow')} {advisory['name']}: {advisory.get('message', '')}")
         screen.print(f"    $ {advisory.get('command', '')}")

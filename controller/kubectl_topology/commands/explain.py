@@ -1,7 +1,7 @@
 """`explain`: what a name means, what to look at and what to do, and how it is with this cluster.
 
 A name that several kinds have (Blocked, Stuck) is explained for each. Without a name it lists all of them. The text is
-in one file: where the cluster cannot be read it is printed all the same, with the reason.
+in one file: where the cluster cannot be read it is printed anyway, with the reason.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 def _here(answer: answers.Status, name: str) -> list[Here]:
     checks = [(check["name"], check["status"], check["message"], "") for check in answer["checks"]]
     steps = [(step["name"], "", step["message"], step["command"]) for step in answer["advisories"]]
-    said = [(item["reason"], item["type"], item["message"], "") for item in answer["conditions"]]
-    if (problem := answer["problem"]) is not None:
-        said.append((problem["reason"], "", problem["message"], ""))
+    conditions = [(item["reason"], item["type"], item["message"], "") for item in answer["conditions"]]
+    problem = answer["problem"]
+    problems = [] if problem is None else [(problem["reason"], "", problem["message"], "")]
     return [
         {"status": status, "message": message, "command": command}
-        for known, status, message, command in dict.fromkeys((*checks, *steps, *said))
+        for known, status, message, command in dict.fromkeys((*checks, *steps, *conditions, *problems))
         if known.lower() == name
     ]
 
@@ -106,9 +106,9 @@ def _listed(sheet: document.Document, answer: Explanations) -> None:
 
 def _explained(sheet: document.Document, answer: Explanations) -> None:
     rows: list[document.Row | str] = []
-    for said in answer["here"] or ():
-        rows.append(document.Row((said["status"], said["message"]) if said["status"] else (said["message"],)))
-        rows += [document.command(said["command"], 4)] if said["command"] else []
+    for here in answer["here"] or ():
+        rows.append(document.Row(tuple(filter(None, (here["status"], here["message"])))))
+        rows += [document.command(here["command"], 4)] if here["command"] else []
     if answer["here"] == []:
         rows = ["This cluster says nothing of it at the moment."]
     if answer["unread"] is not None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
 
 _BEFORE = ("PointOfNoReturn", "Reboots", "Duration")
-"""What somebody who is about to confirm should have read of what a plan expects."""
+"""What an administrator who is about to confirm should have read of what a plan expects."""
 _WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
 _UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
 
@@ -77,7 +77,7 @@ async def _consents(answer: answers.Set) -> bool:
 
 
 def _add_open(document: Document, planned: answers.Plan) -> None:
-    """What the transition will wait for, and what nobody can see from inside."""
+    """What the transition will wait for, and what cannot be seen from inside."""
     rows: list[Row] = []
     for left in planned.get("notCompleteUntil", []):
         rows += [Row((left["check"], f"advisory {left['advisory']}")), command(left["command"], 4)]

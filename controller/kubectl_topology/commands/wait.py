@@ -96,7 +96,7 @@ def standing(known: facts.Facts, transitions: load.Transitions) -> Ended:
     if record.phase is Phase.COMPLETED:
         # What an administrator reads next, where it is not over with that.
         count = len(record.advisories)
-        left = f". {count} action{'s' * (count > 1)} required, see: oc topology status" if count else ""
+        left = f". {count} recommended action{'s' * (count > 1)}, see: oc topology status" if count else ""
         return Ended(
             f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}{left}",
             ExitCode.DONE,

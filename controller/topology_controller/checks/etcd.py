@@ -88,8 +88,8 @@ def voting_members(context: CheckContext) -> CheckResult:
             for node in nodes
             if node.name in reasons and node.name not in housed
         )
-        found = f"{len(housed)}: {result.listed(housed) or 'none'}{ignored}"
-        return context.unmet(aim, found, f"Look at {_LOOK}", count=result.Count(len(housed), wanted, "voters"))
+        seen = f"{len(housed)}: {result.listed(housed) or 'none'}{ignored}"
+        return context.unmet(aim, seen, f"Look at {_LOOK}", count=result.Count(len(housed), wanted, "voters"))
     return context.met(f"{len(housed)} etcd voters, on {result.listed(housed)}")
 
 
@@ -126,8 +126,8 @@ def scaling_safe(context: CheckContext) -> CheckResult:
         return context.met("The etcd operator waits for a quorum")
     key = f"/spec/unsupportedConfigOverrides/{facts.UNSAFE_SCALING}"
     command = shell.command("oc patch etcd cluster --type json -p {}", f'[{{"op":"remove","path":"{key}"}}]')
-    found = "etcds.operator.openshift.io/cluster has an override against that"
-    return context.unmet("an etcd operator that waits for a quorum", found, f"Remove it with: {command}")
+    seen = "etcds.operator.openshift.io/cluster has an override against that"
+    return context.unmet("an etcd operator that waits for a quorum", seen, f"Remove it with: {command}")
 
 
 def operator_alive(context: CheckContext) -> CheckResult:
@@ -152,8 +152,8 @@ def operator_alive(context: CheckContext) -> CheckResult:
         return context.met("The etcd operator renews its lease")
     if lease.moving:
         return context.unknown(f"{_LEASE} is renewed, but its times are too old: the clocks disagree")
-    found = f"{_LEASE} is held by {lease.holder} but has expired"
-    return context.unmet(aim, found, "Look at the pods in openshift-etcd-operator")
+    seen = f"{_LEASE} is held by {lease.holder} but has expired"
+    return context.unmet(aim, seen, "Look at the pods in openshift-etcd-operator")
 
 
 def expiry(lease: facts.Lease) -> timedelta:

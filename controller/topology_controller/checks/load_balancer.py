@@ -216,8 +216,8 @@ def backends(context: CheckContext) -> CheckResult:
         short = confirmation.command if len(confirmation.command) <= _SHORT else _NODES
         then = f"Once it leads to each: {short}"
     count = Count(len(confirmation.confirmed), len(nodes), "nodes")
-    found = result.sentences(_found(annotation, confirmation), *confirmation.remarks)
-    return context.unmet(wanted, found, then, findings, count)
+    seen = result.sentences(_found(annotation, confirmation), *confirmation.remarks)
+    return context.unmet(wanted, seen, then, findings, count)
 
 
 def _finding(node: facts.Node, confirmation: Confirmation) -> Finding:

@@ -52,9 +52,9 @@ def control_plane(context: CheckContext) -> CheckResult:
         text = f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible)}"
         return context.met(text, findings)
     unfit = [f"{finding.name} ({finding.text})" for finding in findings if not finding.met]
-    found = _candidates(eligible, unfit, _CONTROL_PLANE, machines.on_the_way(context.facts))
+    shown = _candidates(eligible, unfit, _CONTROL_PLANE, machines.on_the_way(context.facts))
     count = Count(len(eligible), wanted, "nodes")
-    return context.unmet(f"{wanted} eligible control-plane nodes", found, "Look at oc get nodes", findings, count)
+    return context.unmet(f"{wanted} eligible control-plane nodes", shown, "Look at oc get nodes", findings, count)
 
 
 def _candidates(eligible: Sequence[str], unfit: Sequence[str], label: str, coming: str = "") -> tuple[str, ...]:

@@ -106,7 +106,7 @@ def _reacted(
         answer = context.unmet(f"{_STABLE}, and no upgrade", wrong, f"{_LOOK}{news}", findings)
         # Those that have not reacted stand with their components.
         others_wrong = [text for text in wrong if text not in unreacted]
-        return dataclasses.replace(answer, told=result.listed(others_wrong) or _FOLLOWING)
+        return dataclasses.replace(answer, seen=result.listed(others_wrong) or _FOLLOWING)
     if unclear:
         return context.unknown(unclear, findings)
     return context.met(
@@ -187,8 +187,8 @@ def no_upgrade(context: CheckContext) -> CheckResult:
     if progressing is None or status not in {"True", "False"}:
         return context.unknown(f"{_VERSION}: condition Progressing is {status}")
     if status == "True":
-        found = f"ClusterVersion version is Progressing ({progressing.reason or 'no reason given'})"
-        return context.unmet("no upgrade under way", found, "Look at oc get clusterversion")
+        seen = f"ClusterVersion version is Progressing ({progressing.reason or 'no reason given'})"
+        return context.unmet("no upgrade under way", seen, "Look at oc get clusterversion")
     return context.met(f"No upgrade is under way. {Z_STREAM}")
 
 
@@ -223,10 +223,10 @@ def upgrades_blocked(version: facts.Fact[facts.ClusterVersion], message: str) ->
     if upgradeable is not None and upgradeable.status == "False" and message in upgradeable.message:
         return result.CheckResult(name, CheckStatus.MET, "ClusterVersion blocks minor upgrades for this transition")
     status = "absent" if upgradeable is None else f"{upgradeable.status}, for other reasons"
-    found = f"Upgradeable is {status}"
+    seen = f"Upgradeable is {status}"
     message = result.sentences(
         f"Wanted: ClusterVersion version with Upgradeable=False and the message of ClusterOperator {CLUSTER_OPERATOR}",
-        f"Found: {found}",
+        f"Found: {seen}",
         "Look at the cluster-version-operator in openshift-cluster-version",
     )
-    return result.CheckResult(name, CheckStatus.UNMET, message, told=found)
+    return result.CheckResult(name, CheckStatus.UNMET, message, seen=seen)

@@ -79,7 +79,7 @@ class Finding:
 class CheckResult:
     """The answer of a check, with a finding for each object that was judged, and how far it is where that is a number.
 
-    `told` is what was found where its findings do not have that. Two answers with the same message are equal: a count
+    `seen` is what was found where its findings do not have that. Two answers with the same message are equal: a count
     that changes among what is Met is no news.
     """
 
@@ -88,13 +88,13 @@ class CheckResult:
     message: str
     findings: tuple[Finding, ...] = field(default=(), compare=False)
     count: Count | None = field(default=None, compare=False)
-    told: str = field(default="", compare=False)
+    seen: str = field(default="", compare=False)
 
     @property
     def found(self) -> str:
         """What was found, without what was wanted and what to do."""
         judged = self.findings if self.status is CheckStatus.UNMET else ()
-        return self.told or _found(judged, _MOST) or self.message
+        return self.seen or _found(judged, _MOST) or self.message
 
     @property
     def met(self) -> bool:
@@ -142,13 +142,13 @@ class CheckContext:
     def unmet(
         self,
         wanted: str,
-        found: str | Sequence[str],
+        seen: str | Sequence[str],
         then: str = "",
         findings: tuple[Finding, ...] = (),
         count: Count | None = None,
     ) -> CheckResult:
         """Answer that something else was found: one text, or one for each object. `then`: where to look, what to do."""
-        items = (found,) if isinstance(found, str) else tuple(found)
+        items = (seen,) if isinstance(seen, str) else tuple(seen)
         rest = f". {then}" if then else ""
         message = fitting(lambda most: f"Wanted: {wanted}. Found: {listed(items, most)}{rest}")
         return CheckResult(self.spec.check, CheckStatus.UNMET, message, findings, count, listed(items))
@@ -171,9 +171,9 @@ class CheckContext:
 
 
 def fitting(make: Callable[[int], str]) -> str:
-    """The text that names as many objects as `LONGEST` has room for: three, two, one and how many more.
+    """The text that names as many objects as `LONGEST` has space for: three, two, one and how many more.
 
-    Where one has no room either the end is cut off: the reason and the first object stand before it.
+    Where even one does not fit the end is cut off: the reason and the first object stand before it.
     """
     for most in range(_MOST, 0, -1):
         text = make(most)
@@ -209,10 +209,10 @@ def sentence(status: CheckStatus, findings: tuple[Finding, ...], most: int = 3) 
 
 
 def _found(findings: tuple[Finding, ...], most: int) -> str:
-    """What was found of those that are not as they should be, and then of those that cannot be told."""
-    told = listed([finding.text for finding in findings if finding.status is CheckStatus.UNMET], most, "; ")
+    """What was found of those that are not as they should be, and then of those that are not known."""
+    unmet = listed([finding.text for finding in findings if finding.status is CheckStatus.UNMET], most, "; ")
     unknown = listed([finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN], most)
-    return f"{told}; and cannot tell: {unknown}" if told and unknown else told or unknown
+    return f"{unmet}; and cannot tell: {unknown}" if unmet and unknown else unmet or unknown
 
 
 def advisory(name: AdvisoryName, message: str, command: str) -> Advisory:

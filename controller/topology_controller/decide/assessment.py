@@ -117,7 +117,7 @@ def action(advisory: Advisory) -> str:
 def left(advisories: Iterable[Advisory]) -> str:
     """What is left to do once nothing waits for it; empty when nothing is."""
     names = [item.name for item in advisories]
-    return f"Left to do: {listed(names)} (see status.topologyTransition.advisories)" if names else ""
+    return f"Recommended: {listed(names)} (see status.topologyTransition.advisories)" if names else ""
 
 
 def unmet(results: Iterable[CheckResult], of: str) -> str:
@@ -150,7 +150,7 @@ def _summed(result: CheckResult) -> Count | None:
 
 
 def within(*parts: str, least: Sequence[int]) -> str:
-    """Join those that say something, without those of `least`, in that order, for which a condition has no room."""
+    """Join those that say something, without those of `least`, in that order, for which a condition has no space."""
     kept = list(parts)
     for index in least:
         if len(sentences(*kept)) <= LONGEST:

@@ -313,14 +313,14 @@ def _stuck(
         return Stuck(f"{overdue}. Waiting for the watch of {listed(disturbed)}")
     advisory = assessment.mending(blocking.name, record.advisories)
     command = "" if advisory is None else assessment.action(advisory)
-    found = next(result.found for result in results if result.name == blocking.name)
+    seen = next(result.found for result in results if result.name == blocking.name)
     text = f"{overdue}. Blocked by {blocking.name}: "
-    text += fit(found, max(_SHORTEST_ANSWER, LONGEST - len(text) - len(_required(command)) - 2))
+    text += fit(seen, max(_SHORTEST_ANSWER, LONGEST - len(text) - len(_required(command)) - 2))
     return Stuck(text, command)
 
 
 def _required(command: str) -> str:
-    return f"Action required: {command}" if command else ""
+    return f"Required: {command}" if command else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ async def test_the_happy_path_is_proven_by_the_real_operator_and_leaves_no_file(
     async with process("demo", "--pace", "fast", cwd=tmp_path) as made:
         code, output = await ended(made)
     assert (code, "phase Completed, topology HighlyAvailable/HighlyAvailable" in output) == (0, True), output
-    left = output.partition("\nAction required: 3\n")[2].splitlines()
+    left = output.partition("\nRecommended: 3\n")[2].splitlines()
     names = ("TopologyReadAtStart:", "EtcdBackupOutdated:", "LoadBalancerBackendsUnconfirmed:")
     assert [line.split()[:2] for line in left[:6:2]] == [["!", name] for name in names]
     assert all(line.startswith("    $ oc ") for line in left[1:6:2]), left

@@ -93,7 +93,7 @@ async def test_on_a_phone_danger_comes_first_then_what_to_do(house, browser):
     tops = await browser.run(_TOPS, [*order[:-1], "nodes-fold"])
     assert None not in tops, dict(zip(order, tops, strict=True))
     assert tops == sorted(tops), dict(zip(order, tops, strict=True))
-    await browser.says("#advisories-title", "Action required")
+    await browser.says("#advisories-title", "Required")
     first = "return document.querySelector('#advisories li').innerText"
     assert (await browser.run(first)).startswith("RouterReplicasPinned"), "the one that a check waits for"
     closed = "return [...document.querySelectorAll('main details')].map((one) => one.open)"

@@ -336,7 +336,7 @@ def test_the_command_that_a_check_waits_for_stands_last_and_whole() -> None:
 def test_an_event_that_is_cut_has_no_half_of_a_command() -> None:
     """Its note has 1024 bytes."""
     text = f"Overdue. Blocked by A: {'m' * 900}"
-    assert convergence.Stuck(text, "oc get co").note == f"{text}. Action required: oc get co"
+    assert convergence.Stuck(text, "oc get co").note == f"{text}. Required: oc get co"
     assert convergence.Stuck(text, "oc " * 50).note == text
 
 
