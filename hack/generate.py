@@ -1,6 +1,6 @@
 """Writes the files that are generated and committed, in whole or in part.
 
-That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/rights.md
+That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/development/rights.md
 (`operand_rights`), the list of all manifests for kustomize (`kustomization`), what each name means (`explained`), the
 tables of docs/api.md (`api_page`) and docs/runbooks (`runbooks`), and the schemas of answers (`answer_schemas`).
 The files of a fleet's engines (`topology_deploy.fleet`) are made for a fleet of the documented size, and so are the
@@ -29,7 +29,7 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CRD = _ROOT / "bindata" / "crd" / "infrastructures.yaml"
 _ROLES = _ROOT / "bindata" / "manifests" / operand_rights.FILE
 _KUSTOMIZATION = _ROOT / "bindata" / "kustomization.yaml"
-_PAGE = _ROOT / "docs" / "rights.md"
+_PAGE = _ROOT / "docs" / "development" / "rights.md"
 _API = _ROOT / "docs" / "api.md"
 _RUNBOOKS = _ROOT / "docs" / "runbooks"
 _SCHEMAS = _ROOT / "docs" / "schemas"

@@ -1,7 +1,8 @@
 """The words of the project: variables are nouns of the field, and sentences are in the words that users read.
 
-docs/style.md has the words: those to use, which the glossary explains, and those that are refused here, each with what
-may be said instead. Code spans, names of API fields, keys and tests are left alone. Exit code 1 when a word is refused.
+docs/development/style.md has the words: those to use, which the glossary explains, and those that are refused here,
+each with what may be said instead. Code spans, names of API fields, keys and tests are left alone. Exit code 1 when a
+word is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = pathlib.Path(__file__).parents[1]
 BANNED_NAMES = {"found", "one", "made", "said", "told", "wish", "flip"}
-STYLE = (ROOT / "docs" / "style.md").read_text(encoding="utf-8")
+STYLE = (ROOT / "docs" / "development" / "style.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"(?m)^\| (`.*) \| (.*) \|$", STYLE.partition("\n## Words not to use\n")[2])
 INSTEAD = {word: instead for words, instead in ROWS for word in re.findall(r"`([^`]+)`", words)}
 _ANY = "|".join(word.replace(" ", r"\s+") for word in INSTEAD)
@@ -109,7 +110,7 @@ def _of_text(path: pathlib.Path) -> list[str]:
 def main() -> int:
     """Show each word that is refused, with its place; return the exit code."""
     if not INSTEAD:
-        sys.exit("docs/style.md has no table of words that are refused")
+        sys.exit("docs/development/style.md has no table of words that are refused")
     refused = [line for path in _python() for line in _of_code(path)]
     refused += [line for path in _texts() for line in _of_text(path)]
     sys.stdout.write("".join(f"{line}\n" for line in refused))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from test.component import backend, real
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
-RECORDED = REPOSITORY / "docs" / "sessions"
+RECORDED = REPOSITORY / "docs" / "development" / "sessions"
 """Nobody wrote these: they are what the program says, and test_recorded_sessions looks at them."""
 PAGES = [
     REPOSITORY / "README.md",

@@ -33,7 +33,8 @@ from topology_deploy import install_config
 from topology_deploy.install_config import Machines, Rule
 
 API, OPERATIONS, RENDER, UPGRADING, INSTALL = (
-    (pages.ROOT / "docs" / f"{name}.md").read_text() for name in ("api", "operations", "render", "upgrading", "install")
+    (pages.ROOT / "docs" / f"{name}.md").read_text()
+    for name in ("api", "operations", "development/render", "upgrading", "install")
 )
 
 # -- operations.md: what each phase and reason looks like
