@@ -2,7 +2,7 @@
 
 That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/development/rights.md
 (`operand_rights`), the list of all manifests for kustomize (`kustomization`), what each name means (`explained`), the
-tables of docs/api.md (`api_page`) and docs/runbooks (`runbooks`), and the schemas of answers (`answer_schemas`).
+tables of docs/api (`api_page`) and docs/runbooks (`runbooks`), and the schemas of answers (`answer_schemas`).
 The files of a fleet's engines (`topology_deploy.fleet`) are made for a fleet of the documented size, and so are the
 health checks of docs/examples/gitops.
 `make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import sys
+from typing import TYPE_CHECKING
 
 import answer_schemas
 import api_page
@@ -25,12 +26,19 @@ from topology_controller.definitions import load
 from topology_deploy import manifests
 from topology_deploy.fleet import argo, objects, plan, policy, work
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CRD = _ROOT / "bindata" / "crd" / "infrastructures.yaml"
 _ROLES = _ROOT / "bindata" / "manifests" / operand_rights.FILE
 _KUSTOMIZATION = _ROOT / "bindata" / "kustomization.yaml"
 _PAGE = _ROOT / "docs" / "development" / "rights.md"
-_API = _ROOT / "docs" / "api.md"
+_DOCS = _ROOT / "docs"
+_API = (
+    "api.md",
+    *(f"api/{n}.md" for n in ("fields", "states", "checks", "transitions", "reports", "metrics", "programs")),
+)
 _RUNBOOKS = _ROOT / "docs" / "runbooks"
 _SCHEMAS = _ROOT / "docs" / "schemas"
 _EXPLANATIONS = _ROOT / "bindata" / explanations.FILE
@@ -58,9 +66,13 @@ def _texts() -> dict[pathlib.Path, str]:
         _ROLES: operand_rights.current_roles(),
         _KUSTOMIZATION: kustomization.text(),
         _PAGE: page,
-        _API: api_page.page(_TRANSITIONS, _API.read_text(encoding="utf-8")),
+        **{_DOCS / name: text for name, text in api_page.pages(_TRANSITIONS, _read(_API)).items()},
         **_fleet(transitions),
     }
+
+
+def _read(names: Iterable[str]) -> dict[str, str]:
+    return {name: (_DOCS / name).read_text(encoding="utf-8") for name in names}
 
 
 def _fleet(transitions: load.Transitions) -> dict[pathlib.Path, str]:

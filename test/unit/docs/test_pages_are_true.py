@@ -1,6 +1,6 @@
-"""What api.md, operations.md, upgrading.md, render.md and install.md say is so, as it is decided and built.
+"""What docs/api, operations.md, upgrading.md, render.md and install.md say is so, as it is decided and built.
 
-That the tables of api.md which are made are current is for `make lint`.
+That the tables of docs/api which are made are current is for `make lint`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from topology_controller.report import conditions, state
 from topology_deploy import install_config
 from topology_deploy.install_config import Machines, Rule
 
-API, OPERATIONS, RENDER, UPGRADING, INSTALL = (
+OPERATIONS, RENDER, UPGRADING, INSTALL = (
     (pages.ROOT / "docs" / f"{name}.md").read_text()
-    for name in ("api", "operations", "development/render", "upgrading", "install")
+    for name in ("operations", "development/render", "upgrading", "install")
 )
 
 # -- operations.md: what each phase and reason looks like
@@ -204,8 +204,9 @@ def test_every_python_that_an_archive_serves_is_one_that_the_project_supports():
     assert pathlib.Path(krew.LAUNCHER).read_text().startswith("#!/usr/bin/env python3\n")
 
 
-# -- api.md: every word, and every field of /state
+# -- docs/api: every word, and every field of /state
 
+API = "".join(page.read_text() for page in sorted((pages.ROOT / "docs" / "api").glob("*.md")))
 WORDS = set(re.findall(r"`([^`]+)`", API))
 ENUMS = [one for one in vars(vocabulary).values() if isinstance(one, type) and issubclass(one, enum.Enum)]
 OURS = [one for one in ENUMS if one.__module__ == vocabulary.__name__]
@@ -215,7 +216,7 @@ OURS = [one for one in ENUMS if one.__module__ == vocabulary.__name__]
 def test_every_word_is_there_with_its_meaning(words):
     meanings = explained.meanings(vocabulary)
     for word in words:
-        assert words is vocabulary.ConditionStatus or str(word.value) in WORDS, f"docs/api.md lacks {word.value}"
+        assert words is vocabulary.ConditionStatus or str(word.value) in WORDS, f"docs/api lacks {word.value}"
         assert meanings[f"{words.__name__}.{word.name}"].endswith("."), word
 
 
