@@ -55,7 +55,7 @@ def _texts() -> Iterator[pathlib.Path]:
     for name in TEXTS:
         path = ROOT / name
         for text in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if text.is_file() and text.suffix in _READ and not {"sessions", _TESTS} & {*text.parts}:
+            if text.is_file() and text.suffix in _READ and not {"sessions", "log.md", _TESTS} & {*text.parts}:
                 yield text
 
 

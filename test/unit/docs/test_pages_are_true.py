@@ -1,4 +1,4 @@
-"""What docs/api, operations.md, upgrading.md, render.md and install.md say is so, as it is decided and built.
+"""What docs/api, operations.md, native-controller.md, render.md and install.md say is so, as it is decided and built.
 
 That the tables of docs/api which are made are current is for `make lint`.
 """
@@ -32,9 +32,9 @@ from topology_controller.report import conditions, state
 from topology_deploy import install_config
 from topology_deploy.install_config import Machines, Rule
 
-OPERATIONS, RENDER, UPGRADING, INSTALL = (
+OPERATIONS, RENDER, NATIVE, INSTALL = (
     (pages.ROOT / "docs" / f"{name}.md").read_text()
-    for name in ("operations", "development/render", "upgrading", "install")
+    for name in ("operations", "development/render", "development/native-controller", "install")
 )
 
 # -- operations.md: what each phase and reason looks like
@@ -117,9 +117,9 @@ def test_every_question_of_an_audit_is_in_the_table():
     assert all(row[1].endswith("?") for row in rows)
 
 
-# -- upgrading.md: who acts beside the native controller
+# -- native-controller.md: who acts beside the native controller
 
-HAND_OVER = pages.table(UPGRADING, "The native controller")
+HAND_OVER = pages.table(NATIVE, "The native controller")
 LEFT = facts.NativeController(
     present=True,
     conditions=facts.Conditions(
@@ -173,9 +173,9 @@ def test_the_grace_and_the_command_are_those_of_the_program():
     single = worlds.healthy()
     several = worlds.with_infrastructure(single, control_plane="HighlyAvailable")
     seconds = [applicability.native_grace(known) / timedelta(seconds=1) for known in (single, several)]
-    assert f"The grace is {seconds[0]:.0f} s on a single node" in UPGRADING
-    assert f"about {seconds[1]:.0f} s elsewhere" in UPGRADING
-    assert advisories.NATIVE_CLEANUP in UPGRADING
+    assert f"The grace is {seconds[0]:.0f} s on a single node" in NATIVE
+    assert f"about {seconds[1]:.0f} s elsewhere" in NATIVE
+    assert advisories.NATIVE_CLEANUP in NATIVE
 
 
 # -- install.md: files and paths
