@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _MARK = "<!-- made by `make generate`: {} -->"
 _END = "<!-- until here -->"
 _BLOCK = re.compile(r"<!-- made by `make generate`: ([\w ]+) -->\n.*?<!-- until here -->\n", re.DOTALL)
+_KINDS = ("fields", "states", "checks", "transitions", "reports", "metrics", "programs")
+_PAGES = ("api.md", *(f"api/{kind}.md" for kind in _KINDS))
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _FEW = 8
 """Values of a label that are listed; of more only the label is named."""
@@ -44,12 +46,13 @@ class MarksError(Exception):
     """The pages have not exactly the marks between which the tables are put."""
 
 
-def pages(transitions_folder: pathlib.Path, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the whole pages, by their paths below docs: `texts` with every table as it has to be.
+def pages(transitions_folder: pathlib.Path, docs: pathlib.Path) -> dict[pathlib.Path, str]:
+    """Return the whole pages: those below `docs` with every table as it has to be.
 
     Raises MarksError, explained.UndescribedError for a word without a meaning, load.DefinitionError for damaged
     definitions.
     """
+    texts = {name: (docs / name).read_text(encoding="utf-8") for name in _PAGES}
     marks = [mark for text in texts.values() for mark in _BLOCK.findall(text)]
     if sorted(marks) != sorted(_TABLES):
         wanted = sorted(set(_TABLES) ^ set(marks)) or sorted(mark for mark in _TABLES if marks.count(mark) > 1)
@@ -60,7 +63,7 @@ def pages(transitions_folder: pathlib.Path, texts: Mapping[str, str]) -> dict[st
         table = _contents(texts) if match[1] == _CONTENTS else _TABLES[match[1]](facts)
         return f"{_MARK.format(match[1])}\n\n{table.strip()}\n\n{_END}\n"
 
-    return {name: _BLOCK.sub(block, text) for name, text in texts.items()}
+    return {docs / name: _BLOCK.sub(block, text) for name, text in texts.items()}
 
 
 class Facts:

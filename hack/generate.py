@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import pathlib
 import sys
-from typing import TYPE_CHECKING
 
 import answer_schemas
 import api_page
@@ -26,19 +25,12 @@ from topology_controller.definitions import load
 from topology_deploy import manifests
 from topology_deploy.fleet import argo, objects, plan, policy, work
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CRD = _ROOT / "bindata" / "crd" / "infrastructures.yaml"
 _ROLES = _ROOT / "bindata" / "manifests" / operand_rights.FILE
 _KUSTOMIZATION = _ROOT / "bindata" / "kustomization.yaml"
 _PAGE = _ROOT / "docs" / "development" / "rights.md"
 _DOCS = _ROOT / "docs"
-_API = (
-    "api.md",
-    *(f"api/{n}.md" for n in ("fields", "states", "checks", "transitions", "reports", "metrics", "programs")),
-)
 _RUNBOOKS = _ROOT / "docs" / "runbooks"
 _SCHEMAS = _ROOT / "docs" / "schemas"
 _EXPLANATIONS = _ROOT / "bindata" / explanations.FILE
@@ -66,13 +58,9 @@ def _texts() -> dict[pathlib.Path, str]:
         _ROLES: operand_rights.current_roles(),
         _KUSTOMIZATION: kustomization.text(),
         _PAGE: page,
-        **{_DOCS / name: text for name, text in api_page.pages(_TRANSITIONS, _read(_API)).items()},
+        **api_page.pages(_TRANSITIONS, _DOCS),
         **_fleet(transitions),
     }
-
-
-def _read(names: Iterable[str]) -> dict[str, str]:
-    return {name: (_DOCS / name).read_text(encoding="utf-8") for name in names}
 
 
 def _fleet(transitions: load.Transitions) -> dict[pathlib.Path, str]:
