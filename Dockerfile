@@ -1,5 +1,5 @@
 # Three stages: what is locked, this project on top of it, and an image that has neither pip nor a compiler.
-# What is chosen here and why, and how to build: docs/image.md. `make image-check` performs these very lines in a folder.
+# What is chosen here and why, and how to build: docs/development/image.md. `make image-check` performs these very lines in a folder.
 #
 # A release names the base by digest: `make base` writes it into this line; the tag alone is for trying it out.
 ARG BASE=registry.access.redhat.com/ubi9/python-312-minimal:9.8

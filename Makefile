@@ -37,7 +37,7 @@ ENGINES := PYTHON=$(BIN)/python hack/engines/engines
 REAL := $(if $(filter real,$(APISERVER) $(ETCD)),envtest)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster fleet fleet-short fleet-stories fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew audit clean
+.PHONY: help venv demo cluster fleet fleet-short fleet-stories fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew site audit clean
 
 help: ## work: this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## [a-z]+: / { \
@@ -160,7 +160,7 @@ format: $(STAMP) ## work: rewrite files in the agreed style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-record: $(STAMP) ## work: write anew what others see, as it is recorded; then read the difference, and name it in CHANGELOG
+record: $(STAMP) ## work: write anew what others see, as it is recorded; then read the difference, and name it in docs/development/log.md
 	RECORD=1 $(BIN)/python -m pytest -q test/unit/outside test/component/test_plugin.py
 	$(BIN)/python hack/record_sessions.py
 
@@ -188,6 +188,9 @@ base: $(STAMP) ## build: write the digest that the tag of the base image has now
 
 sbom: $(STAMP) ## build: list what is in the image, as CycloneDX: build/image/sbom.cdx.json (needs root)
 	@$(BIN)/python -m topology_image sbom
+
+site: $(STAMP) ## build: the pages of docs/ as a site with search, in build/site; nothing is published
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f hack/mkdocs.yml
 
 krew: $(STAMP) ## build: kubectl-topology as an archive for each platform, and krew's manifest: DOWNLOADS=https://... (needs a network)
 	@$(BIN)/python hack/krew.py --base '$(DOWNLOADS)'

@@ -1,9 +1,9 @@
-"""Makes the tables of docs/api.md: every word, field and figure that others can see and script against.
+"""Makes docs/api.md and the tables of docs/api: every word, field and figure that others can see and script against.
 
 Fields come from the schema of the CRD, stages and parameters of checks from the model of the transition definitions,
 these from `bindata/transitions`, operands from `bindata/operands`, words, metrics and alerts from `explained`. So a
 table cannot know more than the code, nor less. What needs more words than a table has is written by hand, around the
-marks between which each table is put. `generate` writes the page and compares it.
+marks between which each table is put. `generate` writes the pages and compares them; docs/api.md lists their headings.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _MARK = "<!-- made by `make generate`: {} -->"
 _END = "<!-- until here -->"
 _BLOCK = re.compile(r"<!-- made by `make generate`: ([\w ]+) -->\n.*?<!-- until here -->\n", re.DOTALL)
+_KINDS = ("fields", "states", "checks", "transitions", "reports", "metrics", "programs")
+_PAGES = ("api.md", *(f"api/{kind}.md" for kind in _KINDS))
+_HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _FEW = 8
 """Values of a label that are listed; of more only the label is named."""
 _BOUNDS = (
@@ -40,27 +43,27 @@ _BOUNDS = (
 
 
 class MarksError(Exception):
-    """The page has not exactly the marks between which the tables are put."""
+    """The pages have not exactly the marks between which the tables are put."""
 
 
-def page(transitions_folder: pathlib.Path, text: str) -> str:
-    """Return the whole page: `text` with every table as it has to be.
+def pages(transitions_folder: pathlib.Path, docs: pathlib.Path) -> dict[pathlib.Path, str]:
+    """Return the whole pages: those below `docs` with every table as it has to be.
 
     Raises MarksError, explained.UndescribedError for a word without a meaning, load.DefinitionError for damaged
     definitions.
     """
-    marks = _BLOCK.findall(text)
+    texts = {name: (docs / name).read_text(encoding="utf-8") for name in _PAGES}
+    marks = [mark for text in texts.values() for mark in _BLOCK.findall(text)]
     if sorted(marks) != sorted(_TABLES):
         wanted = sorted(set(_TABLES) ^ set(marks)) or sorted(mark for mark in _TABLES if marks.count(mark) > 1)
-        raise MarksError(f"docs/api.md has these marks not once, or too many: {', '.join(wanted)}")
+        raise MarksError(f"docs/api.md and docs/api have these marks not once, or too many: {', '.join(wanted)}")
     facts = Facts(load.load(transitions_folder))
-    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
 
     def block(match: re.Match[str]) -> str:
-        table = _contents(headings) if match[1] == _CONTENTS else _TABLES[match[1]](facts)
+        table = _contents(texts) if match[1] == _CONTENTS else _TABLES[match[1]](facts)
         return f"{_MARK.format(match[1])}\n\n{table.strip()}\n\n{_END}\n"
 
-    return _BLOCK.sub(block, text)
+    return {docs / name: _BLOCK.sub(block, text) for name, text in texts.items()}
 
 
 class Facts:
@@ -78,8 +81,14 @@ class Facts:
         return self._kinds[kind]
 
 
-def _contents(headings: Iterable[str]) -> str:
-    return "\n".join(f"* [{title}](#{title.lower().replace(' ', '-')})" for title in headings)
+def _contents(texts: Mapping[str, str]) -> str:
+    """A row for each page: its title, and what its headings are."""
+    rows = []
+    for name, text in texts.items():
+        headings = [f"[{title}]({name}#{title.lower().replace(' ', '-')})" for title in _HEADING.findall(text)]
+        if headings:
+            rows.append((f"[{text.splitlines()[0][2:]}]({name})", ", ".join(headings)))
+    return _table(("page", "what it has"), rows)
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -294,7 +303,7 @@ def _in_order(value: str) -> tuple[int, str]:
 
 def _alerts(facts: Facts) -> str:
     rows = (
-        (f"`{item['name']}`", item["detail"], f"[runbook](runbooks/{item['name']}.md)") for item in facts.of("alert")
+        (f"`{item['name']}`", item["detail"], f"[runbook](../runbooks/{item['name']}.md)") for item in facts.of("alert")
     )
     return _table(("alert", "severity", "what to do"), rows)
 

@@ -1,8 +1,8 @@
 """Writes the files that are generated and committed, in whole or in part.
 
-That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/rights.md
+That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/development/rights.md
 (`operand_rights`), the list of all manifests for kustomize (`kustomization`), what each name means (`explained`), the
-tables of docs/api.md (`api_page`) and docs/runbooks (`runbooks`), and the schemas of answers (`answer_schemas`).
+tables of docs/api (`api_page`) and docs/runbooks (`runbooks`), and the schemas of answers (`answer_schemas`).
 The files of a fleet's engines (`topology_deploy.fleet`) are made for a fleet of the documented size, and so are the
 health checks of docs/examples/gitops.
 `make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
@@ -29,8 +29,8 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CRD = _ROOT / "bindata" / "crd" / "infrastructures.yaml"
 _ROLES = _ROOT / "bindata" / "manifests" / operand_rights.FILE
 _KUSTOMIZATION = _ROOT / "bindata" / "kustomization.yaml"
-_PAGE = _ROOT / "docs" / "rights.md"
-_API = _ROOT / "docs" / "api.md"
+_PAGE = _ROOT / "docs" / "development" / "rights.md"
+_DOCS = _ROOT / "docs"
 _RUNBOOKS = _ROOT / "docs" / "runbooks"
 _SCHEMAS = _ROOT / "docs" / "schemas"
 _EXPLANATIONS = _ROOT / "bindata" / explanations.FILE
@@ -58,7 +58,7 @@ def _texts() -> dict[pathlib.Path, str]:
         _ROLES: operand_rights.current_roles(),
         _KUSTOMIZATION: kustomization.text(),
         _PAGE: page,
-        _API: api_page.page(_TRANSITIONS, _API.read_text(encoding="utf-8")),
+        **api_page.pages(_TRANSITIONS, _DOCS),
         **_fleet(transitions),
     }
 

@@ -7,8 +7,8 @@ missing. So these roles are made from the matrix, by `make generate`, and `make 
 What the operator reads besides operands, and what it writes, is granted in the files beside it, by hand: each of those
 rules has a reason of its own. What one of them grants already is not granted again here.
 
-Unit tests hold every rule against the sources of `observe.catalog`; docs/rights.md says what each is for, and tests on
-a real API server take each away.
+Unit tests hold every rule against the sources of `observe.catalog`; docs/development/rights.md says what each is for,
+and tests on a real API server take each away.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def current_roles() -> str:
 
 
 def current_table() -> str:
-    """Return the table of docs/rights.md. Raises as `current_roles`."""
+    """Return the table of docs/development/rights.md. Raises as `current_roles`."""
     return table(_asked(), *_roles_by_hand())
 
 

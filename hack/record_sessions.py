@@ -1,4 +1,4 @@
-"""Records sessions of `oc topology` on clusters in a box, for docs/sessions/: what is typed, said, and returned.
+"""Records sessions of `oc topology` on clusters in a box, for docs/development/sessions: what is typed, and printed.
 
 Each session is a scenario of the simulator, played by the operator as its own process, with the installed command in
 front of it. So the pages are never written by hand, and what reads badly there is changed in the command. What
@@ -29,7 +29,7 @@ from topology_simulator import box, kinds, pace, play, scenario
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PAGES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "sessions"
+PAGES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "development" / "sessions"
 _PROGRAM = pathlib.Path(sys.executable).with_name("kubectl-topology")
 _PROMPT = "$ oc topology "
 _COLUMNS = "110"
@@ -298,7 +298,7 @@ async def _all(names: Sequence[str], *, check: bool) -> int:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Record, and write or compare."""
-    parser = argparse.ArgumentParser(prog="record_sessions.py", description="record docs/sessions/")
+    parser = argparse.ArgumentParser(prog="record_sessions.py", description="record docs/development/sessions/")
     parser.add_argument("names", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SESSIONS)}; default: all")
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 where a page is another one")
     options = parser.parse_args(words)

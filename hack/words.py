@@ -1,7 +1,8 @@
 """The words of the project: variables are nouns of the field, and sentences are in the words that users read.
 
-docs/style.md has the words: those to use, which the glossary explains, and those that are refused here, each with what
-may be said instead. Code spans, names of API fields, keys and tests are left alone. Exit code 1 when a word is refused.
+docs/development/style.md has the words: those to use, which the glossary explains, and those that are refused here,
+each with what may be said instead. Code spans, names of API fields, keys and tests are left alone. Exit code 1 when a
+word is refused.
 """
 
 from __future__ import annotations
@@ -15,15 +16,22 @@ import tokenize
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 ROOT = pathlib.Path(__file__).parents[1]
 BANNED_NAMES = {"found", "one", "made", "said", "told", "wish", "flip"}
-STYLE = (ROOT / "docs" / "style.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"(?m)^\| (`.*) \| (.*) \|$", STYLE.partition("\n## Words not to use\n")[2])
-INSTEAD = {word: instead for words, instead in ROWS for word in re.findall(r"`([^`]+)`", words)}
-_ANY = "|".join(word.replace(" ", r"\s+") for word in INSTEAD)
-_WORDS = re.compile(rf"(?<![\w.:/-])({_ANY})(?![\w/-]|:\S)", re.IGNORECASE)
+STYLE = (ROOT / "docs" / "development" / "style.md").read_text(encoding="utf-8")
+
+
+def _instead(heading: str) -> dict[str, str]:
+    """Each word that the table below a heading of the style page refuses, with what may be said instead."""
+    section = STYLE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"(?m)^\| (`.*) \| (.*) \|$", section)
+    return {word: instead for words, instead in rows for word in re.findall(r"`([^`]+)`", words)}
+
+
+INSTEAD = _instead("Words not to use")
+OF_PAGES = {**INSTEAD, **_instead("Nor in pages for users")}
 _SPAN = re.compile(r"`[^`\n]*`")
 _KEYS = {
     ".json": re.compile(r'"[\w.:/-]+"'),
@@ -54,7 +62,7 @@ def _texts() -> Iterator[pathlib.Path]:
     for name in TEXTS:
         path = ROOT / name
         for text in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if text.is_file() and text.suffix in _READ and not {"sessions", _TESTS} & {*text.parts}:
+            if text.is_file() and text.suffix in _READ and not {"sessions", "log.md", _TESTS} & {*text.parts}:
                 yield text
 
 
@@ -80,15 +88,18 @@ def _sentences(source: str) -> Iterator[tuple[int, str]]:
             parts = []
 
 
-def _banned(text: str) -> list[tuple[int, str]]:
+def _banned(text: str, instead: Iterable[str]) -> list[tuple[int, str]]:
     """Each word that is refused, with the number of its line, from 0; a phrase may go on in the next line."""
-    bare = _SPAN.sub("", text)
-    matches = _WORDS.finditer(bare)
+    bare, every = _SPAN.sub("", text), "|".join(word.replace(" ", r"\s+") for word in instead)
+    matches = re.finditer(rf"(?<![\w.:/-])({every})(?![\w/-]|:\S)", bare, re.IGNORECASE)
     return [(bare.count("\n", 0, match.start()), re.sub(r"\s+", " ", match[1].lower())) for match in matches]
 
 
 def _refused(path: pathlib.Path, first: int, text: str) -> list[str]:
-    return [f"{path.relative_to(ROOT)}:{first + line}: {word}; say {INSTEAD[word]}" for line, word in _banned(text)]
+    table = OF_PAGES if path.suffix == ".md" and path.parent in {ROOT, ROOT / "docs"} else INSTEAD
+    return [
+        f"{path.relative_to(ROOT)}:{first + line}: {word}; say {table[word]}" for line, word in _banned(text, table)
+    ]
 
 
 def _of_code(path: pathlib.Path) -> list[str]:
@@ -109,7 +120,7 @@ def _of_text(path: pathlib.Path) -> list[str]:
 def main() -> int:
     """Show each word that is refused, with its place; return the exit code."""
     if not INSTEAD:
-        sys.exit("docs/style.md has no table of words that are refused")
+        sys.exit("docs/development/style.md has no table of words that are refused")
     refused = [line for path in _python() for line in _of_code(path)]
     refused += [line for path in _texts() for line in _of_text(path)]
     sys.stdout.write("".join(f"{line}\n" for line in refused))

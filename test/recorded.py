@@ -1,6 +1,6 @@
 """What others see of the product, recorded: it changes only where somebody means it.
 
-`make record` records again, with RECORD=1 and the same tests; then read the difference, and name it in CHANGELOG.
+`make record` records again, with RECORD=1 and the same tests; then read the difference, and name it in the log.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def compare(name: str, text: str) -> None:
     lines = difflib.unified_diff(before.splitlines(), text.splitlines(), "recorded", "now", lineterm="", n=2)
     raise AssertionError(
         "\n".join(
-            [f"others see a change: {path.name}. Where that is meant, `make record` and name it in CHANGELOG", *lines]
+            [f"others see a change: {path.name}. Where that is meant, `make record` and name it in log.md", *lines]
         )
     )
 

@@ -2,7 +2,7 @@
 
 `parse` makes a small frozen `View` of the object as the API server sends it (a GET, an item of a list, the object of a
 watch event). Nothing here talks to a server, and nothing but the vocabulary is imported, so that an operator may use it
-whatever its client is. docs/for-operator-authors.md says how; docs/examples/react_to_topology.py does it.
+whatever its client is. docs/development/for-operator-authors.md says how; docs/examples/react_to_topology.py does it.
 
 Two things are easy to get wrong, so they stand here once. `status` is the target, not an observation: it says what an
 operator has to aim at, from the moment at which it changes. And a value that an operator does not know, or that is not

@@ -62,7 +62,7 @@ def command(file: str, rule: str | None, output: str) -> str:
 
 
 def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule]) -> dict[str, Any]:
-    """Say what an install-config leads to, as JSON has it; docs/render.md describes it. Raises InstallConfigError."""
+    """Say what an install-config leads to, as JSON has it (docs/development/render.md). Raises InstallConfigError."""
     reading = _Reading(_install_config(raw, place), place)
     config = reading.config()
     try:

@@ -5,8 +5,8 @@
 It follows Infrastructure `cluster` for as long as it runs, because the topology may change at any time, and acts on
 status only: spec is a request that may be refused, wait for hours or be cancelled. Following and acting are two tasks
 with one value between them, the latest view. So a burst of changes is one reaction, and a reaction that fails is tried
-again with what is true then. docs/for-operator-authors.md has the reasons; a test runs this file through whole
-transitions.
+again with what is true then. docs/development/for-operator-authors.md has the reasons; a test runs this file through
+whole transitions.
 
 Needs kubernetes-asyncio, and topology-api for what the values mean.
 """

@@ -9,7 +9,7 @@ check         all of it, as `make image-check`
 
 locks         the locked files as they are read here
 bom           what is in the layer, as CycloneDX (`make sbom`)
-licences      which licences that is, and the table of docs/image.md
+licences      which licences that is, and the table of docs/development/image.md
 audit         the locked files against known vulnerabilities (`make audit`)
 
 `python -m topology_image --help` lists the commands.

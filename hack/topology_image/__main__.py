@@ -1,8 +1,8 @@
 """`python -m topology_image`: argument parsing and wiring only.
 
-    check [--python P] [--twice]    perform the Dockerfile in build/image and hold it against docs/image.md
+    check [--python P] [--twice]    perform the Dockerfile in build/image and hold it against docs/development/image.md
     sbom [--python P]               write build/image/sbom.cdx.json; performs the Dockerfile first where it has to
-    licences                        print the table of docs/image.md
+    licences                        print the table of docs/development/image.md
     audit [--advisories D]          the locked files against known vulnerabilities
     base                            write the digest that the base's tag has now into the Dockerfile
 

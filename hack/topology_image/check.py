@@ -1,4 +1,4 @@
-"""`make image-check`: performs the Dockerfile in a folder and holds the result against what docs/image.md promises.
+"""`make image-check`: performs the Dockerfile in a folder and compares the result with docs/development/image.md.
 
 The folder is left behind in build/image, where `make sbom` reads it. What was measured is printed, and written to
 figures.json there.

@@ -3,7 +3,7 @@
 The expression is what a package declares by itself (PEP 639), else its licence field where that is a known name, else
 its classifiers. A package that says nothing understandable, or a licence that is not allowed, is a fault: an
 image is handed on, and so are the duties that come with what is in it. The table of
-docs/image.md follows from the locked file; a test compares them.
+docs/development/image.md follows from the locked file; a test compares them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ALLOWED: Mapping[str, str] = {
     "Python-2.0": "keep licence and copyright, say what was changed",
     "MPL-2.0": "its files stay under it, and their source is offered; we change none",
 }
-"""What may be in the image, and what it asks of a distributor of the image. In each case: docs/image.md."""
+"""What may be in the image, and what it asks of a distributor of the image. In each case: docs/development/image.md."""
 
 _NAMES = {
     "Apache 2.0": "Apache-2.0",
@@ -101,7 +101,7 @@ def _refused(part: Any) -> list[str]:
 
 
 def table(locked: Iterable[locks.Locked]) -> str:
-    """Return the table of docs/image.md. Raises UnknownLicenceError."""
+    """Return the table of docs/development/image.md. Raises UnknownLicenceError."""
     rows = [licence(lock.name) for lock in locked]
     lines = ["| package | version | licence |", "|---|---|---|"]
     lines += [

@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import os
 import pathlib
+import re
 import shlex
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from test import processes
+from test import polling, processes
 from test.component import documented, world
 from topology_api import vocabulary
 from topology_simulator import cluster as simulated
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from test.component import backend, real
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
-RECORDED = REPOSITORY / "docs" / "sessions"
+RECORDED = REPOSITORY / "docs" / "development" / "sessions"
 """Nobody wrote these: they are what the program says, and test_recorded_sessions looks at them."""
 PAGES = [
     REPOSITORY / "README.md",
@@ -166,3 +168,50 @@ async def test_what_a_reader_types_works(pinned: world.World, access: dict[str, 
     await _try_all(trials, kubectl, environment)
     faults = [one.fault for one in trials if one.fault]
     assert not faults, "\n".join(faults)
+
+
+# -- first-hour.md: as a newcomer types it, in its order, beside what `make cluster` runs
+
+HOUR = REPOSITORY / "docs" / "first-hour.md"
+SECTIONS = re.findall(r"(?ms)^(## (?!See|Next).+?)\n(.*?)(?=^## )", HOUR.read_text(encoding="utf-8"))
+SETTLED = {
+    "power=off": ("kubectl topology plan HighlyAvailable", "3 of 11 preflight checks not met"),
+    "power-": ("kubectl topology plan HighlyAvailable", "All 11 preflight checks are met"),
+    "--watch": ("kubectl get infrastructure cluster", "19/20"),
+}
+"""The end of a command, and what is printed a few seconds later, before the page continues."""
+
+
+def quoted(section: str) -> set[str]:
+    """Sentences and figures that a section says are printed: in spans, or lines of a block that are no commands."""
+    spans = {span for span in re.findall(r"`([^`]+)`", section) if span.count(" ") > 1 or "/" in span}
+    lines = {line.strip() for line in section.splitlines() if line.startswith("    ")}
+    return {text for text in spans | lines if not text.startswith(("kubectl ", "hack/"))}
+
+
+@pytest.mark.nightly
+async def test_each_section_prints_what_it_quotes(tmp_path: pathlib.Path) -> None:
+    folder, log = tmp_path / "box", tmp_path / "log"
+    kubectl, python = pathlib.Path(documented.kubectl()), pathlib.Path(sys.executable)
+    path = f"{kubectl.parent}:{python.parent}:{os.defpath}"
+    environment = {"PATH": path, "HOME": str(tmp_path), "KUBECONFIG": f"{folder}/kubeconfig", "COLUMNS": "400"}
+    box = (sys.executable, "-m", "topology_simulator", "cluster", "--folder", folder)
+
+    async def typed(text: str) -> str:
+        ended = await processes.run(*shlex.split(text), env=environment)
+        return ended.printed + ended.complaint
+
+    async def until(question: str, end: str) -> None:
+        await polling.until(end, lambda: typed(question), holds=lambda printed: end in printed)
+
+    async with processes.killed_after(await processes.logged(*box, log=log, env=environment)) as cluster:
+        await polling.until("it runs", log.read_text, holds=lambda text: "etcd is stable again" in text)
+        for heading, section in SECTIONS:
+            printed = ""
+            for command in documented.below(HOUR, heading):
+                printed += "" if command.text.endswith("--watch") else await typed(command.text)
+                for settled in (end for sign, end in SETTLED.items() if command.text.endswith(sign)):
+                    await until(*settled)
+            assert not {text for text in quoted(section) if text not in printed}, f"{heading}\n{printed}"
+        cluster.terminate()
+        await cluster.wait()

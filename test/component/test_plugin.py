@@ -3,7 +3,7 @@
     0 done or possible   1 error   2 usage   3 blocked   4 unsupported   5 timed out   130 interrupted
 
 Rights, impersonation and certificates are asked of a real API server. What programs read while a cluster converges is
-recorded; docs/sessions has what people read.
+recorded; docs/development/sessions has what people read.
 """
 
 from __future__ import annotations

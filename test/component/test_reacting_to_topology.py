@@ -1,4 +1,4 @@
-"""The example of docs/for-operator-authors.md, as a process, beside the operator and through a whole transition.
+"""The example of docs/development/for-operator-authors.md, as a process beside the operator, through a transition.
 
 The cluster waits for it: while the example reports Progressing, ClusterOperatorsStable is not met. Nobody makes pods
 here, so the test says when its Deployment is ready.

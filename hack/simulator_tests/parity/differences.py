@@ -1,8 +1,8 @@
 """Where the two servers may differ, and why: the whole list, held both ways.
 
 `rows` names, for each row of the table, the places (shell patterns) where the answers differ. A deviation that is not
-listed fails its row; a listed place where nothing differs any more fails it too. docs/embedded-server.md shows the same
-list to people, and a test compares the two.
+listed fails its row; a listed place where nothing differs any more fails it too. docs/development/embedded-server.md
+shows the same list to people, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -66,5 +66,5 @@ ALL: tuple[Difference, ...] = (
 
 
 def as_lines() -> list[str]:
-    """Return the list as docs/embedded-server.md has it: one line of a table for each difference."""
+    """Return the list as docs/development/embedded-server.md has it: one line of a table for each difference."""
     return [f"| {one.title} | {one.reason} | {len(one.rows)} |" for one in ALL]

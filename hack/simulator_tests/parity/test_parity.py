@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from simulator_tests.parity.table import Row
 
-_PAGE = pathlib.Path(__file__).parents[3] / "docs" / "embedded-server.md"
+_PAGE = pathlib.Path(__file__).parents[3] / "docs" / "development" / "embedded-server.md"
 RECORD = record.load()
 SAMPLE = (
     "a created custom resource comes back with its identity",

@@ -1,4 +1,4 @@
-"""docs/architecture.md names files, functions and tests that exist, and its two walks are true."""
+"""docs/development/architecture.md names files, functions and tests that exist, and its two walks are true."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from test.unit.core import clusters
 from test.unit.docs import pages
 
-TEXT = (pages.ROOT / "docs" / "architecture.md").read_text()
+TEXT = (pages.ROOT / "docs" / "development" / "architecture.md").read_text()
 NAMED = sorted(set(re.findall(r"`([A-Za-z_./]+\.py):([A-Za-z_.]+)`", TEXT)))
 FILES = sorted(set(re.findall(r"`(?:…/)?([a-z_]+(?:/[a-z_]+)*\.py)`", TEXT)))
 

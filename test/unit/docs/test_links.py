@@ -1,6 +1,6 @@
 """Every link of every page leads to a file or heading that is there; every test that a page names exists.
 
-docs/security.md claims no defence without such a test, and says so where there is none.
+docs/development/security.md claims no defence without such a test, and says so where there is none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pathlib
 
 TESTS = re.compile(r"`(test/[a-z_/]+\.py)::(test_\w+)`")
-SECURITY = (pages.ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+SECURITY = (pages.ROOT / "docs" / "development" / "security.md").read_text(encoding="utf-8")
 HOSTS = {"docs.openshift.com", "docs.redhat.com", "kubernetes.io", "prometheus.io", "github.com"}
 
 

@@ -1,6 +1,6 @@
-"""What api.md, operations.md, upgrading.md, render.md and install.md say is so, as it is decided and built.
+"""What docs/api, operations.md, native-controller.md, render.md and install.md say is so, as it is decided and built.
 
-That the tables of api.md which are made are current is for `make lint`.
+That the tables of docs/api which are made are current is for `make lint`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from topology_controller.report import conditions, state
 from topology_deploy import install_config
 from topology_deploy.install_config import Machines, Rule
 
-API, OPERATIONS, RENDER, UPGRADING, INSTALL = (
-    (pages.ROOT / "docs" / f"{name}.md").read_text() for name in ("api", "operations", "render", "upgrading", "install")
+OPERATIONS, RENDER, NATIVE, INSTALL = (
+    (pages.ROOT / "docs" / f"{name}.md").read_text()
+    for name in ("operations", "development/render", "development/native-controller", "install")
 )
 
 # -- operations.md: what each phase and reason looks like
@@ -116,9 +117,9 @@ def test_every_question_of_an_audit_is_in_the_table():
     assert all(row[1].endswith("?") for row in rows)
 
 
-# -- upgrading.md: who acts beside the native controller
+# -- native-controller.md: who acts beside the native controller
 
-HAND_OVER = pages.table(UPGRADING, "The native controller")
+HAND_OVER = pages.table(NATIVE, "The native controller")
 LEFT = facts.NativeController(
     present=True,
     conditions=facts.Conditions(
@@ -172,9 +173,9 @@ def test_the_grace_and_the_command_are_those_of_the_program():
     single = worlds.healthy()
     several = worlds.with_infrastructure(single, control_plane="HighlyAvailable")
     seconds = [applicability.native_grace(known) / timedelta(seconds=1) for known in (single, several)]
-    assert f"The grace is {seconds[0]:.0f} s on a single node" in UPGRADING
-    assert f"about {seconds[1]:.0f} s elsewhere" in UPGRADING
-    assert advisories.NATIVE_CLEANUP in UPGRADING
+    assert f"The grace is {seconds[0]:.0f} s on a single node" in NATIVE
+    assert f"about {seconds[1]:.0f} s elsewhere" in NATIVE
+    assert advisories.NATIVE_CLEANUP in NATIVE
 
 
 # -- install.md: files and paths
@@ -203,8 +204,9 @@ def test_every_python_that_an_archive_serves_is_one_that_the_project_supports():
     assert pathlib.Path(krew.LAUNCHER).read_text().startswith("#!/usr/bin/env python3\n")
 
 
-# -- api.md: every word, and every field of /state
+# -- docs/api: every word, and every field of /state
 
+API = "".join(page.read_text() for page in sorted((pages.ROOT / "docs" / "api").glob("*.md")))
 WORDS = set(re.findall(r"`([^`]+)`", API))
 ENUMS = [one for one in vars(vocabulary).values() if isinstance(one, type) and issubclass(one, enum.Enum)]
 OURS = [one for one in ENUMS if one.__module__ == vocabulary.__name__]
@@ -214,7 +216,7 @@ OURS = [one for one in ENUMS if one.__module__ == vocabulary.__name__]
 def test_every_word_is_there_with_its_meaning(words):
     meanings = explained.meanings(vocabulary)
     for word in words:
-        assert words is vocabulary.ConditionStatus or str(word.value) in WORDS, f"docs/api.md lacks {word.value}"
+        assert words is vocabulary.ConditionStatus or str(word.value) in WORDS, f"docs/api lacks {word.value}"
         assert meanings[f"{words.__name__}.{word.name}"].endswith("."), word
 
 

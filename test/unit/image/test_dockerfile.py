@@ -1,4 +1,4 @@
-"""The Dockerfile says what docs/image.md promises; its base has the digest that the registry has, and proves."""
+"""The Dockerfile says what docs/development/image.md promises; its base has the digest that the registry has."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_what_is_shipped_is_what_the_tests_ran_with(name):
 
 
 LOCKED = locks.read(ROOT / "requirements.lock")
-PAGE = (ROOT / "docs" / "image.md").read_text()
+PAGE = (ROOT / "docs" / "development" / "image.md").read_text()
 
 
 @pytest.mark.parametrize("name", LOCKED)
@@ -57,7 +57,7 @@ def test_the_operator_alone_is_the_project_without_its_tools():
 
 def test_the_page_lists_them_as_they_are():
     assert licences.table(LOCKED.values()) in PAGE, (
-        "docs/image.md: put in what `python -m topology_image licences` prints"
+        "docs/development/image.md: put in what `python -m topology_image licences` prints"
     )
 
 

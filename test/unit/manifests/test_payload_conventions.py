@@ -263,5 +263,5 @@ def test_a_role_is_bound_to_who_is_there_or_a_page_offers_it() -> None:
         bound.add((role["kind"], place if role["kind"] == "Role" else "", role["name"]))
     there = {(kind, *place) for kind in ("Role", "ClusterRole") for place in names(kind)}
     assert bound <= there
-    pages = "".join(page.read_text() for page in DOCS.glob("*.md"))
+    pages = "".join(page.read_text() for page in DOCS.rglob("*.md"))
     assert not {name for *_, name in there - bound if name not in pages}, "a role that no page speaks of"

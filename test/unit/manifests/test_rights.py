@@ -263,7 +263,7 @@ def test_the_bindings_bind_our_account_to_our_roles_and_nobody_else():
 
 
 def test_the_page_about_rights_has_every_rule_and_no_other():
-    text = (pathlib.Path(__file__).parents[3] / "docs" / "rights.md").read_text(encoding="utf-8")
+    text = (pathlib.Path(__file__).parents[3] / "docs" / "development" / "rights.md").read_text(encoding="utf-8")
     rows = [
         [cell.strip().strip("`") for cell in line.split("|")[1:-1]] for line in text.splitlines() if line[:2] == "| "
     ]

@@ -20,7 +20,7 @@ from topology_api.vocabulary import Topology
 
 DOCS = pathlib.Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "kubectl-topology.md").read_text(encoding="utf-8")
-SESSIONS = [html.unescape(page.read_text(encoding="utf-8")) for page in (DOCS / "sessions").glob("*.md")]
+SESSIONS = [html.unescape(page.read_text(encoding="utf-8")) for page in (DOCS / "development/sessions").glob("*.md")]
 _COMMAND = re.compile(r"^(?:\$ oc topology|    kubectl-topology) ([^|>\n]*)", re.MULTILINE)
 (VERBS,) = [one.choices for one in arguments.parser()._actions if isinstance(one, argparse._SubParsersAction)]
 
