@@ -107,7 +107,9 @@ def _given(options: argparse.Namespace) -> load.Transitions:
 
         options.archive = must_gather.read(options.must_gather, transitions, options.operator_namespace)
         collected = f"{options.archive.time:%Y-%m-%dT%H:%M:%SZ}"
-        errors.complain(f"judged by what was collected at {collected} in {options.must_gather}; no cluster is asked")
+        errors.complain(
+            f"judged by what was collected at {collected} in {options.must_gather}; no cluster is contacted"
+        )
     return transitions
 
 

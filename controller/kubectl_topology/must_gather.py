@@ -13,10 +13,10 @@ where the archive proves that; otherwise it is `NOT_COLLECTED`, which is Unknown
 
 1. Discovery was complete and has no such kind.
 2. There is a list of that kind and namespace without it.
-3. A ClusterOperator relates all objects of the kind (relatedObjects without a name), each inspect came to its end, and
-   the log has no failure for the kind; without a log some object of the kind is there.
-4. must-gather's script collects the whole kind (`_WHOLE`), each inspect came to its end, and some object is there that
-   no ClusterOperator relates by name.
+3. A ClusterOperator that was inspected (it has a file of its own) relates all objects of the kind, without a name; each
+   inspect came to its end, and the log has no failure for the kind. Without a log some object of the kind is there.
+4. must-gather's script collects the whole kind (its `group_resources`, `all_ns_resources`), each inspect came to its
+   end, and some object is there that no ClusterOperator relates by name.
 
 The time of an archive is when its Leases were read (the newest renewTime, within the last run), so that ages are right.
 """
@@ -58,16 +58,14 @@ Raw = dict[str, Any]
 NOT_COLLECTED: Final = f"not {answers.IN_ARCHIVE}"
 _LEASES: Final = ("coordination.k8s.io", "leases")
 _WHOLE: Final = frozenset({("", "nodes"), _LEASES})
-"""By collection-scripts/gather: `group_resources`, `all_ns_resources`."""
 _SCOPES: Final = ("cluster-scoped-resources", "namespaces")
+_ENDED: Final = b"Wrote inspect data to %bmust-gather.\n"
 _DISCOVERY, _LOG, _TIMES, _VERSION = "aggregated-discovery-apis.yaml", "gather.logs", "timestamp", "version"
 _READ: Final = {*_SCOPES, _DISCOVERY, _LOG, _TIMES, _VERSION}
 _PAUSE: Final = timedelta(hours=1)
 """Between two runs: must-gather gives up after ten minutes."""
 _GRACE: Final = timedelta(seconds=30)
-_TIME: Final = re.compile(
-    rb'^(?: *renewTime: "?)?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:\.\d+)? ?(Z|[+-]\d{4})', re.MULTILINE
-)
+_TIME: Final = re.compile(rb'(?m)^(?: *renewTime: "?)?([-\d]{10}[ T]\d\d:\d\d:\d\d)(?:\.\d+)? ?(Z|[+-]\d{4})')
 """Of a Lease, or Go's text of one in `timestamp`."""
 _TERM: Final = re.compile(r"(!?)([^\s=!,()]+)(?:=([^,()]*)| in \(([^()]*)\))?(?:,|\Z)")
 _NUMBER: Final = re.compile(r"[-+]?(?:0|[1-9]\d{0,18})(\.\d{1,18})?([eE][-+]?\d{1,3})?")
@@ -117,7 +115,7 @@ class Root:
         if Place(*kind, namespace, None) in self.files:
             return True
         log, lines = self.beside.get(_LOG), len(_moments(self.beside.get(_TIMES)))
-        ends = lines // 2 if log is None else log.count(b"Wrote inspect data to ")
+        ends = lines // 2 if log is None else log.count(_ENDED % b"") + log.count(_ENDED % b"/")
         if not lines or lines != 2 * ends or (log and f"skipping gathering {resource.label} ".encode() in log):
             return False
         related = {place for place in self._related() if place[:2] == kind}
@@ -142,7 +140,7 @@ class Root:
         return False
 
     def _related(self) -> Iterator[Place]:
-        for place in [place for place in self.files if place[:2] == (catalog.CONFIG, "clusteroperators")]:
+        for place in [each for each in self.files if each[:2] == (catalog.CONFIG, "clusteroperators") and each.name]:
             with contextlib.suppress(*_FOREIGN):
                 for item in [item for raw in self.objects(place) for item in raw["status"].get("relatedObjects") or []]:
                     namespace, name = (item.get(key) or None for key in ("namespace", "name"))
@@ -240,7 +238,7 @@ def read(source: str, transitions: load.Transitions, namespace: str) -> Archive:
                 raise ValueError(f"it has more than {_MOST_KEPT >> 20} MiB of objects")
     except _BROKEN as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise _unusable(source, f"cannot be read: {' '.join(str(why).split())}") from error
+        raise _unusable(source, f"no must-gather in a folder, .tar or .tar.gz: {' '.join(str(why).split())}") from error
     if not any(place[:2] == (catalog.CONFIG, "infrastructures") for root in roots.values() for place in root.files):
         missing = f"cluster-scoped-resources/{catalog.CONFIG}/infrastructures.yaml"
         raise _unusable(source, f"is not what oc adm must-gather collects: it has no {missing}")

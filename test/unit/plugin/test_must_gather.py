@@ -73,7 +73,7 @@ def collected(cluster: Cluster, at: datetime) -> Files:
         path = f"{scope}/{kind.group or 'core'}/{kind.plural}"
         if kind.group == catalog.CONFIG or path in lists:
             lists.setdefault(path, []).append(raw)
-        else:
+        if path not in lists or plural == "clusteroperators":
             found[f"{path}/{name}.yaml"] = raw
     found |= {f"{path}.yaml": {"apiVersion": "v1", "kind": "List", "items": items} for path, items in lists.items()}
     groups: dict[str, Any] = {kind.group: {"freshness": "Current", "resources": []} for kind in KINDS.values()}
@@ -214,13 +214,21 @@ def test_what_is_not_there_is_unknown_and_named_and_moves_nothing_else(
     assert shown["plan"]["verdict"] in {live["plan"]["verdict"], "CannotTell"}
 
 
-FAILED = b"skipping gathering machineconfigpools.machineconfiguration.openshift.io due to\nWrote inspect data to x"
+ENDED = b"Wrote inspect data to must-gather.\n"
+FAILED = b"skipping gathering machineconfigpools.machineconfiguration.openshift.io due to\n" + ENDED
+RELATING = "cluster-scoped-resources/config.openshift.io/clusteroperators/topology.yaml"
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("version", b"x"), ("gather.logs", FAILED), ("gather.logs", b""), ("timestamp", b"2026-03-01 12:00:00 +0000 UTC")],
-    ids=["nothing failed", "the log has a failure", "the log has no end", "the times have no end"],
+    [
+        ("version", b"x"),
+        ("gather.logs", FAILED),
+        ("gather.logs", b""),
+        ("gather.logs", ENDED * 2),
+        (RELATING, b""),
+    ],
+    ids=["nothing failed", "a failure", "no end", "another end", "what relates it was not inspected"],
 )
 def test_none_is_believed_where_inspect_came_to_its_end(tmp_path: pathlib.Path, name: str, content: bytes) -> None:
     found = {path: raw for path, raw in lived("idle")[2].items() if "/machineconfigpools/" not in path}
@@ -257,8 +265,10 @@ HOSTILE = {
     "a folder that is a symlink": lambda found: packed(found, _member("x/namespaces", tarfile.SYMTYPE)),
     "a hard link": lambda found: packed(found, _member(f"{ROOT}timestamp", tarfile.LNKTYPE)),
     "a device": lambda found: packed(found, _member(f"{CONFIG}x", tarfile.CHRTYPE)),
-    "a file of 10 GiB": lambda _: _member("x", size=10 << 30).tobuf() + bytes(10_240),
-    "a name of 10 GiB": lambda _: gzip.compress(_member("x", b"L", 10 << 30).tobuf() + bytes(1 << 26)),
+    "a file of 10 GiB": lambda _: _member("x", size=10 << 30).tobuf(tarfile.GNU_FORMAT) + bytes(10_240),
+    "a name of 10 GiB": lambda _: gzip.compress(
+        _member("x", b"L", 10 << 30).tobuf(tarfile.GNU_FORMAT) + bytes(1 << 26)
+    ),
     "packed, with no end": lambda found: packed(found)[:-2000],
     "no end": lambda found: packed(found, mode="w")[:-20_000],
     "a text": lambda _: b"apiVersion: v1\n" * 100,
