@@ -10,6 +10,7 @@ pyproject.toml names the modules of the operator that it may use.
 * `cluster`: the connection, one consistent snapshot of facts, and the definitions as the operator asks them.
 * `simulate`: what the operator would decide if a topology were requested; `disruption`: what that disturbs. Pure.
 * `commands`: the verbs, one module each. `set`, `cancel` and `accept` write by `write`.
+* `must_gather`: what was collected of a cluster, in place of the connection.
 * `probe`: what `plan --probe` asks of names and addresses; `front`: which, and what follows. The second is pure.
 * `manifest`: what a manifest asks for, in the place of a target.
 * `naming`: what the program and the cluster's client are called in all that is printed.

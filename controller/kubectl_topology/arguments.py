@@ -37,7 +37,7 @@ _ACCEPTABLE = [name.value for name in registry.ACCEPTABLE_CHECKS]
 _DEFAULTS: dict[str, Any] = {
     "kubeconfig": None, "context": None, "request_timeout": DEFAULT_REQUEST_TIMEOUT, "insecure_skip_tls_verify": False,
     "as_user": None, "as_group": [], "as_uid": None, "operator_namespace": vocabulary.DEFAULT_NAMESPACE,
-    "transitions_dir": None,
+    "transitions_dir": None, "must_gather": None, "archive": None,
 }  # fmt: skip
 _SHORT = {
     "ha": Topology.HIGHLY_AVAILABLE, "sno": Topology.SINGLE_REPLICA, "tna": Topology.HIGHLY_AVAILABLE_ARBITER,
@@ -201,6 +201,7 @@ def _request(verbs: _Verbs) -> None:
         help="with TARGET: also ask, from this computer and without credentials, where api, api-int and *.apps lead, "
         "and whether each control-plane node answers; 5 s at most",
     )  # fmt: skip
+    _must_gather(plan)
     _output(plan, "wide")
     set_ = _verb(
         verbs, "set",
@@ -243,6 +244,7 @@ def _progress(verbs: _Verbs) -> None:
         "-w", "--watch", action="store_true",
         help="stay, and show every change, until Ctrl-C: drawn on a terminal, line by line anywhere else",
     )  # fmt: skip
+    _must_gather(status)
     wait = _verb(
         verbs, "wait", "wait until the transition is completed; progress goes to standard error",
         "wait", "wait --timeout 150m",
@@ -267,6 +269,7 @@ def _description(verbs: _Verbs) -> None:
         help="instead: who owns each Cluster API definition (*.cluster.x-k8s.io) of a management cluster, and known "
         "dead ends",
     )  # fmt: skip
+    _must_gather(audit)
     _output(audit)
 
 
@@ -296,6 +299,7 @@ def _explain(verbs: _Verbs) -> None:
         "explain RouterReplicas", "explain Stuck",
     )  # fmt: skip
     explain.add_argument("name", nargs="?", metavar="NAME", help="in any case; without it all names are listed")
+    _must_gather(explain)
     _output(explain)
 
 
@@ -349,6 +353,14 @@ def _examples(*words: str) -> str:
 def _output(verb: argparse.ArgumentParser, *more: str) -> None:
     forms = ("text", *more, "json", "yaml")
     verb.add_argument("-o", "--output", choices=forms, default="text", help="default: %(default)s")
+
+
+def _must_gather(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--must-gather", metavar="PATH",
+        help="judge what oc adm must-gather has collected (a folder, .tar or .tar.gz), not a cluster; what is not in "
+        "it is Unknown",
+    )  # fmt: skip
 
 
 def _connection(either: argparse.ArgumentParser, groups: str, *, listed: bool = True) -> None:
@@ -412,6 +424,9 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
 
 def _contradiction(options: argparse.Namespace) -> str | None:
     """What of the words of a verb does not fit together, in a sentence."""
+    live = [f"--{flag}" for flag in ("probe", "watch", "capi") if getattr(options, flag, False)]
+    if live and options.must_gather is not None:
+        return f"{live[0]} needs the cluster itself: leave it out, or leave --must-gather out"
     if options.verb == "plan":
         if options.probe and (options.target is None or options.filename is not None):
             return "--probe needs TARGET on the command line, and no -f"

@@ -82,6 +82,13 @@ class Connection:
     interruption: errors.Interruption = field(default_factory=errors.Interruption)
     first: dict[str, Any] | None = None
     """Infrastructure as the first request has read it, until a snapshot is made from that."""
+    collected: datetime | None = None
+    """Of an archive: when it was collected, in aware UTC."""
+
+    @property
+    def now(self) -> datetime:
+        """The time that ages are counted to, in aware UTC."""
+        return self.collected or datetime.now(UTC)
 
     def lacks(self, error: kube.Forbidden) -> str:
         """Which permission is needed, and whose it is: `forbidden: you need permission to patch infrastructures...`."""
@@ -98,6 +105,9 @@ class Connection:
 @contextlib.asynccontextmanager
 async def opened(options: argparse.Namespace, interrupted: errors.Interruption) -> AsyncIterator[Connection]:
     """Open a client as the flags about the connection say. Raises PluginError when they cannot be used."""
+    if (archive := options.archive) is not None:
+        yield Connection(archive, archive.name, interruption=interrupted, collected=archive.time)
+        return
     try:
         configuration = await config.load(options.kubeconfig, options.context)
         if options.insecure_skip_tls_verify:
@@ -255,7 +265,7 @@ async def present(connection: Connection, transitions: load.Transitions, namespa
     here = await _infrastructure(connection)
     record = here.record if isinstance(here.record, TopologyTransition) else None
     sources = status_sources(record, transitions)
-    if is_old(here, record, datetime.now(UTC)):
+    if is_old(here, record, connection.now):
         sources = tuple(dict.fromkeys((*sources, *catalog.offered(*transitions.starting_at(records.pair(here))))))
     return await _read(connection, namespace, here, sources, served=record is not None)
 
@@ -315,7 +325,7 @@ async def _read(
         holder = group.create_task(live.read(client, lease(namespace)))
         crd = None if served else group.create_task(live.read(client, catalog.Sources.installed))
     known = dataclasses.replace(gathering.result().facts, installed=facts.Installed() if crd is None else crd.result())
-    return assembled(known, holder.result(), sources, namespace, datetime.now(UTC))
+    return assembled(known, holder.result(), sources, namespace, connection.now)
 
 
 def assembled(
@@ -419,7 +429,9 @@ async def configured(
     except kube.Forbidden:
         warn(f"you may not get {what}: judged by the defaults, the operator may be configured otherwise")
         return transitions
-    except kube.KubeError:
+    except kube.KubeError as error:
+        if connection.collected is not None and not isinstance(error, kube.NotFound):
+            warn(f"{what}: {error.reason}. Judged by the defaults, the operator may be configured otherwise")
         return transitions
     data = raw.get("data")
     text = data.get(vocabulary.CONFIGURATION_KEY) if isinstance(data, dict) else None

@@ -150,7 +150,7 @@ def values(action: argparse.Action, given: Mapping[str, str], environ: Mapping[s
         return {item["name"]: item["kind"] for item in explanations.every()}, NOTHING
     if action.type is pathlib.Path:
         return {}, FOLDERS
-    return {}, FILES if action.dest in {"kubeconfig", "filename"} else NOTHING
+    return {}, FILES if action.dest in {"kubeconfig", "filename", "must_gather"} else NOTHING
 
 
 def _contexts(given: str | None, environ: Mapping[str, str]) -> Candidates:

@@ -113,6 +113,14 @@ def _given(options: argparse.Namespace) -> load.Transitions:
         if options.filename != manifest.STANDARD_INPUT and not pathlib.Path(options.filename).exists():
             raise errors.InputError([f"-f: {options.filename} does not exist"], errors.ExitCode.USAGE)
         options.manifest = manifest.read(options.filename)
+    if options.must_gather is not None:
+        from . import must_gather
+
+        options.archive = must_gather.read(options.must_gather, transitions, options.operator_namespace)
+        collected = f"{options.archive.time:%Y-%m-%dT%H:%M:%SZ}"
+        errors.complain(
+            f"judged by what was collected at {collected} in {options.must_gather}; no cluster is contacted"
+        )
     return transitions
 
 
@@ -131,4 +139,7 @@ async def _verb(options: argparse.Namespace, transitions: load.Transitions, inte
             transitions = await cluster.configured(connection, options.operator_namespace, transitions, errors.complain)
         command = importlib.import_module(f".commands.{options.verb}", __package__)
         run: Callable[[cluster.Connection, argparse.Namespace, load.Transitions], Awaitable[int]] = command.run
-        return await run(connection, options, transitions)
+        code = await run(connection, options, transitions)
+        for older in options.archive.older.values() if options.archive is not None else ():
+            errors.complain(older)
+        return code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,9 @@ def target(
     judgement = simulate.requested(snapshot.known, transitions, wanted, snapshot.now)
     if any(fact["right"] for fact in snapshot.unread):
         judgement = simulate.by_record(judgement, snapshot.record, wanted, transitions)
+    unknown = judgement.leads and any(answers.IN_ARCHIVE in fact["why"] for fact in snapshot.unread)
+    if unknown and judgement.verdict is simulate.Verdict.BLOCKED and all(result.met for result in judgement.results):
+        judgement = dataclasses.replace(judgement, verdict=simulate.Verdict.CANNOT_TELL)
     return _plan(snapshot, transitions, wanted, judgement), judgement
 
 

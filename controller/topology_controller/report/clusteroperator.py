@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..decide.decision import Decision
 
 Raw = dict[str, Any]
-
-
 _CONFIG, _OPERATOR, _MACHINES = "config.openshift.io", "operator.openshift.io", "machineconfiguration.openshift.io"
 _ADMISSION = "admissionregistration.k8s.io"
 _RELATED = (
@@ -39,6 +37,7 @@ _RELATED = (
     (_OPERATOR, "ingresscontrollers", "openshift-ingress-operator", "default"),
     (_MACHINES, "controllerconfigs", "", "machine-config-controller"),
     (_MACHINES, "machineconfigpools", "", ""),
+    ("", "nodes", "", ""),
     (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-status"),
     (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-request"),
     (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-report"),
@@ -51,10 +50,11 @@ _RELATED = (
 
 def related_objects(namespace: str) -> list[Raw]:
     """What must-gather collects for us, whether or not the operator runs (the same list stands in the manifest)."""
-    related: list[Raw] = [{"group": "", "resource": "namespaces", "name": namespace}]
-    for group, resource, where, name in _RELATED:
-        related.append({"group": group, "resource": resource, **({"namespace": where} if where else {}), "name": name})
-    return related
+    own = (("", "namespaces", "", namespace), ("coordination.k8s.io", "leases", namespace, ""))
+    return [
+        {"group": group, "resource": resource, **({"namespace": where} if where else {}), "name": name}
+        for group, resource, where, name in (*own, *_RELATED)
+    ]
 
 
 def status(

@@ -57,6 +57,10 @@ def test_no_bound_for_requests_is_not_offered() -> None:
         (["--as-uid", "7", "status"], "are about the user of --as"),
         (["status", "--as", "jane\r\nX-Admin: 1"], "is no name"),
         (["plan", "--probe"], "--probe needs TARGET"),
+        (["plan", "DualReplica", "--probe", "--must-gather", "x"], "--probe needs the cluster itself"),
+        (["status", "--watch", "--must-gather", "x"], "--watch needs the cluster itself"),
+        (["audit", "--capi", "--must-gather", "x"], "--capi needs the cluster itself"),
+        (["cancel", "--must-gather", "x"], "unknown flag --must-gather"),
     ],
     ids=" ".join,
 )
