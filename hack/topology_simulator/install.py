@@ -162,26 +162,35 @@ async def _store_past_the_enum(api: client.Client, kind: kinds.Kind, name: str, 
         for field in fields:
             schema.get("properties", {}).get(field, {}).pop("enum", None)
 
-    async def takes(values: dict[str, str]) -> bool:
-        try:
-            await api.patch(kind, name, _nested(values, path), subresource=path[0] if len(path) == 1 else "")
-        except client.ApiError as error:
-            if error.code != 422 and error.code not in _NOT_YET:
-                raise
-            return False
-        return True
+    subresource = "status" if path == ("status",) else ""
+
+    async def until(value: str, *, taken: bool) -> None:
+        change = _nested(dict.fromkeys(fields, value), path)
+        while await _takes(api, kind, name, change, subresource) is not taken:  # noqa: ASYNC110 - as below
+            await asyncio.sleep(_POLL_SECONDS)
 
     try:
         async with asyncio.timeout(_SERVED_SECONDS):
             await api.patch(kinds.DEFINITIONS, definition, {"spec": {"versions": older}})
-            while not await takes(fields):  # noqa: ASYNC110 - another process sets no event here
-                await asyncio.sleep(_POLL_SECONDS)
+            await until("", taken=True)
+            await api.patch(kind, name, _nested(fields, path), subresource=subresource)
             await api.patch(kinds.DEFINITIONS, definition, {"spec": {"versions": versions}})
-            while older != versions and await takes(dict.fromkeys(fields, "Unheard")):
-                await takes(fields)
-                await asyncio.sleep(_POLL_SECONDS)
+            await until("Unheard", taken=older == versions)
     except TimeoutError:
         raise InstallError(f"{definition} is not the one that was written {_SERVED_SECONDS:g} s ago") from None
+
+
+async def _takes(
+    api: client.Client, kind: kinds.Kind, name: str, change: dict[str, Any], subresource: str = ""
+) -> bool:
+    """Whether the definition in force lets that be written; it is not."""
+    try:
+        await api.patch(kind, name, change, subresource=subresource, dry_run=True)
+    except client.ApiError as error:
+        if error.code != 422 and error.code not in _NOT_YET:
+            raise
+        return False
+    return True
 
 
 async def serve_native_field(api: client.Client) -> None:
