@@ -208,6 +208,7 @@ def rules(edges: tuple[Edge, ...]) -> list[dict[str, Any]]:
 _OLD: Final = f"oldSelf.?spec.?{DESIRED}"
 _IS_OLD: Final = f"!has(self.spec) || !has(self.spec.{DESIRED}) || {_OLD}.orValue('') == self.spec.{DESIRED}"
 _PRESENT: Final = "self.status.controlPlaneTopology"
+_EMPTY: Final = "that has no value: condition Disabled of ClusterOperator topology has the command that sets it"
 
 
 def _status_first() -> dict[str, Any]:
@@ -252,13 +253,12 @@ def _hint(edges: tuple[Edge, ...]) -> str:
     targets = _targets(edges)
     # A transition of the infrastructure alone is asked for by the topology that the control plane has already.
     staying = {edge.source_control_plane for edge in edges if edge.target.control_plane == edge.source_control_plane}
-    hint = "'nothing leads from there, so remove the request'"
+    hint = f"({_PRESENT} == '' ? '{_EMPTY}' : 'nothing leads from there, so remove the request')"
     for topology, text in NEVER_A_SOURCE.items():
         hint = f"({_PRESENT} == '{topology}' ? 'nothing leads from there, because {text}: remove the request' : {hint})"
     for source in sorted(targets.keys() | staying, reverse=True):
         ways = [*targets.get(source, ()), f"{source} ({'infrastructure only' if source in staying else 'no change'})"]
-        words = f"allowed: {', '.join(ways)} or unset"
-        hint = f"({_PRESENT} == '{source}' ? '{words}' : {hint})"
+        hint = f"({_PRESENT} == '{source}' ? 'allowed: {', '.join(ways)} or unset' : {hint})"
     return hint
 
 

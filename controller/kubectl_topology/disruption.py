@@ -143,7 +143,9 @@ def _replicas(
         advisory = left.get(group.check)
         unless = f", once advisory {advisory} is seen to" if advisory else ""
         for operand in group.operands:
-            name = f"{operand.namespace}/{operand.name}"
+            name, found = f"{operand.namespace}/{operand.name}", known.operand(operand.key)
+            if operand.optional and isinstance(found, facts.Unobserved) and found.missing:
+                continue  # what a site has turned off does not come with the change
             if operand.replicas == "perControlPlaneNode" and group.topology(source) != group.topology(target):
                 yield simulate.item("Replicas", f"{name}: one for each control-plane node{unless}")
             elif isinstance(operand.replicas, dict):
@@ -179,9 +181,7 @@ def _backup(known: facts.Facts) -> answers.Expected:
     times = [] if isinstance(own, facts.Unobserved) else [own.backup_time]
     if not isinstance(others, facts.Unobserved):
         times += [
-            operator.backup_time
-            for operator in others
-            if isinstance(operator, facts.ClusterOperator) and operator.name == "etcd"
+            item.backup_time for item in others if isinstance(item, facts.ClusterOperator) and item.name == "etcd"
         ]
     newest = max((time for time in times if time is not None), default=None)
     last = "No backup is known" if newest is None else f"The newest known backup is from {answers.stamp(newest)}"

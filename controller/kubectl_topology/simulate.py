@@ -61,6 +61,7 @@ class Judgement:
     """The verdict about one request. `message` is one sentence; `source` is the topology that it would start from.
 
     `recorded` has the results, where they could not be had live, with the time at which the operator evaluated them.
+    `besides` are the checks as they would be, where there is no topology to start from and a single node's is assumed.
     """
 
     verdict: Verdict
@@ -69,6 +70,7 @@ class Judgement:
     decision: decision.Decision
     definition: model.Definition | None = None
     recorded: tuple[tuple[CheckResult, ...], datetime] | None = None
+    besides: tuple[CheckResult, ...] = ()
 
     @property
     def leads(self) -> bool:
@@ -80,7 +82,7 @@ class Judgement:
         """The preflight checks that the operator would publish, in its order."""
         if self.recorded is not None:
             return self.recorded[0]
-        return self.decision.results if self.leads else ()
+        return self.decision.results if self.leads else self.besides
 
     @property
     def advisories(self) -> tuple[Advisory, ...]:
@@ -112,11 +114,14 @@ def requested(known: facts.Facts, transitions: load.Transitions, target: str, no
     if verdict is Verdict.POSSIBLE and isinstance(own, facts.Unobserved) and not own.missing:
         verdict, message = Verdict.CANNOT_TELL, f"Everything that could be read is met, but not all could: {own}"
     judgement = Judgement(verdict, message, records.pair(infrastructure), decided, decided.definition)
+    if decided.disabled is not None and infrastructure.control_plane is None:
+        # Old in one thing, old in others: what else is in the way once the command of the message has run.
+        single = Topology.SINGLE_REPLICA.value
+        here = dataclasses.replace(infrastructure, control_plane=single, infrastructure=single)
+        return dataclasses.replace(judgement, besides=_decided(known, here, transitions, target, now).results)
     if not judgement.left:
         return judgement
-    left = [
-        f"{check} is met, which needs the command of advisory {advisory.name}" for check, advisory in judgement.left
-    ]
+    left = [f"{check} is met, which needs the command of advisory {todo.name}" for check, todo in judgement.left]
     return dataclasses.replace(judgement, message=f"Possible, but will not complete until: {', '.join(left)}")
 
 
@@ -290,7 +295,8 @@ def ways(
     """
     infrastructure = _infrastructure(known)
     if disabled := applicability.disabled(known, infrastructure):
-        return (), f"{disabled.message} ({disabled.reason})"
+        more = "" if infrastructure.control_plane else ". For what else is in the way: oc topology plan HighlyAvailable"
+        return (), f"{disabled.message} ({disabled.reason}){more}"
     here = records.pair(infrastructure)
     starting = transitions.starting_at(here)
     if not starting:
@@ -328,12 +334,9 @@ def is_settled(known: facts.Facts, transitions: load.Transitions) -> bool:
     """Is there nowhere to go because the cluster has its topology?"""
     infrastructure = _infrastructure(known)
     here = records.pair(infrastructure)
-    legal = {topology.value for topology in Topology if topology is not Topology.SINGLE_REPLICA}
-    return (
-        here.control_plane in legal
-        and not transitions.starting_at(here)
-        and applicability.disabled(known, infrastructure) is None
-    )
+    if here.control_plane == Topology.SINGLE_REPLICA or transitions.starting_at(here):
+        return False
+    return applicability.disabled(known, infrastructure) is None
 
 
 def item(name: str, message: str, command: str = "") -> answers.Expected:

@@ -2,7 +2,7 @@
 
 Nothing here is applied by the operator itself. `bindata/manifests/` is printed in the order of its file names, with
 image, namespace and version put in; after it `bindata/monitoring/`, which a cluster without monitoring.coreos.com would
-refuse, and can be left out. So can the rights in a namespace that a cluster without the Machine API does not have;
+refuse, and can be left out. So can the rights on kinds that a cluster without the Machine API does not have;
 `bindata/readers/` is printed where it is asked for.
 These files are also what a release payload takes as they are, and what `bindata/kustomization.yaml` lists: tests hold
 all three together. `bindata/console/` is printed for those who say where their users download the plugin; what a
@@ -38,7 +38,7 @@ IMAGE = "cluster-topology-operator:unset"
 DOWNLOADS = "https://downloads.example.com/topology"
 """What is replaced by the address below which the archives of kubectl-topology are (`hack/krew.py`)."""
 MACHINE_API = "0000_30_topology-operator_04_roles_machines.yaml"
-"""The file with what is granted in the namespace of capability MachineAPI."""
+"""The file with what is granted on the kinds of capability MachineAPI."""
 RELEASE = "0.0.1-snapshot"
 """What is replaced by the version of a release when its payload is made (`oc adm release new`)."""
 _NAMESPACE_FORM = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -73,7 +73,7 @@ def render(  # noqa: PLR0913 - one for each flag of the command
 
     `image` is the image of the Deployment, None for the name and version of this operator without a registry.
     `monitoring` is whether OPERATOR has what the cluster's Prometheus and console need; the other kinds never do.
-    `machine_api` is whether OPERATOR has what needs namespace openshift-machine-api.
+    `machine_api` is whether OPERATOR may list Machines and BareMetalHosts.
     `served` is the Infrastructure definition of the cluster for CRD_PATCH, as read from the API server; None prints
     how to get it.
 

@@ -47,7 +47,7 @@ def render(part: str, image: str | None, namespace: str, *, monitoring: bool, ma
     """Return one of PARTS, ending with a line break.
 
     `namespace` is that of the Deployment, one for each target; in the target it is always the default one.
-    `machine_api` is whether the target has namespace openshift-machine-api. Raises manifests.ManifestsError as
+    `machine_api` is whether the rights to list Machines are printed. Raises manifests.ManifestsError as
     `manifests.render` does, and for a namespace that does not fit the part.
     """
     own = namespace != vocabulary.DEFAULT_NAMESPACE

@@ -121,12 +121,19 @@ class Client:
         namespace = obj["metadata"].get("namespace", "")
         return await self._call("POST", kind.path(namespace=namespace), obj)
 
-    async def patch(
-        self, kind: kinds.Kind, name: str, change: dict[str, Any], namespace: str = "", subresource: str = ""
+    async def patch(  # noqa: PLR0913 - what a patch has
+        self,
+        kind: kinds.Kind,
+        name: str,
+        change: dict[str, Any],
+        namespace: str = "",
+        subresource: str = "",
+        *,
+        dry_run: bool = False,
     ) -> dict[str, Any]:
-        """Merge-patch an object or its sub-resource. Raises ApiError, UnreachableError."""
+        """Merge-patch an object or its sub-resource, or only let it be judged. Raises ApiError, UnreachableError."""
         path = kind.path(name, namespace, subresource)
-        return await self._call("PATCH", path, change, media=_MERGE)
+        return await self._call("PATCH", f"{path}?dryRun=All" if dry_run else path, change, media=_MERGE)
 
     async def patch_status(
         self, kind: kinds.Kind, name: str, status: dict[str, Any], namespace: str = ""

@@ -7,10 +7,14 @@ External, workers only, no etcd of its own and no machine configuration.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import conditions, configured, kinds, machine_api, machines, operands
+from .apiserver import patch
 from .shape import INSTALLED_AGO, VERSION, CustomPool, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["INSTALLED_AGO", "VERSION", "CustomPool", "Shape"]
 
@@ -22,7 +26,7 @@ INGRESS_NAMESPACE = "openshift-ingress-operator"
 NATIVE_NAMESPACE = "openshift-config-operator"
 NATIVE_LEASE = "config-operator-lock"
 LEASE_SECONDS = 270
-_NAMESPACES = operands.NAMESPACES | {
+_NAMESPACES = {
     "openshift-config",
     "openshift-config-managed",
     ETCD_NAMESPACE,
@@ -50,7 +54,8 @@ def rendered(pool: str, topology: str) -> str:
 
 def objects(shape: Shape) -> list[dict[str, Any]]:
     """Return every object of the cluster, namespaces first; `status` is written after creation where it is apart."""
-    namespaces = _NAMESPACES if "MachineAPI" in shape.without else _NAMESPACES | {machine_api.NAMESPACE}
+    namespaces = _NAMESPACES | operands.namespaces(shape.without)
+    namespaces |= set() if "MachineAPI" in shape.without else {machine_api.NAMESPACE}
     created = [kinds.NAMESPACES.new(name) for name in sorted(namespaces)]
     created += [configured.infrastructure(shape), configured.version(shape), configured.feature_gate(shape)]
     schedulable = shape.schedulable and not shape.hosted
@@ -59,6 +64,8 @@ def objects(shape: Shape) -> list[dict[str, Any]]:
         _object(kinds.SCHEDULERS, "cluster", {"mastersSchedulable": schedulable, "policy": {"name": ""}}),
         _object(kinds.INGRESSES, "cluster", {"domain": f"apps.{configured.DOMAIN}"}),
         _object(kinds.CONFIGS, "cluster", {"managementState": "Managed"}, _operator_status(1)),
+        # What a site of one node turns off: openshift/api operator/v1/types_network.go (4.21).
+        _object(kinds.NETWORKS, "cluster", {"managementState": "Managed", "disableNetworkDiagnostics": False}),
         _router(shape),
     ]
     created += configured.operators(shape)
@@ -69,7 +76,21 @@ def objects(shape: Shape) -> list[dict[str, Any]]:
     ]
     for name in shape.names[: shape.machines]:
         created += machine_api.installed(name, bare_metal=shape.platform == "BareMetal")
-    return created if shape.hosted else [*created, *_control_plane(shape), *_operands(shape)]
+    if not shape.alertmanager:
+        created.append(operands.monitoring_config(alertmanager=False))
+    return _with(created if shape.hosted else [*created, *_control_plane(shape), *_operands(shape)], shape.objects)
+
+
+def _with(installed: list[dict[str, Any]], given: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what is installed with a site's own objects: those of the same name are merged, the rest is added."""
+    merged = {_key(obj): obj for obj in installed}
+    for obj in given:
+        merged[_key(obj)] = patch.merge(merged.get(_key(obj), {}), obj)
+    return list(merged.values())
+
+
+def _key(obj: dict[str, Any]) -> tuple[kinds.Kind, str, str]:
+    return kinds.kind_of(obj), obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def _object(
@@ -284,6 +305,10 @@ def _operands(shape: Shape) -> list[dict[str, Any]]:
         _object(kind, "cluster", spec, _operator_status(1) | further.get(kind, {})) for kind, spec in present.items()
     ]
     seen = operands.Sight(
-        topology=shape.topology, masters=shape.masters, absent=frozenset(shape.without), configurations=present
+        topology=shape.topology,
+        masters=shape.masters,
+        absent=frozenset(shape.without),
+        configurations=present,
+        alertmanager=shape.alertmanager,
     )
     return created + operands.installed(seen, shape.masters)

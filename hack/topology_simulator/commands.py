@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from . import client
 
 _FLAGS = {"-n": "namespace", "--namespace": "namespace", "--type": "type", "-p": "patch", "--patch": "patch",
-          "-l": "selector", "--selector": "selector"}  # fmt: skip
+          "-l": "selector", "--selector": "selector", "--subresource": "subresource"}  # fmt: skip
 
 _IN_A_MESSAGE = re.compile(r"""\boc (?:'[^']*'|"[^"]*"|(?!\.\s)[^'"])*""")
 
@@ -110,7 +110,7 @@ class _Command:
             change = json.loads(self._flags.get("patch", ""))
         except ValueError as error:
             raise self._refused(f"the patch is no JSON: {error}") from error
-        await api.patch(kind, name, change, self._namespace)
+        await api.patch(kind, name, change, self._namespace, self._flags.get("subresource", ""))
 
     async def _delete(self, api: client.Client) -> None:
         kind, name = self._object()

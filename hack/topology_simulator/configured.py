@@ -30,11 +30,26 @@ _NOT_HOSTED = (
     "control-plane-machine-set",
 )  # fmt: skip
 _OF_CAPABILITY = {
+    "CSISnapshot": ("csi-snapshot-controller",),
+    "CloudControllerManager": ("cloud-controller-manager",),
+    "CloudCredential": ("cloud-credential",),
     "Console": ("console",),
     "ImageRegistry": ("image-registry",),
+    "Ingress": ("ingress",),
+    "Insights": ("insights",),
     "MachineAPI": ("cluster-autoscaler", "control-plane-machine-set", "machine-api"),
-}
-"""The ClusterOperators that a capability brings along."""
+    "NodeTuning": ("node-tuning",),
+    "OperatorLifecycleManager": (
+        "operator-lifecycle-manager", "operator-lifecycle-manager-catalog", "operator-lifecycle-manager-packageserver",
+    ),
+    "OperatorLifecycleManagerV1": ("olm",),
+    "Storage": ("storage",),
+    "marketplace": ("marketplace",),
+    "openshift-samples": ("openshift-samples",),
+}  # fmt: skip
+"""The ClusterOperators that a capability brings along, by capability.openshift.io/name in the operators' manifests and
+openshift/api config/v1/types_cluster_version.go. Build and DeploymentConfig are parts of others: no operator goes with
+them. A cluster on platform None has no ClusterOperator baremetal here in any case."""
 
 
 def operators(shape: Shape) -> list[dict[str, Any]]:

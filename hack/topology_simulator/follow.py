@@ -85,15 +85,16 @@ def _todo() -> list[tuple[str, str, _Act]]:
 
 
 async def _read(api: client.Client) -> _Scene:
-    infrastructure, version, console, registry, nodes = await asyncio.gather(
+    infrastructure, version, console, registry, monitoring, nodes = await asyncio.gather(
         api.find(kinds.INFRASTRUCTURES, "cluster"),
         api.find(kinds.CLUSTER_VERSIONS, "version"),
         api.find(kinds.CONSOLES, "cluster"),
         api.find(kinds.REGISTRIES, "cluster"),
+        api.find(kinds.CONFIG_MAPS, *operands.MONITORING),
         api.list(kinds.NODES),
     )
     configurations = {kinds.CONSOLES: console, kinds.REGISTRIES: registry}
-    return _Scene(operands.sight(infrastructure, nodes, version, configurations), nodes)
+    return _Scene(operands.sight(infrastructure, nodes, version, configurations, monitoring), nodes)
 
 
 async def _put_status(

@@ -9,6 +9,7 @@ itself ships (bindata/crd); a real API server is given OpenShift's own (`envtest
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import json
 import pathlib
@@ -17,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from . import client, cluster, kinds, operands
+from .apiserver import patch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _CRDS = pathlib.Path(__file__).parent / "crds"
 _OWN_CRDS = pathlib.Path(__file__).parents[2] / "bindata" / "crd"
@@ -34,7 +36,10 @@ _AT_ONCE = 8
 _STATUS_WITHIN = (kinds.NODES, kinds.DEFINITIONS)
 """What is created with its status, or makes its own; of all others it is written afterwards."""
 MACHINE_API = (kinds.MACHINES, kinds.BARE_METAL_HOSTS)
-"""Kinds that are not served where the capability MachineAPI is disabled."""
+OF_CAPABILITIES = {"Console": (kinds.CONSOLES,), "ImageRegistry": (kinds.REGISTRIES,), "MachineAPI": MACHINE_API}
+"""Kinds that are not served where a capability is disabled, as seen on a radio site by the telco reference."""
+_TOPOLOGIES = {kinds.INFRASTRUCTURES: ("status",), kinds.CONTROLLER_CONFIGS: ("spec", "infra", "status")}
+"""Where a kind has the topologies."""
 _STATIC_PODS = tuple(pods.kind for pods in operands.STATIC_PODS)
 
 
@@ -84,8 +89,25 @@ async def install(
 
 def _served(shape: cluster.Shape, crds: Sequence[dict[str, Any]] | None) -> list[dict[str, Any]]:
     """Return the definitions that such a cluster has."""
-    absent = {f"{kind.plural}.{kind.group}" for kind in MACHINE_API if "MachineAPI" in shape.without}
-    return [crd for crd in (definitions() if crds is None else crds) if crd["metadata"]["name"] not in absent]
+    gone = {kind for capability in shape.without for kind in OF_CAPABILITIES.get(capability, ())}
+    absent = {f"{kind.plural}.{kind.group}" for kind in gone}
+    there = [crd for crd in (definitions() if crds is None else crds) if crd["metadata"]["name"] not in absent]
+    of_site = {kinds.kind_of(obj) for obj in shape.objects} & set(kinds.OF_SITES)
+    return [*there, *(of_anything(kind) for kind in kinds.OF_SITES if kind in of_site)]
+
+
+def of_anything(kind: kinds.Kind, **subresources: Any) -> dict[str, Any]:
+    """Return a definition of a kind that takes anything, with these subresources."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": kind.version, "served": True, "storage": True, "subresources": subresources}
+    names = {"plural": kind.plural, "singular": kind.kind.lower(), "kind": kind.kind, "listKind": f"{kind.kind}List"}
+    spec = {
+        "group": kind.group,
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "names": names,
+        "versions": [{**version, "schema": {"openAPIV3Schema": anything}}],
+    }
+    return kinds.DEFINITIONS.new(f"{kind.plural}.{kind.group}", spec=spec)
 
 
 async def define(api: client.Client, crds: Sequence[dict[str, Any]] | None = None) -> int:
@@ -101,12 +123,74 @@ async def define(api: client.Client, crds: Sequence[dict[str, Any]] | None = Non
 
 async def populate(api: client.Client, shape: cluster.Shape) -> int:
     """Create the objects that are missing, where all kinds are served, and return how many were. Raises ClientError."""
-    objects = cluster.objects(shape)
+    empty = {field: "" for field, value in shape.topology.items() if not value}
+    objects = [_without(obj, empty) for obj in cluster.objects(shape)]
     first = [obj for obj in objects if kinds.kind_of(obj) is kinds.NAMESPACES]
     created = 0
     for part in (first, [obj for obj in objects if obj not in first]):
         created += await _create_all(api, part)
+    for obj in objects if empty else ():
+        if (kind := kinds.kind_of(obj)) in _TOPOLOGIES:
+            await _store_past_the_enum(api, kind, obj["metadata"]["name"], empty)
     return created
+
+
+def _without(obj: dict[str, Any], fields: Iterable[str]) -> dict[str, Any]:
+    """Return the object without these topologies, where it is of a kind that has them."""
+    path = _TOPOLOGIES.get(kinds.kind_of(obj))
+    return obj if path is None else patch.merge(obj, _nested(dict.fromkeys(fields), path))
+
+
+def _nested(value: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    for part in reversed(path):
+        value = {part: value}
+    return value
+
+
+async def _store_past_the_enum(api: client.Client, kind: kinds.Kind, name: str, fields: dict[str, str]) -> None:
+    """Store topologies as a release before 4.8 did, whose definitions took any text; then today's is in force again.
+
+    openshift/api config/v1/types_infrastructure.go, ControlPlaneTopology. Raises InstallError, ClientError.
+    """
+    definition, path = f"{kind.plural}.{kind.group}", _TOPOLOGIES[kind]
+    versions = (await api.get(kinds.DEFINITIONS, definition))["spec"]["versions"]
+    older = copy.deepcopy(versions)
+    for version in older:
+        schema = version["schema"]["openAPIV3Schema"]
+        for part in path:
+            schema = schema.get("properties", {}).get(part, {})
+        for field in fields:
+            schema.get("properties", {}).get(field, {}).pop("enum", None)
+
+    subresource = "status" if path == ("status",) else ""
+
+    async def until(value: str, *, taken: bool) -> None:
+        change = _nested(dict.fromkeys(fields, value), path)
+        while await _takes(api, kind, name, change, subresource) is not taken:  # noqa: ASYNC110 - as below
+            await asyncio.sleep(_POLL_SECONDS)
+
+    try:
+        async with asyncio.timeout(_SERVED_SECONDS):
+            await api.patch(kinds.DEFINITIONS, definition, {"spec": {"versions": older}})
+            await until("", taken=True)
+            await api.patch(kind, name, _nested(fields, path), subresource=subresource)
+            await api.patch(kinds.DEFINITIONS, definition, {"spec": {"versions": versions}})
+            await until("Unheard", taken=older == versions)
+    except TimeoutError:
+        raise InstallError(f"{definition} is not the one that was written {_SERVED_SECONDS:g} s ago") from None
+
+
+async def _takes(
+    api: client.Client, kind: kinds.Kind, name: str, change: dict[str, Any], subresource: str = ""
+) -> bool:
+    """Whether the definition in force lets that be written; it is not."""
+    try:
+        await api.patch(kind, name, change, subresource=subresource, dry_run=True)
+    except client.ApiError as error:
+        if error.code != 422 and error.code not in _NOT_YET:
+            raise
+        return False
+    return True
 
 
 async def serve_native_field(api: client.Client) -> None:

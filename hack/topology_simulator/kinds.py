@@ -62,6 +62,7 @@ CLUSTER_VERSIONS = Kind(_CONFIG, "clusterversions", "ClusterVersion")
 FEATURE_GATES = Kind(_CONFIG, "featuregates", "FeatureGate")
 SCHEDULERS = Kind(_CONFIG, "schedulers", "Scheduler")
 INGRESSES = Kind(_CONFIG, "ingresses", "Ingress")
+NETWORKS = Kind(_OPERATOR, "networks", "Network")
 API_SERVERS = Kind(_CONFIG, "apiservers", "APIServer")
 ETCDS = Kind(_OPERATOR, "etcds", "Etcd")
 CONFIGS = Kind(_OPERATOR, "configs", "Config")
@@ -81,11 +82,16 @@ SERVICE_MONITORS = Kind(_MONITORING, "servicemonitors", "ServiceMonitor", namesp
 PROMETHEUS_RULES = Kind(_MONITORING, "prometheusrules", "PrometheusRule", namespaced=True)
 
 ALL = tuple(kind for kind in tuple(globals().values()) if isinstance(kind, Kind))
+OF_SITES = (
+    Kind("sriovnetwork.openshift.io", "sriovoperatorconfigs", "SriovOperatorConfig", namespaced=True),
+    Kind("performance.openshift.io", "performanceprofiles", "PerformanceProfile", version="v2"),
+)
+"""Served where a site has an object of it, and nowhere else: what optional operators and capabilities bring."""
 
 
 def kind_of(obj: dict[str, object]) -> Kind:
     """Return the kind of an object. Raises LookupError for one that is not in the table."""
-    for kind in ALL:
+    for kind in (*ALL, *OF_SITES):
         if (kind.api_version, kind.kind) == (obj.get("apiVersion"), obj.get("kind")):
             return kind
     raise LookupError(f"no kind {obj.get('kind')} in {obj.get('apiVersion')} is known here")
@@ -97,7 +103,7 @@ def named(name: str) -> Kind:
     Raises LookupError with the names that there are.
     """
     plain, _, group = name.partition(".")
-    for kind in ALL:
+    for kind in (*ALL, *OF_SITES):
         if plain in (kind.plural, kind.kind.lower()) and group in ("", kind.group):
             return kind
     raise LookupError(f"{name!r} is none of {', '.join(sorted(kind.kind.lower() for kind in ALL))}")

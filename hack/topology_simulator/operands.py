@@ -10,13 +10,16 @@ API servers and oauth by the number of nodes labelled master, the registry by no
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from . import conditions, kinds, machines
+import yaml
+
+from . import conditions, kinds, machines, shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 REVISION = 9
 """Of every static pod when the cluster is installed."""
@@ -118,16 +121,27 @@ READERS = tuple(
         ("authentication", "authentication"),
     )
 )
-CAPABILITIES = (
-    "Build", "CSISnapshot", "CloudCredential", "Console", "DeploymentConfig", "ImageRegistry", "Ingress", "Insights",
-    "MachineAPI", "NodeTuning", "OperatorLifecycleManager", "Storage", "baremetal", "marketplace",
-    "openshift-samples",
-)  # fmt: skip
-NAMESPACES = (
-    {operand.namespace for operand in WORKLOADS}
-    | {operand.namespace for operand in STATIC_PODS}
-    | {operand.namespace for operand in READERS}
-)
+CAPABILITIES: tuple[shape.Capability, ...] = get_args(shape.Capability)
+_ALERTMANAGER = "openshift-monitoring/alertmanager-main"
+MONITORING = ("cluster-monitoring-config", "openshift-monitoring")
+"""Name and namespace of the ConfigMap in which an administrator configures monitoring."""
+
+
+def namespaces(absent: Collection[str] = ()) -> set[str]:
+    """Return the namespaces of what operators deploy, without those of capabilities that are not there."""
+    there = {operand.namespace for operand in WORKLOADS if operand.capability not in absent}
+    there |= {operand.namespace for operand in STATIC_PODS}
+    return there | {operand.namespace for operand in READERS}
+
+
+def monitoring_config(*, alertmanager: bool) -> dict[str, Any]:
+    """Return that ConfigMap, as a site has it that turns Alertmanager off.
+
+    openshift-kni/telco-reference telco-ran/configuration/source-crs/cluster-tuning/monitoring-configuration/
+    ReduceMonitoringFootprint.yaml (6fdaa259).
+    """
+    parts = {key: {"enabled": alertmanager} for key in ("alertmanagerMain", "telemeterClient")}
+    return kinds.CONFIG_MAPS.new(*MONITORING, data={"config.yaml": json.dumps(parts)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +154,8 @@ class Sight:
     """Capabilities that the cluster does not have."""
     configurations: Mapping[kinds.Kind, Mapping[str, Any]]
     """Spec of the configurations `cluster`, by kind."""
+    alertmanager: bool = True
+    """Whether the monitoring configuration lets there be one."""
 
     @property
     def single(self) -> bool:
@@ -148,7 +164,7 @@ class Sight:
 
     def wanted(self, workload: Workload) -> int | None:
         """Return how many replicas its operator wants, None when there is to be no such workload."""
-        if workload.capability in self.absent:
+        if workload.capability in self.absent or (workload.key == _ALERTMANAGER and not self.alertmanager):
             return None
         configuration = self.configurations.get(workload.managed_by) or {} if workload.managed_by else {}
         if configuration.get("managementState") == "Removed":
@@ -165,8 +181,10 @@ def sight(
     nodes: Iterable[Mapping[str, Any]],
     version: Mapping[str, Any] | None,
     configurations: Mapping[kinds.Kind, Mapping[str, Any] | None],
+    monitoring: Mapping[str, Any] | None = None,
 ) -> Sight:
-    """Look at a cluster's objects."""
+    """Look at a cluster's objects; `monitoring` is its ConfigMap MONITORING."""
+    config = yaml.safe_load(((monitoring or {}).get("data") or {}).get("config.yaml") or "") or {}
     capabilities = ((version or {}).get("status") or {}).get("capabilities") or {}
     known = frozenset(capabilities.get("knownCapabilities") or ())
     return Sight(
@@ -174,6 +192,7 @@ def sight(
         masters=sum(machines.LABEL + "master" in (node["metadata"].get("labels") or {}) for node in nodes),
         absent=known - frozenset(capabilities.get("enabledCapabilities") or ()),
         configurations={kind: (obj or {}).get("spec") or {} for kind, obj in configurations.items()},
+        alertmanager=(config.get("alertmanagerMain") or {}).get("enabled", True),
     )
 
 

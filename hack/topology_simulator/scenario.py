@@ -266,6 +266,17 @@ class Scenario(Part):
     steps: Annotated[list[Step], Field(min_length=1)]
     expect: Expect
 
+    @model_validator(mode="after")
+    def _objects_are_known(self) -> Self:
+        for obj in self.cluster.objects:
+            try:
+                kind = kinds.kind_of(obj)
+            except LookupError as error:
+                raise ValueError(f"cluster → objects: {error}") from error
+            if not (obj.get("metadata") or {}).get("name"):
+                raise ValueError(f"cluster → objects: {kind.kind} has no metadata.name")
+        return self
+
     @property
     def release(self) -> upgradeable.Release | None:
         """The release that the version operator is of, where the story asks for one."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 VERSION = "4.21.7"
 INSTALLED_AGO = 40 * 86400.0
 """Seconds since the installation."""
+Capability = Literal[
+    "Build", "CSISnapshot", "CloudControllerManager", "CloudCredential", "Console", "DeploymentConfig", "ImageRegistry",
+    "Ingress", "Insights", "MachineAPI", "NodeTuning", "OperatorLifecycleManager", "OperatorLifecycleManagerV1",
+    "Storage", "baremetal", "marketplace", "openshift-samples",
+]  # fmt: skip
+"""What a release may lack: openshift/api config/v1/types_cluster_version.go, KnownClusterVersionCapabilities (4.21)."""
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", max_length=63)]
 
 
@@ -40,6 +46,8 @@ class Shape(Part):
     `schedulable` is false. `router_replicas` pins the default router, `registry` is the managementState of the image
     registry and `registry_replicas` what was written there when it was installed. `without` are capabilities that are
     disabled. The first `machines` masters have a Machine that runs, with a host below it on platform BareMetal.
+    `control_plane` and `infrastructure` may be empty, as before there was an enum. `alertmanager` false turns it off
+    in the monitoring configuration. `objects` are what a site has besides; of one that is there anyway, a merge patch.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -54,12 +62,12 @@ class Shape(Part):
     router_replicas: int | None = Field(default=None, ge=0)
     registry: Literal["Managed", "Removed"] = "Removed"
     registry_replicas: int = Field(default=1, ge=0)
-    without: tuple[Literal["Console", "ImageRegistry", "MachineAPI", "OperatorLifecycleManager"], ...] = Field(
-        default=(), strict=False
-    )
+    without: tuple[Capability, ...] = Field(default=(), strict=False)
+    alertmanager: bool = True
     platform: str = "None"
     version: str = VERSION
     pools: tuple[CustomPool, ...] = Field(default=(), strict=False)
+    objects: tuple[dict[str, Any], ...] = Field(default=(), strict=False)
 
     @property
     def topology(self) -> dict[str, str]:
@@ -70,7 +78,7 @@ class Shape(Part):
     @property
     def install_replicas(self) -> int:
         """Control-plane machines that the install-config asked for, an arbiter among them."""
-        return 1 if self.control_plane == "SingleReplica" else 3
+        return 1 if self.control_plane in ("SingleReplica", "") else 3
 
     @property
     def names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Other forms of a cluster's CRDs: laxer than the real ones, or older; and of kinds that are not real.
+"""Other forms of a cluster's CRDs: laxer than the real ones, or older.
 
 A payload brings its own CRDs, and an object may be older than its schema. So a test loosens a definition to put into
 the cluster what the real one would refuse, and takes our fields away to be the cluster that never had them.
@@ -19,20 +19,6 @@ Schema = dict[str, Any]
 Versions = list[dict[str, Any]]
 NOT_YET = frozenset({404, 429, 503})
 """What a server answers about a kind whose definition it has yet to take in."""
-
-
-def of_anything(kind: kinds.Kind, **subresources: Any) -> dict[str, Any]:
-    """Make the definition of a kind that takes anything, with these subresources."""
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": kind.version, "served": True, "storage": True, "subresources": subresources}
-    names = {"plural": kind.plural, "singular": kind.kind.lower(), "kind": kind.kind, "listKind": f"{kind.kind}List"}
-    spec = {
-        "group": kind.group,
-        "scope": "Namespaced" if kind.namespaced else "Cluster",
-        "names": names,
-        "versions": [{**version, "schema": {"openAPIV3Schema": anything}}],
-    }
-    return kinds.DEFINITIONS.new(f"{kind.plural}.{kind.group}", spec=spec)
 
 
 async def change(api: client.Client, kind: kinds.Kind, alter: Callable[[Schema], Schema]) -> Versions:

@@ -9,28 +9,34 @@ then runs as the operator: that in the folder of a built image, for instance; wi
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
 import operator
 import os
 import pathlib
 import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from test import polling, processes
-from test.component import documented, real
+from test.component import documented, process, real
 from topology_simulator import client as clients
 from topology_simulator import cluster as simulated
-from topology_simulator import install, kinds
+from topology_simulator import install, kinds, serving
 from topology_simulator.envtest import openshift
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 NAMESPACE = "openshift-topology-operator"
 NAME = "cluster-topology-operator"
 _REPOSITORY = pathlib.Path(__file__).parents[2]
 PAGE = _REPOSITORY / "docs" / "operations.md"
 _PATIENCE = 60.0
+_SECONDS = 30.0
 _CONTROLLERS = ("namespace-controller", "garbage-collector-controller")
 """Nothing empties a namespace or takes dependents along otherwise; even an idle controller watches every kind."""
 _CHECKOUT = [sys.executable, "-m", "topology_deploy"]
@@ -48,11 +54,15 @@ def uninstalling() -> list[documented.Command]:
 
 
 class Empty(real.Session):
-    """A real API server with a cluster that has never heard of this operator."""
+    """A real API server with a cluster that has never heard of this operator; by default three nodes, and plain."""
+
+    def __init__(self, shape: simulated.Shape | None = None) -> None:
+        super().__init__()
+        self._shape = shape or simulated.Shape(masters=3)
 
     async def _furnish(self) -> None:
         async with clients.Client(self.access(), "installer") as api:
-            await install.install(api, simulated.Shape(masters=3), crds=openshift.payload())
+            await install.install(api, self._shape, crds=openshift.payload())
             await self.server.start_controllers(*_CONTROLLERS)
             await without_namespace(api, NAMESPACE)
             for name in ("openshift-monitoring", "openshift-config-managed"):
@@ -120,3 +130,80 @@ class Administrator:
         said = await self.tries(*_CHECKOUT, "manifests", *flags)
         assert said.code == 0, said.complaint
         return said.printed
+
+
+def objects(text: str) -> list[dict[str, Any]]:
+    return [one for one in yaml.safe_load_all(text) if one]
+
+
+def pod_of(printed: str, *, users_of_its_own: bool = True) -> dict[str, Any]:
+    """The pod that the Deployment would start; without user namespaces, as a cluster has it that knows none."""
+    (deployment,) = [one for one in objects(printed) if one["kind"] == "Deployment"]
+    template = copy.deepcopy(deployment["spec"]["template"])
+    if not users_of_its_own:
+        del template["spec"]["hostUsers"]
+    meta = {**template["metadata"], "name": "trial", "namespace": deployment["metadata"]["namespace"]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"]}
+
+
+def _arguments(printed: str, folder: pathlib.Path, certificates: pathlib.Path) -> list[str]:
+    """The arguments of the Deployment, with what is mounted in its pod put into a folder, and on a free port."""
+    pod = pod_of(printed)["spec"]
+    (container,) = pod["containers"]
+    volumes = {one["name"]: one for one in pod["volumes"]}
+    given = {one["metadata"]["name"]: one.get("data") or {} for one in objects(printed) if one["kind"] == "ConfigMap"}
+    replaced = {"--bind-address=:8443": "--bind-address=127.0.0.1:0", "$(POD_NAMESPACE)": NAMESPACE}
+    replaced["--page-address=127.0.0.1:8080"] = "--page-address=127.0.0.1:0"
+    for mount in container["volumeMounts"]:
+        volume, place = volumes[mount["name"]], folder / "mounted" / mount["name"]
+        if "secret" in volume:
+            place = certificates
+        else:
+            place.mkdir(parents=True, exist_ok=True)
+            for name, text in given[volume["configMap"]["name"]].items():
+                (place / name).write_text(text)
+        replaced[mount["mountPath"]] = str(place)
+    text = "\n".join(container["args"])
+    for old, new in replaced.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    return text.split("\n")
+
+
+@contextlib.asynccontextmanager
+async def running(
+    administrator: Administrator, empty: Empty, printed: str, token: str
+) -> AsyncIterator[process.Operator]:
+    """Run the program as the Deployment's pod does: its arguments, the token of its account, and no other right."""
+    folder = administrator.folder
+    (folder / "operator.kubeconfig").write_text(yaml.safe_dump(empty.server.kubeconfig(token)))
+    served = serving.Serving(folder / "tls", empty.server.client_authority)
+    log = folder / "operator.log"
+    # What a test needs besides: where the API server is, and no patience.
+    flags = ["--kubeconfig", str(folder / "operator.kubeconfig"), "--settle-seconds", "0", *process.LEASE]
+    started = await processes.logged(
+        *administrator.operator, *_arguments(printed, folder, served.certificates), *flags, log=log, cwd="/",
+        env={"PATH": os.defpath, "PYTHONUNBUFFERED": "1", "POD_NAME": "operator", "POD_NAMESPACE": NAMESPACE},
+    )  # fmt: skip
+    operator = process.Operator("operator", log, started, served.scraper().tls())
+    try:
+        await operator.ready(_SECONDS)
+        await polling.until(
+            "Prometheus comes in by its certificate", lambda: operator.ask("/metrics"),
+            holds=lambda answer: process.lets_in(answer) and "topology_info" in answer[1],
+        )  # fmt: skip
+        yield operator
+    finally:
+        await operator.kill()
+    assert not operator.complaints(), operator.tail()
+
+
+async def until_phase(api: clients.Client, phase: str, operator: process.Operator) -> None:
+    def there(found: dict[str, Any]) -> bool:
+        return bool((found["status"].get("topologyTransition") or {}).get("phase") == phase)
+
+    try:
+        await polling.until(f"phase {phase}", lambda: api.get(kinds.INFRASTRUCTURES, "cluster"), _SECONDS, holds=there)
+    except AssertionError as error:
+        found = await api.get(kinds.INFRASTRUCTURES, "cluster")
+        raise AssertionError(f"{error}\n{yaml.safe_dump(found['status'])}\n{operator.tail()}") from None

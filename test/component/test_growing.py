@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from test.component import definitions, documented, installing
-from topology_simulator import binaries, kinds, kubeconfig
+from topology_simulator import binaries, install, kinds, kubeconfig
 from topology_simulator import client as clients
 from topology_simulator.apiserver import server
 
@@ -60,7 +60,7 @@ class Administrator(installing.Administrator):
         """Let the server serve these kinds of a hub, and make a namespace."""
         for kind in served:
             scale = {"scale": _SCALE} if kind is CONTROL_PLANES else {}
-            await self.api.create(kinds.DEFINITIONS, definitions.of_anything(kind, **scale))
+            await self.api.create(kinds.DEFINITIONS, install.of_anything(kind, **scale))
         await self.api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(namespace))
         for kind in served:
             await definitions.until_served(self.api, kind)

@@ -11,10 +11,7 @@ process, and the test stops that when the Deployment is scaled to 0.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import copy
 import json
-import os
 import pathlib
 import re
 from typing import TYPE_CHECKING, Any
@@ -23,16 +20,17 @@ import aiohttp
 import pytest
 import yaml
 
-from test import polling, processes
-from test.component import documented, installing, process, reactors
+from test import processes
+from test.component import documented, installing, reactors
 from topology_api import crd
 from topology_deploy import manifests
 from topology_simulator import client as clients
-from topology_simulator import kinds, kubeconfig, serving
+from topology_simulator import kinds, kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
+    from test.component import process
     from test.component.installing import Administrator, Empty
     from topology_simulator.envtest.server import RealServer
 
@@ -64,10 +62,6 @@ def administrator(empty: Empty, tmp_path: pathlib.Path) -> Administrator:
 async def api(empty: Empty) -> AsyncIterator[clients.Client]:
     async with clients.Client(empty.access(), "administrator") as made:
         yield made
-
-
-def objects(text: str) -> list[dict[str, Any]]:
-    return [one for one in yaml.safe_load_all(text) if one]
 
 
 def document(one: dict[str, Any]) -> str:
@@ -115,16 +109,6 @@ async def settled(asked: RealServer) -> dict[str, dict[str, Any]]:
     return found
 
 
-def pod_of(printed: str, *, users_of_its_own: bool = True) -> dict[str, Any]:
-    """The pod that the Deployment would start; without user namespaces, as a cluster has it that knows none."""
-    (deployment,) = [one for one in objects(printed) if one["kind"] == "Deployment"]
-    template = copy.deepcopy(deployment["spec"]["template"])
-    if not users_of_its_own:
-        del template["spec"]["hostUsers"]
-    meta = {**template["metadata"], "name": "trial", "namespace": deployment["metadata"]["namespace"]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"]}
-
-
 LINES = (
     ("runAsNonRoot", "spec"),
     ("seccompProfile", "spec"),
@@ -136,14 +120,16 @@ LINES = (
 async def test_the_namespace_takes_our_pod_and_none_that_is_less_restricted(administrator: Administrator) -> None:
     """In a user namespace a server may forgo one of the lines; ours are all there for those that do not."""
     printed = await administrator.prints()
-    namespace = objects(printed)[0]
+    namespace = installing.objects(printed)[0]
     await administrator.oc("apply", "-f", "-", given=document(namespace))
     create = ("create", "--dry-run=server", "-f", "-")
     for users in (True, False):
-        said = await administrator.tries("kubectl", *create, given=document(pod_of(printed, users_of_its_own=users)))
+        said = await administrator.tries(
+            "kubectl", *create, given=document(installing.pod_of(printed, users_of_its_own=users))
+        )
         assert (said.code, said.complaint) == (0, ""), "not even a warning"
     for line, where in LINES:
-        pod = pod_of(printed, users_of_its_own=False)
+        pod = installing.pod_of(printed, users_of_its_own=False)
         context = pod["spec"] if where == "spec" else pod["spec"]["containers"][0]
         del context["securityContext"][line]
         said = await administrator.tries("kubectl", *create, given=document(pod))
@@ -151,69 +137,6 @@ async def test_the_namespace_takes_our_pod_and_none_that_is_less_restricted(admi
         assert 'violates PodSecurity "restricted' in said.complaint, said.complaint
         assert line in said.complaint, said.complaint
     await administrator.oc("delete", "-f", "-", given=document(namespace))
-
-
-def _arguments(printed: str, folder: pathlib.Path, certificates: pathlib.Path) -> list[str]:
-    """The arguments of the Deployment, with what is mounted in its pod put into a folder, and on a free port."""
-    pod = pod_of(printed)["spec"]
-    (container,) = pod["containers"]
-    volumes = {one["name"]: one for one in pod["volumes"]}
-    given = {one["metadata"]["name"]: one.get("data") or {} for one in objects(printed) if one["kind"] == "ConfigMap"}
-    replaced = {"--bind-address=:8443": "--bind-address=127.0.0.1:0", "$(POD_NAMESPACE)": NAMESPACE}
-    replaced["--page-address=127.0.0.1:8080"] = "--page-address=127.0.0.1:0"
-    for mount in container["volumeMounts"]:
-        volume, place = volumes[mount["name"]], folder / "mounted" / mount["name"]
-        if "secret" in volume:
-            place = certificates
-        else:
-            place.mkdir(parents=True)
-            for name, text in given[volume["configMap"]["name"]].items():
-                (place / name).write_text(text)
-        replaced[mount["mountPath"]] = str(place)
-    text = "\n".join(container["args"])
-    for old, new in replaced.items():
-        assert old in text, old
-        text = text.replace(old, new)
-    return text.split("\n")
-
-
-@contextlib.asynccontextmanager
-async def _running(
-    administrator: Administrator, empty: Empty, printed: str, token: str
-) -> AsyncIterator[process.Operator]:
-    """Run the program as the Deployment's pod does: its arguments, the token of its account, and no other right."""
-    folder = administrator.folder
-    (folder / "operator.kubeconfig").write_text(yaml.safe_dump(empty.server.kubeconfig(token)))
-    served = serving.Serving(folder / "tls", empty.server.client_authority)
-    log = folder / "operator.log"
-    # What a test needs besides: where the API server is, and no patience.
-    flags = ["--kubeconfig", str(folder / "operator.kubeconfig"), "--settle-seconds", "0", *process.LEASE]
-    started = await processes.logged(
-        *administrator.operator, *_arguments(printed, folder, served.certificates), *flags, log=log, cwd="/",
-        env={"PATH": os.defpath, "PYTHONUNBUFFERED": "1", "POD_NAME": "operator", "POD_NAMESPACE": NAMESPACE},
-    )  # fmt: skip
-    operator = process.Operator("operator", log, started, served.scraper().tls())
-    try:
-        await operator.ready(_SECONDS)
-        await polling.until(
-            "Prometheus comes in by its certificate", lambda: operator.ask("/metrics"),
-            holds=lambda answer: process.lets_in(answer) and "topology_info" in answer[1],
-        )  # fmt: skip
-        yield operator
-    finally:
-        await operator.kill()
-    assert not operator.complaints(), operator.tail()
-
-
-async def _until(api: clients.Client, phase: str, operator: process.Operator) -> None:
-    def there(found: dict[str, Any]) -> bool:
-        return bool((found["status"].get("topologyTransition") or {}).get("phase") == phase)
-
-    try:
-        await polling.until(f"phase {phase}", lambda: api.get(kinds.INFRASTRUCTURES, "cluster"), _SECONDS, holds=there)
-    except AssertionError as error:
-        found = await api.get(kinds.INFRASTRUCTURES, "cluster")
-        raise AssertionError(f"{error}\n{yaml.safe_dump(found['status'])}\n{operator.tail()}") from None
 
 
 def _looking() -> list[documented.Command]:
@@ -238,7 +161,7 @@ async def _apply(administrator: Administrator, line: str) -> str:
     """
     printed = await administrator.prints("--image", "REGISTRY/cluster-topology-operator:0.1.0")
     said = await administrator.types(line)
-    assert len(TAKEN.findall(said)) == len(objects(printed)), said
+    assert len(TAKEN.findall(said)) == len(installing.objects(printed)), said
     again = [one for one in (await administrator.types(line)).splitlines() if not one.endswith(" unchanged")]
     assert all(one.startswith(("namespace/", "clusteroperator.")) for one in again), again
     wrong = printed.replace("serverName: ", "servername: ")
@@ -251,7 +174,7 @@ async def _apply(administrator: Administrator, line: str) -> str:
     for command in commands:
         assert await administrator.oc(*command.split()), command
     made = json.loads(await administrator.oc("get", "-f", "-", "-o", "json", given=printed))["items"]
-    for wanted, found in zip(objects(printed), made, strict=True):
+    for wanted, found in zip(installing.objects(printed), made, strict=True):
         if wanted["kind"] in {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "NetworkPolicy"}:
             assert found["spec"] == wanted["spec"], wanted["metadata"]["name"]
     return printed
@@ -278,15 +201,15 @@ async def test_from_an_empty_cluster_and_back(
     installed = await everything(empty.server)
     async with (
         reactors.living(kubeconfig.access(empty.server.kubeconfig())) as (_, operands),
-        _running(administrator, empty, printed, token) as operator,
+        installing.running(administrator, empty, printed, token) as operator,
     ):
-        await _until(api, "Idle", operator)
+        await installing.until_phase(api, "Idle", operator)
         await administrator.types(ask.text)
-        await _until(api, "Completed", operator)
+        await installing.until_phase(api, "Completed", operator)
         await administrator.types(wait.text)
         await operands.followed("HighlyAvailable", "HighlyAvailable")
         found = await api.get(kinds.CLUSTER_OPERATORS, "topology")
-        (wanted,) = [one for one in objects(printed) if one["kind"] == "ClusterOperator"]
+        (wanted,) = [one for one in installing.objects(printed) if one["kind"] == "ClusterOperator"]
         assert found["status"]["versions"] == await administrator.stamped(wanted["status"]["versions"]), (
             "what the version operator waits for"
         )
@@ -297,7 +220,7 @@ async def test_from_an_empty_cluster_and_back(
         assert not (await administrator.oc(*command.arguments)).strip(), f"something is left: {command.text}"
     after = await settled(empty.server)
     ours = set(installed) - set(before)
-    assert len(ours) >= len(objects(printed))
+    assert len(ours) >= len(installing.objects(printed))
     assert not ours & set(after), ours & set(after)
     left = {one: meta for one, meta in after.items() if one not in before}
     others = {one for one, meta in left.items() if {field["manager"] for field in meta["managedFields"]} <= FOLLOWERS}
@@ -321,8 +244,8 @@ async def test_from_an_empty_cluster_and_back(
     assert len(asked) > 50
     assert not refused, [f"{one.verb} {one.uri}: {one.code}" for one in refused]
     figure(
-        f"{len(objects(printed))} objects applied; {len(asked)} requests by the operator, none refused; {len(before)} "
-        f"objects before, {len(after)} after: {len(events)} more are events, {len(others)} made by others that followed"
+        f"{len(installing.objects(printed))} objects applied; {len(asked)} requests by the operator, none refused; "
+        f"{len(before)} objects before, {len(after)} after: {len(events)} more are events, {len(others)} of followers"
     )
 
 
@@ -332,10 +255,10 @@ async def test_kubectl_builds_what_is_printed_and_for_older_releases_another_con
     async def built(folder: str) -> list[dict[str, Any]]:
         ended = await processes.run(documented.kubectl(), "kustomize", ROOT / folder)
         assert (ended.code, ended.complaint) == (0, ""), ended
-        return objects(ended.printed)
+        return installing.objects(ended.printed)
 
     newer, older = await built("bindata"), await built("docs/examples/restricted-v2")
-    assert newer == objects(manifests.render(manifests.Kind.OPERATOR))
+    assert newer == installing.objects(manifests.render(manifests.Kind.OPERATOR))
     ((old, new),) = [pair for pair in zip(older, newer, strict=True) if pair[0] != pair[1]]
     for one, constraint in ((old, "restricted-v2"), (new, "restricted-v3")):
         assert one["spec"]["template"]["metadata"]["annotations"]["openshift.io/required-scc"] == constraint

@@ -20,10 +20,10 @@ import pytest
 import yaml
 
 from test import polling, processes, recorded, sentences
-from test.component import backend, cluster, definitions, documented, phases, plugin, real
+from test.component import backend, cluster, documented, phases, plugin, real
 from test.component import world as worlds
 from topology_simulator import cluster as simulated
-from topology_simulator import kinds
+from topology_simulator import install, kinds
 from topology_simulator.apiserver import server
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ def add(hub: server.ApiServer, *, available: str = "True", **messages: str) -> N
 
 @pytest.fixture
 async def hub() -> AsyncIterator[server.ApiServer]:
-    made = server.ApiServer(crds=tuple(map(definitions.of_anything, (WORKS, CLUSTERS))))
+    made = server.ApiServer(crds=tuple(map(install.of_anything, (WORKS, CLUSTERS))))
     await made.start()
     yield made
     await made.stop()

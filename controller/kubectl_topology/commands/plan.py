@@ -90,10 +90,7 @@ def _plan(
         "checks": checks,
         "progress": {"met": met, "total": len(checks)} if checks else None,
         "onlyOperator": _checks(simulate.only_recorded(snapshot.record, judgement)),
-        "advisories": [
-            {"name": advisory.name, "message": advisory.message, "command": advisory.command}
-            for advisory in judgement.advisories
-        ],
+        "advisories": [simulate.item(todo.name, todo.message, todo.command) for todo in judgement.advisories],
         "machines": machines.rows(snapshot.known),
         "changes": [],
         "expected": [],
@@ -261,11 +258,10 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
         skipped = [(file["file"], file["why"]) for file in manifest["skipped"]]
         document.add("Not looked at in the manifest", skipped)
     if answer["command"] is not None:
-        absent = answer["operator"]["state"] in sections.ABSENT
         title, flag = "Request it with", ""
         if answer["verdict"] != "Possible":
             title, flag = "Request it anyway (the operator waits until all checks pass)", " --allow-pending"
-        elif absent:
+        elif answer["operator"]["state"] in sections.ABSENT:
             title, flag = "Request it anyway (no operator runs that would act on it)", " --allow-pending"
         document.add(title, [command(shell.command("oc topology set {} --confirm", answer["target"]) + flag)])
 

@@ -56,9 +56,12 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
         )
     unknown = ""
     if control_plane is None:
+        single = {"controlPlaneTopology": Topology.SINGLE_REPLICA, "infrastructureTopology": Topology.SINGLE_REPLICA}
+        body = json.dumps({"status": single}, separators=(",", ":"))
+        write = shell.command("oc patch infrastructure cluster --subresource status --type merge -p {}", body)
         unknown = (
-            "Infrastructure cluster has no status.controlPlaneTopology: the installer or cluster-config-operator "
-            "writes it; nothing is done until it is there"
+            "Infrastructure cluster has no status.controlPlaneTopology, as before OpenShift 4.8. On a single node, "
+            f"which restarts then, set it with: {write}"
         )
     elif control_plane not in set(Topology):
         unknown = (

@@ -138,7 +138,7 @@ class Actors:
                 await self._open(opening, native.NativeController),
             ]
             self.hosts = await self._open(opening, bare_metal.BareMetalOperator)
-            if not self._absent:
+            if kinds.MACHINES not in self._absent:
                 self._cast += [self.hosts, await self._open(opening, machine_controller.MachineController)]
             group = await opening.enter_async_context(asyncio.TaskGroup())
             self._tasks = [group.create_task(member.run(), name=member.agent) for member in self._cast]
@@ -167,11 +167,13 @@ class Actors:
 
 
 async def _not_served(api: client.Client) -> tuple[kinds.Kind, ...]:
-    """Return the kinds of the Machine API where it is disabled."""
-    try:
-        await api.list(kinds.MACHINES)
-    except client.ApiError as error:
-        if error.code != 404:
-            raise
-        return install.MACHINE_API
-    return ()
+    """Return the kinds that are gone with a capability."""
+    absent: list[kinds.Kind] = []
+    for of_capability in install.OF_CAPABILITIES.values():
+        try:
+            await api.list(of_capability[0])
+        except client.ApiError as error:
+            if error.code != 404:
+                raise
+            absent += of_capability
+    return tuple(absent)

@@ -31,6 +31,7 @@ class Workloads(actor.Actor):
         kinds.CLUSTER_OPERATORS,
         kinds.DEPLOYMENTS,
         kinds.STATEFUL_SETS,
+        kinds.CONFIG_MAPS,
         *_CONFIGURATIONS,
     )
     operators: ClassVar = frozenset(workload.operator for workload in operands.WORKLOADS) - {CONSOLE}
@@ -52,7 +53,8 @@ class Workloads(actor.Actor):
         configurations = {kind: self.mirror.get(kind, "cluster") for kind in _CONFIGURATIONS}
         infrastructure = self.mirror.get(kinds.INFRASTRUCTURES, "cluster")
         version = self.mirror.get(kinds.CLUSTER_VERSIONS, "version")
-        seen = operands.sight(infrastructure, self.mirror.all(kinds.NODES), version, configurations)
+        monitoring = self.mirror.get(kinds.CONFIG_MAPS, *operands.MONITORING)
+        seen = operands.sight(infrastructure, self.mirror.all(kinds.NODES), version, configurations, monitoring)
         if not seen.masters:
             return  # a hosted control plane has its workloads elsewhere
         for turn, (operator, group) in enumerate(self._groups.items(), start=1):

@@ -124,7 +124,7 @@ class RestrictedWorld(worlds.World):
     @contextlib.asynccontextmanager
     async def lifecycle_agent(self) -> AsyncIterator[None]:
         """Let the cluster know the kind that the lifecycle agent brings."""
-        made = await self.api.create(kinds.DEFINITIONS, definitions.of_anything(_AGENT))
+        made = await self.api.create(kinds.DEFINITIONS, install.of_anything(_AGENT))
         try:
             await definitions.until_served(self.api, _AGENT)
             yield

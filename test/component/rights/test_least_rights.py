@@ -7,7 +7,6 @@ and that nothing here uses fails this test with its name. What an attacker could
 from __future__ import annotations
 
 import collections
-import functools
 import itertools
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from test import polling
 from test.component import cluster
 from test.component.rights import grants, restricted_world
 from topology_simulator import cluster as simulated
-from topology_simulator import conditions, install, kinds, machine_api
+from topology_simulator import conditions, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,55 +100,6 @@ async def test_the_whole_path_uses_every_right_and_is_refused_nothing(staged: Re
     assert not foreign, shown(foreign)
     assert set().union(*(one.notes for one in asked)) >= BY_POLICIES
     figure(f"{len(grants.ALL)} rights (verb, resource, name), each used; {len(asked)} requests, none refused")
-
-
-async def test_a_cluster_without_a_capability_is_refused_nothing(staged: RestrictedWorld) -> None:
-    """No Console, so no namespace of it and no role in that: looking finds nothing, and nothing has to follow."""
-    version = await staged.api.get(kinds.CLUSTER_VERSIONS, "version")
-    capabilities = version["status"]["capabilities"]
-    enabled = [name for name in capabilities["enabledCapabilities"] if name != "Console"]
-    assert len(enabled) == len(capabilities["enabledCapabilities"]) - 1, capabilities
-    await staged.api.patch_status(
-        kinds.CLUSTER_VERSIONS, "version", {"capabilities": {**capabilities, "enabledCapabilities": enabled}}
-    )
-    for name in ("console", "downloads"):
-        await staged.api.delete(kinds.DEPLOYMENTS, name, "openshift-console")
-    await staged.api.delete(kinds.DEPLOYMENTS, "monitoring-plugin", "openshift-monitoring")
-    await staged.api.delete(kinds.CONSOLES, "cluster")
-    await staged.api.delete(kinds.CLUSTER_OPERATORS, "console")
-    staged.operands.behind.add("console")
-    in_it = [one for one in grants.ALL if one.namespace == "openshift-console"]
-    assert not in_it, "these cannot be granted where the namespace is not there"
-
-    await staged.ask_for()
-    operator = await staged.operator()
-    await staged.completed_once()
-    check = await staged.check("ConsoleReplicas", "Convergence")
-    assert (check["status"], "capability Console is not enabled" in check["message"]) == ("Met", True), check
-    assert not shown(staged.refused())
-    await operator.ready()
-
-
-async def test_a_cluster_without_the_machine_api_is_refused_and_changes_all_the_same(staged: RestrictedWorld) -> None:
-    """Neither the kinds nor the role are there: the server refuses before it looks, and discovery tells both apart."""
-    rights = [one for one in grants.ALL if one.namespace == machine_api.NAMESPACE]
-    assert rights
-    await staged.take(*rights)
-    for kind in install.MACHINE_API:
-        await staged.api.delete(kinds.DEFINITIONS, f"{kind.plural}.{kind.group}")
-        asked = functools.partial(_listed, staged, kind)
-        await polling.until(f"{kind.plural} are not served", asked, holds=lambda code: code == 404)
-    await staged.ask_for()
-    operator = await staged.operator()
-    await staged.completed_once()
-    await operator.ready()
-    assert "does not serve" in (await staged.check("ControlPlaneMachines"))["message"]
-    assert "machines.machine.openshift.io" not in operator.words()
-    assert {f"{one.verb} {one.resource}: {one.code}" for one in staged.refused()} == {"list machines: 403"}
-
-
-async def _listed(staged: RestrictedWorld, kind: kinds.Kind) -> int:
-    return await restricted_world.code_of(staged.api.list(kind))
 
 
 def reads(staged: RestrictedWorld, name: str) -> bool:

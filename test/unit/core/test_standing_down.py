@@ -288,7 +288,7 @@ def test_progress_of_one_that_is_switched_off_keeps_nothing_waiting(
     [
         ({"control_plane": "External"}, Reason.HOSTED_CONTROL_PLANE, "controllerAvailabilityPolicy"),
         ({"control_plane": "x" * 65, "record": None}, Reason.UNKNOWN_TOPOLOGY, "controlPlaneTopology xxx"),
-        ({"control_plane": None}, Reason.UNKNOWN_TOPOLOGY, "no status.controlPlaneTopology"),
+        ({"control_plane": None}, Reason.UNKNOWN_TOPOLOGY, '-p \'{"status":{"controlPlaneTopology":"SingleReplica",'),
         ({"infrastructure": None}, Reason.UNKNOWN_TOPOLOGY, "infrastructureTopology no value"),
         ({"infrastructure": "External"}, Reason.UNKNOWN_TOPOLOGY, "infrastructureTopology External"),
         ({"image_based_install": True}, Reason.IMAGE_BASED_INSTALL, "image-based-install"),

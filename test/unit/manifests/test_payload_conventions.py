@@ -87,9 +87,8 @@ def test_no_object_waits_for_a_feature_set_and_few_for_a_capability():
     }
     assert bound == {
         ("ConfigMap", "openshift-config-managed", "Console"),
-        # A namespace that belongs to a capability may not be there.
-        ("Role", "openshift-machine-api", "MachineAPI"),
-        ("RoleBinding", "openshift-machine-api", "MachineAPI"),
+        ("ClusterRole", None, "MachineAPI"),
+        ("ClusterRoleBinding", None, "MachineAPI"),
     }
 
 

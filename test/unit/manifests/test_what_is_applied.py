@@ -50,10 +50,10 @@ def test_monitoring_is_left_out_by_a_flag(printed):
     assert (printed(), printed("--without-monitoring")) == ([*OURS, *MONITORING], OURS)
 
 
-def test_what_belongs_into_a_namespace_that_may_not_be_there_is_left_out_by_a_flag(printed):
+def test_no_object_is_in_a_namespace_that_may_not_be_there(printed):
     left = printed("--without-machine-api")
-    assert "openshift-machine-api" not in {one["metadata"].get("namespace") for one in left}
-    assert [one["kind"] for one in [*OURS, *MONITORING] if one not in left] == ["Role", "RoleBinding"]
+    assert "openshift-machine-api" not in {one["metadata"].get("namespace") for one in printed()}
+    assert [one["kind"] for one in [*OURS, *MONITORING] if one not in left] == ["ClusterRole", "ClusterRoleBinding"]
 
 
 def test_who_asks_for_it_lets_cluster_reader_read_bare_metal_hosts(printed):

@@ -131,6 +131,21 @@ def test_a_setting_for_one_node_is_planned_as_a_step_for_after_the_change() -> N
     assert advisory["command"] == setting.command("cluster", None)
 
 
+def test_plan_of_an_old_node_has_all_that_is_in_its_way() -> None:
+    etcd = dataclasses.replace(worlds.etcd(), unsafe_scaling=True)
+    old = worlds.with_infrastructure(worlds.healthy(etcd=etcd), control_plane=None, infrastructure=None)
+    plan, overview = replies.planned(old), replies.overview(old)
+    sets = """-p '{"status":{"controlPlaneTopology":"SingleReplica","infrastructureTopology":"SingleReplica"}}'"""
+    for found in (plan, overview):
+        assert (found["verdict"], sets in found["message"]) == ("Unsupported", True), found["message"]
+    assert [one["name"] for one in plan["checks"] if one["status"] != "Met"] == ["EtcdScalingSafe"]
+    assert "EtcdScalingSafe" in replies.printed(plan)
+    assert (plan["transition"], plan["command"]) == (None, None), "there is nothing to request yet"
+    assert "oc topology plan HighlyAvailable" in overview["message"]
+    unheard = replies.planned(worlds.with_infrastructure(worlds.healthy(), control_plane="Unheard"))
+    assert unheard["checks"] == [], "a value that is not known is not taken for one node's"
+
+
 @pytest.mark.parametrize(
     ("known", "words"),
     [
@@ -189,6 +204,21 @@ def test_a_single_node_that_grows_restarts_its_nodes_and_needs_a_load_balancer()
         {"field": "status.controlPlaneTopology", "now": "SingleReplica", "then": "HighlyAvailable"},
         {"field": "status.infrastructureTopology", "now": "SingleReplica", "then": "HighlyAvailable"},
     ]
+
+
+@pytest.mark.parametrize("name", ["alertmanager-main", "monitoring-plugin"])
+def test_an_optional_operand_that_is_not_there_is_not_announced(name: str) -> None:
+    def replicas(*, there: bool) -> str:
+        operands = dict(replies.WITHOUT_REQUEST.operands)
+        (key,) = [key for key in operands if key.endswith(f"/openshift-monitoring/{name}")]
+        if not there:
+            operands[key] = worlds.MISSING
+        known = dataclasses.replace(replies.WITHOUT_REQUEST, operands=operands)
+        return _named(replies.planned(known)["expected"])["Replicas"]
+
+    announced = f"openshift-monitoring/{name}: 1 to 2"
+    assert (announced in replicas(there=True), announced in replicas(there=False)) == (True, False)
+    assert "openshift-monitoring/thanos-querier: 1 to 2" in replicas(there=False)
 
 
 def test_an_operand_that_was_removed_follows_nothing() -> None:
