@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from test import sentences
 
 from kubectl_topology import arguments, cluster, errors
-from kubectl_topology.commands import cancel, plan
+from kubectl_topology.commands import accept, cancel, plan
 from kubectl_topology.commands import set as setting
 from topology_api.vocabulary import Phase
 from topology_controller.kube import errors as kube
@@ -187,7 +187,7 @@ async def test_on_a_terminal_the_target_is_typed_before_it_is_requested(
     async def person(*_: Any) -> str:
         return typed
 
-    monkeypatch.setattr(setting.accept, "typed", person)
+    monkeypatch.setattr(accept, "typed", person)
     monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(isatty=lambda: True))
     api = Api()
     options = arguments.parse(["set", DESIRED, "--confirm", "--allow-pending", *flags])
