@@ -141,10 +141,8 @@ async def test_the_namespace_takes_our_pod_and_none_that_is_less_restricted(admi
 
 def _looking() -> list[documented.Command]:
     """The commands by which the section looks whether something is left."""
-    leaving = installing.uninstalling()
-    lines = installing.PAGE.read_text().splitlines()
-    last = next(number for number, line in enumerate(lines, 1) if number > leaving[-1].line and line.startswith("## "))
-    return [one for one in documented.of(installing.PAGE) if leaving[-1].line < one.line < last]
+    last = installing.uninstalling()[-1].line
+    return [one for one in documented.below(installing.PAGE, "## Uninstall") if one.line > last]
 
 
 async def _leave(administrator: Administrator, operator: process.Operator) -> None:
