@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from topology_controller.definitions import load
 
-    Found: TypeAlias = tuple[tuple[str, ...], float, Callable[[], bytes]]
+    File: TypeAlias = tuple[tuple[str, ...], float, Callable[[], bytes]]
 
 T = TypeVar("T")
 Raw = dict[str, Any]
@@ -165,19 +165,19 @@ class Archive:
 
     async def get(self, resource: resources.Resource, name: str, *, namespace: str | None = None, **_: Any) -> Raw:
         """Return one object. Raises NotFound where the archive proves that there is none, else another KubeError."""
-        copies = self._found("get", resource, namespace, name)
-        if (namespace, name) not in copies:
+        objects = self._newest("get", resource, namespace, name)
+        if (namespace, name) not in objects:
             self._prove("get", resource, namespace, name)
             raise kube.NotFound("get", resource, namespace, name, 404, "NotFound", "by the archive")
-        return copies[namespace, name]
+        return objects[namespace, name]
 
     async def list(
         self, resource: resources.Resource, *, reduce: Callable[[Raw], T], **options: Any
     ) -> clients.Listing[T]:
         """Return what a label selector selects. Raises KubeError where some may not be in the archive."""
-        copies = self._found("list", resource, options.get("namespace"))
+        objects = self._newest("list", resource, options.get("namespace"))
         self._prove("list", resource, options.get("namespace"))
-        selected = [raw for raw in copies.values() if _selects(options.get("label_selector") or "", raw)]
+        selected = [raw for raw in objects.values() if _selects(options.get("label_selector") or "", raw)]
         return clients.Listing(tuple(map(reduce, selected)), "")
 
     def _prove(self, verb: str, resource: resources.Resource, namespace: str | None, name: str | None = None) -> None:
@@ -186,11 +186,11 @@ class Archive:
         if not any(root.proves(resource, namespace) for root in self._roots):
             raise kube.KubeError(verb, resource, namespace, name, 0, NOT_COLLECTED, "")
 
-    def _found(
+    def _newest(
         self, verb: str, resource: resources.Resource, namespace: str | None, name: str | None = None
     ) -> dict[tuple[str | None, str], Raw]:
         """The newest copy of each object. Raises Malformed for a file that is not what its path says."""
-        copies: dict[tuple[str | None, str], Raw] = {}
+        newest: dict[tuple[str | None, str], Raw] = {}
         for root, place in ((each, place) for each in self._roots for place in each.files):
             of_another = name is not None and place.name not in {None, name}
             if place[:2] != (resource.group, resource.plural) or of_another or namespace not in {None, place.namespace}:
@@ -207,18 +207,18 @@ class Archive:
                 when = answers.stamp(datetime.fromtimestamp(written, UTC))
                 self.older[path] = f"{path} was written at {when}, before the rest was collected"
             for raw in objects:
-                before = copies.setdefault(resources.key_of(raw), raw)
+                before = newest.setdefault(resources.key_of(raw), raw)
                 versions = [str(copy["metadata"].get("resourceVersion")) for copy in (before, raw)]
                 if resources.is_older(*versions):
-                    copies[resources.key_of(raw)] = raw
-        return copies
+                    newest[resources.key_of(raw)] = raw
+        return newest
 
 
 def read(source: str, transitions: load.Transitions, namespace: str) -> Archive:
     """Read a folder or an archive, with the operator's namespace. Raises InputError when it cannot be used."""
     kept: dict[tuple[str, str], set[str | None]] = {_LEASES: {None}, ("", "configmaps"): {namespace}}
     settings = catalog.single_node_settings(transitions.matrix)
-    for selection in [source.selection for source in (*catalog.ALL, *catalog.watched(transitions), *settings)]:
+    for selection in [entry.selection for entry in (*catalog.ALL, *catalog.watched(transitions), *settings)]:
         kept.setdefault((selection.resource.group, selection.resource.plural), set()).add(selection.namespace)
     roots: dict[tuple[str, ...], Root] = collections.defaultdict(Root)
     size = 0
@@ -254,7 +254,7 @@ def _place(parts: tuple[str, ...]) -> Place | None:
     return Place("" if rest[0] == "core" else rest[0], rest[1].removesuffix(".yaml"), namespace, name)
 
 
-def _contents(source: pathlib.Path, above: tuple[str, ...] = ()) -> Iterator[Found]:
+def _contents(source: pathlib.Path, above: tuple[str, ...] = ()) -> Iterator[File]:
     """Yield paths below the source, when each was written, and what reads it, or the first byte that is too many."""
     if not source.is_dir():
         with source.open("rb") as file:
@@ -270,7 +270,7 @@ def _contents(source: pathlib.Path, above: tuple[str, ...] = ()) -> Iterator[Fou
                 yield path, entry.stat(follow_symlinks=False).st_mtime, lambda: file.read(_LARGEST_FILE + 1)
 
 
-def _members(stream: _Forward) -> Iterator[Found]:
+def _members(stream: _Forward) -> Iterator[File]:
     tar: Any
     with tarfile.open(fileobj=cast("Any", stream), mode="r:") as tar:
         for _ in range(_MOST_MEMBERS):
