@@ -143,8 +143,8 @@ def _replicas(
         advisory = left.get(group.check)
         unless = f", once advisory {advisory} is seen to" if advisory else ""
         for operand in group.operands:
-            name, fact = f"{operand.namespace}/{operand.name}", known.operand(operand.key)
-            if operand.optional and isinstance(fact, facts.Unobserved) and fact.missing:
+            name, workload = f"{operand.namespace}/{operand.name}", known.operand(operand.key)
+            if operand.optional and isinstance(workload, facts.Unobserved) and workload.missing:
                 continue  # what a site has turned off does not come with the change
             if operand.replicas == "perControlPlaneNode" and group.topology(source) != group.topology(target):
                 yield simulate.item("Replicas", f"{name}: one for each control-plane node{unless}")

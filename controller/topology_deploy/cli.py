@@ -48,7 +48,7 @@ def _add_manifests(commands: argparse._SubParsersAction[terminal.Parser]) -> Non
     )  # fmt: skip
     manifests.add_argument(
         "--without-machine-api", action="store_true",
-        help="leave out the rights to list Machines and BareMetalHosts, which a cluster without MachineAPI lacks",
+        help="leave out the rights to list Machines and BareMetalHosts, for clusters without capability MachineAPI",
     )  # fmt: skip
     manifests.add_argument(
         "--bare-metal-host-reader", action="store_true",
