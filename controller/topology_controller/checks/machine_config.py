@@ -75,8 +75,8 @@ def controller_observed(context: CheckContext) -> CheckResult:
     since = config.failing_since
     failing = config.failing == "True" and (since is None or context.now >= since + FAILING_BOUND)
     if why := first_reason(
-        (config.control_plane != target, f"it is made for {config.control_plane or 'no topology'}"),
-        (failing, "its templates cannot be rendered (TemplateControllerFailing=True)"),
+        (config.control_plane != target, f"machine configs are made for {config.control_plane or 'no topology'}"),
+        (failing, "templates cannot be rendered (TemplateControllerFailing=True)"),
     ):
         look = "Look at the pods in openshift-machine-config-operator"
         return context.unmet(f"{_CONFIG} made for control plane topology {target}", why, look)

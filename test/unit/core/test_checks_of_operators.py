@@ -216,7 +216,7 @@ def having_pools(*found: facts.Fact[facts.MachineConfigPool]) -> measured_cluste
 @pytest.mark.parametrize(
     ("changes", "status", "reason"),
     [
-        ({"control_plane": "SingleReplica"}, CheckStatus.UNMET, "it is made for SingleReplica"),
+        ({"control_plane": "SingleReplica"}, CheckStatus.UNMET, "machine configs are made for SingleReplica"),
         ({"failing": "True"}, CheckStatus.UNMET, "TemplateControllerFailing=True"),
         ({"failing": "True", "failing_since": MINUTE_AGO}, CheckStatus.UNMET, "TemplateControllerFailing=True"),
         ({"failing": "Unknown"}, CheckStatus.UNKNOWN, "TemplateControllerFailing=Unknown"),
