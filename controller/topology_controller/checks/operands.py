@@ -365,7 +365,9 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
     budget = context.facts.operand(operand.key)
     if isinstance(budget, facts.Unobserved):
         if budget.missing:
-            return dataclasses.replace(_missing(context, group, operand, wanted), action=_nudge(context.facts))
+            return dataclasses.replace(
+                _missing(context, group, operand, wanted), action=_nudge(context.facts), where=""
+            )
         return _finding(group, operand, _UNKNOWN, str(budget), wanted)
     if not isinstance(budget, facts.DisruptionBudget):
         return _finding(group, operand, _UNKNOWN, f"{operand.key} is not a PodDisruptionBudget", wanted)
@@ -374,7 +376,8 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
         return _finding(group, operand, _MET, text, wanted)
     if budget.min_available is None:
         text = f"{operand.key} gives minAvailable not as a number"
-    return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), action=_nudge(context.facts))
+    unmet = _finding(group, operand, _UNMET, text, wanted)
+    return dataclasses.replace(unmet, action=_nudge(context.facts), where="")
 
 
 @facts.once
@@ -383,4 +386,4 @@ def _nudge(known: facts.Facts) -> str:
     nodes = node_names(known)
     name = "NODE" if isinstance(nodes, facts.Unobserved) else nodes[0]
     command = shell.command("oc annotate node {} {}=guard --overwrite", name, _NUDGE)
-    return f"Its operator looks again at the next event of a Node; to cause one: {command}"
+    return f"Its operator looks again when a Node changes: {command}"

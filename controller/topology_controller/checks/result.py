@@ -198,12 +198,13 @@ def sentence(status: CheckStatus, findings: tuple[Finding, ...], most: int = 3) 
     wanted = dict.fromkeys([finding.wanted for finding in unmet if finding.wanted])
     if not wanted:
         return _found(findings, most)
-    where = dict.fromkeys([finding.where for finding in unmet])
+    # A command that is shown for one shows how to look at the others.
+    where = ", ".join(list(dict.fromkeys([finding.where for finding in unmet if finding.where]))[:most])
     actions = dict.fromkeys([finding.action for finding in unmet if finding.action])
     return sentences(
         f"Wanted: {listed(wanted, most)}",
         f"Found: {_found(findings, most)}",
-        f"Look at {listed(where, most)}",
+        f"Look at {where}" if where else "",
         listed(actions, most, ". "),
     )
 
