@@ -191,7 +191,7 @@ class Session:
     async def _put_definitions_back(self, session: aiohttp.ClientSession) -> None:
         found = {one["name"]: one["generation"] for one in await _metadata(session, kinds.DEFINITIONS.path())}
         for name in found.keys() - self._generations:  # what a site brought, and its objects with it
-            async with session.delete(kinds.DEFINITIONS.path(name)) as response:
+            async with session.delete(kinds.DEFINITIONS.path(name), headers={"Accept": "application/json"}) as response:
                 await response.read()
         altered = [name for name, generation in self._generations.items() if found.get(name) != generation]
         if not altered:
