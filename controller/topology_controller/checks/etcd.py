@@ -79,7 +79,7 @@ def voting_members(context: CheckContext) -> CheckResult:
     wanted = context.spec.at_least or 0
     aim = f"{wanted} etcd voters, each on a control-plane node"
     if strangers:
-        text = f"{result.listed(strangers)} is no address of a control-plane node"
+        text = f"{result.few(strangers)} is no address of a control-plane node"
         return context.unmet(aim, text, f"Look at {_LOOK}")
     if len(housed) < wanted:
         reasons = machines.left_out(context.facts)
@@ -88,7 +88,7 @@ def voting_members(context: CheckContext) -> CheckResult:
             for node in nodes
             if node.name in reasons and node.name not in housed
         )
-        seen = f"{len(housed)}: {result.listed(housed) or 'none'}{ignored}"
+        seen = f"{len(housed)}: {result.few(housed) or 'none'}{ignored}"
         return context.unmet(aim, seen, f"Look at {_LOOK}", count=result.Count(len(housed), wanted, "voters"))
     return context.met(f"{len(housed)} etcd voters, on {result.listed(housed)}")
 

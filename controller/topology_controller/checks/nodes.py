@@ -60,7 +60,7 @@ def control_plane(context: CheckContext) -> CheckResult:
 def _candidates(eligible: Sequence[str], unfit: Sequence[str], label: str, coming: str = "") -> tuple[str, ...]:
     """How many are eligible and which, what is on its way, and then why each of the others is not."""
     none = "none" if unfit else f"no node with label {label}"
-    first = f"{len(eligible)}: {'; '.join(filter(None, (result.listed(eligible) or none, coming)))}"
+    first = f"{len(eligible)}: {'; '.join(filter(None, (result.few(eligible) or none, coming)))}"
     return (f"{first}. Not eligible: {unfit[0]}", *unfit[1:]) if unfit else (first,)
 
 
@@ -194,7 +194,7 @@ def dedicated_workers(context: CheckContext) -> CheckResult:
     wanted = context.definition.workers
     if wanted.fits(len(workers)):
         return context.met(f"{len(workers)} {_nouns(len(workers))}; {context.definition.name} wants {wanted}")
-    shown = result.listed(sorted(workers)) or "none"
+    shown = result.few(sorted(workers)) or "none"
     noun = _nouns(wanted.min if wanted.max is None else wanted.max)
     return context.unmet(f"{wanted} {noun}", f"{len(workers)}: {shown}", "Look at oc get nodes")
 

@@ -326,7 +326,7 @@ def _revision(
             text = f"{operand.key} is still at revision {pods.latest}, from before the topology changed"
             return _finding(group, operand, _UNMET, text, wanted)
     if behind := _behind(pods, nodes):
-        return _finding(group, operand, _UNMET, f"{operand.key}: {result.listed(behind)}", wanted)
+        return _finding(group, operand, _UNMET, f"{operand.key}: {result.few(behind)}", wanted)
     if anew and context.convergence.baseline is None:
         text = f"{operand.key} needs another revision, and {unmeasured('it', 'operands')}"
         return _finding(group, operand, _UNKNOWN, text, wanted)
@@ -375,7 +375,7 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
     if budget.min_available == len(nodes) - 1:
         return _finding(group, operand, _MET, text, wanted)
     if budget.min_available is None:
-        text = f"{operand.key} gives minAvailable not as a number"
+        text = f"{operand.key} has no number as minAvailable"
     unmet = _finding(group, operand, _UNMET, text, wanted)
     return dataclasses.replace(unmet, action=_nudge(context.facts), where="")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LONGEST: Final = 300
-"""Characters of a check's message; the findings have the rest."""
+"""Characters of a check's message, unless the name of one object is too long for that; the findings have the rest."""
 _MOST: Final = 3
 
 
@@ -137,7 +137,7 @@ class CheckContext:
 
     def met(self, message: str, findings: tuple[Finding, ...] = ()) -> CheckResult:
         """Answer that what is wanted was found."""
-        return CheckResult(self.spec.check, CheckStatus.MET, types.fit(message, LONGEST), findings)
+        return CheckResult(self.spec.check, CheckStatus.MET, message, findings)
 
     def unmet(
         self,
@@ -173,13 +173,13 @@ class CheckContext:
 def fitting(make: Callable[[int], str]) -> str:
     """The text that names as many objects as `LONGEST` has space for: three, two, one and how many more.
 
-    Where even one does not fit the end is cut off: the reason and the first object stand before it.
+    Where even one does not fit, nothing is cut off: half a command would be worse than a long message.
     """
     for most in range(_MOST, 0, -1):
         text = make(most)
         if len(text) <= LONGEST:
-            return text
-    return types.fit(text, LONGEST)
+            break
+    return text
 
 
 def sentences(*parts: str) -> str:
@@ -212,7 +212,10 @@ def sentence(status: CheckStatus, findings: tuple[Finding, ...], most: int = 3) 
 def _found(findings: tuple[Finding, ...], most: int) -> str:
     """What was found of those that are not as they should be, and then of those that are not known."""
     unmet = listed([finding.text for finding in findings if finding.status is CheckStatus.UNMET], most, "; ")
-    unknown = listed([finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN], most)
+    unread = [finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN]
+    if unmet and unread and most == 1:
+        return f"{unmet}; and cannot tell of {len(unread)} more"
+    unknown = listed(unread, most)
     return f"{unmet}; and cannot tell: {unknown}" if unmet and unknown else unmet or unknown
 
 
@@ -226,6 +229,12 @@ def listed(names: Iterable[str], most: int = _MOST, between: str = ", ") -> str:
     all_names = list(names)
     shown = between.join(all_names[:most])
     return shown if len(all_names) <= most else f"{shown} and {len(all_names) - most} more"
+
+
+def few(names: Iterable[str], limit: int = 100) -> str:
+    """Join names within one text about one object: as many as this many characters hold, at least one."""
+    all_names = list(names)
+    return next(text for most in range(_MOST, 0, -1) if len(text := listed(all_names, most)) <= limit or most == 1)
 
 
 def first_reason(*reasons: tuple[bool, str]) -> str | None:

@@ -220,7 +220,7 @@ def test_whatever_an_operand_is_there_is_an_answer_that_fits_the_record(
     for answer in catalog.ask(
         Stage.CONVERGENCE, asked, known, worlds.NOW, result.ConvergenceContext(baseline, worlds.MATRIX)
     ):
-        assert 0 < len(answer.message) <= result.LONGEST, answer
+        assert 0 < len(answer.message) <= types.MESSAGE_LIMIT, answer
         group = worlds.MATRIX.group(answer.name)
         if group is None or not answer.met or answer.message.startswith("Nothing has to follow"):
             continue

@@ -245,9 +245,14 @@ def assert_readable(found: decision.Decision) -> None:
 
 
 @settings(max_examples=60)
-@given(st.integers(3, 100), st.text("abcdefghijklmnop-.", min_size=1, max_size=63), st.booleans())
-def test_a_large_cluster_is_told_of_in_few_words(count: int, name: str, changed: bool) -> None:  # noqa: FBT001 - drawn
-    many = tuple(worlds.node(0, name=f"{name}{number}", ready="False") for number in range(count))
+@given(
+    st.integers(3, 100),
+    st.text("abcdefghijklmnop-.", min_size=1, max_size=60),
+    st.booleans(),
+    st.sampled_from(("True", "False")),
+)
+def test_a_large_cluster_is_told_of_in_few_words(count: int, name: str, changed: bool, ready: str) -> None:  # noqa: FBT001 - drawn
+    many = tuple(worlds.node(0, name=f"{name}{number}", ready=ready) for number in range(count))
     degraded = worlds.conditions(Available="True", Progressing="False", Degraded="True")
     ill = tuple(facts.ClusterOperator(f"{name}{number}", degraded, settled_time=worlds.NOW) for number in range(count))
     known = worlds.healthy(control_plane_nodes=many, workers=many, cluster_operators=ill)
