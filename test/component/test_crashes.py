@@ -88,7 +88,7 @@ async def crash_and_restart(place: backend.Place, folder: pathlib.Path, point: s
         crash = Crash(world, first, point, moment)
         await world.ask_for()
         try:
-            async with asyncio.timeout(10.0):
+            async with asyncio.timeout(60.0):
                 await crash.done.wait()
         except TimeoutError:
             raise AssertionError(f"there was no write {point}:\n{await world.describe()}") from None

@@ -79,7 +79,7 @@ async def test_a_leader_that_slept_since_its_live_read_does_not_change(world: Wo
     world.server.before(backend.is_change if on_its_way else backend.is_live_read, stop)
     operator = await world.api.get(kinds.CLUSTER_OPERATORS, "topology")
     await world.echo.say(operator)
-    async with asyncio.timeout(5.0):
+    async with asyncio.timeout(5.0 * polling.PATIENCE):
         await stopped.wait()
     # Nobody else may admit while it sleeps: what matters is that a new attempt stands there when it wakes up.
     await cluster.set_ready(world.api, "master-2", ready=False)

@@ -156,7 +156,7 @@ async def test_a_watch_in_trouble_waits_and_recovers(faulty, connect, quick, mak
         server.behave = behave
         await server.start()
         try:
-            async with reflecting(connect, dataclasses.replace(quick, listing=1.0), server, 1.0) as made:
+            async with reflecting(connect, dataclasses.replace(quick, listing=20.0, settle=0.5), server, 1.0) as made:
                 await story(server, made, expected, good)
         finally:
             await server.stop()

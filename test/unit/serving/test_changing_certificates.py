@@ -42,7 +42,7 @@ async def renewed(server, folder, tls) -> str:
     """Replace the certificate, wait until the new one is shown, and return which the old one was."""
     before = await serial(server, tls)
     ground.serving_pair(folder)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(20 * polling.PATIENCE):
         while await serial(server, tls) == before:  # noqa: ASYNC110 - a socket has no event to wait for
             await asyncio.sleep(0.02)
     return before

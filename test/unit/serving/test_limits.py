@@ -48,7 +48,7 @@ class Peer:
         """Wait until the server has ended it; return how long that took."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        async with asyncio.timeout(within):
+        async with asyncio.timeout(within * polling.PATIENCE):
             with contextlib.suppress(ConnectionError):
                 while await self.reader.read(65536):
                     pass

@@ -67,7 +67,7 @@ async def exchange(port: int, tls: ssl.SSLContext | None, raw: bytes) -> bytes:
     try:
         writer.write(raw + SECOND)
         with contextlib.suppress(ConnectionError):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while part := await reader.read(65536):
                     found += part
     finally:
