@@ -59,6 +59,10 @@ def _examine(
         return [f"{result.listed(voice.endpoint for voice in confirmed)} give different member lists"], []
     voters = [member for member in listed if not member.learner]
     wrong, unclear = _composition(listed, wanted), []
+    # What all members call themselves unhealthy for stands before them.
+    if complaints := sorted({text for voice in answers.voices for text in voice.errors}):
+        text = ", ".join(complaints)
+        wrong.append(f"etcd itself says: {text if len(text) <= _LONGEST else f'{text[:_LONGEST]}...'}")
     for voter in voters:
         # One that has not started is named by then; it can only be silent.
         if voter.name:
@@ -66,9 +70,6 @@ def _examine(
             wrong += bad
             unclear += dim
     wrong += _leadership(voters, answers.voices)
-    if complaints := sorted({text for voice in answers.voices for text in voice.errors}):
-        text = ", ".join(complaints)
-        wrong.append(f"etcd itself says: {text if len(text) <= _LONGEST else f'{text[:_LONGEST]}...'}")
     strangers = sorted({voice.member for voice in answers.voices} - {member.id for member in listed})
     wrong += [f"{stranger} answers, but is no member any more" for stranger in strangers]
     # An endpoint that no member advertises may be anybody's. What is a member's own is said with the member.
