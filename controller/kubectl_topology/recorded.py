@@ -152,6 +152,6 @@ def _awaited(
             have, wanted = sum(operand["status"] == "Met" for operand in own), len(own)
             if all(number is not None for pair in numbers for number in pair):
                 have, wanted = sum(min(pair) for pair in numbers), sum(pair[1] for pair in numbers)  # type: ignore[type-var,misc] # see the condition
-        seen = None if result is None or result.met else result.found
+        seen = None if result is None or result.met else result.found()
         awaited.append({"name": check["name"], "have": have, "wanted": wanted, "seen": seen})
     return awaited

@@ -115,7 +115,7 @@ def pools_rolled_out(context: CheckContext) -> CheckResult:
     if first:
         return context.unknown(first, findings)
     if controller.status is CheckStatus.UNMET:
-        return result.CheckResult(context.spec.check, CheckStatus.UNMET, _FIRST, findings, seen=_FIRST)
+        return result.CheckResult(context.spec.check, CheckStatus.UNMET, _FIRST, findings, seen=(_FIRST,))
     if waiting := [f"{finding.name} ({finding.lacks})" for finding in findings if finding.lacks]:
         return context.unmet("every machine config pool rolled out", waiting, f"Look at oc get {_POOLS}", findings)
     if unknown := [finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN]:

@@ -106,7 +106,7 @@ def _reacted(
         answer = context.unmet(f"{_STABLE}, and no upgrade", wrong, f"{_LOOK}{news}", findings)
         # Those that have not reacted stand with their components.
         others_wrong = [text for text in wrong if text not in unreacted]
-        return dataclasses.replace(answer, seen=result.listed(others_wrong) or _FOLLOWING)
+        return dataclasses.replace(answer, seen=tuple(others_wrong) or (_FOLLOWING,))
     if unclear:
         return context.unknown(unclear, findings)
     return context.met(
@@ -229,4 +229,4 @@ def upgrades_blocked(version: facts.Fact[facts.ClusterVersion], message: str) ->
         f"Found: {seen}",
         "Look at the cluster-version-operator in openshift-cluster-version",
     )
-    return result.CheckResult(name, CheckStatus.UNMET, message, seen=seen)
+    return result.CheckResult(name, CheckStatus.UNMET, message, seen=(seen,))

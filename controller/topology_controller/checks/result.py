@@ -79,8 +79,8 @@ class Finding:
 class CheckResult:
     """The answer of a check, with a finding for each object that was judged, and how far it is where that is a number.
 
-    `seen` is what was found where its findings do not have that. Two answers with the same message are equal: a count
-    that changes among what is Met is no news.
+    `seen` is what was found, by object, where its findings do not have that. Two answers with the same message are
+    equal: a count that changes among what is Met is no news.
     """
 
     name: CheckName
@@ -88,13 +88,12 @@ class CheckResult:
     message: str
     findings: tuple[Finding, ...] = field(default=(), compare=False)
     count: Count | None = field(default=None, compare=False)
-    seen: str = field(default="", compare=False)
+    seen: tuple[str, ...] = field(default=(), compare=False)
 
-    @property
-    def found(self) -> str:
-        """What was found, without what was wanted and what to do."""
+    def found(self, limit: int = LONGEST) -> str:
+        """What was found, without what was wanted and what to do; as many objects as this many characters hold."""
         judged = self.findings if self.status is CheckStatus.UNMET else ()
-        return self.seen or _found(judged, _MOST) or self.message
+        return few(self.seen, limit) or fitting(lambda most: _found(judged, most), limit) or self.message
 
     @property
     def met(self) -> bool:
@@ -151,7 +150,7 @@ class CheckContext:
         items = (seen,) if isinstance(seen, str) else tuple(seen)
         rest = f". {then}" if then else ""
         message = fitting(lambda most: f"Wanted: {wanted}. Found: {listed(items, most)}{rest}")
-        return CheckResult(self.spec.check, CheckStatus.UNMET, message, findings, count, listed(items))
+        return CheckResult(self.spec.check, CheckStatus.UNMET, message, findings, count, items)
 
     def unknown(self, why: object, findings: tuple[Finding, ...] = ()) -> CheckResult:
         """Answer that it could not be found out, and why: one reason, or one for each object."""
@@ -170,14 +169,14 @@ class CheckContext:
         return CheckResult(self.spec.check, status, message, findings)
 
 
-def fitting(make: Callable[[int], str]) -> str:
-    """The text that names as many objects as `LONGEST` has space for: three, two, one and how many more.
+def fitting(make: Callable[[int], str], limit: int = LONGEST) -> str:
+    """The text that names as many objects as this many characters hold: three, two, one and how many more.
 
     Where even one does not fit, nothing is cut off: half a command would be worse than a long message.
     """
     for most in range(_MOST, 0, -1):
         text = make(most)
-        if len(text) <= LONGEST:
+        if len(text) <= limit:
             break
     return text
 
@@ -234,7 +233,7 @@ def listed(names: Iterable[str], most: int = _MOST, between: str = ", ") -> str:
 def few(names: Iterable[str], limit: int = 100) -> str:
     """Join names within one text about one object: as many as this many characters hold, at least one."""
     all_names = list(names)
-    return next(text for most in range(_MOST, 0, -1) if len(text := listed(all_names, most)) <= limit or most == 1)
+    return fitting(lambda most: listed(all_names, most), limit)
 
 
 def first_reason(*reasons: tuple[bool, str]) -> str | None:

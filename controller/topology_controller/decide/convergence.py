@@ -41,8 +41,8 @@ _BY_NATIVE = (
 )
 _NOTE_BYTES = 1024
 """Of the note of an event (kubernetes pkg/apis/core/validation/events.go)."""
-_SHORTEST_ANSWER = 100
-"""Characters of what a check has found that stand before a command, however long that is."""
+_LONGEST_ANSWER = 2048
+"""Characters of what a check has found in a sentence that ends with a command."""
 
 
 def converging(context: contexts.Context, record: TopologyTransition) -> Decision:
@@ -313,9 +313,9 @@ def _stuck(
         return Stuck(f"{overdue}. Waiting for the watch of {listed(disturbed)}")
     advisory = assessment.mending(blocking.name, record.advisories)
     command = "" if advisory is None else assessment.action(advisory)
-    seen = next(result.found for result in results if result.name == blocking.name)
     text = f"{overdue}. Blocked by {blocking.name}: "
-    text += fit(seen, max(_SHORTEST_ANSWER, LONGEST - len(text) - len(_required(command)) - 2))
+    space = LONGEST - len(sentences(text, _required(command)))
+    text += next(fit(result.found(space), _LONGEST_ANSWER) for result in results if result.name == blocking.name)
     return Stuck(text, command)
 
 

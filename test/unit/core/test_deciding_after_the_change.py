@@ -90,7 +90,7 @@ def test_past_the_deadline_it_is_stuck_says_why_and_recovers() -> None:
     failing = [one for one in found.results if not one.met]
     assert failing[0].name is CheckName.CLUSTER_OPERATORS_STABLE
     first = failing[1]
-    assert f"Blocked by {first.name}: {first.found}" in found.degraded.message
+    assert f"Blocked by {first.name}: {first.found()}" in found.degraded.message
     assert reasons(found) == [EventReason.TRANSITION_STUCK]
     healed = worlds.decide(later(found.record, at, followed=True), now=at)
     assert said(healed, ConditionType.DEGRADED) == (F, Reason.AS_EXPECTED)
