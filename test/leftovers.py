@@ -20,6 +20,7 @@ import ctypes
 import dataclasses
 import functools
 import gc
+import logging
 import os
 import pathlib
 import socket
@@ -211,7 +212,11 @@ class Leftovers:
     def pytest_runtest_protocol(self) -> Generator[None, object, object]:
         self._before = _now()
         self._lines = []
-        return (yield)
+        # A handler that a test has set up writes to what was its own stderr.
+        handlers = list(logging.getLogger().handlers)
+        result = yield
+        logging.getLogger().handlers[:] = handlers
+        return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:

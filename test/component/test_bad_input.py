@@ -157,8 +157,8 @@ async def test_it_is_followed_through_a_transition_and_a_bad_one_is_told_by_its_
     await until_lease(here, 270)  # a single node may be rebooting
 
     volume.swap(f"{HEAD}logLevel: debug\nsettleSeconds: 3600\nminimumNodeResources: {{cpu: 512}}\n")
-    words = await operator.said("the log level is debug now")
-    assert "is in force" in words
+    words = await operator.said("is in force")
+    assert "the log level is debug now" in words
     await here.ask_for()
     found = await here.until_check("ControlPlaneNodes", "Unmet")
     assert "of 512 CPUs" in found["message"]
