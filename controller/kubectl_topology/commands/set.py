@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from topology_controller.definitions import load
 
-_BEFORE = ("PointOfNoReturn", "Reboots", "Duration")
+_BEFORE = ("PointOfNoReturn", "Reboots", disruption.LONE_ROUTER, "Duration")
 """What an administrator who is about to confirm should have read of what a plan expects."""
 _WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
 _UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
