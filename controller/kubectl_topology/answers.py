@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .arguments import FLEET_STATES
 
 API_VERSION: Final = "cli.topology.openshift.io/v1"
-IN_ARCHIVE: Final = "in the archive"
-"""In each reason why something was not read of what was collected of a cluster."""
 
 Verdict = Literal["Possible", "Fulfilled", "UnderWay", "NothingToDo", "Blocked", "Unsupported", "CannotTell"]
 Running = Literal["Running", "NotRunning", "NotInstalled", "Unknown"]

@@ -219,7 +219,7 @@ def _request(verbs: _Verbs) -> None:
     set_.add_argument(
         "--yes",
         action="store_true",
-        help="on a terminal: do not ask before what cannot be undone; scripts are not asked",
+        help="on a terminal: do not prompt before the point of no return",
     )
     set_.add_argument("--wait", action="store_true", help="go on as the verb wait does; needs --confirm")
     set_.add_argument(

@@ -213,6 +213,8 @@ class Snapshot:
     operator: facts.Fact[facts.Lease]
     now: datetime
     unread: tuple[answers.Unread, ...] = ()
+    collected: bool = False
+    """Is it from an archive? What is missing there cannot be read by the operator either."""
 
     @property
     def record(self) -> TopologyTransition | None:
@@ -325,7 +327,8 @@ async def _read(
         holder = group.create_task(live.read(client, lease(namespace)))
         crd = None if served else group.create_task(live.read(client, catalog.Sources.installed))
     known = dataclasses.replace(gathering.result().facts, installed=facts.Installed() if crd is None else crd.result())
-    return assembled(known, holder.result(), sources, namespace, connection.now)
+    snapshot = assembled(known, holder.result(), sources, namespace, connection.now)
+    return dataclasses.replace(snapshot, collected=connection.collected is not None)
 
 
 def assembled(

@@ -9,7 +9,6 @@ so that a mistake is reported at once. SIGTERM interrupts like Ctrl-C.
 from __future__ import annotations
 
 import asyncio
-import functools
 import importlib
 import os
 import pathlib
@@ -76,10 +75,7 @@ def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
 
     try:
         if options.verb == "explain":
-            from .commands import explain
-
-            tell = explain.alone if explain.concerns_no_cluster(options) else functools.partial(_explained, interrupted)
-            code = tell(options)
+            code = _explained(options, interrupted)
         else:
             code = asyncio.run(_verb(options, _given(options), interrupted))
     except bindata.BindataMissingError as error:
@@ -88,10 +84,12 @@ def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
     return code
 
 
-def _explained(interrupted: errors.Interruption, options: argparse.Namespace) -> int:
-    """An explanation is of use without a cluster, too."""
+def _explained(options: argparse.Namespace, interrupted: errors.Interruption) -> int:
+    """An explanation is of use without a cluster, too, and most names concern none."""
     from .commands import explain
 
+    if not explain.concerns_a_cluster(options):
+        return explain.alone(options)
     try:
         return asyncio.run(_verb(options, _given(options), interrupted))
     except errors.PluginError as error:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Raw = dict[str, Any]
-NOT_COLLECTED: Final = f"not {answers.IN_ARCHIVE}"
+NOT_COLLECTED: Final = "not in the archive"
 _LEASES: Final = ("coordination.k8s.io", "leases")
 _WHOLE: Final = frozenset({("", "nodes"), _LEASES})
 _SCOPES: Final = ("cluster-scoped-resources", "namespaces")
@@ -201,7 +201,7 @@ class Archive:
                 if any(raw.get("kind") != resource.kind for raw in objects):
                     raise ValueError("it holds another kind")
             except _FOREIGN as error:
-                reason = f"malformed {answers.IN_ARCHIVE}: {' '.join(str(error).split())}"
+                reason = f"malformed in the archive: {' '.join(str(error).split())}"
                 raise kube.Malformed(verb, resource, namespace, name, 0, reason, path) from error
             if 0 < written < (self._begin - _GRACE).timestamp():
                 when = answers.stamp(datetime.fromtimestamp(written, UTC))

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _COMMAND: Final = re.compile(r"`(oc [^`]{40,})`\.?")
 _INDENT: Final = 5
-
-
 _HERE: Final = frozenset({"check", "advisory", "problem", "reason"})
 """Kinds of names that a cluster may have a message for."""
 
@@ -54,9 +52,9 @@ class Explanations(TypedDict):
     unread: str | None
 
 
-def concerns_no_cluster(options: argparse.Namespace) -> bool:
-    """Is it no name that a cluster may have a message for?"""
-    return options.name is None or all(item["kind"] not in _HERE for item in explanations.matching(options.name))
+def concerns_a_cluster(options: argparse.Namespace) -> bool:
+    """May a cluster have a message for this name?"""
+    return options.name is not None and any(item["kind"] in _HERE for item in explanations.matching(options.name))
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:

@@ -65,7 +65,7 @@ def target(
     judgement = simulate.requested(snapshot.known, transitions, wanted, snapshot.now)
     if any(fact["right"] for fact in snapshot.unread):
         judgement = simulate.by_record(judgement, snapshot.record, wanted, transitions)
-    unknown = judgement.leads and any(answers.IN_ARCHIVE in fact["why"] for fact in snapshot.unread)
+    unknown = judgement.leads and snapshot.collected and snapshot.unread
     if unknown and judgement.verdict is simulate.Verdict.BLOCKED and all(result.met for result in judgement.results):
         judgement = dataclasses.replace(judgement, verdict=simulate.Verdict.CANNOT_TELL)
     return _plan(snapshot, transitions, wanted, judgement), judgement

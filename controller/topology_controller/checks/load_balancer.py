@@ -42,7 +42,6 @@ _TO_DO_BY_HAND = (
     "No command can name these nodes: put the addresses of those that the command shows into the annotation"
 )
 _COMMAND_LIMIT: Final = min(types.MESSAGE_LIMIT, observed.LONGEST)
-_SHORT: Final = 130
 _MOST_QUOTED: Final = 3
 _LONGEST_QUOTE: Final = 40
 
@@ -211,10 +210,9 @@ def backends(context: CheckContext) -> CheckResult:
     wanted = f"{_named(confirmation.missing) or 'addresses only'} in {_WHERE}"
     then = f"See advisory {AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED}"
     if not context.definition.changes_control_plane:
-        # No advisory has the command, and it is longer than all the rest.
+        # No advisory has the command, and it names annotation and addresses.
         wanted = "every control-plane node confirmed to be behind the load balancer"
-        short = confirmation.command if len(confirmation.command) <= _SHORT else _NODES
-        then = f"Once it leads to each: {short}"
+        then = f"Once it leads to every node: {confirmation.command}"
     count = Count(len(confirmation.confirmed), len(nodes), "nodes")
     seen = result.sentences(_found(annotation, confirmation), *confirmation.remarks)
     return context.unmet(wanted, seen, then, findings, count)

@@ -207,6 +207,7 @@ def _ready(context: CheckContext, group: matrices.Group, operand: matrices.Opera
             return _missing(context, group, operand, wanted)
         return dataclasses.replace(_finding(group, operand, _UNKNOWN, str(workload), wanted), lacks=workload)
     asks: int | None
+    # The key of the one IngressController is longer than all that is said of it.
     subject = f"{operand.kind} {operand.name}" if operand.kind == "IngressController" else operand.key
     if isinstance(workload, facts.Workload) and operand.kind != "IngressController":
         asks, have, why = workload.wanted, workload.ready, _short_of(workload, count, restarts=operand.restarts)
@@ -365,9 +366,7 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
     budget = context.facts.operand(operand.key)
     if isinstance(budget, facts.Unobserved):
         if budget.missing:
-            return dataclasses.replace(
-                _missing(context, group, operand, wanted), action=_nudge(context.facts), where=""
-            )
+            return dataclasses.replace(_missing(context, group, operand, wanted), action=_nudge(context.facts))
         return _finding(group, operand, _UNKNOWN, str(budget), wanted)
     if not isinstance(budget, facts.DisruptionBudget):
         return _finding(group, operand, _UNKNOWN, f"{operand.key} is not a PodDisruptionBudget", wanted)
@@ -376,8 +375,7 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
         return _finding(group, operand, _MET, text, wanted)
     if budget.min_available is None:
         text = f"{operand.key} has no number as minAvailable"
-    unmet = _finding(group, operand, _UNMET, text, wanted)
-    return dataclasses.replace(unmet, action=_nudge(context.facts), where="")
+    return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), action=_nudge(context.facts))
 
 
 @facts.once

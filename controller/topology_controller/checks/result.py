@@ -166,6 +166,9 @@ class CheckContext:
         message = sentence(status, findings)
         if len(message) > LONGEST:
             message = fitting(lambda most: sentence(status, findings, most))
+        if len(message) > LONGEST:
+            # What to do says more than where to look.
+            message = sentence(status, findings, 1, look=False)
         return CheckResult(self.spec.check, status, message, findings)
 
 
@@ -186,7 +189,7 @@ def sentences(*parts: str) -> str:
     return ". ".join([part for part in parts if part])
 
 
-def sentence(status: CheckStatus, findings: tuple[Finding, ...], most: int = 3) -> str:
+def sentence(status: CheckStatus, findings: tuple[Finding, ...], most: int = _MOST, *, look: bool = True) -> str:
     """The message of a check about its objects: those that keep it from being Met, or all where none does."""
     if status is CheckStatus.MET:
         return listed([finding.text for finding in findings], most)
@@ -198,12 +201,12 @@ def sentence(status: CheckStatus, findings: tuple[Finding, ...], most: int = 3) 
     if not wanted:
         return _found(findings, most)
     # A command that is shown for one shows how to look at the others.
-    where = ", ".join(list(dict.fromkeys([finding.where for finding in unmet if finding.where]))[:most])
+    where = ", ".join(list(dict.fromkeys([finding.where for finding in unmet]))[:most])
     actions = dict.fromkeys([finding.action for finding in unmet if finding.action])
     return sentences(
         f"Wanted: {listed(wanted, most)}",
         f"Found: {_found(findings, most)}",
-        f"Look at {where}" if where else "",
+        f"Look at {where}" if look else "",
         listed(actions, most, ". "),
     )
 

@@ -42,10 +42,10 @@ def survives_drains(context: CheckContext) -> CheckResult:
     if asks is not None and min(asks, has) >= _ROUTERS:
         return context.met(f"IngressController {_NAME} has {_ROUTERS} replicas or more available")
     wait = "Wait until they are available" if asks is not None and asks >= _ROUTERS else f"Run: {two_routers()}"
-    wait += f". Or annotate ClusterOperator {vocabulary.CLUSTER_OPERATOR} with {_DRAIN}=true"
+    wait += f". To accept one, annotate ClusterOperator {vocabulary.CLUSTER_OPERATOR} with {_DRAIN}=true"
     return context.unmet(
         f"{_ROUTERS} routers of IngressController {_NAME}",
-        f"{'no number' if asks is None else asks} requested, {has} available",
+        f"{'none' if asks is None else asks} requested, {has} available",
         wait,
         count=Count(min(asks or 0, has), _ROUTERS, "replicas"),
     )

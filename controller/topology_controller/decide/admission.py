@@ -101,7 +101,8 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
     unobserved = baseline.unobserved(known, definition, context.transitions.matrix) if ready else ()
     if ready:
         note = _admitting(context, settling, unobserved, echoed=echo.met)
-    note = assessment.within(note, _drained(context, definition), least=(1,))
+    drained = _drained(context, definition)
+    note = assessment.within(note, drained, least=[drained])
     unreadable = contexts.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     record = record.model_copy(
         update={

@@ -149,11 +149,11 @@ def _summed(result: CheckResult) -> Count | None:
     return Count(have, wanted, "") if counts else None
 
 
-def within(*parts: str, least: Sequence[int]) -> str:
+def within(*parts: str, least: Sequence[str]) -> str:
     """Join those that say something, without those of `least`, in that order, for which a condition has no space."""
     kept = list(parts)
-    for index in least:
+    for part in least:
         if len(sentences(*kept)) <= LONGEST:
             break
-        kept[index] = ""
+        kept = [each for each in kept if each != part]
     return sentences(*kept)

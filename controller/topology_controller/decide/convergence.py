@@ -153,18 +153,15 @@ def note(
     known, accepted = context.known, acceptance.names(record)
     awaited = tuple([result for result in results if result.name not in accepted])
     missing = acceptance.missing(record)
-    return assessment.within(
-        f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}" if overdue and record.deadline_time else "",
-        assessment.converging(results, definition, record.admitted_time, record.last_transition),
-        problems.danger(known),
-        _awaiting(context, awaited, definition),
-        f"Accepted without: {missing}" if missing else "",
-        _BY_NATIVE if record.by_native else "",
-        _begun(known, record),
-        assessment.required(record.advisories, awaited),
-        # Never the danger, nor what an administrator has to do.
-        least=(5, 1, 4, 3, 6),
-    )
+    late = f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}" if overdue and record.deadline_time else ""
+    components = assessment.converging(results, definition, record.admitted_time, record.last_transition)
+    waiting, begun = _awaiting(context, awaited, definition), _begun(known, record)
+    without = f"Accepted without: {missing}" if missing else ""
+    native = _BY_NATIVE if record.by_native else ""
+    danger, required = problems.danger(known), assessment.required(record.advisories, awaited)
+    # The danger, and what an administrator has to do, are never left out.
+    least = [native, components, without, waiting, begun]
+    return assessment.within(late, components, danger, waiting, without, native, begun, required, least=least)
 
 
 def _awaiting(context: contexts.Context, awaited: tuple[CheckResult, ...], definition: model.Definition) -> str:

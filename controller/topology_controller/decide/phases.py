@@ -193,7 +193,7 @@ def _too_new(newer: facts.Newer) -> Decision:
         f"Infrastructure cluster has a record in phase {newer.phase}, which this version does not know: a newer "
         "version wrote it"
     )
-    message = f"{note}. Install that version again. If nothing is under way, take it out with: {removal}"
+    message = f"{note}. Install that version again. If you know that nothing is under way, take it out with: {removal}"
     block = operators.block_message(newer.name or "", newer.target) if newer.target else message
     cause = Cause(Reason.EVIDENCE_UNREADABLE, message)
     return Decision(
@@ -348,7 +348,8 @@ def _unsupported(context: contexts.Context, desired: str) -> Decision:
     here = records.pair(infrastructure)
     legal: dict[str, list[str]] = {}
     for definition in context.transitions.starting_at(here):
-        legal.setdefault(definition.target.control_plane, []).append(definition.name)
+        target = f"{definition.target.control_plane} on platform {' or '.join(definition.platforms)}"
+        legal.setdefault(target, []).append(definition.name)
     targets = [f"{target} ({listed(names)})" for target, names in legal.items()]
     why = NEVER_A_SOURCE.get(here.control_plane)
     none = f"none, because {why}" if why else "none"

@@ -158,7 +158,7 @@ def test_a_worker_that_cannot_carry_infrastructure_is_named_with_its_first_reaso
     assert status is CheckStatus.UNMET
     assert f"Found: 1: w-0. Not eligible: w-1 ({reason}). Look at" in message
     assert "node-0" not in message, "it is no candidate"
-    assert "mastersSchedulable=true" in message or len(reason) > 60
+    assert message.endswith("mastersSchedulable=true)")
 
 
 INFRA = "node-role.kubernetes.io/infra="
@@ -250,8 +250,7 @@ BROKEN = facts.Unobserved("machines.machine.openshift.io/odd in namespace opensh
 def machines_of(known: facts.Facts, check: CheckName = CheckName.CONTROL_PLANE_MACHINES) -> tuple[CheckStatus, str]:
     found = catalog.CHECKS[check](worlds.question(known, check))
     # A message names three; the findings have every one.
-    texts = [f"cannot tell: {finding.text}" for finding in found.findings if not finding.met]
-    return found.status, "; ".join([found.message, *texts])
+    return found.status, "; ".join([found.message, *(finding.text for finding in found.findings if not finding.met)])
 
 
 def reasons(known: facts.Facts) -> str:
@@ -308,7 +307,7 @@ OUT = "BareMetalHost host-2 of Machine machine-2 of node node-2 is "
         ((under.machine(1, phase="Deleting", deleting=True),), (), UNMET, "Machine machine-1 of node node-1"),
         # Which of the two the etcd operator finds is not known.
         ((*THREE, under.machine(2, name="older", deleting=True, node=None)), (), UNMET, "older of node node-2"),
-        ((*under.three(deleting=True), BROKEN), (), UNMET, f"cannot tell: {BROKEN}"),
+        ((*under.three(deleting=True), BROKEN), (), UNMET, str(BROKEN)),
         (under.three(authority="Migrating"), (), UNKNOWN, "Migrating"),
         (under.three(authority="ClusterAPI"), (), MET, ""),
         ((*THREE, BROKEN), (), UNKNOWN, str(BROKEN)),

@@ -256,7 +256,7 @@ TWO_ROUTERS = (
     'oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p \'{"spec":{"replicas":2}}\''
 )
 ACCEPTED = "topology.openshift.io/router-drain-accepted"
-ACCEPT = f"Or annotate ClusterOperator topology with {ACCEPTED}=true"
+ACCEPT = f"To accept one, annotate ClusterOperator topology with {ACCEPTED}=true"
 BY_DEFINITION = worlds.COMPACT.model_copy(
     update={"preflight": (*worlds.COMPACT.preflight, model.CheckSpec(check=SURVIVES))}
 )
@@ -279,7 +279,7 @@ def accepting(known: facts.Facts) -> facts.Facts:
         (facts.IngressController(2, 2), CheckStatus.MET, "2 replicas or more available"),
         (facts.IngressController(3, 2), CheckStatus.MET, "2 replicas or more available"),
         (facts.IngressController(1, 1), CheckStatus.UNMET, f"1 requested, 1 available. Run: {TWO_ROUTERS}"),
-        (facts.IngressController(None, 1), CheckStatus.UNMET, "no number requested, 1 available. Run: oc"),
+        (facts.IngressController(None, 1), CheckStatus.UNMET, "none requested, 1 available. Run: oc"),
         (facts.IngressController(2, 1), CheckStatus.UNMET, "2 requested, 1 available. Wait until they are available"),
         (worlds.BROKEN, CheckStatus.UNKNOWN, str(worlds.BROKEN)),
     ],
@@ -292,6 +292,7 @@ def test_a_single_router_does_not_survive_the_drains_after_the_change(
     assert answer.status is status
     assert reason in answer.message
     assert answer.message.endswith(ACCEPT) is (status is CheckStatus.UNMET)
+    assert len(answer.message) <= 300, answer.message
     accepted = survives(accepting(known))
     assert accepted.status is CheckStatus.MET, "whatever the router is"
     assert ACCEPTED in accepted.message

@@ -272,7 +272,7 @@ def test_a_definition_may_ask_it_by_itself_and_then_the_message_has_the_command(
     infra = worlds.named("infra-to-ha")
     definition = infra.model_copy(update={"preflight": (*infra.preflight, spec)})
     (answer,) = asked(cluster(None), definition)
-    assert answer.message.endswith(f"Once it leads to each: {COMMAND}{A},{B},{C}")
+    assert answer.message.endswith(f"Once it leads to every node: {COMMAND}{A},{B},{C}")
     with pytest.raises(ValueError, match="does not take atLeast"):
         model.CheckSpec.model_validate_json('{"check": "LoadBalancerBackends", "atLeast": 3}')
 
