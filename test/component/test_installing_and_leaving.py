@@ -157,7 +157,7 @@ async def _apply(administrator: Administrator, line: str) -> str:
 
     The version operator knows some kinds by no type, and would write again what a server adds, for ever.
     """
-    printed = await administrator.prints("--image", "REGISTRY/cluster-topology-operator:0.1.0")
+    printed = await administrator.prints("--image", "REGISTRY/cluster-topology-operator:0.2.0")
     said = await administrator.types(line)
     assert len(TAKEN.findall(said)) == len(installing.objects(printed)), said
     again = [one for one in (await administrator.types(line)).splitlines() if not one.endswith(" unchanged")]

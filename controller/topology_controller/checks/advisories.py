@@ -88,8 +88,9 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
             waits = f"{CheckName.ROUTER_REPLICAS} waits until it is changed"
             return result.advisory(
                 AdvisoryName.ROUTER_REPLICAS_PINNED,
-                f"{operand.key} has spec.replicas set to {routers.wanted_replicas}, so the ingress operator will not "
-                f"scale it to the {count} that {target} implies. {_HOSTED if _is_hosted(target) else waits}",
+                f"{operand.kind} {operand.namespace}/{operand.name} has spec.replicas set to "
+                f"{routers.wanted_replicas}, so the ingress operator will not scale it to the "
+                f"{count} that {target} implies. {_HOSTED if _is_hosted(target) else waits}",
                 shell.command(
                     "oc -n {} patch ingresscontroller {} --type merge -p {}",
                     operand.namespace,
