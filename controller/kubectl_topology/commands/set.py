@@ -218,7 +218,7 @@ def _next(
         f"The operator waits{', once it runs,' if absent else ''} until all checks pass, then continues "
         "automatically, whenever that is: it changes the topology. This cannot be undone"
         if verdict in _UNMET
-        else f"The operator goes on {'as soon as it runs' if absent else 'at once'}: it blocks minor upgrades, "
+        else f"The operator begins {'as soon as it runs' if absent else 'at once'}: it blocks minor upgrades, "
         "re-checks everything and changes the topology. This cannot be undone"
     )
     cancel = simulate.item("Cancel", "Cancel it, until the topology has changed", "oc topology cancel")

@@ -108,10 +108,6 @@ class _Shown:
         `now` is in aware UTC.
         """
         paper = document.Document.for_stream(sys.stderr)
-        if message != self._message:
-            paper.add("", [message])
-        if absent != self._absent:
-            paper.add("", [sections.sentence(absent) if absent else "The operator runs again."])
         here = known.infrastructure
         record = None if isinstance(here, facts.Unobserved) else records.shown(here, known.own_operator)
         waited = [] if record is None else _failing(record)
@@ -120,7 +116,13 @@ class _Shown:
             for check in waited
             if check.name not in self._checks
         ]
+        if message != self._message:
+            # What has a row below needs no name here.
+            named = f": waiting for {', '.join(check.name for check in waited)}"
+            paper.add("", [message.replace(named, "") if len(rows) == len(waited) else message])
         paper.add("", rows)
+        if absent != self._absent:
+            paper.add("", [sections.sentence(absent) if absent else "The operator runs again."])
         self._message, self._absent, self._checks = message, absent, frozenset(check.name for check in waited)
         if paper.sections:
             sys.stderr.write(paper.text())
