@@ -243,8 +243,8 @@ def answer(question: Question, seen: Seen, notes: Sequence[str] = ()) -> Answer:
         if (node := _alone(addresses, owners)) is not None:
             finding, harm = _ALONE[name.what]
             message = (
-                f"{name} resolves to node {node} alone ({', '.join(map(str, addresses[:2]))}): without that node {harm}. "
-                "Point the name to a load balancer in front of every node that serves it"
+                f"{name} resolves to node {node} alone ({', '.join(map(str, addresses[:2]))}): without that node "
+                f"{harm}. Point the name to a load balancer in front of every node that serves it"
             )
             findings.append(simulate.item(finding, message))
     return Answer(
