@@ -25,7 +25,6 @@ ETCD_LEASE = "openshift-cluster-etcd-operator-lock"
 INGRESS_NAMESPACE = "openshift-ingress-operator"
 NATIVE_NAMESPACE = "openshift-config-operator"
 NATIVE_LEASE = "config-operator-lock"
-LEASE_SECONDS = 270
 _NAMESPACES = {
     "openshift-config",
     "openshift-config-managed",
@@ -148,17 +147,6 @@ def etcd_states(
     ]
 
 
-def lease_spec(holder: str, transitions: int) -> dict[str, Any]:
-    """Return the spec of a lease that was renewed now."""
-    return {
-        "holderIdentity": holder,
-        "leaseDurationSeconds": LEASE_SECONDS,
-        "leaseTransitions": transitions,
-        "acquireTime": conditions.now_micro(),
-        "renewTime": conditions.now_micro(),
-    }
-
-
 def pool_node_annotations(pool: str, topology: str) -> dict[str, str]:
     """Return what the machine config daemon writes on a node that is done."""
     prefix = "machineconfiguration.openshift.io/"
@@ -260,8 +248,13 @@ def _control_plane(shape: Shape) -> list[dict[str, Any]]:
     homes = {member_id(name): machines.address(machines.number_of(name)) for name in shape.names}
     endpoints = kinds.CONFIG_MAPS.new(ETCD_ENDPOINTS, ETCD_NAMESPACE, data=homes)
     holder = f"etcd-operator-{machines.digest('etcd operator')[:10]}_{machines.boot_id('etcd-operator', 0)}"
-    lease = _object(kinds.LEASES, ETCD_LEASE, lease_spec(holder, 3), None, ETCD_OPERATOR_NAMESPACE)
-    native = _object(kinds.LEASES, NATIVE_LEASE, lease_spec("config-operator-0", 1), None, NATIVE_NAMESPACE)
+    single = shape.control_plane == "SingleReplica"
+    lease = _object(
+        kinds.LEASES, ETCD_LEASE, operands.lease_spec(holder, 3, single=single), None, ETCD_OPERATOR_NAMESPACE
+    )
+    native = _object(
+        kinds.LEASES, NATIVE_LEASE, operands.lease_spec("config-operator-0", 1, single=single), None, NATIVE_NAMESPACE
+    )
     controller = {"observedGeneration": 1, "conditions": conditions.written(controller_states(), INSTALLED_AGO)}
     return [
         *(_master(name, shape) for name in shape.names),

@@ -113,9 +113,7 @@ RICH: dict[str, Raw] = {
         },
     },
     "configs.imageregistry.operator.openshift.io/cluster": {"spec": {"managementState": "Removed"}},
-    "pods/openshift-kube-apiserver-operator/app=kube-apiserver-operator": {
-        "metadata": {"deletionTimestamp": "2026-03-01T10:00:00Z"}
-    },
+    "leader_leases": {"spec": {"leaseDurationSeconds": 270}},
     "feature_gates": {
         "status": {"featureGates": [{"version": "4.20.1", "enabled": [{"name": "MutableTopology"}], "disabled": None}]},
     },
