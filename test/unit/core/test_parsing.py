@@ -25,7 +25,7 @@ Raw = dict[str, Any]
 
 SOURCES = {
     source.key: source
-    for source in (*catalog.IDLE, *catalog.watched(worlds.TRANSITIONS))
+    for source in (*catalog.IDLE, *catalog.watched(worlds.TRANSITIONS), catalog.Sources.leader_leases)
     if source is not catalog.Sources.machines
 }
 WRITTEN: Raw = {"fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}}}
