@@ -65,15 +65,6 @@ TO_STATUS: dict[str, Callable[[Object], Request]] = {
     "apply": lambda _: Request("PATCH", _applied(extension=_FORGED), _APPLY, _STATUS, _FORCE),
 }
 """Through the sub-resource: refused by the policy."""
-TO_ALL: dict[str, Callable[[Object], Request]] = {
-    "replace": lambda operator: Request("PUT", _with(operator, extension=_FORGED), _JSON, policy_server.OPERATOR),
-    "merge": lambda _: Request("PATCH", {"status": {"extension": _FORGED}}, path=policy_server.OPERATOR),
-    "JSON patch": lambda _: _operations(
-        {"op": "replace", "path": "/status/extension/phase", "value": "Completed"}, path=policy_server.OPERATOR
-    ),
-    "apply": lambda _: Request("PATCH", _applied(extension=_FORGED), _APPLY, policy_server.OPERATOR, _FORCE),
-}
-"""Through the object itself: accepted, and status is passed over, as for every object with such a sub-resource."""
 
 
 async def _operator(ground: policy_server.PolicyServer, name: str = "topology") -> Object:
@@ -90,16 +81,6 @@ async def test_no_way_to_its_status_changes_it(ground: policy_server.PolicyServe
             assert answer.refused_by == policy_server.REPORT_POLICY, (what, answer)
         assert (await ground.send("mover", request(before))).code == 200, what
     assert await _operator(ground) == before
-
-
-async def test_no_way_to_the_object_itself_changes_it(ground: policy_server.PolicyServer) -> None:
-    await changes.prepare(ground)
-    for what, request in TO_ALL.items():
-        before = await _operator(ground)
-        answer = await ground.send("janitor", request(before), dry=False)
-        assert answer.code == 200, (what, answer)
-        after = await _operator(ground)
-        assert after["status"] == before["status"], what
 
 
 async def test_nothing_is_confirmed_by_creating_it(ground: policy_server.PolicyServer) -> None:

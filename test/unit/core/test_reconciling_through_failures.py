@@ -258,6 +258,9 @@ async def test_what_was_read_live_is_kept_and_what_was_held_begins_again_after_a
         assert len(joined_nodes) == 2
         await asyncio.sleep(61)
         assert (cluster.phase, cluster.record["name"]) == ("Admitting", "sno-to-ha-with-workers")
+        cluster.flowing.set()
+        await asyncio.sleep(62)
+        assert (cluster.phase, cluster.record["name"]) == ("Converging", "sno-to-ha-with-workers")
 
 
 async def test_once_the_last_reads_differed_all_that_forbids_is_read_again_before_the_next_decision(
