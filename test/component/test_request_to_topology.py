@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 from prometheus_client import parser
 
-from test import polling
 from test.component import cluster, phases
 from topology_controller.report import metrics
 from topology_simulator import client as clients
@@ -159,21 +158,6 @@ def assert_small_and_whole(record: dict[str, Any]) -> None:
     names = {one["name"] for one in baseline["clusterOperators"]}
     assert {"kube-apiserver", "console", "ingress", "monitoring"} <= names
     assert (baseline["version"], baseline["controlPlaneObserved"]) == (simulated.VERSION, "SingleReplica")
-
-
-async def test_a_completed_transition_is_quiet(world: World) -> None:
-    await world.idle_operator()
-    await world.ask_for()
-    await world.completed_once()
-    await phases.until_watching(world, phases.IDLE)
-    before = world.server.mark()
-
-    def nothing_but_three_renewals() -> bool:
-        asked = [one for one in world.server.asked(before) if one.resource != "leases"]
-        assert not asked, asked
-        return len(world.server.asked(before)) >= 3
-
-    await polling.until("the lease is renewed three times", nothing_but_three_renewals)
 
 
 # -- and back: a request is taken back at no cost until the topology has changed; afterwards the API says why not

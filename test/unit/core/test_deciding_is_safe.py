@@ -228,6 +228,8 @@ def test_nothing_ever_raises_and_the_record_says_what_is_so(known: facts.Facts, 
     if decision.Step.SAVE in found.steps or decision.Step.CHANGE in found.steps:
         assert found.record is not None
         assert TopologyTransition.from_api(found.record.to_api()) == found.record
+    if isinstance(known.infrastructure, facts.Infrastructure) and isinstance(known.infrastructure.record, facts.Newer):
+        assert not {decision.Step.SAVE, decision.Step.CHANGE} & {*found.steps}, "what is not known is left as it is"
     assert found.look_again is None or found.look_again > 0
     clusteroperator.status(found, known.own_operator, now=worlds.NOW, version="1", namespace="n")
     assert_readable(found)
