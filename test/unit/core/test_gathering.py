@@ -194,6 +194,15 @@ async def test_what_changes_all_the_time_wakes_nobody(cluster: Cluster):
         assert len(woken) == 1
 
 
+async def test_one_that_is_not_what_its_api_promises_is_named(cluster: Cluster):
+    cluster.change(KEY, {"status": {"readyReplicas": "two"}})
+    async with watching(cluster) as (watched, _):
+        found = watched.known().operand(CONSOLE)
+        assert isinstance(found, facts.Unobserved)
+        assert found.kind is facts.Kind.MALFORMED
+        assert "status.readyReplicas should be an integer" in found.why
+
+
 HOOK = {"name": "EtcdQuorumOperator", "owner": "clusteroperator/etcd"}
 ROLE = "machine.openshift.io/cluster-api-machine-role"
 
