@@ -119,7 +119,7 @@ fuzz-short: $(STAMP) ## judge: the state machine, as `make test` runs it
 	$(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs  # by itself: what Hypothesis makes of a seed depends on what is imported
 
 fuzz: $(STAMP) ## judge: more of both than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_INPUT_EXAMPLES=10000 FUZZ_SEED=1
-	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs
+	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) --apiserver both test/fuzz --ignore test/fuzz/inputs
 	FUZZ_INPUT_EXAMPLES=$(or $(FUZZ_INPUT_EXAMPLES),10000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz/inputs
 
 fuzz-inputs: $(STAMP) ## judge: only the input from outside: 1000 of each by default, about two minutes on 2 cores

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 PATIENCE = 20.0
 THREE = ("master-0", "master-1", "master-2")
 ADDRESSES = {f"master-{number}": f"192.168.126.{10 + number}" for number in range(4)}
-STATES = ("EtcdMembersAvailable", "EtcdMembersDegraded", "EtcdMembersProgressing")
 WELL = {"EtcdMembersAvailable": "True", "EtcdMembersDegraded": "False", "EtcdMembersProgressing": "False"}
 
 
@@ -39,8 +38,7 @@ class Living:
 
     async def published(self) -> dict[str, str]:
         found = await self.api.get(kinds.CONFIG_MAPS, simulated.ETCD_ENDPOINTS, simulated.ETCD_NAMESPACE)
-        data: dict[str, str] = found["data"]
-        return data
+        return dict(found["data"])
 
     async def true(self) -> dict[str, str]:
         """What should be published: the voters that etcd has now."""
@@ -49,7 +47,7 @@ class Living:
 
     async def states(self) -> dict[str, str | None]:
         found = await self.api.get(kinds.ETCDS, "cluster")
-        return {type_: conditions.find(found, type_).get("status") for type_ in STATES}
+        return {type_: conditions.find(found, type_).get("status") for type_ in WELL}
 
     async def until_voters(self, *names: str) -> None:
         async def look() -> bool:

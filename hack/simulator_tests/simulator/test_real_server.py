@@ -62,7 +62,7 @@ async def test_nothing_is_left_when_somebody_is_killed(victim: str) -> None:
             told = json.loads(await owner.stdout.readline())
         pids, folder = list(told["pids"].values()), pathlib.Path(told["folder"])
         assert all(_runs(pid) for pid in pids)
-        os.kill(owner.pid if victim == "owner" else _parent(pids[0]), signal.SIGKILL)
+        os.kill(owner.pid if victim == "owner" else int(_status(pids[0])["PPid"]), signal.SIGKILL)
         await polling.until("both servers have ended", lambda: not any(_runs(pid) for pid in pids))
         if victim == "keeper":
             # Its owner is alive, and clears up when it leaves.
@@ -86,7 +86,3 @@ def _status(pid: int) -> dict[str, str]:
 
 def _runs(pid: int) -> bool:
     return _status(pid).get("State", "Z")[0] != "Z"
-
-
-def _parent(pid: int) -> int:
-    return int(_status(pid)["PPid"])

@@ -355,3 +355,11 @@ def test_a_restart_is_advised_once_the_machines_have_restarted(
     now = record.deadline_time if late else record.deadline_time - timedelta(seconds=1)
     advised = advisories.advise(worlds.moved(worlds.healthy(), record), worlds.HA, worlds.MATRIX, record, now)
     assert (AdvisoryName.TOPOLOGY_READ_AT_START in [item.name for item in advised]) is shown
+
+
+def test_the_change_itself_advises_no_restart() -> None:
+    """The machines restart in the next minutes, and the operators with them."""
+    assert AdvisoryName.TOPOLOGY_READ_AT_START not in [item.name for item in worlds.converging().advisories]
+    rolled = worlds.decide(done(worlds.converging()), now=LATER).record
+    assert rolled is not None
+    assert AdvisoryName.TOPOLOGY_READ_AT_START in [item.name for item in rolled.advisories]

@@ -248,6 +248,7 @@ async def differing(cluster: Cluster, seconds: float) -> float:
     return longest
 
 
+@pytest.mark.nightly("300-400.0")
 @pytest.mark.parametrize(("drains", "taken_back"), [(5, 1.0), (5, 12.0), (65, 9.0), (65, 40.0), (300, 400.0)])
 async def test_in_the_settle_time_the_two_never_differ_whatever_is_taken_back(
     cluster: Cluster, drains: int, taken_back: float

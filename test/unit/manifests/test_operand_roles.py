@@ -9,6 +9,7 @@ import yaml
 
 import operand_rights as rights
 from kubectl_topology import cluster
+from topology_controller import bindata
 from topology_controller.definitions import operands as matrices
 
 Rule = tuple[str, str, str, str, str]
@@ -114,3 +115,8 @@ def test_what_cluster_reader_lacks_is_added_to_it_by_its_name_whoever_grants_it_
     }
     (found,) = rules(matrix(CONSOLE), by_hand, of=cluster.ADDED_TO_READER)
     assert found == ("", "lca.openshift.io", "imagebasedupgrades", "upgrade", "get list watch")
+
+
+def test_the_committed_roles_are_current():
+    committed = (bindata.root() / "manifests" / rights.FILE).read_text(encoding="utf-8")
+    assert committed == rights.current_roles(), "run make generate"

@@ -61,6 +61,11 @@ def test_who_asks_for_it_lets_cluster_reader_read_bare_metal_hosts(printed):
     assert asked == [*plain, yaml.safe_load(manifests.host_reader())]
 
 
+def test_the_committed_definition_is_current():
+    committed = (bindata.root() / "crd" / "infrastructures.yaml").read_text(encoding="utf-8")
+    assert committed == manifests.whole_crd(), "run make generate"
+
+
 def test_the_pod_is_restricted():
     (deployment,) = [obj for obj in OURS if obj["kind"] == "Deployment"]
     pod = deployment["spec"]["template"]["spec"]
