@@ -11,6 +11,7 @@ from test.unit.core import clusters, worlds
 from test.unit.upgrading import stored
 
 from topology_api.types import TopologyTransition
+from topology_api.vocabulary import Phase, Reason
 from topology_controller.decide.decision import Step
 from topology_controller.observe import catalog, facts
 from topology_controller.report import clusteroperator
@@ -133,6 +134,18 @@ async def test_a_copy_in_a_phase_that_is_not_known_halts_nobody():
         await asyncio.sleep(70)
         assert (made.phase, made.changes) == ("Completed", 0)
         assert made.condition("Degraded") == ("False", "AsExpected")
+
+
+@pytest.mark.parametrize("desired", [None, "HighlyAvailable"])
+@pytest.mark.parametrize("live", [False, True])
+def test_a_record_in_a_phase_that_is_not_known_is_only_reported(live, desired):
+    known = worlds.with_infrastructure(
+        worlds.healthy(live=live), record=facts.Newer("i", "w", phase=UNKNOWN), desired=desired
+    )
+    decided = worlds.decide(known)
+    assert (decided.steps, decided.phase, decided.record) == ((Step.REPORT,), Phase.UNSUPPORTED, None)
+    assert decided.degraded is not None
+    assert decided.degraded.reason is Reason.EVIDENCE_UNREADABLE
 
 
 def test_a_phase_without_a_time_is_nonsense_and_not_news_from_the_future():
