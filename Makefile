@@ -18,7 +18,7 @@ QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands t
   test/component/test_two_leaders.py::test_a_leader_that_is_told_to_stop_hands_over_at_once
 NOT_QUICK := --deselect test/unit/core/test_telling.py::test_what_lasts_is_one_event_however_often_it_is_decided
 OLDEST_KUBERNETES := 1.33
-ON_OLDEST := $(addprefix test/etcd/test_,losing_members.py who_is_believed.py) $(addprefix test/component/,test_request_to_topology.py test_openshift_definitions.py test_guards_of_the_change.py test_real_server.py \
+ON_OLDEST := $(addprefix test/etcd/test_,losing_members.py who_is_believed.py) $(addprefix test/component/,test_request_to_topology.py test_openshift_definitions.py test_guards_of_the_change.py \
   admission/test_expressions_have_types.py)
 CORE_TESTS := $(addprefix test/unit/,core etcd operands transitions plugin upgrading logs configuration)
 # What a fleet's engines are given, and what judges it there.
@@ -119,7 +119,7 @@ fuzz-short: $(STAMP) ## judge: the state machine, as `make test` runs it
 	$(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs  # by itself: what Hypothesis makes of a seed depends on what is imported
 
 fuzz: $(STAMP) ## judge: more of both than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_INPUT_EXAMPLES=10000 FUZZ_SEED=1
-	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs
+	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) --apiserver both test/fuzz --ignore test/fuzz/inputs
 	FUZZ_INPUT_EXAMPLES=$(or $(FUZZ_INPUT_EXAMPLES),10000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz/inputs
 
 fuzz-inputs: $(STAMP) ## judge: only the input from outside: 1000 of each by default, about two minutes on 2 cores

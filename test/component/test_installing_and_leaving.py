@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
-import yaml
 
 from test import processes
 from test.component import documented, installing, reactors
@@ -64,10 +63,6 @@ async def api(empty: Empty) -> AsyncIterator[clients.Client]:
         yield made
 
 
-def document(one: dict[str, Any]) -> str:
-    return yaml.safe_dump(one, sort_keys=False)
-
-
 async def everything(asked: RealServer) -> dict[str, dict[str, Any]]:
     """Return the metadata of every object of every kind that the server serves, by kind, namespace and name.
 
@@ -107,36 +102,6 @@ async def settled(asked: RealServer) -> dict[str, dict[str, Any]]:
         before = set(found)
         await asyncio.sleep(5 * _PAUSE)
     return found
-
-
-LINES = (
-    ("runAsNonRoot", "spec"),
-    ("seccompProfile", "spec"),
-    ("allowPrivilegeEscalation", "container"),
-    ("capabilities", "container"),
-)
-
-
-async def test_the_namespace_takes_our_pod_and_none_that_is_less_restricted(administrator: Administrator) -> None:
-    """In a user namespace a server may forgo one of the lines; ours are all there for those that do not."""
-    printed = await administrator.prints()
-    namespace = installing.objects(printed)[0]
-    await administrator.oc("apply", "-f", "-", given=document(namespace))
-    create = ("create", "--dry-run=server", "-f", "-")
-    for users in (True, False):
-        said = await administrator.tries(
-            "kubectl", *create, given=document(installing.pod_of(printed, users_of_its_own=users))
-        )
-        assert (said.code, said.complaint) == (0, ""), "not even a warning"
-    for line, where in LINES:
-        pod = installing.pod_of(printed, users_of_its_own=False)
-        context = pod["spec"] if where == "spec" else pod["spec"]["containers"][0]
-        del context["securityContext"][line]
-        said = await administrator.tries("kubectl", *create, given=document(pod))
-        assert said.code == 1, f"without {line} it is taken"
-        assert 'violates PodSecurity "restricted' in said.complaint, said.complaint
-        assert line in said.complaint, said.complaint
-    await administrator.oc("delete", "-f", "-", given=document(namespace))
 
 
 def _looking() -> list[documented.Command]:
