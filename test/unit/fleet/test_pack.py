@@ -16,6 +16,7 @@ from topology_deploy.fleet import objects, plan
 from topology_deploy.fleet.meaning import State
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import Iterator
 
 Raw = dict[str, Any]
@@ -66,22 +67,75 @@ def values(value: object, key: str) -> Iterator[object]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "minutes"),
+    ("arguments", "minutes", "bound"),
     [
-        ((), 38 * DEFINED),
-        (("--deadline", "60"), 38 * 80),
-        (("--clusters", "3", "--max-concurrency", "1"), 3 * 140),
-        (("--clusters", "103", "--soak", "0"), 4 * 130),
-        (("--clusters", "104", "--soak", "0"), 5 * 130),
+        ((), 38 * DEFINED, "3 d 17 h (38 batches of 140 min"),
+        (("--deadline", "60"), 38 * 80, "2 d 3 h ("),
+        (("--clusters", "3", "--max-concurrency", "1"), 3 * 140, "7 h ("),
+        (("--clusters", "30"), 4 * 140, "9 h 20 min (4 "),
+        (("--clusters", "103", "--soak", "0"), 4 * 130, "8 h 40 min ("),
+        (("--clusters", "104", "--soak", "0"), 5 * 130, "10 h 50 min ("),
     ],
 )
 def test_the_time_out_is_what_the_definitions_give_each_batch(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], minutes: int
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], minutes: int, bound: str
 ) -> None:
     items, _, told = printed(capsys, "policy", *ASKED, *arguments)
     upgrade = of_kind(items, "ClusterGroupUpgrade", "topology")
     assert upgrade["spec"]["remediationStrategy"]["timeout"] == minutes, told
-    assert f"= {minutes:,} min" in told
+    assert f"at most {bound}" in told
+
+
+def test_a_stream_says_first_what_goes_where_and_makes_its_own_place(capsys: pytest.CaptureFixture[str]) -> None:
+    for engine, last in (("policy", 13), ("work", 9)):
+        items, text, _ = printed(capsys, engine, *ASKED, "--cluster-set", "sites", "--namespace", "edge")
+        assert text.startswith(f"# Documents: 1 to 3 to each managed cluster, 4 to {last} to the hub.")
+        assert [item["kind"] for item in items[:5]] == ["ClusterRole"] * 3 + ["Namespace", "ManagedClusterSetBinding"]
+        assert len(items) == last
+        binding = of_kind(items, "ManagedClusterSetBinding")
+        assert binding["metadata"] == {"name": "sites", "namespace": "edge"}
+        assert binding["spec"] == {"clusterSet": "sites"}, "the hub rejects a binding that is not named after its set"
+
+
+def test_a_folder_has_hub_and_clusters_apart_and_what_is_foreign_stays(
+    capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+) -> None:
+    def written(folder: pathlib.Path, *arguments: str) -> tuple[int, str, str]:
+        return cli.main(["fleet", *arguments, "--output-dir", str(folder)]), *capsys.readouterr()
+
+    pack, mine = tmp_path / "pack", tmp_path / "mine"
+    assert written(pack, "policy", *ASKED) == written(pack, "policy", *ASKED), "its own folder is written again"
+    listed = re.findall(r"^\| `(\S+)` \|", (pack / "README.md").read_text(), re.MULTILINE)
+    assert {place.relative_to(pack).as_posix() for place in pack.rglob("*.yaml")} == {*listed}
+    for name in listed:
+        items = yaml.load_all((pack / name).read_text(), yaml.CSafeLoader)
+        assert all((item["kind"] == "ClusterRole") is name.startswith("managed-clusters/") for item in items), name
+    mine.mkdir()
+    (mine / "README.md").write_text("# What goes where: fleet policy of mine\n")
+    for folder, engine, found in ((pack, "work", "hub/3-request.yaml"), (mine, "policy", "README.md")):
+        before = {place: place.read_bytes() for place in folder.rglob("*") if place.is_file()}
+        code, _, told = written(folder, engine, *ASKED)
+        assert code == 2
+        assert f"{folder} has {found}, which fleet {engine} has not written" in told
+        assert before == {place: place.read_bytes() for place in folder.rglob("*") if place.is_file()}
+
+
+def test_a_policy_that_installs_is_made_of_manifests_only(
+    capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+) -> None:
+    given = tmp_path / "given.yaml"
+    for text, words in (("a: [", "not YAML"), ("[1]", "without metadata"), (PLAN.source, "without metadata")):
+        given.write_text(text)
+        told = refused(capsys, "install", "--manifests", str(given))
+        assert words in told
+        assert "manifests --image REF" in told
+
+
+def test_the_hub_s_alerts_link_runbooks_only_where_there_are_some(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, linked in (((), 0), (("--runbooks", "https://git.example/runbooks"), 3)):
+        items, text, _ = printed(capsys, "observability", *arguments)
+        assert [item["kind"] for item in items] == ["ConfigMap"] * 3
+        assert text.count("runbook_url: ") == text.count("runbook_url: https://git.example/runbooks/Topology") == linked
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -186,6 +240,7 @@ def test_a_policy_reaches_the_clusters_of_its_group_upgrade(capsys: pytest.Captu
         ((*ASKED, "--wave", "a/b"), ("--wave 'a/b'", "no value")),
         ((*ASKED, "--wave", "0"), ("--wave 0", "first")),
         ((*ASKED, "--name", "{{hub"), ("--name '{{hub'", "lowercase")),
+        ((*ASKED, "--cluster-set", "a b"), ("--cluster-set 'a b'", "lowercase")),
         ((*ASKED, "--name", "n" * 50), ("characters", "allowed are 63")),
         (("--to", "HighlyAvailable"), ("--canary", "none is given")),
     ],
@@ -211,7 +266,13 @@ def test_the_survey_says_the_state_first(row: table.Row) -> None:
     assert state == row.state.value
     record = (row.infrastructure.get("status") or {}).get("topologyTransition") or {}
     if row.state is State.NEEDS_A_PERSON:
-        assert rest == ((record.get("problem") or {}).get("reason") or record.get("phase"))
+        reason, _, checks = rest.partition(": ")
+        assert reason == ((record.get("problem") or {}).get("reason") or record.get("phase"))
+        named = [
+            check["name"] for check in record.get("checks") or []
+            if check["status"] != "Met" and (check["stage"] == "Convergence" or record.get("phase") != "Converging")
+        ]  # fmt: skip
+        assert checks == ", ".join(named)
     if row.state is State.NOT_READY:
         for offered in record.get("available") or []:
             for blocker in offered.get("blockers", []):

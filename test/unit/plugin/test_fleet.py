@@ -13,6 +13,7 @@ from test.unit.fleet import table
 
 from kubectl_topology import errors
 from kubectl_topology.commands import fleet
+from kubectl_topology.document import Document
 from topology_controller import bindata
 from topology_controller.definitions import load
 from topology_deploy.fleet import objects, plan
@@ -25,19 +26,20 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SURVEY = f"topology-fleet.{objects.SURVEY}"
+WAVES = {"edge-2": "0", "edge-3": "7"}
 PLAN = plan.checked(plan.Wanted("HighlyAvailable"), load.load(bindata.root() / "transitions"))
 
 
-def work(name: str, message: str | None, *, since: str = "", disabled: str = "") -> Raw:
+def work(name: str, message: str | None, *, disabled: str = "", **told: str) -> Raw:
     """The survey's work of a cluster; None where its agent has not answered."""
     manifests: list[Raw] = []
     if message is not None:
-        feedback = [{"name": "problemSince", "fieldValue": {"type": "String", "string": since}}] if since else []
-        told = {"type": "Ready", "status": "False", "reason": "ConditionRuleEvaluated", "message": message}
+        feedback = [{"name": key, "fieldValue": {"type": "String", "string": value}} for key, value in told.items()]
+        state = {"type": "Ready", "status": "False", "reason": "ConditionRuleEvaluated", "message": message}
         manifests.append(
             {
                 "resourceMeta": {"kind": "Infrastructure", "name": "cluster"},
-                "conditions": [{"type": "Applied", "status": "True"}, told],
+                "conditions": [{"type": "Applied", "status": "True"}, state],
                 "statusFeedback": {"values": feedback},
             }
         )
@@ -61,7 +63,7 @@ def refused(name: str, message: str) -> Raw:
 
 def counted(*works: Raw, unreached: frozenset[str] = frozenset()) -> tuple[answers.Fleet, int]:
     """The answer, which is as the schema says, and the exit code."""
-    answer, code = fleet.count([fleet._work(raw, SURVEY) for raw in works], unreached, NOW)
+    answer, code = fleet.count([fleet._work(raw, SURVEY) for raw in works], unreached, NOW, waves=WAVES)
     replies.conforms(replies.through_json(answer))
     assert sum(answer["counts"].values()) == answer["surveyed"]
     return answer, code
@@ -70,8 +72,13 @@ def counted(*works: Raw, unreached: frozenset[str] = frozenset()) -> tuple[answe
 def test_a_fleet_on_one_page() -> None:
     answer, code = counted(
         work("edge-1", "Done"),
-        work("edge-2", "UnderWay: Converging"),
-        work("edge-3", "NeedsAPerson: Stuck", since="2026-03-01T11:00:00Z"),
+        work(
+            "edge-2",
+            "UnderWay: Converging: RouterReplicas",
+            since="2026-03-01T09:00:00Z",
+            deadline="2026-03-01T11:00:00Z",
+        ),
+        work("edge-3", "NeedsAPerson: Stuck: ConsoleReplicas", problemSince="2026-03-01T11:00:00Z", since="earlier"),
         work("edge-4", "Ready"),
         work("edge-5", "NotReady: sno-to-ha-compact: ControlPlaneNodes, EtcdVotingMembers; other: DedicatedWorkers"),
         work("edge-6", "NotReady: sno-to-ha-compact: ControlPlaneNodes; other: ControlPlaneNodes, DedicatedWorkers"),
@@ -87,7 +94,13 @@ def test_a_fleet_on_one_page() -> None:
         "ControlPlaneNodes  2         edge-5, edge-6\n"
         "EtcdVotingMembers  1         edge-5\n\n"
         "NEEDS A PERSON  SINCE                 WHY\n"
-        "edge-3          2026-03-01T11:00:00Z  Stuck\n"
+        "edge-3          2026-03-01T11:00:00Z  Stuck: ConsoleReplicas\n"
+    )
+    wide = Document(whole=True)
+    fleet.table(wide, answer)
+    assert wide.text().endswith(
+        "\n\nUNDER WAY  WAVE        PHASE       SINCE                 DEADLINE                        WAITS FOR\n"
+        "edge-2     0 (canary)  Converging  2026-03-01T09:00:00Z  2026-03-01T11:00:00Z (overdue)  RouterReplicas\n"
     )
 
 
