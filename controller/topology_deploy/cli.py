@@ -182,7 +182,7 @@ def _fleet(options: argparse.Namespace) -> None:
     from .fleet import files, install, plan
 
     try:
-        parts, told = fleet.pack(options, load.load(bindata.root() / "transitions"))
+        parts, explanation = fleet.pack(options, load.load(bindata.root() / "transitions"))
         folder = options.output_dir
         text = files.stream(parts) if folder is None else files.write(folder, options.engine, parts)
     except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, files.ForeignFolderError) as error:
@@ -190,8 +190,8 @@ def _fleet(options: argparse.Namespace) -> None:
     except (load.DefinitionError, bindata.BindataMissingError, OSError, UnicodeDecodeError) as error:
         raise cli.CommandError(cli.FAILED, error) from error
     sys.stdout.write(text)
-    if told:
-        sys.stderr.write(f"{told}\n")
+    if explanation:
+        sys.stderr.write(f"{explanation}\n")
 
 
 COMMANDS: Final[Mapping[str, cli.Command]] = {

@@ -249,14 +249,11 @@ async def test_one_policy_installs_all_and_another_takes_it_away() -> None:
         for step in (request, rest, override):
             await _gives(api, step)
         assert (await api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"] == _PLATFORM
-        left = [obj["metadata"]["name"] for obj in operator if await api.find(wire.kind_of(obj), *_place(obj))]
+        places = ((wire.kind_of(obj), obj["metadata"]) for obj in operator)
+        left = [at["name"] for kind, at in places if await api.find(kind, at["name"], at.get("namespace", ""))]
         assert left == [vocabulary.DEFAULT_NAMESPACE], "nothing here finalizes a namespace"
         spec = (await api.get(kinds.CLUSTER_VERSIONS, "version"))["spec"]
         assert spec == {**_VERSION_SPEC, "overrides": [_OTHER]}
-
-
-def _place(obj: Raw) -> tuple[str, str]:
-    return obj["metadata"]["name"], obj["metadata"].get("namespace", "")
 
 
 async def _has(api: client.Client, topology: str, phase: str) -> None:

@@ -245,7 +245,8 @@ def table(document: Document, answer: answers.Fleet) -> None:
     troubled = [item for item in answer["clusters"] if item["state"] == State.NEEDS_A_PERSON]
     shown = len(troubled) if document.whole else _SHOWN
     if troubled:
-        listed = [(item["name"], item["since"] or "", item["detail"]) for item in troubled[:shown]]
+        whys = (item["detail"] if document.whole else _first(item["detail"]) for item in troubled)
+        listed = [(item["name"], item["since"] or "", why) for item, why in zip(troubled[:shown], whys, strict=False)]
         document.add("", [("NEEDS A PERSON", "SINCE", "WHY"), *listed])
     under_way = [item for item in answer["clusters"] if item["state"] == State.UNDER_WAY]
     if document.whole and under_way:
@@ -254,6 +255,15 @@ def table(document: Document, answer: answers.Fleet) -> None:
     if len(troubled) > shown:
         more = f"{len(troubled) - shown} more: oc topology fleet --list {State.NEEDS_A_PERSON}"
         document.add("", [more])
+
+
+def _first(detail: str) -> str:
+    """The first checks of `REASON: CHECK, CHECK`, and how many more there are. Other texts stay as they are."""
+    reason, _, waiting = detail.partition(": ")
+    checks = waiting.split(", ")
+    if len(checks) <= _EXAMPLES or not all(check.isalnum() for check in checks):
+        return detail
+    return f"{reason}: {', '.join(checks[:_EXAMPLES])}, {len(checks) - _EXAMPLES} more"
 
 
 def _moving(item: answers.Surveyed, now: str) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """Where each part of a pack goes: on standard output as one stream, or as files in a folder, with a table.
 
-A pack has two destinations, the hub and the managed clusters, and whoever applies one usually may not apply the other.
-So each part says where it goes, who applies it and in which Git repository it is at home. `policy`, `work`, `argo` and
-`install` make the parts; `topology_deploy.cli` prints or writes them.
+A pack has two destinations, the hub and the managed clusters, and often two administrators. So each part says where it
+goes, who applies it, and in which Git repository it is at home. `policy`, `work`, `argo` and `install` make the parts;
+`topology_deploy.cli` prints or writes them.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ class File:
 
 def stream(parts: Sequence[File]) -> str:
     """All parts as one stream of YAML, whose first line says where the documents go."""
-    said, before = [], 0
+    ranges, before = [], 0
     printed = [part for part in parts if not part.alone]
     for place in (CLUSTERS, HUB):
         number = sum(part.text.count("\n---\n") + 1 for part in printed if part.place == place)
         if number:
             first, before = before + 1, before + number
-            said.append(f"{first}{f' to {before}' if number > 1 else ''} to {_PLACES[place]}")
+            ranges.append(f"{first}{f' to {before}' if number > 1 else ''} to {_PLACES[place]}")
     ordered = sorted(printed, key=lambda part: part.place == HUB)
-    return f"# Documents: {', '.join(said)}. --output-dir DIR writes them apart.\n" + "---\n".join(
+    return f"# Documents: {', '.join(ranges)}. --output-dir DIR writes them apart.\n" + "---\n".join(
         part.text for part in ordered
     )
 

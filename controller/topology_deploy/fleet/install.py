@@ -79,16 +79,16 @@ def read(text: str) -> list[Raw]:
     """The objects that `manifests` printed. Raises NotManifestsError."""
     wanted = f"wanted is what `{vocabulary.OPERATOR_NAME} manifests --image REF` prints"
     try:
-        found = [item for item in yaml.safe_load_all(text) if item is not None]
+        items = [item for item in yaml.safe_load_all(text) if item is not None]
     except yaml.YAMLError as error:
         raise NotManifestsError(f"not YAML: {error}; {wanted}") from error
-    if not all(isinstance(item, dict) and isinstance(item.get("metadata"), dict) for item in found):
+    if not all(isinstance(item, dict) and isinstance(item.get("metadata"), dict) for item in items):
         raise NotManifestsError(f"found something without metadata; {wanted}")
     if ("Deployment", vocabulary.OPERATOR_NAME) not in {
-        (item.get("kind"), item["metadata"].get("name")) for item in found
+        (item.get("kind"), item["metadata"].get("name")) for item in items
     }:
-        raise NotManifestsError(f"found {len(found)} objects without Deployment {vocabulary.OPERATOR_NAME}; {wanted}")
-    return found
+        raise NotManifestsError(f"found {len(items)} objects without Deployment {vocabulary.OPERATOR_NAME}; {wanted}")
+    return items
 
 
 def fields(edges: tuple[Edge, ...]) -> Raw:
