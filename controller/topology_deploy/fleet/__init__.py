@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import re
+import sys
 from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
@@ -71,7 +72,7 @@ def add(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
         engine = engines.add_parser(
             name,
             help=meaning,
-            description=f"{_DESCRIPTION}\n\nENGINE {name}: {meaning}.",
+            description=f"{_DESCRIPTION}\n\n{name}: {meaning}.",
             epilog=_EPILOG,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -167,8 +168,8 @@ def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tu
         return tuple(_observability(options.runbooks)), ""
     if options.engine in _OTHERS:
         plans.check_hub(**{"--namespace": options.namespace, "--cluster-set": options.cluster_set})
-        place = pathlib.Path("/dev/stdin") if str(options.manifests) == "-" else options.manifests
-        operator = install.read(place.read_text(encoding="utf-8"))
+        given = options.manifests
+        operator = install.read(sys.stdin.read() if str(given) == "-" else given.read_text(encoding="utf-8"))
         make = install.install if options.engine == install.INSTALL else install.remove
         return make(options.namespace, options.cluster_set, operator), ""
     names = ("transition", "name", "namespace", "cluster_set", "wave_label", "wave", "clusters", "deadline", "soak")

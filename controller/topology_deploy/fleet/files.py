@@ -77,14 +77,16 @@ def write(folder: pathlib.Path, engine: str, parts: Sequence[File]) -> str:
     ForeignFolderError, with nothing written, for a folder that has anything else, and OSError.
     """
     text = table(engine, parts)
-    ours = {part.path for part in parts}
     readme = folder / _TABLE
     if folder.exists() and not folder.is_dir():
         raise ForeignFolderError(f"{folder} is a file. Give a folder")
-    present = sorted(place for place in folder.rglob("*") if place.is_symlink() or not place.is_dir())
-    foreign = [place for place in present if place != readme and place.relative_to(folder).as_posix() not in ours]
+    top = sorted(folder.iterdir()) if folder.exists() else []
+    present = [*top, *(place for entry in top if entry.name in _HOME for place in sorted(entry.rglob("*")))]
+    known = {_TABLE, *_HOME, *(part.path for part in parts)}
+    # A link may lead to what is not ours.
+    foreign = [place for place in present if place.is_symlink() or place.relative_to(folder).as_posix() not in known]
     if present and (not readme.is_file() or not readme.read_text(encoding="utf-8").startswith(f"{_MARK}{engine}\n")):
-        foreign += [readme if readme.exists() else present[0]]
+        foreign.append(readme if readme.exists() else present[0])
     if foreign:
         raise ForeignFolderError(
             f"{folder} has {foreign[0].relative_to(folder)}, which fleet {engine} has not written. Nothing was "

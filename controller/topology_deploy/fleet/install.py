@@ -37,20 +37,22 @@ _WHY = """\
 # For policies of Red Hat Advanced Cluster Management. ManifestWorks and Argo CD cannot add the fields, because to an
 # apply the versions of a definition are one field, and cannot take the override away.
 """
+# What was not read is never written back: the template has no spec then.
 _REQUEST = f"""\
 {{{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}}}
 {{{{- $phase := toString (dig "status" "{vocabulary.RECORD}" "phase" "" $infrastructure) }}}}
-{{{{- $under_way := or (eq $phase "{Phase.ADMITTING}") (eq $phase "{Phase.CONVERGING}") }}}}
-- complianceType: {{{{ if $under_way }}}}musthave{{{{ else }}}}mustonlyhave{{{{ end }}}}
+{{{{- $spec := dig "spec" "" $infrastructure }}}}
+{{{{- $keep := or (eq $phase "{Phase.ADMITTING}") (eq $phase "{Phase.CONVERGING}") (not (kindIs "map" $spec)) }}}}
+- complianceType: {{{{ if $keep }}}}musthave{{{{ else }}}}mustonlyhave{{{{ end }}}}
   metadataComplianceType: musthave
   objectDefinition:
     apiVersion: config.openshift.io/v1
     kind: Infrastructure
     metadata: {{name: cluster}}
-    {{{{- if $under_way }}}}
+    {{{{- if $keep }}}}
     status: {{{vocabulary.RECORD}: {{phase: neither {Phase.ADMITTING} nor {Phase.CONVERGING}}}}}
     {{{{- else }}}}
-    spec: {{{{ toRawJson (omit (dig "spec" (dict) $infrastructure) "{vocabulary.DESIRED}") }}}}
+    spec: {{{{ toRawJson (omit $spec "{vocabulary.DESIRED}") }}}}
     {{{{- end }}}}
 """
 _OVERRIDE = f"""\
@@ -209,12 +211,11 @@ def _files(namespace: str, cluster_set: str, name: str, what: str, text: str) ->
     bound = policy.binding(namespace, f"topology-{name}", (f"topology-{name}",))
     size = len(json.dumps(yaml.safe_load(text))) // 1024
     head = f"""\
-{_WHY}\
 # It begins on the clusters with the label. The hub keeps a copy of {size} KiB for each, so label those of one wave:
 #     {labelled}
 # Apply it by `oc apply --server-side`.
 """
     place = File(HUB, "1-namespace.yaml", "namespace and ManagedClusterSetBinding", "administrator of the hub",
-                 objects.place(namespace, cluster_set))  # fmt: skip
+                 _WHY + objects.place(namespace, cluster_set))  # fmt: skip
     placed = objects.placed(namespace, f"topology-{name}", chosen)
     return place, File(HUB, f"2-{name}.yaml", what, "owner of the roll-out", f"{head}{text}---\n{placed}---\n{bound}")
