@@ -356,7 +356,7 @@ def _fleet(verbs: _Verbs) -> None:
         verbs, "fleet",
         "on the hub of a fleet: how many clusters are done, under way, ready, not ready and why, and which need a "
         "person",
-        "fleet --list Ready", "fleet -o json",
+        "fleet -o wide", "fleet --list Ready",
     )  # fmt: skip
     fleet.add_argument(
         "-n", "--namespace", default=argparse.SUPPRESS, metavar="NS", help=f"where the survey is; default: {_SURVEYS}"
@@ -368,7 +368,11 @@ def _fleet(verbs: _Verbs) -> None:
         "--list", choices=FLEET_STATES, metavar="STATE",
         help=f"only the names of the clusters in this state, one a line: {', '.join(FLEET_STATES)}",
     )  # fmt: skip
-    _output(fleet)
+    fleet.add_argument(
+        "--wave-label", default=vocabulary.WAVE_LABEL, metavar="KEY",
+        help="label of the roll-out's waves, for -o wide; default: %(default)s",
+    )  # fmt: skip
+    _output(fleet, "wide")
 
 
 def _verb(verbs: _Verbs, name: str, meaning: str, *examples: str, connected: bool = True) -> argparse.ArgumentParser:

@@ -187,16 +187,20 @@ def _fleet(options: argparse.Namespace) -> None:
     from topology_controller import bindata
     from topology_controller.definitions import load
 
-    from .fleet import plan
+    from . import manifests
+    from .fleet import files, install, plan
 
     try:
-        text, arithmetic = fleet.pack(options, load.load(bindata.root() / "transitions"))
-    except plan.PlanError as error:
+        parts, explanation = fleet.pack(options, load.load(bindata.root() / "transitions"))
+        folder = options.output_dir
+        text = files.stream(parts) if folder is None else files.write(folder, options.engine, parts)
+    except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, files.ForeignFolderError) as error:
         raise cli.CommandError(cli.USAGE, error) from error
-    except (load.DefinitionError, bindata.BindataMissingError) as error:
+    except (load.DefinitionError, bindata.BindataMissingError, OSError, UnicodeDecodeError) as error:
         raise cli.CommandError(cli.FAILED, error) from error
     sys.stdout.write(text)
-    sys.stderr.write(f"{arithmetic}\n")
+    if explanation:
+        sys.stderr.write(f"{explanation}\n")
 
 
 COMMANDS: Final[Mapping[str, cli.Command]] = {

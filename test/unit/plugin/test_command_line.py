@@ -199,7 +199,7 @@ def test_flags_are_those_of_the_verb_and_every_value_has_a_source_or_none(verb: 
     for name in names:
         assert name in offered(verb, name[:4])
     assert set(offered(verb, "-o", "json", "--")) == names - {"--output"}, "what was given is not offered again"
-    free = {"D", "USER", "GROUP", "UID", "NS", "T", "X"}
+    free = {"D", "USER", "GROUP", "UID", "NS", "T", "X", "KEY"}
     for action in actions:
         if action.nargs != 0:
             found, what = completion.values(action, {}, {"HOME": "/nowhere"})
