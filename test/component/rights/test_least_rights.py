@@ -168,9 +168,9 @@ update leases.coordination.k8s.io another openshift-topology-operator
 delete leases.coordination.k8s.io cluster-topology-operator openshift-topology-operator
 create leases.coordination.k8s.io - kube-system
 update leases.coordination.k8s.io openshift-cluster-etcd-operator-lock openshift-etcd-operator
-create events.events.k8s.io - kube-system
-patch events.events.k8s.io topology.0 default
-create events - default
+create events - kube-system
+patch events topology.0 default
+create events.events.k8s.io - default
 patch deployments.apps cluster-topology-operator openshift-topology-operator
 escalate,bind,patch clusterroles.rbac.authorization.k8s.io cluster-topology-operator -
 delete validatingadmissionpolicies.admissionregistration.k8s.io - -
