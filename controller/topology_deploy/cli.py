@@ -153,10 +153,10 @@ def _manifests(options: argparse.Namespace) -> None:
         chosen = [manifests.host_reader()] if options.bare_metal_host_reader else []
         chosen += [manifests.console(options.console)] if options.console is not None else []
         text = "---\n".join([text, *chosen])
-        if kind is manifests.Kind.OPERATOR and monitoring:
-            text = manifests.linked(text, runbooks or "")
-            if not runbooks and "\nkind: PrometheusRule\n" in text:
-                sys.stderr.write("warning: the alerts link no runbook: --runbooks URL is where docs/runbooks is served\n")
+        if runbooks and kind is manifests.Kind.OPERATOR and monitoring:
+            text = manifests.linked(text, runbooks)
+        elif "\nkind: PrometheusRule\n" in text:
+            sys.stderr.write("warning: the alerts link no runbook: --runbooks URL is where docs/runbooks is served\n")
     except manifests.ManifestsError as error:
         raise cli.CommandError(cli.USAGE, error) from error
     except (load.DefinitionError, bindata.BindataMissingError) as error:
