@@ -61,7 +61,7 @@ demo: $(STAMP) $(REAL) ## try: a single-node cluster becomes a three-node one, b
 cluster: $(STAMP) $(REAL) ## try: the same cluster, kept running, for kubectl or oc in a second terminal (NAME=cluster: its folder below build)
 	@trap : INT; $(BIN)/python -m topology_simulator cluster --scenario '$(SCENARIO)' --apiserver $(APISERVER) --etcd $(ETCD) $(if $(NAME),--folder build/$(NAME)) || exit $$(( $$? == 130 ? 0 : $$? ))
 
-drill: $(STAMP) $(REAL) ## try: an alert fires in a cluster in a box until you end it (ALERT=TopologyTransitionStuck; without it the list; needs hack/observability/install)
+drill: $(STAMP) $(if $(findstring TwoVoters,$(ALERT)),envtest,$(REAL)) ## try: an alert fires in a cluster in a box until you end it (ALERT=TopologyTransitionStuck; without it the list; needs hack/observability/install)
 	@$(BIN)/python -m topology_simulator drill --apiserver $(APISERVER) $(ALERT) || exit $$(( $$? == 130 ? 0 : $$? ))
 
 fleet: $(STAMP) $(if $(filter-out list,$(STORY)),envtest engines) ## try: a hub with real engines converts a fleet, and a verdict (SPOKES=3 STORY=canary-then-wave, STORY=list, MUTANT=no-canary)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import pathlib
 import re
 import shutil
@@ -100,7 +101,7 @@ async def firing(alert: Alert, metrics: str, cluster: str = "", collected: Colle
         groups = [{"name": "cluster", "interval": f"{_STEP}s", "rules": records}, *_groups(_HUB)]
     story = {
         "interval": f"{_STEP}s",
-        "input_series": list(_series(metrics, label)),
+        "input_series": list(_series(metrics, label, asked=yaml.safe_dump(groups))),
         "alert_rule_test": [{"eval_time": f"{_LASTS}s", "alertname": alert.name, "exp_alerts": []}],
     }
     said = await _judged({"groups": groups}, {"evaluation_interval": f"{_STEP}s", "tests": [story]})
@@ -112,13 +113,13 @@ async def firing(alert: Alert, metrics: str, cluster: str = "", collected: Colle
     return Firing(labels, annotations)
 
 
-def _series(metrics: str, label: str) -> Iterable[dict[str, str]]:
-    """What was scraped, as if it began at time 0 and stayed so; times are counted from there."""
+def _series(metrics: str, label: str, asked: str) -> Iterable[dict[str, str]]:
+    """What was scraped and is asked for, as if it began at time 0 and stayed so; times are counted from there."""
     now, count = time.time(), _LASTS // _STEP
     for name, braces, text in _SAMPLE.findall(metrics):
         value = float(text)
-        if value - value != 0:
-            continue  # NaN and infinities
+        if name not in asked or not math.isfinite(value):
+            continue
         moves = _STEP if name == _LIVELY and value else 0
         if name.endswith("_timestamp_seconds") and value:
             value -= now

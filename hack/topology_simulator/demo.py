@@ -55,8 +55,6 @@ FAILURES = (
     OSError,
 )
 """What ends a demonstration with a sentence."""
-LEASE = ("--lease-duration", "6", "--renew-deadline", "4", "--retry-period", "1")
-"""Where a person plays: a successor waits for a lease of seconds, not of the minutes that a single node has."""
 
 
 class InUseError(Exception):
@@ -160,7 +158,6 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
             apiserver=apiserver,
             etcd=etcd,
             manifests=operator,
-            flags=LEASE,
         ) as opened:
             _invite(screen, opened, played, apiserver)
             await kept(opened, played, speeds, screen, story.Story(opened.api, screen).run())

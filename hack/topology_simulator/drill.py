@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FOLDER = pathlib.Path(__file__).parent / "drills"
 _SCRAPE_SECONDS = 1.0
 _LOOK_SECONDS = 0.5
-PACE = dataclasses.replace(pace.DEMO.scaled(0.15), heartbeat=5.0, lease_renew=5.0, retry=0.2, inertia=120.0)
+PACE = dataclasses.replace(pace.DEMO.scaled(0.05), heartbeat=5.0, lease_renew=5.0, retry=0.2, inertia=120.0)
 """Nobody watches how the trouble comes about."""
 
 
@@ -111,9 +111,7 @@ async def opened(
     alerts.binary()
     rehearsed = played.drill or scenario.Drill()
     async with contextlib.AsyncExitStack() as stack:
-        made = await stack.enter_async_context(
-            box.opened(played, PACE, folder, apiserver=apiserver, manifests=True, flags=demo.LEASE)
-        )
+        made = await stack.enter_async_context(box.opened(played, PACE, folder, apiserver=rehearsed.apiserver or apiserver, manifests=True))
         fleet = None
         if alert.of_fleet:
             fleet = await stack.enter_async_context(fleet_hub.opened(made, collects=rehearsed.hub_collects))

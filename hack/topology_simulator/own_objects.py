@@ -143,6 +143,10 @@ class OwnPod:
         number = next(self._numbers)
         if number:
             await self._operator.stop()
+            if self._operator.returncode:
+                # It could not give its lease back, and nobody here is to wait the minutes of a single node for it.
+                released = {"spec": {"holderIdentity": ""}}
+                await self._api.patch(kinds.LEASES, NAME, released, NAMESPACE)
             await self._operator.start()
         template = deployment["spec"]["template"]
         tail = machines.digest("pod", NAME, number)

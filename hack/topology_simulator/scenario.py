@@ -190,6 +190,8 @@ class Drill(Part):
     """How the sentences of the alert's runbook begin whose commands end it."""
     waiting: tuple[Name, ...] = Field(default=(), strict=False)
     """Machines that wait for their certificates to be approved."""
+    apiserver: Literal["real"] | None = None
+    """Where the cure needs more than the embedded API server does, such as a client that sends protobuf."""
     hub_collects: bool = True
     """Whether the hub's list of series has ours."""
 
