@@ -111,7 +111,9 @@ async def opened(
     alerts.binary()
     rehearsed = played.drill or scenario.Drill()
     async with contextlib.AsyncExitStack() as stack:
-        made = await stack.enter_async_context(box.opened(played, PACE, folder, apiserver=rehearsed.apiserver or apiserver, manifests=True))
+        made = await stack.enter_async_context(
+            box.opened(played, PACE, folder, apiserver=rehearsed.apiserver or apiserver, manifests=True)
+        )
         fleet = None
         if alert.of_fleet:
             fleet = await stack.enter_async_context(fleet_hub.opened(made, collects=rehearsed.hub_collects))

@@ -103,7 +103,7 @@ async def test_on_a_phone_danger_comes_first_then_what_to_do(house, browser):
     closed = "return [...document.querySelectorAll('main details')].map((one) => one.open)"
     assert set(await browser.run(closed)) == {False}, "what is met or can wait is folded away"
     rows = "return [...document.querySelectorAll('#checks-open tr')].map((one) => one.innerText.split(/\\s+/))"
-    assert ["1/1", "RouterReplicas", "default"] in [[*row[:1], *row[-2:]] for row in await browser.run(rows)]
+    assert ["1/2", "ConsoleReplicas", "console"] in [[*row[:1], *row[-2:]] for row in await browser.run(rows)]
 
 
 @pytest.mark.parametrize("base", ["", "https://docs.example/runbooks", "javascript:alert(1)//"])
