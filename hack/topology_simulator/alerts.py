@@ -1,7 +1,7 @@
 """Whether an alert of the product fires on what an operator reports now, judged by the alert's own rule.
 
 promtool plays the rules as bindata has them: what is scraped at this moment is taken to stay for three hours, and the
-rule is asked at the end of them. So nobody waits for its `for`, and no expression is repeated here. Of a fleet, the
+rule is asked at the end of them. So its `for` is not waited for, and no expression is repeated here. Of a fleet, the
 recording rules of the cluster come first, with its name, and of those only what the hub collects.
 """
 
@@ -61,13 +61,13 @@ class Firing:
 
 def all_alerts() -> list[Alert]:
     """Return the alerts of a cluster and those of a hub; of one with two severities the first."""
-    found: dict[str, Alert] = {}
+    alerts: dict[str, Alert] = {}
     for of_fleet, groups in ((False, _groups(_CLUSTER)), (True, _groups(_HUB))):
         for rule in (rule for group in groups for rule in group["rules"] if "alert" in rule):
             name, severity = rule["alert"], rule["labels"]["severity"]
             alert = Alert(name, severity, rule["for"], rule["annotations"]["summary"], of_fleet)
-            found.setdefault(name, alert)
-    return list(found.values())
+            alerts.setdefault(name, alert)
+    return list(alerts.values())
 
 
 def _groups(file: pathlib.Path) -> list[dict[str, Any]]:
@@ -81,8 +81,8 @@ def reported(operator: dict[str, Any] | None) -> str:
     """Return what the version operator says of ClusterOperator `topology` in its metrics."""
     conditions = ((operator or {}).get("status") or {}).get("conditions") or []
     return "".join(
-        f'cluster_operator_conditions{{name="topology",condition="{one["type"]}"}} {int(one["status"] == "True")}\n'
-        for one in conditions
+        f'cluster_operator_conditions{{name="topology",condition="{each["type"]}"}} {int(each["status"] == "True")}\n'
+        for each in conditions
     )
 
 
@@ -104,11 +104,11 @@ async def firing(alert: Alert, metrics: str, cluster: str = "", collected: Colle
         "input_series": list(_series(metrics, label, asked=yaml.safe_dump(groups))),
         "alert_rule_test": [{"eval_time": f"{_LASTS}s", "alertname": alert.name, "exp_alerts": []}],
     }
-    said = await _judged({"groups": groups}, {"evaluation_interval": f"{_STEP}s", "tests": [story]})
-    if said is None:
+    verdict = await _judged({"groups": groups}, {"evaluation_interval": f"{_STEP}s", "tests": [story]})
+    if verdict is None:
         return None
-    if (got := _GOT.search(said)) is None:
-        raise PromtoolError(f"promtool refuses the rules or the story:\n{said}")
+    if (got := _GOT.search(verdict)) is None:
+        raise PromtoolError(f"promtool refuses the rules or the story:\n{verdict}")
     labels, annotations = ({name: json.loads(text) for name, text in _PAIR.findall(part)} for part in got.groups())
     return Firing(labels, annotations)
 
@@ -144,9 +144,9 @@ async def _judged(rules: dict[str, Any], story: dict[str, Any]) -> str | None:
 
 def binary() -> str:
     """Return where promtool is. Raises PromtoolError."""
-    found = shutil.which("promtool")
-    if found is None:
+    program = shutil.which("promtool")
+    if program is None:
         raise PromtoolError(
             "a drill asks promtool whether the alert fires, and there is none: run hack/observability/install"
         )
-    return found
+    return program

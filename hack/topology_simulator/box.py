@@ -42,7 +42,7 @@ class Served:
 
     `clients` signs client certificates, where the server publishes that CA itself. `definitions` are what it is given
     in place of stand-ins. `store` is what can be backed up, where that can be done. `account` makes the kubeconfig of
-    whoever has a token, where tokens are judged.
+    the user of a token, where tokens are judged.
     """
 
     administrator: dict[str, Any]

@@ -27,7 +27,7 @@ FOLDER = pathlib.Path(__file__).parent / "drills"
 _SCRAPE_SECONDS = 1.0
 _LOOK_SECONDS = 0.5
 PACE = dataclasses.replace(pace.DEMO.scaled(0.05), heartbeat=5.0, lease_renew=5.0, retry=0.2, inertia=120.0)
-"""Nobody watches how the trouble comes about."""
+"""The person sees the trouble, not how it comes about."""
 
 
 class UnknownAlertError(Exception):
@@ -74,15 +74,15 @@ class Drill:
     async def until_firing(self, seconds: float) -> alerts.Firing:
         """Wait until it fires. Raises NotFiringError."""
         end = asyncio.get_running_loop().time() + seconds
-        while (found := await self.fires()) is None:
+        while (firing := await self.fires()) is None:
             if asyncio.get_running_loop().time() > end:
                 raise NotFiringError(f"{self.alert.name} does not fire after {seconds:g} s")
             await asyncio.sleep(_LOOK_SECONDS)
-        return found
+        return firing
 
     async def until_cured(self) -> None:
         """Wait until it does not fire any more."""
-        while await self.fires() is not None:  # noqa: ASYNC110 - it is asked for, and tells nobody
+        while await self.fires() is not None:  # noqa: ASYNC110 - no event says so
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _scraped(self) -> str:
@@ -111,20 +111,20 @@ async def opened(
     alerts.binary()
     rehearsed = played.drill or scenario.Drill()
     async with contextlib.AsyncExitStack() as stack:
-        made = await stack.enter_async_context(
+        opened_box = await stack.enter_async_context(
             box.opened(played, PACE, folder, apiserver=rehearsed.apiserver or apiserver, manifests=True)
         )
         fleet = None
         if alert.of_fleet:
-            fleet = await stack.enter_async_context(fleet_hub.opened(made, collects=rehearsed.hub_collects))
-        living = [demo.own_pod(made, lambda _: None).run()]
+            fleet = await stack.enter_async_context(fleet_hub.opened(opened_box, collects=rehearsed.hub_collects))
+        living = [demo.own_pod(opened_box, lambda _: None).run()]
         if rehearsed.waiting:
-            living.append(bootstrap.Bootstrap(made.api, rehearsed.waiting, PACE).run())
+            living.append(bootstrap.Bootstrap(opened_box.api, rehearsed.waiting, PACE).run())
         task = asyncio.ensure_future(box.first_of(*living))
         stack.push_async_callback(_ended, task)
-        player = play.Player(made.api, made.actors, PACE, lambda _: None, operator=made.operator)
+        player = play.Player(opened_box.api, opened_box.actors, PACE, lambda _: None, operator=opened_box.operator)
         await player.play(played, to_the_end=False)
-        yield Drill(alert, made, fleet)
+        yield Drill(alert, opened_box, fleet)
 
 
 async def _ended(task: asyncio.Future[None]) -> None:

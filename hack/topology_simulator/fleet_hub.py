@@ -60,13 +60,13 @@ class Hub:
 
     async def report(self) -> None:
         """Write what the survey says of the cluster, again and again."""
-        name, said = self._survey["metadata"]["name"], None
+        name, reported = self._survey["metadata"]["name"], None
         rule, *_ = self._survey["spec"]["manifestWorkTemplate"]["manifestConfigs"]
         (state,) = rule["conditionRules"]
         program = cel.NewEnv(variables={"object": cel.Type.DYN}, extensions=cel_library.extensions()).compile(
             state["messageExpression"]
         )
-        paths = [(one["name"], one["path"].lstrip(".")) for one in rule["feedbackRules"][0]["jsonPaths"]]
+        paths = [(path["name"], path["path"].lstrip(".")) for path in rule["feedbackRules"][0]["jsonPaths"]]
         while True:
             with contextlib.suppress(client.ClientError):
                 infrastructure = await self._target.get(kinds.INFRASTRUCTURES, "cluster")
@@ -75,7 +75,7 @@ class Hub:
                     {"name": key, "fieldValue": {"type": "String", "string": str(value)}}
                     for key, path in paths if (value := probes.pick(infrastructure["status"], path)) is not None
                 ]  # fmt: skip
-                if (message, values) != said:
+                if (message, values) != reported:
                     judged = conditions.Condition(state["condition"], "True", "Evaluated", message)
                     entry = {
                         "resourceMeta": {"kind": "Infrastructure", "name": "cluster"},
@@ -84,7 +84,7 @@ class Hub:
                     }
                     status = {"resourceStatus": {"manifests": [entry]}}
                     await self._api.patch_status(_WORKS, name, status, box.CONTEXT)
-                    said = message, values
+                    reported = message, values
             await asyncio.sleep(_POLL_SECONDS)
 
 
@@ -101,13 +101,13 @@ async def opened(target: box.Box, *, collects: bool) -> AsyncIterator[Hub]:
     try:
         access = kubeconfig.renamed(simulated.kubeconfig(), CONTEXT)
         async with client.Client(kubeconfig.access(access), strict=True) as api:
-            made = Hub(api, target.api, survey)
-            await made.install(collects=collects)
+            fleet = Hub(api, target.api, survey)
+            await fleet.install(collects=collects)
             edge = yaml.safe_load(target.kubeconfig.read_text())
             kubeconfig.write(target.kubeconfig, kubeconfig.joined(access, edge))
-            task = asyncio.ensure_future(made.report())
+            task = asyncio.ensure_future(fleet.report())
             try:
-                yield made
+                yield fleet
             finally:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)

@@ -65,8 +65,8 @@ def command(word: str, value: Any) -> str | None:
 
 def commands(played: scenario.Scenario) -> Iterator[str]:
     """Yield the commands that repair what a scenario breaks, in their order."""
-    found = (command(*step.action) for step in played.steps)
-    yield from dict.fromkeys(one for one in found if one is not None)
+    repairs = (command(*step.action) for step in played.steps)
+    yield from dict.fromkeys(repair for repair in repairs if repair is not None)
 
 
 def _name(place: _Place, value: Any) -> str:
@@ -77,7 +77,7 @@ def _name(place: _Place, value: Any) -> str:
 class _Lever:
     place: _Place
     name: str
-    mend: Callable[[], object]
+    repair: Callable[[], object]
     marked: bool = False
 
 
@@ -87,7 +87,7 @@ class Levers:
     def __init__(self, api: client.Client, actors: hub.Actors) -> None:
         self._api = api
         self._pulled: list[_Lever] = []
-        self._mends: dict[str, Callable[[str], object]] = {
+        self._repairs: dict[str, Callable[[str], object]] = {
             "up": actors.kubelets.bring_up,
             "heal_learner": actors.etcd.heal,
             "release": actors.release,
@@ -97,13 +97,13 @@ class Levers:
         }
 
     def pulled(self, word: str, value: Any) -> None:
-        """A step has broken something: let it be marked as soon as it exists, and mended when the mark is gone."""
+        """A step has broken something: let it be marked as soon as it exists, and repaired when the mark is gone."""
         if (place := _PLACES.get(word)) is not None:
             name = _name(place, value)
-            self._pulled.append(_Lever(place, name, functools.partial(self._mends[place.repair], name)))
+            self._pulled.append(_Lever(place, name, functools.partial(self._repairs[place.repair], name)))
 
     async def tend(self) -> None:
-        """Mark what is broken, and mend what a person repairs."""
+        """Mark what is broken, and repair what a person has unmarked."""
         while True:
             for lever in tuple(self._pulled):
                 try:
@@ -122,5 +122,5 @@ class Levers:
             await self._api.patch(place.kind, lever.name, change, place.namespace)
             lever.marked = True
         elif place.key not in (obj["metadata"].get("annotations") or {}):
-            lever.mend()
+            lever.repair()
             self._pulled.remove(lever)

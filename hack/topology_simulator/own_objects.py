@@ -67,22 +67,22 @@ async def printed(*command: str) -> str:
 
 async def token(api: client.Client) -> str:
     """Have a token issued for the operator's account. Raises ClientError, also where the server issues none."""
-    made = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": {"namespace": NAMESPACE}}
-    made["spec"] = {"expirationSeconds": _TOKEN_SECONDS}  # type: ignore[assignment]  # JSON
-    return str((await api.create(_TOKENS, made))["status"]["token"])
+    wanted: dict[str, Any] = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+    wanted |= {"metadata": {"namespace": NAMESPACE}, "spec": {"expirationSeconds": _TOKEN_SECONDS}}
+    return str((await api.create(_TOKENS, wanted))["status"]["token"])
 
 
 async def _create(api: client.Client, obj: dict[str, Any]) -> None:
     """Create an object, and its status where it has one; one that exists stays as it is."""
     kind = kind_of(obj)
     try:
-        made = await api.create(kind, obj)
+        stored = await api.create(kind, obj)
     except client.ApiError as error:
         if error.reason == "AlreadyExists":
             return
         raise
     if "status" in obj:
-        await api.put_status(kind, {**made, "status": obj["status"]})
+        await api.put_status(kind, {**stored, "status": obj["status"]})
 
 
 def kind_of(obj: dict[str, Any]) -> kinds.Kind:
@@ -144,7 +144,7 @@ class OwnPod:
         if number:
             await self._operator.stop()
             if self._operator.returncode:
-                # It could not give its lease back, and nobody here is to wait the minutes of a single node for it.
+                # It could not give its lease back, and a successor would wait for minutes on a single node.
                 released = {"spec": {"holderIdentity": ""}}
                 await self._api.patch(kinds.LEASES, NAME, released, NAMESPACE)
             await self._operator.start()
@@ -154,9 +154,9 @@ class OwnPod:
         pod = kinds.PODS.new(f"{NAME}-{tail[:9]}-{tail[9:14]}", NAMESPACE, spec=template["spec"])
         pod["metadata"]["labels"] = template["metadata"]["labels"]
         pod["metadata"]["annotations"] = {LOG: str(self._operator.log)}
-        made = await self._api.create(kinds.PODS, pod)
-        self._name = made["metadata"]["name"]
-        return made
+        stored = await self._api.create(kinds.PODS, pod)
+        self._name = stored["metadata"]["name"]
+        return stored
 
     async def _show(self, pod: dict[str, Any]) -> bool:
         """Let the pod say what the process does; return whether it runs."""

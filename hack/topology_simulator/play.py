@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Answered = Callable[[], Awaitable[list[probes.Answer]]]
 
 _LEFT_TO_A_PERSON = levers.REPAIRS | {"unpause_pool", "cancel", "stays"}
-"""Repairs, and what would have to stay as it is while somebody may repair it."""
+"""Repairs, and what would have to stay as it is while a person may repair it."""
 _END_SECONDS = 10.0
 _SILENT_CONTROLLER = "Failed to get power state for node: the management controller does not answer"
 _LEAST_POLL, _POLL = 0.02, 0.15

@@ -304,7 +304,7 @@ class Scenario(Part):
 
     @property
     def kept_summary(self) -> str:
-        """What a person who plays is told first."""
+        """What a person who plays reads first."""
         return self.kept or self.summary
 
     def shape(self) -> Shape:

@@ -2,7 +2,7 @@
 
 As on a real cluster, there are two requests for each node, one after the other: that of the client, which the machine's
 bootstrap account makes, and that of the server, which the node itself makes (kubernetes/kubernetes
-pkg/kubelet/certificate/bootstrap). Nobody approves them here, and nobody signs: that they are approved is all it takes.
+pkg/kubelet/certificate/bootstrap). Both wait for a person. No certificate is signed: that one is approved is enough.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Bootstrap(actor.Actor):
         request = self.mirror.get(kinds.SIGNING_REQUESTS, name)
         if request is None:
             spec = {"request": _request(node), "signerName": signer, "usages": usages}
-            made = kinds.SIGNING_REQUESTS.new(name, spec=spec)
-            self.mirror.keep(kinds.SIGNING_REQUESTS, await self.api.create(kinds.SIGNING_REQUESTS, made))
+            stored = await self.api.create(kinds.SIGNING_REQUESTS, kinds.SIGNING_REQUESTS.new(name, spec=spec))
+            self.mirror.keep(kinds.SIGNING_REQUESTS, stored)
         return conditions.is_true(request, "Approved")
 
 
