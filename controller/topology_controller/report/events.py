@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 EVENTS = resources.Resource("", "v1", "events", "Event", namespaced=True)
-"""By the core API: `kubectl describe` orders by lastTimestamp, which events.k8s.io/v1 refuses in a new event
-(Kubernetes, pkg/apis/core/validation/events.go, "needs to be unset"). Both APIs serve the same object."""
+"""`kubectl describe` orders by lastTimestamp, which events.k8s.io/v1 refuses (pkg/apis/core/validation/events.go)."""
 _NAMESPACE = "default"
 """Of events about a cluster-scoped object: the API refuses others."""
 # Kubernetes, pkg/apis/core/validation/events.go.
@@ -210,7 +209,6 @@ class EventRecorder:
             "eventTime": lease.micro_time(event.time),
             "firstTimestamp": seconds,
             "lastTimestamp": seconds,
-            "count": 1,
             "involvedObject": {
                 "apiVersion": "config.openshift.io/v1",
                 "kind": "Infrastructure",

@@ -162,7 +162,6 @@ async def test_an_event_is_written_as_the_api_wants_it(api: Api, telling: Tellin
         "eventTime": "2026-03-01T12:00:00.000000Z",
         "firstTimestamp": "2026-03-01T12:00:00Z",
         "lastTimestamp": "2026-03-01T12:00:00Z",
-        "count": 1,
         "involvedObject": {
             "apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "name": "cluster",
             "uid": worlds.infrastructure().uid,
