@@ -119,9 +119,8 @@ def linked(text: str, runbooks: str) -> str:
         raise ManifestsError(f"{runbooks!r} cannot be the address of the runbooks: wanted https://HOST[:PORT][/PATH]")
     folder = runbooks.rstrip("/")
     text = _ANNOTATIONS.sub(lambda alert: f"{alert[0]}{alert[2]}  runbook_url: {folder}/{alert[1]}.md\n", text)
-    return text.replace(
-        f'{vocabulary.RUNBOOKS_VARIABLE}, value: ""', f'{vocabulary.RUNBOOKS_VARIABLE}, value: "{folder}"'
-    )
+    variable = f"name: {vocabulary.RUNBOOKS_VARIABLE}"
+    return text.replace(f"{{{variable}}}", f'{{{variable}, value: "{folder}"}}')
 
 
 def edges() -> tuple[crd.Edge, ...]:
