@@ -37,7 +37,7 @@ ENGINES := PYTHON=$(BIN)/python hack/engines/engines
 REAL := $(if $(filter real,$(APISERVER) $(ETCD)),envtest)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster fleet fleet-short fleet-stories fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew site audit clean
+.PHONY: help venv demo cluster drill fleet fleet-short fleet-stories fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew site audit clean
 
 help: ## work: this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## [a-z]+: / { \
@@ -56,10 +56,13 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@touch $(STAMP)
 
 demo: $(STAMP) $(REAL) ## try: a single-node cluster becomes a three-node one, before your eyes (SCENARIO=happy-path APISERVER=embedded|real ETCD=pretended|real)
-	@$(BIN)/python -m topology_simulator demo --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD)
+	@$(BIN)/python -m topology_simulator demo --scenario '$(SCENARIO)' --apiserver $(APISERVER) --etcd $(ETCD)
 
 cluster: $(STAMP) $(REAL) ## try: the same cluster, kept running, for kubectl or oc in a second terminal (NAME=cluster: its folder below build)
-	@trap : INT; $(BIN)/python -m topology_simulator cluster --scenario $(SCENARIO) --apiserver $(APISERVER) --etcd $(ETCD) $(if $(NAME),--folder build/$(NAME)) || test $$? -eq 130
+	@trap : INT; $(BIN)/python -m topology_simulator cluster --scenario '$(SCENARIO)' --apiserver $(APISERVER) --etcd $(ETCD) $(if $(NAME),--folder build/$(NAME)) || exit $$(( $$? == 130 ? 0 : $$? ))
+
+drill: $(STAMP) $(if $(findstring TwoVoters,$(ALERT)),envtest,$(REAL)) ## try: an alert fires in a cluster in a box until you end it (ALERT=TopologyTransitionStuck; without it the list; needs hack/observability/install)
+	@$(BIN)/python -m topology_simulator drill --apiserver $(APISERVER) $(ALERT) || exit $$(( $$? == 130 ? 0 : $$? ))
 
 fleet: $(STAMP) $(if $(filter-out list,$(STORY)),envtest engines) ## try: a hub with real engines converts a fleet, and a verdict (SPOKES=3 STORY=canary-then-wave, STORY=list, MUTANT=no-canary)
 	@$(BIN)/python -m topology_simulator.fleet $(if $(filter list,$(STORY)),--list,$(if $(MUTANT),--mutant $(MUTANT),--story $(STORY)) --spokes $(SPOKES))

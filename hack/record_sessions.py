@@ -187,9 +187,7 @@ async def record(name: str) -> str:
         place = pathlib.Path(folder)
         async with asyncio.timeout(_PATIENCE), box.opened(story, pace.FAST, place) as opened:
             await _furnish(opened, story)
-            player = play.Player(
-                opened.api, opened.actors, pace.FAST, lambda _: None, operator=opened.operator, request_by_person=True
-            )
+            player = play.Player(opened.api, opened.actors, pace.FAST, lambda _: None, operator=opened.operator)
             for part in SESSIONS[name]:
                 if isinstance(part, str):
                     written.append(part)
@@ -198,7 +196,7 @@ async def record(name: str) -> str:
                     shown = f"{_PROMPT}{part.text}\n{once(text, seen)}$ echo $?\n{code}"
                     written.append(f"<pre>\n{html.escape(shown, quote=False)}\n</pre>")
                 else:
-                    await player.play(_only(story, part))
+                    await player.play(_only(story, part), to_the_end=False)
     return "\n\n".join(written) + "\n"
 
 

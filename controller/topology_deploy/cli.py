@@ -69,7 +69,7 @@ def _add_manifests(commands: argparse._SubParsersAction[terminal.Parser]) -> Non
     manifests.add_argument(
         "--runbooks", metavar="URL",
         help="https address of the folder docs/runbooks, which the alerts link; default: TOPOLOGY_RUNBOOKS_URL of the "
-        "environment, or a placeholder that no server answers",
+        "environment, or no link",
     )  # fmt: skip
 
 
@@ -164,6 +164,8 @@ def _manifests(options: argparse.Namespace) -> None:
         text = "---\n".join([text, *chosen])
         if runbooks and kind is manifests.Kind.OPERATOR and monitoring:
             text = manifests.linked(text, runbooks)
+        elif "\nkind: PrometheusRule\n" in text:
+            sys.stderr.write("warning: the alerts link no runbook: --runbooks URL is where docs/runbooks is served\n")
     except manifests.ManifestsError as error:
         raise cli.CommandError(cli.USAGE, error) from error
     except (load.DefinitionError, bindata.BindataMissingError) as error:

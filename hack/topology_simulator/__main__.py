@@ -1,7 +1,8 @@
-"""`python -m topology_simulator`: demo, cluster, scenarios. Argument parsing and wiring only.
+"""`python -m topology_simulator`: demo, cluster, drill, scenarios. Argument parsing and wiring only.
 
     demo      [--scenario S] [--pace P] [--apiserver A] [--etcd E] [--timeout SECONDS]    play it and prove its end
     cluster   [--scenario S] [--pace P] [--apiserver A] [--etcd E] [--port N] [--no-operator] [--folder D]    it, kept
+    drill     [ALERT] [--apiserver A]                           an alert fires until you end it; without ALERT: which
     scenarios                                                   what there is
 
 A scenario is a name or a file *.yaml. Exit codes: 0 done, 1 failed, 2 bad usage, 130 interrupted.
@@ -13,7 +14,7 @@ import argparse
 import pathlib
 import sys
 
-from . import box, client, demo, install, kubeconfig, pace, scenario
+from . import box, client, demo, drill, install, kubeconfig, pace, scenario
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -44,17 +45,34 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     two.add_argument("--port", type=int, default=0, help="of the API server; 0 picks a free one")
     two.add_argument("--no-operator", action="store_true", help="without the operator")
     two.add_argument("--folder", type=pathlib.Path, help="for kubeconfig and log; default: a free build/cluster")
+    rehearsal = commands.add_parser(
+        "drill", parents=[served], help="let an alert fire until you end it; without an alert, list them",
+        description="Set up a cluster in a box in which the alert is true and nothing repairs itself, print what a "
+        "pager shows, wait for your cure, and print how long it took. The cure is in docs/runbooks. Needs promtool.",
+    )  # fmt: skip
+    rehearsal.add_argument("alert", nargs="?", default="", help="its name, such as TopologyTransitionStuck")
     commands.add_parser("scenarios", help="list the scenarios")
     return parser.parse_args(argv)
 
 
+def _scenarios() -> str:
+    return "\n".join(f"{name:<24} {scenario.load(name).summary}" for name in scenario.names())
+
+
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.command == "scenarios":
-        for name in scenario.names():
-            print(f"{name:<24} {scenario.load(name).summary}")
+        print(_scenarios())
         return 0
-    played = scenario.load(arguments.scenario)
-    speeds = pace.PACES[arguments.pace]
+    if arguments.command == "drill":
+        if not arguments.alert:
+            print(drill.listed())
+            return 0
+        return demo.run(drill.run(arguments.alert, arguments.apiserver))
+    if not arguments.scenario.endswith((".yaml", ".yml")) and arguments.scenario not in scenario.names():
+        raise scenario.ScenarioError(
+            f"no scenario {arguments.scenario!r}; there are, besides a file *.yaml:\n{_scenarios()}"
+        )
+    played, speeds = scenario.load(arguments.scenario), pace.PACES[arguments.pace]
     if arguments.command == "demo":
         seconds = arguments.timeout or 90.0 * max(1.0, speeds.scale) + 60.0 * (played.deadline_minutes or 0)
         return demo.run(
@@ -79,7 +97,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _arguments(argv)
     try:
         return _run(arguments)
-    except scenario.ScenarioError as error:
+    except (scenario.ScenarioError, drill.UnknownAlertError) as error:
         print(error, file=sys.stderr)
         return 2
     except (OSError, demo.InUseError, client.ClientError, install.InstallError, kubeconfig.KubeconfigError) as error:

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import backups, client, install, kubeconfig, operator_process
+from . import backups, client, install, kubeconfig, operator_process, own_objects
 from .actors import hub, native
 from .apiserver import server as embedded
 from .envtest import openshift
 from .envtest import server as real
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from . import pace, scenario, serving
     from .etcd import certificates
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 API_SERVERS = ("embedded", "real")
 ETCDS = ("pretended", "real")
+CONTEXT = "edge-1"
+"""Of the kubeconfig: the name of a cluster in docs/examples and on the pages."""
 _SETTLE_SECONDS = 3
 _TRANSITIONS = pathlib.Path(__file__).parents[2] / "bindata" / "transitions"
 
@@ -39,7 +41,8 @@ class Served:
     """An empty API server that is open: the kubeconfigs of its administrator and of the operator.
 
     `clients` signs client certificates, where the server publishes that CA itself. `definitions` are what it is given
-    in place of stand-ins. `store` is what can be backed up, where that can be done.
+    in place of stand-ins. `store` is what can be backed up, where that can be done. `account` makes the kubeconfig of
+    the user of a token, where tokens are judged.
     """
 
     administrator: dict[str, Any]
@@ -47,6 +50,7 @@ class Served:
     clients: certificates.Authority | None = None
     definitions: Sequence[dict[str, Any]] | None = None
     store: backups.Store | None = None
+    account: Callable[[str], dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +81,20 @@ class Box:
 
         Raises what that one raised, OperatorDiedError when it was the operator.
         """
-        tasks = [asyncio.ensure_future(part) for part in (*parts, self.watch_operator())]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await first_of(*parts, self.watch_operator())
+
+
+async def first_of(*parts: Awaitable[None]) -> None:
+    """Run parts until the first of them ends; all others are cancelled then. Raises what that one raised."""
+    tasks = [asyncio.ensure_future(part) for part in parts]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager
@@ -100,6 +109,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
     etcd: str = "pretended",
     served: Served | None = None,
     https: bool = False,
+    manifests: bool = False,
     settle_seconds: int | None = None,
     flags: Sequence[str] = (),
 ) -> AsyncIterator[Box]:
@@ -107,6 +117,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
 
     `settle_seconds` in place of those of the pace: the operator waits so long between two writes of newer answers, too.
     `flags` are further ones of the operator.
+    With `manifests` what they bring is there, and where rights are judged the operator has those and no others.
     With `https` the operator serves as on a cluster, to those who are let in: `Box.serving` signs certificates.
 
     `apiserver` is one of API_SERVERS; `served` is one that is open already, and then none is started. `etcd` is one of
@@ -118,10 +129,15 @@ async def opened(  # noqa: PLR0913 - what the command line offers
     async with contextlib.AsyncExitStack() as stack:
         if served is None:
             served = await stack.enter_async_context(_served(apiserver, port))
-        kubeconfig.write(file, served.administrator)
+        kubeconfig.write(file, kubeconfig.renamed(served.administrator, CONTEXT))
         access = kubeconfig.access(served.administrator)
         api = await stack.enter_async_context(client.Client(access, strict=True))
         await install.install(api, story.shape(), crds=served.definitions)
+        account = served.operator
+        if manifests:
+            await own_objects.apply(api, story.shape().without)
+            if served.account is not None:
+                account = served.account(await own_objects.token(api))
         if any(step.feature_gate is not None and step.feature_gate.name == native.GATE for step in story.steps):
             await install.serve_native_field(api)
         members = None
@@ -132,8 +148,8 @@ async def opened(  # noqa: PLR0913 - what the command line offers
         settle = settle_seconds or max(1, round(_SETTLE_SECONDS * speeds.scale))
         if operator:
             theirs = file
-            if served.operator != served.administrator:
-                theirs = kubeconfig.write(folder / "kubeconfig-operator", served.operator)
+            if manifests or account != served.administrator:
+                theirs = kubeconfig.write(folder / "kubeconfig-operator", account)
             flags = (*flags, *_asking(members), *_hurried(story, folder))
             tls = None
             if https:
@@ -211,6 +227,7 @@ async def _served(apiserver: str, port: int) -> AsyncIterator[Served]:
                 clients=server.client_authority,
                 definitions=openshift.definitions(),
                 store=server,
+                account=server.kubeconfig,
             )
         return
     simulated = embedded.ApiServer(bookmark_seconds=20.0)

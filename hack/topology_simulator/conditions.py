@@ -7,15 +7,30 @@ answers None when nothing would change: an actor without news does not write.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
 
 def now(ago: float = 0.0) -> str:
     """Return metav1.Time, `ago` seconds before now."""
     moment = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=ago)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def older(value: Any, minutes: int) -> Any:
+    """Return a part of an object in which every time is so much earlier; what has no time stays."""
+    if isinstance(value, dict):
+        return {name: older(part, minutes) for name, part in value.items()}
+    if isinstance(value, list):
+        return [older(part, minutes) for part in value]
+    if not isinstance(value, str) or not _TIME.fullmatch(value):
+        return value
+    moment = dt.datetime.fromisoformat(value) - dt.timedelta(minutes=minutes)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -20,18 +20,30 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from topology_api import vocabulary
-
-from . import binaries, box, client, etcd, install, invitation, kinds, operator_process, play, story, terminal
+from . import (
+    binaries,
+    box,
+    client,
+    etcd,
+    install,
+    invitation,
+    kinds,
+    levers,
+    operator_process,
+    own_objects,
+    play,
+    story,
+    terminal,
+)
 from .envtest import server as real
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from . import pace, scenario
 
 CLUSTER_FOLDER = pathlib.Path("build") / "cluster"
-_FAILURES = (
+FAILURES = (
     play.ScenarioFailedError,
     operator_process.OperatorDiedError,
     client.ClientError,
@@ -39,8 +51,10 @@ _FAILURES = (
     binaries.MissingError,
     real.RealServerError,
     etcd.EtcdError,
+    own_objects.ManifestsError,
     OSError,
 )
+"""What ends a demonstration with a sentence."""
 
 
 class InUseError(Exception):
@@ -105,9 +119,9 @@ async def demo(
     except TimeoutError:
         if not limit.expired():
             raise
-        return _failed(screen, _TimeIsUpError(f"not done after {timeout_seconds:g} s"), log)
-    except _FAILURES as error:
-        return _failed(screen, error, log)
+        return failed(screen, _TimeIsUpError(f"not done after {timeout_seconds:g} s"), log)
+    except FAILURES as error:
+        return failed(screen, error, log)
     except asyncio.CancelledError:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -128,19 +142,56 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
     apiserver: str = "embedded",
     etcd: str = "pretended",
 ) -> int:
-    """Keep a cluster running until it is interrupted; everything of the scenario but the request is played."""
+    """Keep a cluster running until it is interrupted, whatever becomes of the operator: nothing is repaired here.
+
+    What breaks in the scenario breaks; its request and its repairs are left to the person.
+    """
     screen = terminal.Terminal(sys.stdout)
-    screen.print(f"{played.name}: {played.summary}\n")
+    screen.print(f"{played.name}: {played.kept_summary}\n")
     try:
         async with box.opened(
-            played, speeds, folder, port=port, operator=operator, apiserver=apiserver, etcd=etcd
+            played,
+            speeds,
+            folder,
+            port=port,
+            operator=operator,
+            apiserver=apiserver,
+            etcd=etcd,
+            manifests=operator,
         ) as opened:
-            await _furnish(opened.api)
             _invite(screen, opened, played, apiserver)
-            await opened.beside(_keep(opened, played, speeds, screen), story.Story(opened.api, screen).run())
-    except _FAILURES as error:
-        return _failed(screen, error, folder / "operator.log" if operator else None)
+            await kept(opened, played, speeds, screen, story.Story(opened.api, screen).run())
+    except FAILURES as error:
+        return failed(screen, error, folder / "operator.log" if operator else None)
     return 0
+
+
+async def kept(
+    opened: box.Box,
+    played: scenario.Scenario,
+    speeds: pace.Pace,
+    screen: terminal.Terminal,
+    *parts: Awaitable[None],
+) -> None:
+    """Play what breaks and keep the cluster, with the operator as a pod, until one of `parts` ends."""
+    by_hand = levers.Levers(opened.api, opened.actors)
+
+    async def play_on() -> None:
+        try:
+            await _player(opened, speeds, screen, by_hand).play(played)
+        except play.ScenarioFailedError as error:
+            screen.say("scenario", f"went another way: {error}", "yellow")
+        await asyncio.Event().wait()
+
+    pod = [] if opened.operator is None else [own_pod(opened, lambda text: screen.say("operator", text, "red")).run()]
+    await box.first_of(play_on(), by_hand.tend(), *pod, *parts)
+
+
+def own_pod(opened: box.Box, tell: Callable[[str], None]) -> own_objects.OwnPod:
+    """Return the pod of the operator in a box; `tell` gets a sentence when its process ends."""
+    if opened.operator is None:
+        raise ValueError("a box without an operator has no pod of it")
+    return own_objects.OwnPod(opened.api, opened.operator, tell)
 
 
 def run(main: Awaitable[int]) -> int:
@@ -161,7 +212,7 @@ def run(main: Awaitable[int]) -> int:
 
 
 def _player(
-    opened: box.Box, speeds: pace.Pace, screen: terminal.Terminal, *, request_by_person: bool = False
+    opened: box.Box, speeds: pace.Pace, screen: terminal.Terminal, by_hand: levers.Levers | None = None
 ) -> play.Player:
     def tell(text: str) -> None:
         screen.say("scenario", text, "dim")
@@ -173,23 +224,8 @@ def _player(
         tell,
         operator=opened.operator,
         store=opened.store,
-        request_by_person=request_by_person,
+        by_hand=by_hand,
     )
-
-
-async def _furnish(api: client.Client) -> None:
-    """Make the ConfigMap that the operator's manifests bring and `oc topology accept` writes to."""
-    if await api.find(kinds.CONFIG_MAPS, vocabulary.ACCEPTED_CHECKS, vocabulary.DEFAULT_NAMESPACE) is None:
-        accepted = kinds.CONFIG_MAPS.new(vocabulary.ACCEPTED_CHECKS, vocabulary.DEFAULT_NAMESPACE)
-        await api.create(kinds.CONFIG_MAPS, accepted)
-
-
-async def _keep(opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, screen: terminal.Terminal) -> None:
-    try:
-        await _player(opened, speeds, screen, request_by_person=True).play(played)
-    except play.ScenarioFailedError as error:
-        screen.say("scenario", f"went another way: {error}", "yellow")
-    await asyncio.Event().wait()
 
 
 async def _show_tables(api: client.Client, screen: terminal.Terminal) -> None:
@@ -225,7 +261,8 @@ def _invite(screen: terminal.Terminal, opened: box.Box, played: scenario.Scenari
     screen.print(f"The operator's log is {opened.log}. Ctrl-C ends everything.\n")
 
 
-def _failed(screen: terminal.Terminal, error: Exception, log: pathlib.Path | None) -> int:
+def failed(screen: terminal.Terminal, error: Exception, log: pathlib.Path | None) -> int:
+    """Say why it ended, with the operator's last words; return the exit code."""
     print(screen.paint(f"\nFailed after {screen.seconds:.1f} s: {error}", "red"), file=sys.stderr)
     if log is not None and log.exists() and not isinstance(error, operator_process.OperatorDiedError):
         print(f"\nThe operator's last words ({log}):\n{operator_process.last_words(log)}", file=sys.stderr)

@@ -12,7 +12,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from . import cluster
+from . import cluster, levers
 from .actors import kubelets
 
 if TYPE_CHECKING:
@@ -37,7 +37,14 @@ def environment(file: pathlib.Path) -> Iterator[str]:
 
 
 def experiments(played: scenario.Scenario) -> Iterator[tuple[str, list[str]]]:
-    """Yield what may be tried, in this order: a sentence, and the commands that do it."""
+    """Yield what may be tried, in this order: a sentence, and the commands that do it.
+
+    Where the scenario breaks something, that is to be found and repaired; else there is something to break.
+    """
+    if repairs := list(levers.commands(played)):
+        yield "Find out what is wrong here:", ["kubectl topology status", "kubectl topology plan"]
+        yield "Repair it, when you have seen enough. Nothing else does:", repairs
+        return
     joined = [name for step in played.steps for name in step.join or ()]
     if joined:
         off, on = (shlex.join(["kubectl", "annotate", "node", joined[-1], kubelets.POWER + to]) for to in ("=off", "-"))
@@ -59,11 +66,12 @@ def experiments(played: scenario.Scenario) -> Iterator[tuple[str, list[str]]]:
 
 def lines(played: scenario.Scenario, file: pathlib.Path) -> Iterator[tuple[str, bool]]:
     """Yield the lines for a cluster with an operator, and whether each is a command."""
+    requested = [request(played)] if not played.cluster.hosted else []
     commands = (
         *environment(file),
         "kubectl get infrastructures,clusteroperators,nodes",
         "kubectl topology status",
-        request(played),
+        *requested,
         "kubectl topology status --watch",
     )
     yield from ((command, True) for command in commands)

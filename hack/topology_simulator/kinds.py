@@ -54,6 +54,7 @@ DEPLOYMENTS = Kind("apps", "deployments", "Deployment", namespaced=True)
 STATEFUL_SETS = Kind("apps", "statefulsets", "StatefulSet", namespaced=True)
 DISRUPTION_BUDGETS = Kind("policy", "poddisruptionbudgets", "PodDisruptionBudget", namespaced=True)
 LEASES = Kind("coordination.k8s.io", "leases", "Lease", namespaced=True)
+SIGNING_REQUESTS = Kind("certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest")
 DEFINITIONS = Kind("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition")
 
 INFRASTRUCTURES = Kind(_CONFIG, "infrastructures", "Infrastructure")

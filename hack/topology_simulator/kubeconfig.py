@@ -74,6 +74,29 @@ def content(server: str, *, authority: bytes = b"", token: str = "") -> dict[str
     }
 
 
+def renamed(content: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a kubeconfig of one context with the cluster and the context called so."""
+    (cluster,), (context,) = content["clusters"], content["contexts"]
+    return {
+        **content,
+        "clusters": [{**cluster, "name": name}],
+        "contexts": [{"name": name, "context": {**context["context"], "cluster": name}}],
+        "current-context": name,
+    }
+
+
+def joined(current: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return both kubeconfigs in one, with the current context of the first; users are called as their contexts."""
+    lists: dict[str, list[Any]] = {"clusters": [], "users": [], "contexts": []}
+    for part in (current, other):
+        (cluster,), (context,), (user,) = part["clusters"], part["contexts"], part["users"]
+        name = context["name"]
+        lists["clusters"].append(cluster)
+        lists["users"].append({**user, "name": name})
+        lists["contexts"].append({"name": name, "context": {**context["context"], "user": name}})
+    return {**current, **lists}
+
+
 def write(file: pathlib.Path, content: dict[str, Any]) -> pathlib.Path:
     """Put a kubeconfig into a file that its owner alone can read, and return that."""
     file.touch(mode=0o600)

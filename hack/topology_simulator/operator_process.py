@@ -65,6 +65,11 @@ class Operator:
         with self.log.open("wb" if self._process is None else "ab") as output:
             self._process = await spawn(self._command, output.fileno())
 
+    def freeze(self) -> None:
+        """Let the process neither run nor end, until it is stopped."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)
+
     async def evict(self, away_seconds: float) -> None:
         """Stop it as a drain does and start it anew, as on another node. Raises OperatorDiedError.
 
@@ -98,6 +103,7 @@ class Operator:
             return
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGCONT)
         try:
             async with asyncio.timeout(_STOP_SECONDS):
                 await process.wait()

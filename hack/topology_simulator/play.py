@@ -1,9 +1,9 @@
 """Plays a scenario on a running cluster: the steps through the API or a word to an actor, then the expectation.
 
 Wherever an administrator would act, this patches the API as they would (request, pause, upgrade). Only what cannot be
-had from a real cluster (a node that dies, a learner that never catches up) goes to an actor. With `request_by_person`
-a request is not made but waited for, without limit, and a printed command is shown instead of run: that is how
-`cluster` leaves the last word to the user.
+had from a real cluster (a node that dies, a learner that never catches up) goes to an actor. With `levers` a person
+plays: requests and conditions are waited for without limit, what is broken can be repaired by hand and stays broken
+until then, and a command is shown instead of run. That is how `cluster` leaves everything to the user.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from . import backups, client, commands, conditions, kinds, machine_api, probes
+from . import backups, client, commands, conditions, kinds, levers, machine_api, probes
 from .actors import kubelets
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Answered = Callable[[], Awaitable[list[probes.Answer]]]
 
+_LEFT_TO_A_PERSON = levers.REPAIRS | {"unpause_pool", "cancel", "stays"}
+"""Repairs, and what would have to stay as it is while a person may repair it."""
 _END_SECONDS = 10.0
 _SILENT_CONTROLLER = "Failed to get power state for node: the management controller does not answer"
 _LEAST_POLL, _POLL = 0.02, 0.15
@@ -43,13 +45,13 @@ class Player:
         *,
         operator: operator_process.Operator | None = None,
         store: backups.Store | None = None,
-        request_by_person: bool = False,
+        by_hand: levers.Levers | None = None,
     ) -> None:
         self._api = api
         self._actors = actors
         self._pace = speeds
         self._tell = tell
-        self._by_person = request_by_person
+        self._levers = by_hand
         self._operator = operator
         self._store = store
         self._backup: Any = None
@@ -76,6 +78,8 @@ class Player:
             "down": actors.kubelets.take_down,
             "up": actors.kubelets.bring_up,
             "evict_operator": lambda _: self._evict(),
+            "freeze_operator": lambda _: self._running().freeze(),
+            "age_minutes": self._age,
             "backup": lambda _: self._take_backup(),
             "restore": self._restore,
             **self._orders(),
@@ -83,9 +87,13 @@ class Player:
         self._poll = min(1.0, max(_LEAST_POLL, _POLL * speeds.scale))
 
     async def play(
-        self, story: scenario.Scenario, before: Callable[[scenario.Step], Awaitable[None]] | None = None
+        self,
+        story: scenario.Scenario,
+        before: Callable[[scenario.Step], Awaitable[None]] | None = None,
+        *,
+        to_the_end: bool = True,
     ) -> None:
-        """Play every step and check the end. Raises ScenarioFailedError, ClientError.
+        """Play every step and check the end, where it is one. Raises ScenarioFailedError, ClientError.
 
         `before` is awaited before each step: a caller can hold the story up there.
         """
@@ -96,11 +104,15 @@ class Player:
                 await self._perform(step)
             except ScenarioFailedError as error:
                 raise ScenarioFailedError(f"step {number} of {story.name}: {error}") from error
-        if not self._by_person:
+        if self._levers is None and to_the_end:
             await self._until(lambda: probes.ended(self._api, story.expect), _END_SECONDS)
 
     async def _perform(self, step: scenario.Step) -> None:
         word, value = step.action
+        if self._levers is not None:
+            if word in _LEFT_TO_A_PERSON:
+                return
+            self._levers.pulled(word, value)
         done = self._acts[word](value)
         if done is not None:
             await done
@@ -142,7 +154,7 @@ class Player:
             operator = await self._api.find(kinds.CLUSTER_OPERATORS, "topology")
             message = str(conditions.find(operator, str(printed.condition)).get("message", ""))
             command = commands.within(message)
-        if self._by_person:
+        if self._levers is not None:
             self._tell(f"now it is up to you: {command or 'done already'}")
             return
         if not command:
@@ -170,7 +182,7 @@ class Player:
         self._tell(f"feature gate {gate.name} is {'on' if gate.enabled else 'off'}")
 
     async def _request(self, desired: scenario.Request) -> None:
-        if self._by_person and not desired.refused:
+        if self._levers is not None and not desired.refused:
             await self._until_requested(desired.topology)
             return
         try:
@@ -197,7 +209,7 @@ class Player:
 
     async def _wait_for(self, question: scenario.Wait) -> None:
         patience = question.within * max(1.0, self._pace.scale)
-        await self._until(lambda: self._ask(question), None if self._by_person else patience)
+        await self._until(lambda: self._ask(question), patience if self._levers is None else None)
 
     async def _ask(self, question: scenario.Condition) -> list[probes.Answer]:
         if self._operator is None:
@@ -255,11 +267,24 @@ class Player:
         self._actors.degrade_pool(pool.pool, pool.by)
         self._tell(f"machine config pool {pool.pool} is degraded")
 
-    async def _evict(self) -> None:
+    def _running(self) -> operator_process.Operator:
         if self._operator is None:
-            raise ScenarioFailedError("there is no operator to evict")
+            raise ScenarioFailedError("there is no operator")
+        return self._operator
+
+    async def _evict(self) -> None:
+        operator = self._running()
         self._tell("the node of the operator is drained: the operator is evicted and starts on another one")
-        await self._operator.evict(self._pace.evicted)
+        await operator.evict(self._pace.evicted)
+
+    async def _age(self, minutes: int) -> None:
+        """Stop the operator, make its record older, and start it again: it goes by the times of the record."""
+        operator = self._running()
+        await operator.stop()
+        record = (await self._api.get(kinds.INFRASTRUCTURES, "cluster"))["status"]["topologyTransition"]
+        older = conditions.older(record, minutes)
+        await self._api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": older})
+        await operator.start()
 
     async def _take_backup(self) -> None:
         if self._store is None:

@@ -183,6 +183,19 @@ class Gate(Part):
     enabled: bool
 
 
+class Drill(Part):
+    """What a drill has besides its story (`drill`)."""
+
+    cure: tuple[str, ...] = Field(default=(), strict=False)
+    """How the sentences of the alert's runbook begin whose commands end it."""
+    waiting: tuple[Name, ...] = Field(default=(), strict=False)
+    """Machines that wait for their certificates to be approved."""
+    apiserver: Literal["real"] | None = None
+    """Where the cure needs more than the embedded API server does, such as a client that sends protobuf."""
+    hub_collects: bool = True
+    """Whether the hub's list of series has ours."""
+
+
 class Step(_Choice):
     """One thing that happens."""
 
@@ -226,6 +239,10 @@ class Step(_Choice):
     """Do what the operator has printed, to the letter."""
     evict_operator: Literal[True] | None = None
     """The operator is stopped as by a drain, and starts again on another node."""
+    freeze_operator: Literal[True] | None = None
+    """The operator's process runs no more, and does not end either."""
+    age_minutes: Annotated[int, Field(ge=1)] | None = None
+    """What the record says of times is so many minutes older, as if that had passed."""
     feature_gate: Gate | None = None
     backup: Literal[True] | None = None
     """A backup of etcd is taken."""
@@ -259,12 +276,15 @@ class Scenario(Part):
 
     name: Name
     summary: str
+    kept: str = ""
+    """What `make cluster` begins with, in place of the summary: there a person requests and repairs."""
     cluster: Shape = Shape()
     version: Version | None = None
     deadline_minutes: Annotated[int, Field(ge=1, le=60)] | None = None
     """For converging, instead of what the definitions say."""
     steps: Annotated[list[Step], Field(min_length=1)]
     expect: Expect
+    drill: Drill | None = None
 
     @model_validator(mode="after")
     def _objects_are_known(self) -> Self:
@@ -281,6 +301,11 @@ class Scenario(Part):
     def release(self) -> upgradeable.Release | None:
         """The release that the version operator is of, where the story asks for one."""
         return self.version.release if self.version else None
+
+    @property
+    def kept_summary(self) -> str:
+        """What a person who plays reads first."""
+        return self.kept or self.summary
 
     def shape(self) -> Shape:
         """Return the cluster to begin with, of the release that the story asks for."""

@@ -38,6 +38,7 @@ PAGES = [
 ]
 DEPLOYMENT = REPOSITORY / "bindata" / "manifests" / "0000_30_topology-operator_07_deployment.yaml"
 REQUEST = """kubectl patch infrastructure cluster --type merge -p '{"spec":{"desiredTopology":"HighlyAvailable"}}'"""
+TRAP = ("wait", "--for=condition=Progressing=False", "clusteroperator/topology", "--timeout=1s")
 COLUMNS = ["NAME", "DESIRED", "CONTROL-PLANE", "INFRASTRUCTURE", "PHASE", "PROBLEM", "PROGRESS", "AGE"]
 _AT_ONCE = 3
 _OVERRIDE = {"kind": "X", "group": "example.com", "namespace": "", "name": "x", "unmanaged": True}
@@ -152,6 +153,8 @@ async def test_what_a_reader_types_works(pinned: world.World, access: dict[str, 
 
     await pinned.idle_operator()
     await _try_all(trials, kubectl, environment)
+    too_soon = await processes.run(kubectl, *TRAP, env=environment)
+    assert too_soon.code == 0, "nothing was requested yet: a page warns of it"
     asking = await processes.run(kubectl, *shlex.split(REQUEST)[1:], env=environment)
     assert (asking.code, REQUEST in PAGES[0].read_text()) == (0, True), asking
     await pinned.until_phase("Converging")
@@ -163,6 +166,10 @@ async def test_what_a_reader_types_works(pinned: world.World, access: dict[str, 
     shown = await processes.run(kubectl, "get", "infrastructures", env=environment)
     assert shown.rows[0] == COLUMNS
     assert shown.rows[1][:-1] == ["cluster", *[world.DESIRED] * 3, "Completed", "20/20"]
+    await pinned.until_told("TransitionCompleted")
+    described = await processes.run(kubectl, "describe", "infrastructure", "cluster", env=environment)
+    told = re.findall(r"^  (?:Normal|Warning) +(\w+)", described.printed, re.MULTILINE)
+    assert (told[0], told[-1]) == ("TransitionRequested", "TransitionCompleted"), "in their order"
     paused = {"metadata": {"annotations": {vocabulary.PAUSED_ANNOTATION: "true"}}}
     await pinned.api.patch(kinds.CLUSTER_OPERATORS, "topology", paused)
     await _try_all(trials, kubectl, environment)

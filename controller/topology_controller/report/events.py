@@ -17,6 +17,7 @@ import asyncio
 import hashlib
 import logging
 from dataclasses import dataclass
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from ..observe import facts
 
 _LOG = logging.getLogger(__name__)
-EVENTS = resources.Resource("events.k8s.io", "v1", "events", "Event", namespaced=True)
+EVENTS = resources.Resource("", "v1", "events", "Event", namespaced=True)
+"""`kubectl describe` orders by lastTimestamp, which events.k8s.io/v1 refuses (pkg/apis/core/validation/events.go)."""
 _NAMESPACE = "default"
 """Of events about a cluster-scoped object: the API refuses others."""
 # Kubernetes, pkg/apis/core/validation/events.go.
@@ -199,12 +201,15 @@ class EventRecorder:
         if len(note) > _NOTE_BYTES:
             # A letter may be several bytes: one that was cut is dropped.
             note = note[: _NOTE_BYTES - 3].decode(errors="ignore").encode() + b"..."
+        seconds = event.time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
             "metadata": {"name": event.name, "namespace": _NAMESPACE},
             "eventTime": lease.micro_time(event.time),
-            "regarding": {
+            "firstTimestamp": seconds,
+            "lastTimestamp": seconds,
+            "involvedObject": {
                 "apiVersion": "config.openshift.io/v1",
                 "kind": "Infrastructure",
                 "name": "cluster",
@@ -212,9 +217,9 @@ class EventRecorder:
             },
             "reason": event.spec.reason.value,
             "action": event.phase.value,
-            "note": note.decode(),
+            "message": note.decode(),
             "type": "Warning" if event.spec.warning else "Normal",
-            "reportingController": OPERATOR_NAME,
+            "reportingComponent": OPERATOR_NAME,
             "reportingInstance": self._identity,
         }
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from test import polling, processes
 
-from topology_simulator import client, kinds, kubeconfig
+from topology_simulator import client, kinds, kubeconfig, own_objects
 
 MAKEFILE = pathlib.Path(__file__).parents[3] / "Makefile"
 
@@ -36,6 +36,11 @@ async def line_with(made, word):
         if word in line:
             return line
     return pytest.fail(f"it ended without saying {word}")
+
+
+def child_of(made):
+    (pid,) = pathlib.Path(f"/proc/{made.pid}/task/{made.pid}/children").read_text().split()
+    return int(pid)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -89,6 +94,41 @@ async def test_make_ends_a_cluster_without_an_error(tmp_path):
     assert "***" not in output
 
 
+async def test_a_kept_cluster_repairs_nothing_and_outlives_its_operator(tmp_path):
+    async with process("cluster", "--scenario", "stuck", "--pace", "fast", cwd=tmp_path) as made:
+        await line_with(made, "Repair it, when you have seen enough")
+        repair = (await line_with(made, "kubectl annotate")).strip()
+        assert repair == "kubectl annotate clusteroperator console topology-simulator/reacts-"
+        async with client.Client(kubeconfig.load(tmp_path / "build" / "cluster" / "kubeconfig")) as api:
+
+            async def held():
+                obj = await api.get(kinds.CLUSTER_OPERATORS, "console")
+                return "topology-simulator/reacts" in (obj["metadata"].get("annotations") or {})
+
+            async def replicas():
+                return (await api.get(kinds.DEPLOYMENTS, "console", "openshift-console"))["spec"]["replicas"]
+
+            async def pods():
+                listed = await api.list(kinds.PODS, own_objects.NAMESPACE)
+                return {pod["metadata"]["name"]: pod.get("status", {}).get("phase") for pod in listed}
+
+            await polling.until("the console is held", held)
+            await polling.until("the operator runs", pods, holds=lambda found: list(found.values()) == ["Running"])
+            await api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": "HighlyAvailable"}})
+            await line_with(made, "openshift-console/console")
+            assert await replicas() == 1, "a person repairs it, or nothing does"
+            (first,) = await pods()
+            os.kill(child_of(made), signal.SIGKILL)
+            await polling.until("the pod has failed", pods, holds=lambda found: found == {first: "Failed"})
+            await api.delete(kinds.PODS, first, own_objects.NAMESPACE)
+            await polling.until("another one runs", pods, holds=lambda found: "Running" in found.values())
+            change = {"metadata": {"annotations": {"topology-simulator/reacts": None}}}
+            await api.patch(kinds.CLUSTER_OPERATORS, "console", change)
+            await polling.until("the console follows", replicas, holds=lambda found: found == 2)
+        made.send_signal(signal.SIGINT)
+        assert (await ended(made))[0] == 130
+
+
 async def test_a_story_that_goes_another_way_fails_with_the_reason_and_keeps_the_log(tmp_path):
     story = {
         "name": "vain",
@@ -118,7 +158,10 @@ async def test_the_happy_path_is_proven_by_the_real_operator_and_leaves_no_file(
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["demo", "--scenario", "sad-path"], 2, "no scenario"),
+        (["demo", "--scenario", "sad-path"], 2, "no scenario 'sad-path'; there are"),
+        (["cluster", "--scenario", ""], 2, "happy-path               Two machines join"),
+        (["drill"], 0, "TopologyFleetSilent"),
+        (["drill", "Nope"], 2, "no alert 'Nope'"),
         (["demo", "--pace", "slow"], 2, "invalid choice"),
     ],
 )

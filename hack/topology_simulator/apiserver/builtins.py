@@ -146,6 +146,10 @@ def kinds() -> list[Resource]:
         _extension(
             policies, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", columns=columns.DEFAULT
         ),
+        _kind(
+            "certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest", "csr",
+            namespaced=False, parts_of_status=("approval",), columns=columns.SIGNING_REQUESTS, **_STATUS,
+        ),
         _review("authentication.k8s.io", "tokenreviews", "TokenReview"),
         _review("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview"),
         _review("authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview"),

@@ -232,4 +232,19 @@ DISRUPTION_BUDGETS = (
 )
 
 
+def _approval(obj: dict[str, Any]) -> str:
+    status = obj.get("status") or {}
+    types = {condition.get("type") for condition in status.get("conditions") or []}
+    word = next((type_ for type_ in ("Denied", "Approved") if type_ in types), "Pending")
+    return word + ",Failed" * ("Failed" in types) + ",Issued" * bool(status.get("certificate"))
+
+
+SIGNING_REQUESTS = (
+    NAME,
+    AGE,
+    Column("SignerName", "string", _at("spec", "signerName"), "Who is asked to sign"),
+    Column("Requestor", "string", _at("spec", "username"), "Who asks"),
+    Column("RequestedDuration", "string", lambda _: "<none>", "How long it is to last"),
+    Column("Condition", "string", _approval, "How far it is"),
+)
 WITH_CREATION = (NAME, CREATED_AT)

@@ -64,6 +64,8 @@ class Resource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     has_status: bool = False
+    parts_of_status: tuple[str, ...] = ()
+    """Further sub-resources by which the status is written, such as the approval of a certificate."""
     scaling: scales.Scaling | None = None
     """Where the scale sub-resource finds its numbers; None: there is none."""
     list_kind: str = ""
@@ -115,7 +117,7 @@ class Resource:
     @property
     def subresources(self) -> tuple[str, ...]:
         """What is served below an object."""
-        return (*(("scale",) if self.scaling else ()), *(("status",) if self.has_status else ()))
+        return (*(("scale",) if self.scaling else ()), *(("status",) if self.has_status else ()), *self.parts_of_status)
 
     @property
     def store(self) -> str:

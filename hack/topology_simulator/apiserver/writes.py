@@ -256,10 +256,11 @@ class Writes:
     ) -> dict[str, Any]:
         """Return the new state with everything that this subresource may not touch taken from the old one."""
         wanted = new.get("metadata") or {}
-        if intent.subresource != "status":
+        of_status = intent.subresource in ("status", *resource.parts_of_status)
+        if not of_status:
             metadata.check_finalizers(resource, wanted, old["metadata"])
         meta = metadata.updated(wanted, old["metadata"])
-        if intent.subresource == "status":
+        if of_status:
             kept = meta if resource.status_metadata else dict(old["metadata"])
             rest = {key: value for key, value in old.items() if key != "status"}
             status = {"status": new["status"]} if "status" in new else {}

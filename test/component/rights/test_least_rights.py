@@ -132,7 +132,9 @@ create pods/exec etcd-master-0 openshift-etcd
 create serviceaccounts/token cluster-topology-operator openshift-topology-operator
 impersonate serviceaccounts default kube-system
 update leases.coordination.k8s.io openshift-cluster-etcd-operator-lock openshift-etcd-operator
-create events.events.k8s.io - kube-system
+create events - kube-system
+patch events topology.0 default
+create events.events.k8s.io - default
 patch deployments.apps cluster-topology-operator openshift-topology-operator
 escalate,bind,patch clusterroles.rbac.authorization.k8s.io cluster-topology-operator -
 delete validatingadmissionpolicies.admissionregistration.k8s.io - -

@@ -120,7 +120,7 @@ async def _the_cluster_follows(world: World, browser: browsers.Browser, album: A
     await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": record})
     await world.operator("operator-b", *flags)
     await browser.phase("Stuck", seconds=90.0)
-    await browser.says("#problem", "Stuck since ", " UTC", "oc topology explain Stuck")
+    await browser.says("#problem", "Stuck since ", " UTC", "replicas")
     assert await browser.run("return document.getElementById('degraded').hidden"), "it would say the same"
     await album.add("stuck")
     # On a busy machine the five minutes are over for which a lease counts that nobody renews.

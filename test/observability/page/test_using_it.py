@@ -46,7 +46,7 @@ async def shown(house: pages.House, browser: browsers.Browser, known: facts.Fact
 
 async def test_news_changes_the_page_and_leaves_the_reader_alone(house, browser):
     await shown(house, browser, pending(), "Pending")
-    await browser.run("window.loaded = 'once'; document.querySelector('#advisories button').focus()")
+    await browser.run("window.loaded = 'once'; document.querySelector('#cancel button').focus()")
     await browser.run("document.getElementById('met').open = true")
     house.pin(pending(scheduler=facts.Scheduler(masters_schedulable=False)), datetime.now(UTC))
     await browser.says("#checks-open", "ControlPlaneNodes", "MastersSchedulable")
@@ -89,16 +89,21 @@ async def test_on_a_phone_danger_comes_first_then_what_to_do(house, browser):
     await browser.wear(width=375)
     await browser.open(house.url)
     await browser.phase("Stuck")
-    order = ["problem", "assess", "advisories-card", "checks-card", "operands-card", "facts", "timeline-card", "nodes"]
+    order = ["problem", "assess", "advisories-card", "checks-card", "operands-card", "later-card", "facts", "nodes"]
     tops = await browser.run(_TOPS, [*order[:-1], "nodes-fold"])
     assert None not in tops, dict(zip(order, tops, strict=True))
     assert tops == sorted(tops), dict(zip(order, tops, strict=True))
-    await browser.says("#advisories-title", "Required")
     first = "return document.querySelector('#advisories li').innerText"
     assert (await browser.run(first)).startswith("RouterReplicasPinned"), "the one that a check waits for"
+    label = "return document.querySelector('#problem button').getAttribute('aria-label')"
+    assert await browser.run(label) == "Copy the command that repairs this"
+    assert (await browser.text("#problem-do code")).startswith("oc -n openshift-ingress-operator patch"), (
+        "not to explain"
+    )
     closed = "return [...document.querySelectorAll('main details')].map((one) => one.open)"
-    assert set(await browser.run(closed)) == {False}, "what is met is folded away"
-    await browser.says("#operands-fold-title", "updated")
+    assert set(await browser.run(closed)) == {False}, "what is met or can wait is folded away"
+    rows = "return [...document.querySelectorAll('#checks-open tr')].map((one) => one.innerText.split(/\\s+/))"
+    assert ["1/2", "ConsoleReplicas", "console"] in [[*row[:1], *row[-2:]] for row in await browser.run(rows)]
 
 
 @pytest.mark.parametrize("base", ["", "https://docs.example/runbooks", "javascript:alert(1)//"])
@@ -109,12 +114,12 @@ async def test_a_problem_leads_to_its_runbook_or_to_the_command_that_explains_it
     await browser.phase("Stuck")
     await browser.says("#problem", "Stuck since ", "nothing progresses")
     link = await browser.run("return document.querySelector('#problem-runbook a').getAttribute('href')")
-    hidden = "return ['runbook', 'explain'].map((one) => document.getElementById('problem-' + one).hidden)"
+    hidden = "return ['runbook', 'do'].map((one) => document.getElementById('problem-' + one).hidden)"
     if base.startswith("https"):
         assert (link, await browser.run(hidden)) == (f"{base}/TopologyTransitionStuck.md", [False, True])
     else:
         assert (link, await browser.run(hidden)) == (None, [True, False])
-        assert await browser.text("#problem-explain code") == "oc topology explain Stuck"
+        assert await browser.text("#problem-do code") == "oc topology explain Stuck"
 
 
 async def test_text_from_the_cluster_is_text(house, browser):
@@ -134,16 +139,17 @@ async def test_text_from_the_cluster_is_text(house, browser):
 async def test_commands_are_copied_and_that_is_said(house, browser):
     await browser.command("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
     await shown(house, browser, pending(), "Pending")
-    command = await browser.text("#advisories code")
+    await browser.click("#later-card summary")
+    command = await browser.text("#later code")
     assert command == "oc delete machineconfig 50-master-dnsmasq-configuration"
     for refuse in ("", "navigator.clipboard.writeText = () => Promise.reject(new Error('no')); "):
         await browser.run(f"{refuse}document.getElementById('announce').textContent = ''")
-        await browser.click("#advisories button")
+        await browser.click("#later button")
         await browser.says("#announce", "The command was copied")
-        assert await browser.text("#advisories button") == "Copied"
+        assert await browser.text("#later button") == "Copied"
         assert await browser.later("navigator.clipboard.readText().then(arguments[0], arguments[0])") == command
         await browser.later("navigator.clipboard.write([]).then(arguments[0], arguments[0])")
-        await browser.says("#advisories button", "Copy")
+        await browser.says("#later button", "Copy")
 
 
 async def test_everything_can_be_reached_by_keyboard_and_one_sees_where_one_is(house, browser):
@@ -160,8 +166,8 @@ async def test_everything_can_be_reached_by_keyboard_and_one_sees_where_one_is(h
     wanted = (
         "a: Skip to the status",
         "met-title: 10 met",
-        "button: Copy the command of DnsmasqConfigurationLeft",
         "button: Copy the command that cancels the request",
+        "summary: Recommended 1 action",
         "nodes-fold-title: 2 eligible",
         "etcd-fold-title: All 3 voters, each on a control-plane node",
         "summary: ClusterOperator topology",

@@ -118,7 +118,7 @@ def test_what_is_applied(flags: tuple[str, ...], capsys: pytest.CaptureFixture[s
     if "--crd-patch" in flags:
         recorded.compare(name, text)
         return
-    body = text.partition("\n")[2].rpartition("exit code")[0]
+    body = text.partition("\n")[2].rpartition("exit code")[0].partition("\nwarning: ")[0]
     lines = []
     for item in yaml.safe_load_all(body):
         metadata = item["metadata"]
