@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .shape import Shape
 
 DOMAIN = "edge.example.com"
+RELEASE_VERSION = "machineconfiguration.openshift.io/release-image-version"
 _NAME = "edge-7f4kd"
 _AUTHORITY = base64.b64encode(b"a bundle of certificates").decode()
 OPERATORS = (
@@ -76,9 +77,9 @@ def infrastructure(shape: Shape) -> dict[str, Any]:
 
 
 def controller_config(shape: Shape) -> dict[str, Any]:
-    """Return the spec of ControllerConfig: what its definition requires, empty where nothing here reads it.
+    """Return ControllerConfig without a status: what its definition requires, empty where nothing here reads it.
 
-    openshift/api machineconfiguration/v1/types.go (release-4.21).
+    openshift/api machineconfiguration/v1/types.go (release-4.21). Rendered configurations take its release over.
     """
     image = f"quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:{machines.digest('machine config', shape.version)}"
     dns = {
@@ -87,7 +88,7 @@ def controller_config(shape: Shape) -> dict[str, Any]:
         "metadata": {"name": "cluster"},
         "spec": {"baseDomain": DOMAIN},
     }
-    return {
+    spec = {
         "infra": infrastructure(shape),
         "platform": shape.platform,
         "dns": dns,
@@ -104,6 +105,9 @@ def controller_config(shape: Shape) -> dict[str, Any]:
         "releaseImage": image,
         "baseOSContainerImage": image,
     }
+    config = kinds.CONTROLLER_CONFIGS.new("machine-config-controller", spec=spec)
+    config["metadata"]["annotations"] = {RELEASE_VERSION: shape.version}
+    return config
 
 
 def version(shape: Shape) -> dict[str, Any]:
@@ -154,4 +158,7 @@ def _operator(name: str, shape: Shape) -> dict[str, Any]:
         "relatedObjects": [{"group": "", "resource": "namespaces", "name": f"openshift-{name}"}],
         "extension": None,
     }
-    return kinds.CLUSTER_OPERATORS.new(name, spec={}, status=status)
+    operator = kinds.CLUSTER_OPERATORS.new(name, spec={}, status=status)
+    # By it `oc adm upgrade status` knows those of the payload.
+    operator["metadata"]["annotations"] = {"include.release.openshift.io/self-managed-high-availability": "true"}
+    return operator

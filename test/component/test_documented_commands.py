@@ -58,7 +58,8 @@ REFUSED = {"DualReplica": "cannot be reached from status.controlPlaneTopology"}
 
 
 def commands(*sorts: documented.Sort) -> list[documented.Command]:
-    return [one for page in PAGES for one in documented.of(page) if one.sort in sorts]
+    found = [one for page in PAGES for one in (*documented.of(page), *documented.spans(page))]
+    return [one for one in (*found, *documented.explained()) if one.sort in sorts]
 
 
 @dataclass
