@@ -45,7 +45,9 @@ async def record(shell: Shell, script: str, folder: pathlib.Path, place: pathlib
     root.mkdir(parents=True)
     (root / "version").write_text("openshift/must-gather\n0.0.0-unknown\n")
     begun = datetime.now(UTC)
-    served = [kind for kind in wanted["group_resources"] if (await shell.run(f"oc get {kind}")).code == 0]
+    kinds = [line.split() for line in (await shell.run("oc api-resources --no-headers")).printed.splitlines()]
+    names = {name for words in kinds for name in (words[0], f"{words[0]}.{words[-3]}".split("/")[0], words[-1].lower())}
+    served = [kind for kind in wanted["group_resources"] if kind in names]
     inspects = (
         " ".join(wanted["named_resources"]),
         ",".join(served),

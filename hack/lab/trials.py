@@ -24,11 +24,18 @@ LEFT_OUT = {
     r"topology fleet|managedcluster|open-cluster-man|clustergroupupgrade|manifestworkreplicaset": "the hub of a fleet",
     r"--context hub|--context edge-1|hostedcluster": "a second cluster",
     r"servicemonitor|prometheus-k8s": "the objects of monitoring",
-    r"imagebasedupgrade|clusterapis": "a kind of an optional operator",
+    r"imagebasedupgrade|clusterapis|consoleclidownload": "a kind of an optional operator",
+    r"50-master-dnsmasq|unsupportedConfigOverrides}|spec.controlPlaneTopology$": "an object that few clusters have",
     r"crd-patch.sh remove": "the end of the operator (test_installing_and_leaving does it)",
     r"%\(prog\)s|\.\.\.": "words in the place of others",
 }
 """Patterns of commands that cannot run here, and what they need."""
+ONLY_IN = {
+    r"topology set .*--confirm": {"pending", "completed"},
+    r"topology cancel": {"pending"},
+    r"topology accept": {"stuck"},
+}
+"""Patterns of commands of ours that change the cluster, and the states in which they may: one after the other, last."""
 _REFUSED = '"DualReplica"'
 _CHANGES = re.compile(
     r"^(?:oc|kubectl)(?: (?:-n|--context) \S+)* "
@@ -71,6 +78,11 @@ class Trial:
         return next((need for sign, need in LEFT_OUT.items() if re.search(sign, self.text)), "")
 
     @property
+    def states(self) -> set[str] | None:
+        """The states in which alone it may run, because it changes the cluster."""
+        return next((states for sign, states in ONLY_IN.items() if re.search(sign, self.text)), None)
+
+    @property
     def good(self) -> bool:
         """Did it succeed in one state, and print something if it asks for a value?"""
         if _REFUSED in self.text:
@@ -104,7 +116,11 @@ async def attempt(trials: list[Trial], state: str, shell: Shell) -> None:
         async with room:
             trial.ended[state] = await shell.run(await _filled(trial.text, shell))
 
-    await asyncio.gather(*(one(trial) for trial in trials if not trial.missing and not trial.good))
+    open_ones = [trial for trial in trials if not trial.missing and not trial.good]
+    await asyncio.gather(*(one(trial) for trial in open_ones if trial.states is None))
+    for trial in open_ones:
+        if trial.states is not None and state in trial.states:
+            await one(trial)
 
 
 async def _filled(text: str, shell: Shell) -> str:

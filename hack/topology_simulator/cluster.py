@@ -27,6 +27,8 @@ NATIVE_NAMESPACE = "openshift-config-operator"
 NATIVE_LEASE = "config-operator-lock"
 LEASE_SECONDS = 270
 _NAMESPACES = {
+    "openshift",
+    "openshift-cluster-version",
     "openshift-config",
     "openshift-config-managed",
     ETCD_NAMESPACE,

@@ -52,6 +52,19 @@ _OF_CAPABILITY = {
 openshift/api config/v1/types_cluster_version.go. Build and DeploymentConfig are parts of others: no operator goes with
 them. A cluster on platform None has no ClusterOperator baremetal here in any case."""
 
+_CONFIGURATIONS = {
+    "console": kinds.CONSOLES,
+    "image-registry": kinds.REGISTRIES,
+    "network": kinds.NETWORKS,
+    "openshift-apiserver": kinds.OPENSHIFT_API_SERVERS,
+}
+_WHOLE_KINDS = {
+    "machine-api": (kinds.MACHINES, kinds.BARE_METAL_HOSTS),
+    "machine-config": (kinds.MACHINE_CONFIG_POOLS, kinds.CONTROLLER_CONFIGS, kinds.MACHINE_CONFIGS),
+}
+"""What these operators relate, by name and all of a kind: the ClusterOperators in their payload's manifests, and
+machine-config-operator pkg/operator/status.go, syncRelatedObjects (release-4.21)."""
+
 
 def operators(shape: Shape) -> list[dict[str, Any]]:
     """Return every ClusterOperator of the payload that such a cluster has."""
@@ -151,11 +164,26 @@ def feature_gate(shape: Shape) -> dict[str, Any]:
     return kinds.FEATURE_GATES.new("cluster", spec={"featureSet": ""}, status={"featureGates": [gates]})
 
 
+def _related(name: str) -> list[dict[str, str]]:
+    """Return what must-gather takes along of an operator: its namespaces, and kinds whole or as their one object."""
+    workloads = (*operands.WORKLOADS, *operands.STATIC_PODS, operands.MACHINE_CONFIG_OPERATOR)
+    space = f"openshift-{name.removeprefix('openshift-')}"
+    spaces = {operand.namespace for operand in workloads if operand.operator == name} or {space}
+    spaces |= {f"{space}-operator"} & {operand.namespace for operand in operands.READERS}
+    one = {operand.kind for operand in operands.STATIC_PODS if operand.operator == name}
+    one |= {kind for operator, kind in _CONFIGURATIONS.items() if operator == name}
+    return [
+        *({"group": "", "resource": "namespaces", "name": space} for space in sorted(spaces)),
+        *({"group": kind.group, "resource": kind.plural, "name": "cluster"} for kind in one),
+        *({"group": kind.group, "resource": kind.plural, "name": ""} for kind in _WHOLE_KINDS.get(name, ())),
+    ]
+
+
 def _operator(name: str, shape: Shape) -> dict[str, Any]:
     status = {
         "conditions": conditions.written(conditions.steady(name), INSTALLED_AGO),
         "versions": [{"name": "operator", "version": shape.version}],
-        "relatedObjects": [{"group": "", "resource": "namespaces", "name": f"openshift-{name}"}],
+        "relatedObjects": _related(name),
         "extension": None,
     }
     operator = kinds.CLUSTER_OPERATORS.new(name, spec={}, status=status)

@@ -92,7 +92,9 @@ def of(page: pathlib.Path) -> list[Command]:
 
 
 def spans(page: pathlib.Path) -> list[Command]:
-    """Return the commands in spans of a page's text and tables, in order; a synopsis is none. Raises NoCommandError."""
+    """Return the commands in spans of a page for users, in order; a synopsis is none. Raises NoCommandError."""
+    if "development" in page.parts:
+        return []
     code = re.compile(r"(?m)^```[\s\S]*?^```$|^    .*$")
     text = code.sub(lambda match: "\n" * match[0].count("\n"), page.read_text(encoding="utf-8"))
     return list(_spans(text, page.name))
@@ -111,9 +113,9 @@ def explained() -> list[Command]:
 
 def _spans(text: str, page: str) -> Iterator[Command]:
     for match in re.finditer(r"`((?:oc|kubectl)\s[^`|]+)`", text):
-        words = " ".join(match[1].split())
-        if not words.endswith((" topology", " apply")):
-            yield _sorted(page, text.count("\n", 0, match.start()) + 1, words)
+        words = match[1].split()
+        if len(words) > 2 or words[1] in _READS:
+            yield _sorted(page, text.count("\n", 0, match.start()) + 1, " ".join(words))
 
 
 def below(page: pathlib.Path, heading: str) -> list[Command]:

@@ -50,6 +50,17 @@ NOT_HERE = {
     "get role,rolebinding prometheus-k8s": "the same",
     "-n open-cluster-management-observability": "it is asked on the hub of a fleet",
     "--context edge-1": "it takes two clusters, which test_elsewhere has",
+    "managedcluster": "it is asked on the hub of a fleet",
+    "describe role topology-": "not applied there: test_installing_and_leaving has these",
+    "describe clusterrole topology-": "the same",
+    "configmap topology-accepted-checks": "the same",
+    "configmap cluster-topology-operator-config": "an administrator makes it",
+    "consoleclidownload": "no such kind there, as of the next ones",
+    "imagebasedupgrade": "an optional operator's",
+    "clusterapis": "only where Cluster API is installed",
+    "machineconfig 50-master-dnsmasq": "such a cluster has none, nor the next ones",
+    "unsupportedConfigOverrides": "none is set",
+    "spec.controlPlaneTopology": "where the native controller can be enabled",
 }
 NOT_SERVED = (" scale ", "endpoints", " csr")
 """What our own API server does not serve; the real one is asked."""
