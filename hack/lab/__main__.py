@@ -39,7 +39,6 @@ _REFERRED_TO = (
     "oc -n openshift-etcd create configmap etcd-ca-bundle --from-literal=ca-bundle.crt=x",
     "oc -n openshift-machine-api create secret generic master-user-data-managed --from-literal=userData=x",
     "oc -n kube-system create configmap cluster-config-v1 --from-literal=install-config=x",
-    "oc -n openshift-topology-operator create configmap cluster-topology-operator-config --from-literal=config.yaml=''",
     _CSR,
 )
 """What a cluster has that pages refer to, and a box has not."""

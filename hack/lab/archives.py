@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .trials import Shell
 
 IMAGE = "quay-io-openshift-release-dev-ocp-v4-0-art-dev-sha256-" + "5" * 64
-QUESTIONS = ("plan", "plan HighlyAvailable", "status", "audit")
+QUESTIONS = ("status", "plan", "plan HighlyAvailable", "audit")
 LARGEST = 150 << 10
 """Bytes of a packed archive."""
 _LISTS = re.compile(r"^(named_resources|group_resources|all_ns_resources)\+=\(([^)]*)\)", re.MULTILINE)
@@ -38,9 +38,6 @@ async def record(shell: Shell, script: str, folder: pathlib.Path, place: pathlib
         wanted.setdefault(name, []).extend(words.split())
     if len(wanted) != 3:
         raise ValueError("must-gather's script lists what it inspects in another way")
-    live = {
-        question: json.loads((await shell.run(f"oc topology {question} -o json")).printed) for question in QUESTIONS
-    }
     root = folder / "must-gather"
     root.mkdir(parents=True)
     (root / "version").write_text("openshift/must-gather\n0.0.0-unknown\n")
@@ -55,6 +52,9 @@ async def record(shell: Shell, script: str, folder: pathlib.Path, place: pathlib
     )
     inspect = f"cd {folder} && oc adm inspect --dest-dir must-gather --rotated-pod-logs"
     ended = await asyncio.gather(*(shell.run(f"{inspect} {what}") for what in inspects))
+    live = {
+        question: json.loads((await shell.run(f"oc topology {question} -o json")).printed) for question in QUESTIONS
+    }
     lines = [line for one in ended for line in (one.printed + one.complaint).splitlines()]
     stamp = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}000Z"
     (root / "gather.logs").write_text("".join(f"{stamp} {line}\n" for line in lines))

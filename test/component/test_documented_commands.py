@@ -54,7 +54,7 @@ NOT_HERE = {
     "describe role topology-": "not applied there: test_installing_and_leaving has these",
     "describe clusterrole topology-": "the same",
     "configmap topology-accepted-checks": "the same",
-    "configmap cluster-topology-operator-config": "an administrator makes it",
+    "configmap cluster-topology-operator-config": "the same",
     "consoleclidownload": "no such kind there, as of the next ones",
     "imagebasedupgrade": "an optional operator's",
     "clusterapis": "only where Cluster API is installed",

@@ -115,7 +115,7 @@ def _times(*moments: datetime) -> bytes:
 
 def _lasting(answer: dict[str, Any]) -> Any:
     """An answer without when it was asked for, and by what name the command was called."""
-    text = json.dumps({**answer, "evaluated": ""}).replace("kubectl ", "oc ")
+    text = json.dumps({**answer, "evaluated": ""}).replace("kubectl-topology", "oc topology").replace("kubectl", "oc")
     return json.loads(_AGE.sub("<age>", text))
 
 
@@ -174,25 +174,27 @@ def test_what_is_not_there_is_unknown_and_named_and_moves_nothing_else(
 
 
 ENDED = b"Wrote inspect data to must-gather.\n"
-FAILED = b"skipping gathering machineconfigpools.machineconfiguration.openshift.io due to\n" + ENDED
-RELATING = "cluster-scoped-resources/config.openshift.io/clusteroperators/topology.yaml"
+FAILED = b"skipping gathering machineconfigpools.machineconfiguration.openshift.io due to\n" + ENDED * 3
+RELATING = tuple(f"{CONFIG}clusteroperators/{name}.yaml" for name in ("topology", "machine-config"))
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
+    ("names", "content"),
     [
-        ("version", b"x"),
-        ("gather.logs", FAILED),
-        ("gather.logs", b""),
-        ("gather.logs", ENDED * 2),
+        ([f"{ROOT}version"], b"x"),
+        ([f"{ROOT}gather.logs"], FAILED),
+        ([f"{ROOT}gather.logs"], b""),
+        ([f"{ROOT}gather.logs"], ENDED * 4),
         (RELATING, b""),
     ],
     ids=["nothing failed", "a failure", "no end", "another end", "what relates it was not inspected"],
 )
-def test_none_is_believed_where_inspect_came_to_its_end(tmp_path: pathlib.Path, name: str, content: bytes) -> None:
+def test_none_is_believed_where_inspect_came_to_its_end(
+    tmp_path: pathlib.Path, names: tuple[str, ...], content: bytes
+) -> None:
     found = {path: raw for path, raw in collected("idle").items() if "/machineconfigpools/" not in path}
-    pools = _read(_written(tmp_path, packed({**found, ROOT + name: content})))["known"].machine_config_pools
-    assert (pools if name == "version" else pools.why) == (() if name == "version" else must_gather.NOT_COLLECTED)
+    pools = _read(_written(tmp_path, packed(found | dict.fromkeys(names, content))))["known"].machine_config_pools
+    assert getattr(pools, "why", pools) == (() if content == b"x" else must_gather.NOT_COLLECTED)
 
 
 def test_ages_count_from_the_leases_and_older_files_are_named(tmp_path: pathlib.Path, capsys: Capture) -> None:
@@ -200,10 +202,10 @@ def test_ages_count_from_the_leases_and_older_files_are_named(tmp_path: pathlib.
     found, now = dict(collected("idle")), must_gather.read(str(ARCHIVES / "idle.tar.gz"), TRANSITIONS, NAMESPACE).time
     before, renewed = now - timedelta(days=2), answers.stamp(now + timedelta(minutes=5))
     found[f"{ROOT}timestamp"] = _times(before, before, now, now + timedelta(minutes=10))
-    lease = f"{ROOT}namespaces/kube-node-lease/coordination.k8s.io/leases/node-0.yaml"
-    found[lease] += f'spec:\n  renewTime: "{renewed}"\n'.encode()
+    lease = next(path for path in found if path.endswith("/leases/cluster-topology-operator.yaml"))
+    found[lease] = re.sub(rb"(renewTime: ).*", rf'\1"{renewed}"'.encode(), found[lease])
     path = "cluster-scoped-resources/config.openshift.io/infrastructures.yaml"
-    older = re.sub(rb"(resourceVersion: )'\d+'", rb"\1'1'", found[ROOT + path])
+    older = re.sub(rb'(resourceVersion: )"\d+"', rb'\1"1"', found[ROOT + path])
     found[f"must-gather.local.1/z/{path}"] = older.replace(b"SingleReplica", b"External")
     source = _written(tmp_path, found)
     os.utime(tmp_path / f"{CONFIG}clusteroperators.yaml", (0, before.timestamp()))
