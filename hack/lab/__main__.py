@@ -43,6 +43,8 @@ _REFERRED_TO = (
 )
 """What a cluster has that pages refer to, and a box has not."""
 
+_BESIDES = ("oc adm upgrade status", "oc adm wait-for-stable-cluster --minimum-stable-period=2s --timeout=20s")
+
 
 def _lab(*words: str) -> str:
     """Ask the builder, which complains on the screen."""
@@ -56,7 +58,8 @@ class Session:
     """The commands that are tried, and what is done in each state."""
 
     def __init__(self, shell: trials.Shell, folder: pathlib.Path, script: str) -> None:
-        self.trials = {text: trials.Trial(text, at) for text, at in printed.collected().items()}
+        wanted = printed.collected() | dict.fromkeys(_BESIDES, "what an administrator types beside")
+        self.trials = {text: trials.Trial(text, at) for text, at in wanted.items()}
         self._shell, self._folder, self._script = shell, folder, script
 
     async def at(self, step: Step, opened: box.Box) -> None:

@@ -97,9 +97,9 @@ class Shell:
     def __init__(self, folder: pathlib.Path, environment: Mapping[str, str]) -> None:
         self._folder, self._environment = folder, {**os.environ, **environment}
 
-    async def run(self, text: str) -> Ended:
+    async def run(self, text: str, seconds: float = _SECONDS) -> Ended:
         """Run a line of a shell; what takes too long is ended, with code 124."""
-        words = ("timeout", str(_SECONDS), "bash", "-o", "pipefail", "-c", text)
+        words = ("timeout", str(seconds), "bash", "-o", "pipefail", "-c", text)
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             *words, cwd=self._folder, env=self._environment, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe

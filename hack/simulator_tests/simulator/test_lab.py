@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from lab import printed
+from topology_simulator import cluster, configured, machine_pools
 
 HACK = pathlib.Path(__file__).parents[2]
 _PIN = """[oc]
@@ -77,3 +78,16 @@ def test_a_program_is_built_once_from_the_commit_that_is_pinned(tmp_path: pathli
 )
 def test_commands_are_found_in_sentences(text: str, commands: list[str]) -> None:
     assert printed.within(text) == commands
+
+
+def test_a_box_has_what_oc_adm_upgrade_status_reads() -> None:
+    """openshift/oc pkg/cli/admin/upgrade/status: the release of each node's configuration, an image, an annotation."""
+    shape = cluster.Shape(version="4.23.1", masters=3, workers=1)
+    found = {(one["kind"], one["metadata"]["name"]): one for one in cluster.objects(shape)}
+    for node in [one for (kind, _), one in found.items() if kind == "Node"]:
+        config = found["MachineConfig", machine_pools.notes(node)["machineconfiguration.openshift.io/currentConfig"]]
+        assert config["metadata"]["annotations"][configured.RELEASE_VERSION] == "4.23.1"
+    pods = found["Deployment", "machine-config-operator"]["spec"]["template"]["spec"]
+    assert [one["name"] for one in pods["containers"]] == ["machine-config-operator"]
+    operators = [one for (kind, _), one in found.items() if kind == "ClusterOperator"]
+    assert all("include.release" in "".join(one["metadata"]["annotations"]) for one in operators)
