@@ -99,7 +99,7 @@ class Shell:
 
     async def run(self, text: str, seconds: float = _SECONDS) -> Ended:
         """Run a line of a shell; what takes too long is ended, with code 124."""
-        words = ("timeout", str(seconds), "bash", "-o", "pipefail", "-c", text)
+        words = ("timeout", "-k", "5", str(seconds), "bash", "-o", "pipefail", "-c", text)
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             *words, cwd=self._folder, env=self._environment, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe
@@ -149,7 +149,7 @@ def _judged(command: str) -> str:
     if " wait " in command or command.endswith(" wait") or " --wait" in command:
         return re.sub(r" --timeout[= ]\S+|$", " --timeout=2s", command, count=1)
     if command.endswith("--watch"):
-        return f"timeout -s INT 5 {command} || test $? -eq 124 -o $? -eq 130"
+        return f"timeout -k 2 5 {command} || test $? -eq 124"
     if " accept " in command:
         return f"{command} --yes"
     if _CHANGES.search(command) and "--dry-run" not in command and " topology " not in command.partition("-p")[0]:
