@@ -118,8 +118,9 @@ async def main(folder: pathlib.Path, oc: str, script: str) -> int:
         complete = False
     everything = list(session.trials.values())
     run = [trial.text for trial in everything]
-    patterns = printed.templates()
-    untried = [patterns[one] for one in patterns if not any(re.fullmatch(one, text) for text in run)]
+    untried = [
+        at for pattern, at in printed.templates().items() if not any(re.fullmatch(pattern, text) for text in run)
+    ]
     for trial in everything:
         if trial.ended and not trial.good:
             print(f"\n{trial.at}: {trial.text}")

@@ -26,7 +26,7 @@ QUESTIONS = ("status", "plan", "plan HighlyAvailable", "audit")
 LARGEST = 150 << 10
 """Bytes of a packed archive."""
 _ENDED = (0, 1)
-"""1: something that is related does not exist; the archive is good all the same."""
+"""1: something that is related does not exist; the archive is good anyway."""
 _SECONDS = 600.0
 _LISTS = re.compile(r"^(named_resources|group_resources|all_ns_resources)\+=\(([^)]*)\)", re.MULTILINE)
 
@@ -55,12 +55,12 @@ async def record(shell: Shell, script: str, folder: pathlib.Path, place: pathlib
     )
     inspect = f"cd {folder} && oc adm inspect --dest-dir must-gather --rotated-pod-logs"
     ended = await asyncio.gather(*(shell.run(f"{inspect} {what}", _SECONDS) for what in inspects))
-    if any(one.code not in _ENDED for one in ended):
+    if any(inspection.code not in _ENDED for inspection in ended):
         raise ValueError(f"oc adm inspect did not come to its end: {ended[0].complaint}{ended[1].complaint}")
     live = {
         question: json.loads((await shell.run(f"oc topology {question} -o json")).printed) for question in QUESTIONS
     }
-    lines = [line for one in ended for line in (one.printed + one.complaint).splitlines()]
+    lines = [line for part in ended for line in (part.printed + part.complaint).splitlines()]
     stamp = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}000Z"
     (root / "gather.logs").write_text("".join(f"{stamp} {line}\n" for line in lines))
     moments = "".join(f"{moment:%Y-%m-%d %H:%M:%S.%f}000 +0000 UTC m=+0.1\n" for moment in (begun, datetime.now(UTC)))
@@ -69,7 +69,7 @@ async def record(shell: Shell, script: str, folder: pathlib.Path, place: pathlib
         raise ValueError(f"{place.name}: {len(packed)} bytes, at most {LARGEST} are wanted")
     place.with_suffix(".tar.gz").write_bytes(packed)
     place.with_suffix(".json").write_text(json.dumps(live, indent=1, sort_keys=True) + "\n")
-    codes = ", ".join(str(one.code) for one in ended)
+    codes = ", ".join(str(part.code) for part in ended)
     return f"{place.name}.tar.gz: {len(packed) >> 10} KiB; oc adm inspect ended with {codes}"
 
 

@@ -1,4 +1,4 @@
-"""Every command of `oc` and `kubectl` that a person is told to type, collected from where it stands.
+"""Every command of `oc` and `kubectl` that people are to type, collected from where it stands.
 
 Pages for users (lines of code and spans), what `oc topology explain` says, and what this checkout's programs print:
 texts without a place for a value as they stand in the sources, and all others from objects and answers of a cluster.
@@ -34,27 +34,28 @@ _COMMAND = re.compile(
 def collected() -> dict[str, str]:
     """Return each command, in its order, and where it stands first."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    found: dict[str, str] = {}
-    for page in (one for one in pages if not one.is_relative_to(ROOT / "docs" / "development")):
-        for command in (*documented.of(page), *documented.spans(page)):
-            found.setdefault(command.text, command.at)
+    commands: dict[str, str] = {}
+    for page in pages:
+        if not page.is_relative_to(ROOT / "docs" / "development"):
+            for command in (*documented.of(page), *documented.spans(page)):
+                commands.setdefault(command.text, command.at)
     for command in documented.explained():
-        found.setdefault(command.text, command.at)
+        commands.setdefault(command.text, command.at)
     for where, text in _texts():
         for command_text in within(text):
             if _HOLE not in command_text and "{}" not in command_text:
-                found.setdefault(command_text, where)
-    return {text: at for text, at in found.items() if text.startswith(("oc ", "kubectl ")) or " | oc " in text}
+                commands.setdefault(command_text, where)
+    return {text: at for text, at in commands.items() if text.startswith(("oc ", "kubectl ")) or " | oc " in text}
 
 
 def templates() -> dict[str, str]:
     """Return a pattern for each command with places for values in the sources, and where it stands."""
-    found = {}
+    patterns = {}
     for where, text in _texts():
         for command in within(text.replace("{}", _HOLE)):
             if _HOLE in command:
-                found[re.escape(command).replace(re.escape(_HOLE), ".*")] = f"{where}: {command.replace(_HOLE, '…')}"
-    return found
+                patterns[re.escape(command).replace(re.escape(_HOLE), ".*")] = f"{where}: {command.replace(_HOLE, '…')}"
+    return patterns
 
 
 def within(text: str) -> list[str]:

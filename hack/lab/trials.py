@@ -86,9 +86,9 @@ class Trial:
     def good(self) -> bool:
         """Did it succeed in one state, and print something if it asks for a value?"""
         if _REFUSED in self.text:
-            return any("cannot be reached from" in one.complaint for one in self.ended.values())
+            return any("cannot be reached from" in ended.complaint for ended in self.ended.values())
         asks = "jsonpath" in self.text and " wait " not in self.text
-        return any(one.code == 0 and (one.printed.strip() or not asks) for one in self.ended.values())
+        return any(ended.code == 0 and (ended.printed.strip() or not asks) for ended in self.ended.values())
 
 
 class Shell:

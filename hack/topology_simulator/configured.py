@@ -170,11 +170,11 @@ def _related(name: str) -> list[dict[str, str]]:
     space = f"openshift-{name.removeprefix('openshift-')}"
     spaces = {operand.namespace for operand in workloads if operand.operator == name} or {space}
     spaces |= {f"{space}-operator"} & {operand.namespace for operand in operands.READERS}
-    one = {operand.kind for operand in operands.STATIC_PODS if operand.operator == name}
-    one |= {kind for operator, kind in _CONFIGURATIONS.items() if operator == name}
+    configurations = {operand.kind for operand in operands.STATIC_PODS if operand.operator == name}
+    configurations |= {kind for operator, kind in _CONFIGURATIONS.items() if operator == name}
     return [
         *({"group": "", "resource": "namespaces", "name": space} for space in sorted(spaces)),
-        *({"group": kind.group, "resource": kind.plural, "name": "cluster"} for kind in one),
+        *({"group": kind.group, "resource": kind.plural, "name": "cluster"} for kind in configurations),
         *({"group": kind.group, "resource": kind.plural, "name": ""} for kind in _WHOLE_KINDS.get(name, ())),
     ]
 

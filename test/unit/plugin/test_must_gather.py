@@ -135,16 +135,7 @@ def test_a_folder_and_a_tar_are_read_as_well(tmp_path: pathlib.Path) -> None:
     assert others == [first] * 2
 
 
-JUNK = (
-    b"",
-    b"\0",
-    b"a: [",
-    b"- 1\n",
-    b"a: &a {b: *a}\n",
-    b"[" * 100_000,
-    b"a: 1\n---\nb: 1\n",
-    b"metadata: {name: x}\n",
-)
+JUNK = (b"", b"\0", b"a: [", b"- 1", b"a: &a {b: *a}", b"[" * 100_000, b"a: 1\n---\nb: 1\n", b"metadata: {name: x}")
 
 
 @given(data=st.data(), state=st.sampled_from([*VERDICTS]), short=st.booleans())
