@@ -37,7 +37,7 @@ ENGINES := PYTHON=$(BIN)/python hack/engines/engines
 REAL := $(if $(filter real,$(APISERVER) $(ETCD)),envtest)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster drill fleet fleet-short fleet-stories fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew site audit clean
+.PHONY: help venv demo cluster drill fleet fleet-short fleet-stories fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines lab image-check base sbom krew site audit clean
 
 help: ## work: this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## [a-z]+: / { \
@@ -206,6 +206,12 @@ envtest: $(STAMP) ## build: kube-apiserver, kube-controller-manager, etcd and ku
 
 engines: $(STAMP) ## build: the engines of a fleet (OCM work and placement, config-policy-controller), built once from Go modules
 	@folder=$$($(ENGINES) build) && echo "engines of a fleet: $$folder"
+
+lab: $(STAMP) ## judge: the real oc, built from its sources, runs all that is printed as a command (CLIENT=oc SOURCES=DIR; RECORD=1: archives for tests)
+	@test '$(CLIENT)' = oc || { echo 'make lab: choose CLIENT=oc' >&2; exit 2; }
+	@PYTHON=$(BIN)/python hack/lab/lab build oc >/dev/null
+	@$(MAKE) --no-print-directory envtest
+	@PYTHON=$(BIN)/python $(BIN)/python -m lab
 
 clean: ## build: remove everything that the targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

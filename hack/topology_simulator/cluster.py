@@ -26,6 +26,8 @@ INGRESS_NAMESPACE = "openshift-ingress-operator"
 NATIVE_NAMESPACE = "openshift-config-operator"
 NATIVE_LEASE = "config-operator-lock"
 _NAMESPACES = {
+    "openshift",
+    "openshift-cluster-version",
     "openshift-config",
     "openshift-config-managed",
     ETCD_NAMESPACE,
@@ -160,12 +162,12 @@ def pool_node_annotations(pool: str, topology: str) -> dict[str, str]:
     }
 
 
-def machine_config(pool: str, topology: str) -> dict[str, Any]:
-    """Return a rendered MachineConfig."""
+def machine_config(pool: str, topology: str, version: str = VERSION) -> dict[str, Any]:
+    """Return a rendered MachineConfig of a release, which `oc adm upgrade status` goes by."""
     spec = {"config": {"ignition": {"version": "3.5.0"}}, "osImageURL": "", "kernelType": "default", "fips": False}
     config = _object(kinds.MACHINE_CONFIGS, rendered(pool, topology), spec)
     key = "machineconfiguration.openshift.io/generated-by-controller-version"
-    config["metadata"]["annotations"] = {key: machines.digest("controller")[:40]}
+    config["metadata"]["annotations"] = {key: machines.digest("controller")[:40], configured.RELEASE_VERSION: version}
     return config
 
 
@@ -261,13 +263,15 @@ def _control_plane(shape: Shape) -> list[dict[str, Any]]:
         endpoints,
         lease,
         native,
-        machine_config("master", shape.control_plane),
-        machine_config("worker", shape.control_plane),
-        *(machine_config(pool.name, shape.control_plane) for pool in shape.pools),
+        *(
+            machine_config(pool, shape.control_plane, shape.version)
+            for pool in ("master", "worker", *(pool.name for pool in shape.pools))
+        ),
         _pool("master", shape.control_plane, shape.masters),
         _pool("worker", shape.control_plane, shape.workers),
         *(_pool(pool.name, shape.control_plane, pool.machines, paused=pool.paused) for pool in shape.pools),
-        _object(kinds.CONTROLLER_CONFIGS, "machine-config-controller", configured.controller_config(shape), controller),
+        {**configured.controller_config(shape), "status": controller},
+        operands.workload(operands.MACHINE_CONFIG_OPERATOR, 1),
     ]
 
 

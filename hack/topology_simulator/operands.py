@@ -99,6 +99,10 @@ WORKLOADS = (
         capability="ImageRegistry", managed_by=kinds.REGISTRIES,
     ),
 )  # fmt: skip
+MACHINE_CONFIG_OPERATOR = Workload(
+    "machine-config", "openshift-machine-config-operator", "machine-config-operator", "masters"
+)
+"""Not among them: it has one replica always. `oc adm upgrade status` reads its image."""
 STATIC_PODS = (
     StaticPods("etcd", kinds.ETCDS, "openshift-etcd", "etcd-guard-pdb"),
     StaticPods(
