@@ -167,7 +167,8 @@ def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tu
     if options.engine == "observability":
         return tuple(_observability(options.runbooks)), ""
     if options.engine in _OTHERS:
-        plans.check_hub(**{"--namespace": options.namespace, "--cluster-set": options.cluster_set})
+        place = {"--namespace": options.namespace, "--cluster-set": options.cluster_set}
+        plans.check_hub(f"topology-{options.engine}", **place)
         given = options.manifests
         operator = install.read(sys.stdin.read() if str(given) == "-" else given.read_text(encoding="utf-8"))
         make = install.install if options.engine == install.INSTALL else install.remove

@@ -156,21 +156,22 @@ def _deadline(definition: model.Definition) -> int:
     return convergence.deadline_minutes + machines * max(convergence.machine_minutes.values(), default=0)
 
 
-def check_hub(**names: str) -> None:
-    """Check names of objects on the hub, each given by the name of its flag. Raises PlanError."""
+def check_hub(policy: str, **names: str) -> None:
+    """Check names on the hub, each given by the name of its flag, and that of a policy there. Raises PlanError."""
     for flag, name in names.items():
         if _NAME.fullmatch(name) is None:
             raise PlanError(f"{flag} {name!r}: wanted are lowercase letters, digits and dashes, 63 at most")
+    # The hub's copy of a policy in the namespace of a cluster is named NAMESPACE.NAME, a label's value besides.
+    qualified = f"{names['--namespace']}.{policy}"
+    if len(qualified) > _QUALIFIED:
+        raise PlanError(
+            f"{qualified}, of namespace and name, has {len(qualified)} characters, allowed are {_QUALIFIED}"
+        )
 
 
 def _check_names(wanted: Wanted) -> None:
-    check_hub(**{"--name": wanted.name, "--namespace": wanted.namespace, "--cluster-set": wanted.cluster_set})
-    # The hub's copy of a policy in the namespace of a cluster is named NAMESPACE.NAME, a label's value besides.
-    qualified = f"{wanted.namespace}.{wanted.name}-withdraw"
-    if len(qualified) > _QUALIFIED:
-        raise PlanError(
-            f"--namespace and --name: {qualified} has {len(qualified)} characters, allowed are {_QUALIFIED}"
-        )
+    names = {"--name": wanted.name, "--namespace": wanted.namespace, "--cluster-set": wanted.cluster_set}
+    check_hub(f"{wanted.name}-withdraw", **names)
     for canary in wanted.canaries:
         if _NAME.fullmatch(canary) is None:
             raise PlanError(f"--canary {canary!r} is no name of a managed cluster")
