@@ -18,7 +18,7 @@ QUICK := test/unit/core test/unit/api test/unit/transitions test/unit/operands t
   test/component/test_two_leaders.py::test_a_leader_that_is_told_to_stop_hands_over_at_once
 NOT_QUICK := --deselect test/unit/core/test_telling.py::test_what_lasts_is_one_event_however_often_it_is_decided
 OLDEST_KUBERNETES := 1.33
-ON_OLDEST := $(addprefix test/etcd/test_,losing_members.py who_is_believed.py) $(addprefix test/component/,test_request_to_topology.py test_openshift_definitions.py test_guards_of_the_change.py test_real_server.py \
+ON_OLDEST := $(addprefix test/etcd/test_,losing_members.py who_is_believed.py) $(addprefix test/component/,test_request_to_topology.py test_openshift_definitions.py test_guards_of_the_change.py \
   admission/test_expressions_have_types.py)
 CORE_TESTS := $(addprefix test/unit/,core etcd operands transitions plugin upgrading logs configuration)
 # What a fleet's engines are given, and what judges it there.
@@ -37,7 +37,7 @@ ENGINES := PYTHON=$(BIN)/python hack/engines/engines
 REAL := $(if $(filter real,$(APISERVER) $(ETCD)),envtest)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo cluster drill fleet fleet-short fleet-stories fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines image-check base sbom krew site audit clean
+.PHONY: help venv demo cluster drill fleet fleet-short fleet-stories fleet-all quick test nightly test-unit test-component test-etcd test-hack test-observability coverage parity planted mutants lint format record bench soak fuzz fuzz-short fuzz-inputs fuzz-requests generate locks envtest engines lab image-check base sbom krew site audit clean
 
 help: ## work: this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## [a-z]+: / { \
@@ -122,7 +122,7 @@ fuzz-short: $(STAMP) ## judge: the state machine, as `make test` runs it
 	$(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs  # by itself: what Hypothesis makes of a seed depends on what is imported
 
 fuzz: $(STAMP) ## judge: more of both than `make test` runs: FUZZ_EXAMPLES=20000 FUZZ_INPUT_EXAMPLES=10000 FUZZ_SEED=1
-	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz --ignore test/fuzz/inputs
+	FUZZ_EXAMPLES=$(or $(FUZZ_EXAMPLES),20000) $(BIN)/python -m pytest -n $(JOBS) --apiserver both test/fuzz --ignore test/fuzz/inputs
 	FUZZ_INPUT_EXAMPLES=$(or $(FUZZ_INPUT_EXAMPLES),10000) $(BIN)/python -m pytest -n $(JOBS) test/fuzz/inputs
 
 fuzz-inputs: $(STAMP) ## judge: only the input from outside: 1000 of each by default, about two minutes on 2 cores
@@ -206,6 +206,12 @@ envtest: $(STAMP) ## build: kube-apiserver, kube-controller-manager, etcd and ku
 
 engines: $(STAMP) ## build: the engines of a fleet (OCM work and placement, config-policy-controller), built once from Go modules
 	@folder=$$($(ENGINES) build) && echo "engines of a fleet: $$folder"
+
+lab: $(STAMP) ## judge: the real oc, built from its sources, runs all that is printed as a command (CLIENT=oc SOURCES=DIR; RECORD=1: archives for tests)
+	@test '$(CLIENT)' = oc || { echo 'make lab: choose CLIENT=oc' >&2; exit 2; }
+	@PYTHON=$(BIN)/python hack/lab/lab build oc >/dev/null
+	@$(MAKE) --no-print-directory envtest
+	@PYTHON=$(BIN)/python $(BIN)/python -m lab
 
 clean: ## build: remove everything that the targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -13,7 +13,7 @@ import typing
 from typing import Any, Final
 
 from kubectl_topology import answers, arguments, capi, consistency
-from kubectl_topology.commands import explain
+from kubectl_topology.commands import explain, version
 from topology_api import shape, vocabulary
 from topology_controller.report import state
 
@@ -27,6 +27,7 @@ _ANSWERS: Final[dict[str, tuple[str, Any]]] = {
     "audit-capi.json": ("CAPIAudit", capi.Audit),
     "fleet.json": ("TopologyFleet", answers.Fleet),
     "explain.json": ("TopologyExplanationList", explain.Explanations),
+    "version.json": ("TopologyVersions", version.Versions),
 }
 _TYPES: Final = {str: "string", int: "integer", bool: "boolean", types.NoneType: "null"}
 _NAMES: Final = {

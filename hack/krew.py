@@ -36,7 +36,11 @@ WHEELS = {
     "linux/amd64": ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
     "linux/arm64": ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64"),
     "darwin/arm64": ("macosx_14_0_arm64", "macosx_12_0_arm64", "macosx_11_0_arm64"),
-}
+    "darwin/amd64": (
+        "macosx_14_0_x86_64", "macosx_12_0_x86_64", "macosx_11_0_x86_64", "macosx_10_15_x86_64", "macosx_10_13_x86_64",
+        "macosx_10_12_x86_64", "macosx_10_9_x86_64",
+    ),
+}  # fmt: skip
 """Platforms in Go's names, and the tags of the wheels that run there."""
 _SECONDS = 600.0
 
@@ -70,7 +74,7 @@ def manifest(base: str, digests: dict[str, str], version: str) -> dict[str, Any]
         "kind": "Plugin",
         "metadata": {"name": "topology"},
         "spec": {
-            "version": f"v{version}",
+            "version": f"v{version.replace('.dev', '-dev.')}",
             "homepage": base,
             "shortDescription": "Change the topology of an OpenShift cluster",
             "description": (

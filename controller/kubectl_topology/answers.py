@@ -378,7 +378,9 @@ class Blocking(TypedDict):
 class Surveyed(TypedDict):
     """A cluster as the survey has it. `detail` is what it waits for, or what is wrong, in the words of the survey.
 
-    `blockers` are the checks of the transition that least is missing for. `since` when it needs a person, or None.
+    `blockers` are the checks of the transition that least is missing for. `since` is when its
+    problem or its phase began, `deadline` when its transition is overdue, both None unless it is under way or needs a
+    person. `wave` is the value of its wave label, None where it has none or that cannot be read.
     """
 
     name: str
@@ -386,6 +388,8 @@ class Surveyed(TypedDict):
     detail: str
     blockers: list[str]
     since: str | None
+    deadline: str | None
+    wave: str | None
 
 
 class Fleet(TypedDict):

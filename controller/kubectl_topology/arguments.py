@@ -11,6 +11,7 @@ import argparse
 import math
 import pathlib
 import re
+import shutil
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -21,7 +22,7 @@ from topology_controller import terminal
 from topology_controller._version import __version__
 from topology_controller.definitions import registry
 
-from . import naming
+from . import kubeconfig, naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,10 +35,12 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
 _PLAIN = re.compile(r"[0-9]{1,9}\Z")
 _ACCEPTABLE = [name.value for name in registry.ACCEPTABLE_CHECKS]
+_SURVEYS = "topology-fleet"
 _DEFAULTS: dict[str, Any] = {
     "kubeconfig": None, "context": None, "request_timeout": DEFAULT_REQUEST_TIMEOUT, "insecure_skip_tls_verify": False,
     "as_user": None, "as_group": [], "as_uid": None, "operator_namespace": vocabulary.DEFAULT_NAMESPACE,
-    "transitions_dir": None, "must_gather": None, "archive": None,
+    "transitions_dir": None, "namespace": _SURVEYS, "must_gather": None, "archive": None,
+    **dict.fromkeys(kubeconfig.FLAGS),
 }  # fmt: skip
 _SHORT = {
     "ha": Topology.HIGHLY_AVAILABLE, "sno": Topology.SINGLE_REPLICA, "tna": Topology.HIGHLY_AVAILABLE_ARBITER,
@@ -50,6 +53,12 @@ FLEET_STATES = (
 """What `fleet` counts; the first seven are `topology_deploy.fleet.meaning.State`."""
 _WIDTH = 100
 """Of the help, in columns."""
+_CONNECTION = "connection"
+_GROUPS = {
+    "look": ("status", "plan", "wait", "audit", "graph", "fleet"),
+    "change": ("set", "cancel", "accept"),
+    "learn": ("explain", "options", "version", "help"),
+}
 _EXIT_CODES = "exit codes: 0 done or possible, 1 error, 2 usage, 3 blocked, 4 unsupported, 5 timed out, 130 interrupted"
 
 
@@ -80,7 +89,7 @@ def target(text: str) -> str:
             f"{EXTERNAL} cannot be requested: a hosted control plane is created on the management cluster. "
             f"Legal are {', '.join(legal)}"
         )
-    raise _unknown("target", text, "Legal are", legal, _SHORT)
+    raise _unknown("target", text, "Legal are", legal)
 
 
 def check(text: str) -> str:
@@ -99,15 +108,16 @@ def reason(text: str) -> str:
 
 
 def _unknown(
-    noun: str, text: str, are: str, words: Iterable[str], short: dict[str, Topology] | None = None
+    noun: str, text: str, are: str, words: Iterable[str], proposed: Iterable[str] | None = None
 ) -> argparse.ArgumentTypeError:
+    """Without `proposed` each of the words may be proposed."""
     names = list(words)
-    close = (short or {}).get(text.lower()) or closest(text, names)
+    close = (_SHORT.get(text.lower()) if noun == "target" else None) or closest(text, proposed or names)
     meant = f"; did you mean {close}?" if close else "."
     return argparse.ArgumentTypeError(f"unknown {noun} {text!r}{meant} {are} {', '.join(names)}")
 
 
-def closest(text: str, words: Iterable[str], cutoff: float = 0.4) -> str | None:
+def closest(text: str, words: Iterable[str], cutoff: float = 0.65) -> str | None:
     """The word that this one is a slip of; None when it is like none of them."""
     import difflib  # noqa: PLC0415 - only a wrong word needs it
 
@@ -117,7 +127,10 @@ def closest(text: str, words: Iterable[str], cutoff: float = 0.4) -> str | None:
 
 
 class _Parser(terminal.Parser):
-    """Says what is wrong in one line of our words."""
+    """Says what is wrong in one line of our words. As with kubectl a flag is written in full."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and where to read on, and end with exit code 2."""
@@ -145,7 +158,8 @@ class _Parser(terminal.Parser):
         if action.choices is not None and value not in action.choices:
             name = "/".join(action.option_strings) or action.metavar
             noun = "verb" if name == "VERB" else f"value for {name}:"
-            raise argparse.ArgumentError(None, str(_unknown(noun, value, "There are", action.choices)))
+            close = [choice for choice in action.choices if noun != "verb" or choice not in _GROUPS["change"]]
+            raise argparse.ArgumentError(None, str(_unknown(noun, value, "There are", action.choices, close)))
 
     def _flags(self) -> list[str]:
         """Every flag that may stand here, a verb's own ones too where the verb is not known any more."""
@@ -153,28 +167,61 @@ class _Parser(terminal.Parser):
         return [name for known in parsers for action in known._actions for name in action.option_strings]  # noqa: SLF001 - as in `_verbs`
 
 
-def parser() -> argparse.ArgumentParser:
+class _Program(_Parser):
+    """Its help has the verbs in groups, and the flags of the connection apart, since every verb takes them."""
+
+    def format_help(self) -> str:
+        """The help of the program."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        known = {verb.dest: verb for verbs in _subparsers(self) for verb in verbs._choices_actions}  # noqa: SLF001 - as in `_subparsers`
+        for title, names in _GROUPS.items():
+            formatter.start_section(title)
+            formatter.add_arguments([known[name] for name in names])
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
+    def format_options(self) -> str:
+        """The flags of the connection."""
+        formatter = self._get_formatter()
+        (group,) = (group for group in self._action_groups if group.title == _CONNECTION)
+        formatter.start_section(f"flags of the {_CONNECTION}, before the verb or after it")
+        formatter.add_arguments(group._group_actions)  # noqa: SLF001 - argparse prints a group only with all others
+        formatter.end_section()
+        return formatter.format_help()
+
+
+def parser() -> _Program:
     """The whole command line."""
-    program = _Parser(
+    program = _Program(
         prog=naming.caller().program,
         usage="%(prog)s VERB [TARGET] [flags]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=textwrap.fill(
-            "Asks a cluster about its topology: what it is, what it could be, and how far a change has come; and makes "
-            "or cancels the request for another one. Only set --confirm, cancel and accept write anything.",
-            _WIDTH,
+            "Shows the topology of a cluster, what it could be, and how far a change has come; requests another one, "
+            "or cancels the request. Only set --confirm, cancel and accept write anything.",
+            min(_WIDTH, shutil.get_terminal_size((_WIDTH, 0)).columns),
         ),
-        epilog=_examples("status", "plan HighlyAvailable") + _EXIT_CODES,
+        epilog=_examples("status", "plan HighlyAvailable")
+        + f"flags of the connection, such as --context and --as: {naming.caller().program} options\n{_EXIT_CODES}",
     )
-    program.add_argument("--version", action="version", version=version())
+    program.add_argument("--version", action="version", version=f"{naming.PROGRAM} {__version__}")
     _connection(program, groups="as_group")
     program.set_defaults(**_DEFAULTS)
     verbs = program.add_subparsers(dest="verb", metavar="VERB", title="verbs", prog=program.prog, parser_class=_Parser)
     for add in (_request, _progress, _description, _accept, _explain, _fleet):
         add(verbs)
+    verbs.add_parser("options", help="the flags of the connection, which every verb takes")
+    version = _verb(
+        verbs, "version", "the versions of this program and of the operator, and whether they fit", "version",
+        "version --client -o json",
+    )  # fmt: skip
+    version.add_argument("--client", action="store_true", help="only of this program; no cluster is contacted")
+    _output(version)
     help_ = verbs.add_parser("help", help="this text, or that of a verb")
     help_.add_argument("about", nargs="?", choices=sorted(verbs.choices), metavar="VERB")
-    verbs.add_parser("version", help="the version of this program; no cluster is asked")
     return program
 
 
@@ -247,8 +294,9 @@ def _progress(verbs: _Verbs) -> None:
     _must_gather(status)
     wait = _verb(
         verbs, "wait", "wait until the transition is completed; progress goes to standard error",
-        "wait", "wait --timeout 150m",
+        "wait", "wait HighlyAvailable --timeout 150m",
     )  # fmt: skip
+    wait.add_argument("target", nargs="?", type=target, metavar="TARGET", help="fail unless this is what is requested")
     wait.add_argument(
         "--timeout", type=duration, metavar="D", help="give up after that long, such as 150m; default: never"
     )
@@ -308,10 +356,10 @@ def _fleet(verbs: _Verbs) -> None:
         verbs, "fleet",
         "on the hub of a fleet: how many clusters are done, under way, ready, not ready and why, and which need a "
         "person",
-        "fleet --list Ready", "fleet -o json",
+        "fleet -o wide", "fleet --list Ready",
     )  # fmt: skip
     fleet.add_argument(
-        "--namespace", default="topology-fleet", metavar="NS", help="where the survey is; default: %(default)s"
+        "-n", "--namespace", default=argparse.SUPPRESS, metavar="NS", help=f"where the survey is; default: {_SURVEYS}"
     )
     fleet.add_argument(
         "--name", default="topology", metavar="NAME", help="name of the roll-out's objects; default: %(default)s"
@@ -320,17 +368,16 @@ def _fleet(verbs: _Verbs) -> None:
         "--list", choices=FLEET_STATES, metavar="STATE",
         help=f"only the names of the clusters in this state, one a line: {', '.join(FLEET_STATES)}",
     )  # fmt: skip
-    _output(fleet)
-
-
-def version() -> str:
-    """What `version` prints."""
-    return f"{naming.PROGRAM} {__version__}"
+    fleet.add_argument(
+        "--wave-label", default=vocabulary.WAVE_LABEL, metavar="KEY",
+        help="label of the roll-out's waves, for -o wide; default: %(default)s",
+    )  # fmt: skip
+    _output(fleet, "wide")
 
 
 def _verb(verbs: _Verbs, name: str, meaning: str, *examples: str, connected: bool = True) -> argparse.ArgumentParser:
     more = (
-        f"flags of the connection, such as --context and --as: {naming.caller().program} --help\n" if connected else ""
+        f"flags of the connection, such as --context and --as: {naming.caller().program} options\n" if connected else ""
     )
     verb = verbs.add_parser(
         name,
@@ -340,7 +387,7 @@ def _verb(verbs: _Verbs, name: str, meaning: str, *examples: str, connected: boo
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     if connected:
-        _connection(verb, groups="as_group_after", listed=False)
+        _connection(verb, groups="as_group_after", listed=False, namespace=name != "fleet")
     return verb
 
 
@@ -363,40 +410,44 @@ def _must_gather(verb: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _connection(either: argparse.ArgumentParser, groups: str, *, listed: bool = True) -> None:
+def _connection(either: argparse.ArgumentParser, groups: str, *, listed: bool = True, namespace: bool = True) -> None:
     """Flags that may stand on either side of the verb, so they have no default here that would replace the other.
 
-    Only the help of the program lists them.
+    Only `options` lists them. Without `namespace` the verb has a flag of that name itself.
     """
-    group = either.add_argument_group("connection")
+    group = either.add_argument_group(_CONNECTION)
 
-    def flag(name: str, text: str, **options: Any) -> None:
-        group.add_argument(name, help=text if listed else argparse.SUPPRESS, default=argparse.SUPPRESS, **options)
+    def flag(*names: str, text: str, **options: Any) -> None:
+        group.add_argument(*names, help=text if listed else argparse.SUPPRESS, default=argparse.SUPPRESS, **options)
 
-    flag("--kubeconfig", "default: KUBECONFIG, ~/.kube/config, the service account of this pod", metavar="F")
-    flag("--context", "context of the kubeconfig", metavar="NAME")
+    flag("--kubeconfig", text="default: KUBECONFIG, ~/.kube/config, the service account of this pod", metavar="F")
+    flag("--context", text="context of the kubeconfig", metavar="NAME")
+    for name, text in kubeconfig.FLAGS.items():
+        short = ["-s"] if name == "server" else []
+        flag(*short, f"--{name.replace('_', '-')}", text=f"instead of the context's: {text}", metavar="X")
     timeout = f"how long one request may take; default: {DEFAULT_REQUEST_TIMEOUT:g}s"
-    flag("--request-timeout", timeout, type=duration, metavar="D")
-    flag("--insecure-skip-tls-verify", "do not check the certificate of the API server", action="store_true")
-    as_user = "ask in the name of this user, which takes the right to impersonate"
-    flag("--as", as_user, dest="as_user", type=_name, metavar="USER")
+    flag("--request-timeout", text=timeout, type=duration, metavar="D")
+    flag("--insecure-skip-tls-verify", text="do not check the certificate of the API server", action="store_true")
+    as_user = "act as this user, which takes the right to impersonate"
+    flag("--as", text=as_user, dest="as_user", type=_name, metavar="USER")
     as_group = "with --as: a group of that user; may be given more than once"
-    flag("--as-group", as_group, dest=groups, action="append", type=_name, metavar="GROUP")
-    flag("--as-uid", "with --as: its uid", type=_name, metavar="UID")
-    flag("--operator-namespace", f"where the operator runs; default: {vocabulary.DEFAULT_NAMESPACE}", metavar="NS")
+    flag("--as-group", text=as_group, dest=groups, action="append", type=_name, metavar="GROUP")
+    flag("--as-uid", text="with --as: its uid", type=_name, metavar="UID")
+    if namespace:
+        flag("-n", "--namespace", text="accepted and ignored: the topology is the cluster's", metavar="NS")
+    flag("--operator-namespace", text=f"where the operator runs; default: {vocabulary.DEFAULT_NAMESPACE}", metavar="NS")
     own = "transition definitions, where the operator was given others than those that are built in"
-    flag("--transitions-dir", own, type=pathlib.Path, metavar="D")
+    flag("--transitions-dir", text=own, type=pathlib.Path, metavar="D")
+
+
+def _subparsers(program: argparse.ArgumentParser) -> list[_Verbs]:
+    kind = argparse._SubParsersAction  # noqa: SLF001 - its public name is what add_subparsers returns
+    return [action for action in program._actions if isinstance(action, kind)]  # noqa: SLF001 - argparse has no other way to tell what it understands
 
 
 def _verbs(program: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     """The parser of each verb."""
-    kind = argparse._SubParsersAction  # noqa: SLF001 - its public name is what add_subparsers returns
-    return {
-        name: verb
-        for action in program._actions  # noqa: SLF001 - argparse has no other way to tell what it understands
-        if isinstance(action, kind)
-        for name, verb in action.choices.items()
-    }
+    return {name: verb for verbs in _subparsers(program) for name, verb in verbs.choices.items()}
 
 
 def parse(words: Sequence[str] | None) -> argparse.Namespace:
@@ -405,6 +456,9 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     options = program.parse_args(words)
     if options.verb is None:
         options.verb, options.about = "help", None
+    if options.verb == "options":
+        options.text = program.format_options()
+        return options
     if options.verb == "help":
         options.text = program.format_help()
         if options.about is not None:

@@ -33,7 +33,7 @@ from topology_controller.kube import lease as leases
 from topology_controller.kube import resource as resources
 from topology_controller.observe import catalog, facts, live, parse
 
-from . import answers, errors, hosted, naming
+from . import answers, errors, hosted, kubeconfig, naming
 
 if TYPE_CHECKING:
     import argparse
@@ -109,7 +109,8 @@ async def opened(options: argparse.Namespace, interrupted: errors.Interruption) 
         yield Connection(archive, archive.name, interruption=interrupted, collected=archive.time)
         return
     try:
-        configuration = await config.load(options.kubeconfig, options.context)
+        override = kubeconfig.overriding(options)
+        configuration = await config.load(options.kubeconfig, options.context, override=override)
         if options.insecure_skip_tls_verify:
             configuration.verify_ssl = False
         acting = (

@@ -163,13 +163,13 @@ def checklist(known: facts.Facts, definition: model.Definition, source: Topology
         items += [
             simulate.item(
                 "LoadBalancer",
-                f"{managed.why}. Yours has to lead to every "
-                "control-plane node: API on 6443 (healthy by /readyz), machine config server on 22623 (from inside "
+                f"{managed.why}. Yours must point to every "
+                "control-plane node: API on 6443 (health check /readyz), machine config server on 22623 (from inside "
                 "only); ingress on 80 and 443 to every node that runs a router",
             ),
             simulate.item(
                 "DNS",
-                "api, api-int and *.apps have to lead to that load balancer, and no longer to the address of the "
+                "api, api-int and *.apps must resolve to that load balancer, and no longer to the address of the "
                 "single node",
             ),
         ]

@@ -17,13 +17,13 @@ from . import naming
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_READING: Final = "nothing was written. The same command can be given again at any time"
 _BEGINNING: Final = {
-    "wait": "nothing was written. The transition goes on without being waited for; wait on with: oc topology wait",
+    "wait": "the transition continues. Wait again with: oc topology wait",
     "set": "nothing was written, and no request was made. The same command begins again",
-    "cancel": "nothing was written, and the request stands as it did. The same command begins again",
+    "cancel": "nothing was written, and the request is unchanged. The same command begins again",
     "accept": "nothing was written, and nothing was accepted. The same command begins again",
 }
+"""A verb that only reads has nothing to report."""
 
 
 class ExitCode(IntEnum):
@@ -84,11 +84,11 @@ class Interruption:
     known of its outcome, and again when that is known.
     """
 
-    text: str = _READING
+    text: str = ""
 
     def begin(self, verb: str) -> None:
         """Say what holds for a verb before it has sent anything."""
-        self.text = _BEGINNING.get(verb, _READING)
+        self.text = _BEGINNING.get(verb, "")
 
 
 def complain(text: object) -> None:

@@ -239,12 +239,12 @@ def answer(question: Question, seen: Seen, notes: Sequence[str] = ()) -> Answer:
         lines += _limits(
             name, addresses, len(replies), [address for address in addresses if address in seen.here - set(owners)]
         )
-        sentences.append(f"{name} leads to {_where(addresses, owners)}")
+        sentences.append(f"{name} resolves to {_where(addresses, owners)}")
         if (node := _alone(addresses, owners)) is not None:
             finding, harm = _ALONE[name.what]
             message = (
-                f"{name} leads to node {node} alone ({', '.join(map(str, addresses[:2]))}): without that node {harm}. "
-                "Let the name lead to a load balancer that leads to every node which serves it"
+                f"{name} resolves to node {node} alone ({', '.join(map(str, addresses[:2]))}): without that node "
+                f"{harm}. Point the name to a load balancer in front of every node that serves it"
             )
             findings.append(simulate.item(finding, message))
     return Answer(
@@ -268,7 +268,7 @@ def _limits(name: Name, addresses: Sequence[Address], count: int, here: Sequence
         limit = f"at most {MOST_ADDRESSES} different addresses are"
         yield f"{name} has {len(addresses)} addresses, of which {count} were asked: {limit}"
     if here:
-        yield f"{name} leads to this computer ({here[0]}): asked from another it may lead elsewhere"
+        yield f"{name} resolves to this computer ({here[0]}): from another computer it may resolve elsewhere"
 
 
 def _row(what: answers.Probed, place: str, node: str | None, reply: Reply, subject: str) -> answers.Probe:

@@ -117,9 +117,11 @@ def summary(answer: answers.Status) -> str:
 
 def _awaited(answer: answers.Status, check: str) -> str:
     """A check that is not met, with how far its operands are."""
+    operands = answer["operands"]["items"]
+    short = [operand["name"].rpartition("/")[2] for operand in operands]
     behind = [
-        f"{operand['name'].rpartition('/')[2]} {operand['have']}/{operand['wanted']}"
-        for operand in answer["operands"]["items"]
+        f"{name if short.count(name) == 1 else operand['name']} {operand['have']}/{operand['wanted']}"
+        for operand, name in zip(operands, short, strict=True)
         if operand["check"] == check and operand["status"] != "Met" and operand["have"] is not None
     ]
     return f"{check} ({', '.join(behind)})" if behind else check

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _JUDGING = frozenset({"plan", "set", "graph", "status"})
 """Verbs that say what the operator would say: they ask as it is configured to ask."""
+_ALSO_ALONE = frozenset({"explain", "version"})
+"""Verbs that have something to print where no cluster can be read."""
 _BROKEN_PIPE = 141
 """A shell's exit code for a program that was ended by SIGPIPE: the reader has gone."""
 
@@ -40,7 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if sys.stderr.isatty():
             # The terminal has written ^C where the cursor was.
             sys.stderr.write("\n")
-        errors.complain(f"interrupted; {interrupted.text}")
+        errors.complain("; ".join(filter(None, ("interrupted", interrupted.text))))
         return errors.ExitCode.INTERRUPTED
     except errors.PluginError as error:
         errors.complain(str(error))
@@ -59,8 +61,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
     options = arguments.parse(words)
-    if options.verb in {"help", "version"}:
-        sys.stdout.write(options.text if options.verb == "help" else f"{arguments.version()}\n")
+    if options.verb in {"help", "options"}:
+        sys.stdout.write(options.text)
         sys.stdout.flush()
         return errors.ExitCode.DONE
     interrupted.begin(options.verb)
@@ -74,8 +76,8 @@ def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
     from topology_controller import bindata
 
     try:
-        if options.verb == "explain":
-            code = _explained(options, interrupted)
+        if options.verb in _ALSO_ALONE:
+            code = _without_a_cluster_too(options, interrupted)
         else:
             code = asyncio.run(_verb(options, _given(options), interrupted))
     except bindata.BindataMissingError as error:
@@ -84,16 +86,15 @@ def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
     return code
 
 
-def _explained(options: argparse.Namespace, interrupted: errors.Interruption) -> int:
-    """An explanation is of use without a cluster, too, and most names concern none."""
-    from .commands import explain
-
-    if not explain.concerns_a_cluster(options):
-        return explain.alone(options)
+def _without_a_cluster_too(options: argparse.Namespace, interrupted: errors.Interruption) -> int:
+    """Run a verb whose answer is of use without a cluster, too."""
+    command = importlib.import_module(f".commands.{options.verb}", __package__)
+    if not command.concerns_a_cluster(options):
+        return int(command.alone(options))
     try:
         return asyncio.run(_verb(options, _given(options), interrupted))
     except errors.PluginError as error:
-        return explain.alone(options, unread=str(error))
+        return int(command.alone(options, unread=str(error)))
 
 
 def _given(options: argparse.Namespace) -> load.Transitions:

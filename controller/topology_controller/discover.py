@@ -6,7 +6,8 @@ which of two versions runs, so that it is known whose gate counts, and, while th
 whether its process lives and which request the API would take (`decide.applicability`). Each is answered by
 one read per kind, at start, when something changes that the answer depends on, hourly, and when a reader looks at what
 was found (`wanted`), at most once a minute: far below the budget of an idle operator. `reconcile` asks, and keeps the
-answers in its `LeaderState`; nothing here writes. Settings for one node are read likewise while the cluster converges.
+answers in its `LeaderState`; nothing here writes. Settings for one node are read likewise while the cluster converges,
+and Leases once its machines have restarted.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topology_api.types import TopologyTransition
-from topology_api.vocabulary import CheckName, Phase
+from topology_api.vocabulary import AdvisoryName, CheckName, Phase
 
 from .checks import advisories, load_balancer
 from .decide import applicability, discovery, records
@@ -38,7 +39,8 @@ RETRY = 30.0
 SOONEST = 60.0
 """Seconds between two looks that are made for a reader."""
 _UNANSWERED = 600.0
-"""Seconds until settings are read again of which some were not answered: a webhook may be away for hours."""
+"""Seconds until settings are read again of which some were not answered: a webhook may be away for hours. Leases too,
+while one is left."""
 _SILENT = 180.0
 """Seconds between two looks for a native controller that shows no sign of life. Nothing but its Lease is read then."""
 
@@ -74,6 +76,8 @@ class Discoverer:
         self._native = _Native()
         self._settings: dict[str, facts.Fact[facts.Operand]] = {}
         self._settings_due: float | None = None
+        self._leases: facts.Fact[tuple[facts.Fact[facts.LeaderLease], ...]] = facts.NOT_READ
+        self._leases_due: float | None = None
 
     def use(self, transitions: load.Transitions) -> None:
         """Ask by other definitions from now on: what was found by those before is due again."""
@@ -104,7 +108,7 @@ class Discoverer:
         sources = catalog.offered(*self._transitions.starting_at(records.pair(infrastructure)))
         settings = catalog.single_node_settings(self._transitions.matrix)
         if left is not None:
-            sources = (*sources, *_advised(self._transitions), *settings)
+            sources = (*sources, *_advised(self._transitions), *settings, catalog.Sources.leader_leases)
         evidence = await live.gather(self._client, known, sources, self._etcd)
         available = discovery.available(evidence.facts, self._transitions, self._now())
         if available is None:
@@ -169,6 +173,7 @@ class Discoverer:
         record = None if isinstance(here, facts.Unobserved) else here.record
         if not isinstance(record, TopologyTransition) or record.phase is not Phase.CONVERGING:
             self._settings, self._settings_due = {}, None
+            await self._look_for_leases(record)
             return known
         now = asyncio.get_running_loop().time()
         # A timer may fire a moment early.
@@ -180,7 +185,36 @@ class Discoverer:
             kept = {key: self._settings[key] for key in unanswered if key in self._settings}
             self._settings = {**read, **kept}
             self._settings_due = now + (_UNANSWERED if unanswered else PERIOD)
-        return dataclasses.replace(known, operands={**known.operands, **self._settings})
+        known = dataclasses.replace(known, operands={**known.operands, **self._settings})
+        return await self._with_leases(known, record)
+
+    async def _look_for_leases(self, record: object) -> None:
+        """List Leases while the record advises about some, and let all be looked at once none is left."""
+        advised = record.advisories if isinstance(record, TopologyTransition) else ()
+        if all(advisory.name != AdvisoryName.TOPOLOGY_READ_AT_START for advisory in advised):
+            self._leases_due = None
+            return
+        now = asyncio.get_running_loop().time()
+        if self._leases_due is not None and now >= self._leases_due - 0.01:
+            leases = await live.read(self._client, catalog.Sources.leader_leases)
+            if isinstance(leases, tuple) and not advisories.of_single_node(leases, self._now()):
+                self._due = now
+        if self._leases_due is None or now >= self._leases_due - 0.01:
+            self._leases_due = now + _UNANSWERED
+
+    async def _with_leases(self, known: facts.Facts, record: TopologyTransition) -> facts.Facts:
+        """The same facts, with all Leases once the machines have restarted."""
+        here = known.infrastructure
+        if isinstance(here, facts.Unobserved):
+            return known
+        # The copy has newer checks than the record, which is written once a minute.
+        if not advisories.asks_for_leases(records.shown(here, known.own_operator) or record, self._now()):
+            return known
+        now = asyncio.get_running_loop().time()
+        if self._leases_due is None or now >= self._leases_due - 0.01:
+            self._leases = await live.read(self._client, catalog.Sources.leader_leases)
+            self._leases_due = now + _UNANSWERED
+        return dataclasses.replace(known, leader_leases=self._leases)
 
     def noted(self, known: facts.Facts) -> facts.Facts:
         """The same facts, whose Lease of the native controller was read just now: what has been seen of its process?
@@ -209,7 +243,7 @@ class Discoverer:
     def read_again_in(self) -> float | None:
         """Seconds until what no watch brings is read again: who is in charge, settings for one node. None: nothing."""
         due = [self._version_due] if self._version is not None else []
-        due += [self._settings_due] if self._settings_due is not None else []
+        due += [due for due in (self._settings_due, self._leases_due) if due is not None]
         due += [self._native.due] if self._native.about is not None else []
         return max(0.0, min(due) - asyncio.get_running_loop().time()) if due else None
 
@@ -297,7 +331,7 @@ def _advised(transitions: load.Transitions) -> tuple[catalog.Source, ...]:
     """What advisories are made from after the change, besides the evidence."""
     matrix = transitions.matrix
     registry = matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
-    wanted = {reader.key for reader in matrix.startup_readers}
+    wanted = set()
     if registry is not None and registry.managed_by is not None:
         wanted.add(registry.managed_by.key)
     operands = [source for source in catalog.operands(transitions) if source.key in wanted]

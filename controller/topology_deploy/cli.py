@@ -51,6 +51,10 @@ def _add_manifests(commands: argparse._SubParsersAction[terminal.Parser]) -> Non
         help="leave out the rights to list Machines and BareMetalHosts, for clusters without capability MachineAPI",
     )  # fmt: skip
     manifests.add_argument(
+        "--without-leases", action="store_true",
+        help="leave out the right to list Leases, which shows who still goes by the old topology after the change",
+    )  # fmt: skip
+    manifests.add_argument(
         "--bare-metal-host-reader", action="store_true",
         help="let cluster-reader read BareMetalHosts, with addresses of management controllers, as oc topology does",
     )  # fmt: skip
@@ -106,9 +110,13 @@ def _mistakes(options: argparse.Namespace) -> tuple[tuple[bool, str], ...]:
             options.without_monitoring and only_definition,
             "--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring",
         ),
-        (
-            options.without_machine_api and (only_definition or options.elsewhere == "management"),
-            "--without-machine-api does not go with --crd-only, --crd-patch or --elsewhere management",
+        *(
+            (
+                getattr(options, f"without_{right.replace('-', '_')}")
+                and (only_definition or options.elsewhere == "management"),
+                f"--without-{right} does not go with --crd-only, --crd-patch or --elsewhere management",
+            )
+            for right in ("machine-api", "leases")
         ),
         (
             options.bare_metal_host_reader and (only_definition or options.elsewhere == "management"),
@@ -142,13 +150,14 @@ def _manifests(options: argparse.Namespace) -> None:
         kind = manifests.Kind.CRD_ONLY
     try:
         served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
-        monitoring, machine_api = not options.without_monitoring, not options.without_machine_api
+        monitoring = not options.without_monitoring
+        without = frozenset(right for right in manifests.OPTIONAL if getattr(options, f"without_{right}"))
         if options.elsewhere:
             arguments = options.elsewhere, options.image, options.namespace
-            text = manifests_elsewhere.render(*arguments, monitoring=monitoring, machine_api=machine_api)
+            text = manifests_elsewhere.render(*arguments, monitoring=monitoring, without=without)
         else:
             text = manifests.render(
-                kind, options.image, options.namespace, served, monitoring=monitoring, machine_api=machine_api
+                kind, options.image, options.namespace, served, monitoring=monitoring, without=without
             )
         chosen = [manifests.host_reader()] if options.bare_metal_host_reader else []
         chosen += [manifests.console(options.console)] if options.console is not None else []
@@ -180,16 +189,20 @@ def _fleet(options: argparse.Namespace) -> None:
     from topology_controller import bindata
     from topology_controller.definitions import load
 
-    from .fleet import plan
+    from . import manifests
+    from .fleet import files, install, plan
 
     try:
-        text, arithmetic = fleet.pack(options, load.load(bindata.root() / "transitions"))
-    except plan.PlanError as error:
+        parts, explanation = fleet.pack(options, load.load(bindata.root() / "transitions"))
+        folder = options.output_dir
+        text = files.stream(parts) if folder is None else files.write(folder, options.engine, parts)
+    except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, files.ForeignFolderError) as error:
         raise cli.CommandError(cli.USAGE, error) from error
-    except (load.DefinitionError, bindata.BindataMissingError) as error:
+    except (load.DefinitionError, bindata.BindataMissingError, OSError, UnicodeDecodeError) as error:
         raise cli.CommandError(cli.FAILED, error) from error
     sys.stdout.write(text)
-    sys.stderr.write(f"{arithmetic}\n")
+    if explanation:
+        sys.stderr.write(f"{explanation}\n")
 
 
 COMMANDS: Final[Mapping[str, cli.Command]] = {

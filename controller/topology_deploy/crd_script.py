@@ -30,13 +30,14 @@ _COST = f"""\
 # So install it for the conversion, and remove it afterwards.
 """
 
-_OVERRIDE = {
+OVERRIDE = {
     "kind": "CustomResourceDefinition",
     "group": "apiextensions.k8s.io",
     "namespace": "",
     "name": crd.NAME,
     "unmanaged": True,
 }
+"""The entry of ClusterVersion's spec.overrides that keeps the version operator away from the definition."""
 
 _SCRIPT = """\
 set -eu
@@ -141,7 +142,7 @@ def script(served: dict[str, Any], edges: tuple[Edge, ...]) -> str:
         ("GENERATION", _unchanged(generation) if operations and generation else ""),
         ("ADD", _patch(operations) if operations else '  echo "$crd has our part at this level"'),
         ("REMOVE", _patch(back)),
-        ("OVERRIDE", json.dumps(_OVERRIDE, separators=(",", ":"))),
+        ("OVERRIDE", json.dumps(OVERRIDE, separators=(",", ":"))),
         ("ADMITTING", Phase.ADMITTING.value),
         ("CONVERGING", Phase.CONVERGING.value),
         ("NAME", crd.NAME),

@@ -37,8 +37,11 @@ IMAGE = "cluster-topology-operator:unset"
 """What is replaced by the image in the Deployment."""
 DOWNLOADS = "https://downloads.example.com/topology"
 """What is replaced by the address below which the archives of kubectl-topology are (`hack/krew.py`)."""
-MACHINE_API = "0000_30_topology-operator_04_roles_machines.yaml"
-"""The file with what is granted on the kinds of capability MachineAPI."""
+OPTIONAL = {
+    "machine_api": "0000_30_topology-operator_04_roles_machines.yaml",
+    "leases": "0000_30_topology-operator_04_roles_leases.yaml",
+}
+"""Files of rights that may be left out."""
 RELEASE = "0.0.1-snapshot"
 """What is replaced by the version of a release when its payload is made (`oc adm release new`)."""
 _NAMESPACE_FORM = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -68,13 +71,13 @@ def render(  # noqa: PLR0913 - one for each flag of the command
     served: object = None,
     *,
     monitoring: bool = True,
-    machine_api: bool = True,
+    without: frozenset[str] = frozenset(),
 ) -> str:
     """Return what to apply, ending with a line break.
 
     `image` is the image of the Deployment, None for the name and version of this operator without a registry.
     `monitoring` is whether OPERATOR has what the cluster's Prometheus and console need; the other kinds never do.
-    `machine_api` is whether OPERATOR may list Machines and BareMetalHosts.
+    `without` are the rights that OPERATOR does not get, of OPTIONAL.
     `served` is the Infrastructure definition of the cluster for CRD_PATCH, as read from the API server; None prints
     how to get it.
 
@@ -88,7 +91,8 @@ def render(  # noqa: PLR0913 - one for each flag of the command
     match kind:
         case Kind.OPERATOR:
             places = [*files("manifests"), *(files("monitoring") if monitoring else ())]
-            text = _joined(place for place in places if machine_api or place.name != MACHINE_API)
+            left_out = {OPTIONAL[right] for right in without}
+            text = _joined(place for place in places if place.name not in left_out)
             text = text.replace(vocabulary.DEFAULT_NAMESPACE, namespace)
             text = text.replace(IMAGE, image or f"{vocabulary.OPERATOR_NAME}:{image_tag()}")
             return text.replace(RELEASE, _version.__version__)

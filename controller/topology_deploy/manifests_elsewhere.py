@@ -43,11 +43,13 @@ _VIEWERS = frozenset({"topology-status-viewer", f"{vocabulary.OPERATOR_NAME}-met
 """Roles for those who look at the pod."""
 
 
-def render(part: str, image: str | None, namespace: str, *, monitoring: bool, machine_api: bool = True) -> str:
+def render(
+    part: str, image: str | None, namespace: str, *, monitoring: bool, without: frozenset[str] = frozenset()
+) -> str:
     """Return one of PARTS, ending with a line break.
 
     `namespace` is that of the Deployment, one for each target; in the target it is always the default one.
-    `machine_api` is whether the rights to list Machines are printed. Raises manifests.ManifestsError as
+    `without` are rights that are not printed, of manifests.OPTIONAL. Raises manifests.ManifestsError as
     `manifests.render` does, and for a namespace that does not fit the part.
     """
     own = namespace != vocabulary.DEFAULT_NAMESPACE
@@ -61,7 +63,7 @@ def render(part: str, image: str | None, namespace: str, *, monitoring: bool, ma
             "which is that of an operator for the management cluster itself"
         )
     monitoring = monitoring and part == "management"
-    text = manifests.render(manifests.Kind.OPERATOR, image, namespace, monitoring=monitoring, machine_api=machine_api)
+    text = manifests.render(manifests.Kind.OPERATOR, image, namespace, monitoring=monitoring, without=without)
     documents = [_without_payload(document) for document in yaml.safe_load_all(text) if document]
     documents = list(_target(documents) if part == "target" else _management(documents, namespace))
     if monitoring:

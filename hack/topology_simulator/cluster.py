@@ -25,8 +25,9 @@ ETCD_LEASE = "openshift-cluster-etcd-operator-lock"
 INGRESS_NAMESPACE = "openshift-ingress-operator"
 NATIVE_NAMESPACE = "openshift-config-operator"
 NATIVE_LEASE = "config-operator-lock"
-LEASE_SECONDS = 270
 _NAMESPACES = {
+    "openshift",
+    "openshift-cluster-version",
     "openshift-config",
     "openshift-config-managed",
     ETCD_NAMESPACE,
@@ -148,17 +149,6 @@ def etcd_states(
     ]
 
 
-def lease_spec(holder: str, transitions: int) -> dict[str, Any]:
-    """Return the spec of a lease that was renewed now."""
-    return {
-        "holderIdentity": holder,
-        "leaseDurationSeconds": LEASE_SECONDS,
-        "leaseTransitions": transitions,
-        "acquireTime": conditions.now_micro(),
-        "renewTime": conditions.now_micro(),
-    }
-
-
 def pool_node_annotations(pool: str, topology: str) -> dict[str, str]:
     """Return what the machine config daemon writes on a node that is done."""
     prefix = "machineconfiguration.openshift.io/"
@@ -172,12 +162,12 @@ def pool_node_annotations(pool: str, topology: str) -> dict[str, str]:
     }
 
 
-def machine_config(pool: str, topology: str) -> dict[str, Any]:
-    """Return a rendered MachineConfig."""
+def machine_config(pool: str, topology: str, version: str = VERSION) -> dict[str, Any]:
+    """Return a rendered MachineConfig of a release, which `oc adm upgrade status` goes by."""
     spec = {"config": {"ignition": {"version": "3.5.0"}}, "osImageURL": "", "kernelType": "default", "fips": False}
     config = _object(kinds.MACHINE_CONFIGS, rendered(pool, topology), spec)
     key = "machineconfiguration.openshift.io/generated-by-controller-version"
-    config["metadata"]["annotations"] = {key: machines.digest("controller")[:40]}
+    config["metadata"]["annotations"] = {key: machines.digest("controller")[:40], configured.RELEASE_VERSION: version}
     return config
 
 
@@ -260,21 +250,28 @@ def _control_plane(shape: Shape) -> list[dict[str, Any]]:
     homes = {member_id(name): machines.address(machines.number_of(name)) for name in shape.names}
     endpoints = kinds.CONFIG_MAPS.new(ETCD_ENDPOINTS, ETCD_NAMESPACE, data=homes)
     holder = f"etcd-operator-{machines.digest('etcd operator')[:10]}_{machines.boot_id('etcd-operator', 0)}"
-    lease = _object(kinds.LEASES, ETCD_LEASE, lease_spec(holder, 3), None, ETCD_OPERATOR_NAMESPACE)
-    native = _object(kinds.LEASES, NATIVE_LEASE, lease_spec("config-operator-0", 1), None, NATIVE_NAMESPACE)
+    single = shape.control_plane == "SingleReplica"
+    lease = _object(
+        kinds.LEASES, ETCD_LEASE, operands.lease_spec(holder, 3, single=single), None, ETCD_OPERATOR_NAMESPACE
+    )
+    native = _object(
+        kinds.LEASES, NATIVE_LEASE, operands.lease_spec("config-operator-0", 1, single=single), None, NATIVE_NAMESPACE
+    )
     controller = {"observedGeneration": 1, "conditions": conditions.written(controller_states(), INSTALLED_AGO)}
     return [
         *(_master(name, shape) for name in shape.names),
         endpoints,
         lease,
         native,
-        machine_config("master", shape.control_plane),
-        machine_config("worker", shape.control_plane),
-        *(machine_config(pool.name, shape.control_plane) for pool in shape.pools),
+        *(
+            machine_config(pool, shape.control_plane, shape.version)
+            for pool in ("master", "worker", *(pool.name for pool in shape.pools))
+        ),
         _pool("master", shape.control_plane, shape.masters),
         _pool("worker", shape.control_plane, shape.workers),
         *(_pool(pool.name, shape.control_plane, pool.machines, paused=pool.paused) for pool in shape.pools),
-        _object(kinds.CONTROLLER_CONFIGS, "machine-config-controller", configured.controller_config(shape), controller),
+        {**configured.controller_config(shape), "status": controller},
+        operands.workload(operands.MACHINE_CONFIG_OPERATOR, 1),
     ]
 
 

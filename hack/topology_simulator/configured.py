@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .shape import Shape
 
 DOMAIN = "edge.example.com"
+RELEASE_VERSION = "machineconfiguration.openshift.io/release-image-version"
 _NAME = "edge-7f4kd"
 _AUTHORITY = base64.b64encode(b"a bundle of certificates").decode()
 OPERATORS = (
@@ -51,6 +52,19 @@ _OF_CAPABILITY = {
 openshift/api config/v1/types_cluster_version.go. Build and DeploymentConfig are parts of others: no operator goes with
 them. A cluster on platform None has no ClusterOperator baremetal here in any case."""
 
+_CONFIGURATIONS = {
+    "console": kinds.CONSOLES,
+    "image-registry": kinds.REGISTRIES,
+    "network": kinds.NETWORKS,
+    "openshift-apiserver": kinds.OPENSHIFT_API_SERVERS,
+}
+_WHOLE_KINDS = {
+    "machine-api": (kinds.MACHINES, kinds.BARE_METAL_HOSTS),
+    "machine-config": (kinds.MACHINE_CONFIG_POOLS, kinds.CONTROLLER_CONFIGS, kinds.MACHINE_CONFIGS),
+}
+"""What these operators relate, by name and all of a kind: the ClusterOperators in their payload's manifests, and
+machine-config-operator pkg/operator/status.go, syncRelatedObjects (release-4.21)."""
+
 
 def operators(shape: Shape) -> list[dict[str, Any]]:
     """Return every ClusterOperator of the payload that such a cluster has."""
@@ -76,9 +90,9 @@ def infrastructure(shape: Shape) -> dict[str, Any]:
 
 
 def controller_config(shape: Shape) -> dict[str, Any]:
-    """Return the spec of ControllerConfig: what its definition requires, empty where nothing here reads it.
+    """Return ControllerConfig without a status: what its definition requires, empty where nothing here reads it.
 
-    openshift/api machineconfiguration/v1/types.go (release-4.21).
+    openshift/api machineconfiguration/v1/types.go (release-4.21). Rendered configurations take its release over.
     """
     image = f"quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:{machines.digest('machine config', shape.version)}"
     dns = {
@@ -87,7 +101,7 @@ def controller_config(shape: Shape) -> dict[str, Any]:
         "metadata": {"name": "cluster"},
         "spec": {"baseDomain": DOMAIN},
     }
-    return {
+    spec = {
         "infra": infrastructure(shape),
         "platform": shape.platform,
         "dns": dns,
@@ -104,6 +118,9 @@ def controller_config(shape: Shape) -> dict[str, Any]:
         "releaseImage": image,
         "baseOSContainerImage": image,
     }
+    config = kinds.CONTROLLER_CONFIGS.new("machine-config-controller", spec=spec)
+    config["metadata"]["annotations"] = {RELEASE_VERSION: shape.version}
+    return config
 
 
 def version(shape: Shape) -> dict[str, Any]:
@@ -147,11 +164,29 @@ def feature_gate(shape: Shape) -> dict[str, Any]:
     return kinds.FEATURE_GATES.new("cluster", spec={"featureSet": ""}, status={"featureGates": [gates]})
 
 
+def _related(name: str) -> list[dict[str, str]]:
+    """Return what must-gather takes along of an operator: its namespaces, and kinds whole or as their one object."""
+    workloads = (*operands.WORKLOADS, *operands.STATIC_PODS, operands.MACHINE_CONFIG_OPERATOR)
+    space = f"openshift-{name.removeprefix('openshift-')}"
+    spaces = {operand.namespace for operand in workloads if operand.operator == name} or {space}
+    spaces |= {f"{space}-operator"} & {operand.namespace for operand in operands.READERS}
+    configurations = {operand.kind for operand in operands.STATIC_PODS if operand.operator == name}
+    configurations |= {kind for operator, kind in _CONFIGURATIONS.items() if operator == name}
+    return [
+        *({"group": "", "resource": "namespaces", "name": space} for space in sorted(spaces)),
+        *({"group": kind.group, "resource": kind.plural, "name": "cluster"} for kind in configurations),
+        *({"group": kind.group, "resource": kind.plural, "name": ""} for kind in _WHOLE_KINDS.get(name, ())),
+    ]
+
+
 def _operator(name: str, shape: Shape) -> dict[str, Any]:
     status = {
         "conditions": conditions.written(conditions.steady(name), INSTALLED_AGO),
         "versions": [{"name": "operator", "version": shape.version}],
-        "relatedObjects": [{"group": "", "resource": "namespaces", "name": f"openshift-{name}"}],
+        "relatedObjects": _related(name),
         "extension": None,
     }
-    return kinds.CLUSTER_OPERATORS.new(name, spec={}, status=status)
+    operator = kinds.CLUSTER_OPERATORS.new(name, spec={}, status=status)
+    # By it `oc adm upgrade status` knows those of the payload.
+    operator["metadata"]["annotations"] = {"include.release.openshift.io/self-managed-high-availability": "true"}
+    return operator

@@ -62,10 +62,11 @@ class StaticPods:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """An operator's own pod, by its label `app`."""
+    """An operator's own pod, by its label `app`, and its Lease."""
 
     namespace: str
     app: str
+    lease: str
 
 
 WORKLOADS = (
@@ -98,6 +99,10 @@ WORKLOADS = (
         capability="ImageRegistry", managed_by=kinds.REGISTRIES,
     ),
 )  # fmt: skip
+MACHINE_CONFIG_OPERATOR = Workload(
+    "machine-config", "openshift-machine-config-operator", "machine-config-operator", "masters"
+)
+"""Not among them: it has one replica always. `oc adm upgrade status` reads its image."""
 STATIC_PODS = (
     StaticPods("etcd", kinds.ETCDS, "openshift-etcd", "etcd-guard-pdb"),
     StaticPods(
@@ -114,11 +119,11 @@ STATIC_PODS = (
     ),
 )
 READERS = tuple(
-    Reader(f"openshift-{name}-operator", f"{app}-operator")
-    for name, app in (
-        ("kube-apiserver", "kube-apiserver"),
-        ("apiserver", "openshift-apiserver"),
-        ("authentication", "authentication"),
+    Reader(f"openshift-{name}-operator", f"{app}-operator", lease)
+    for name, app, lease in (
+        ("kube-apiserver", "kube-apiserver", "kube-apiserver-operator-lock"),
+        ("apiserver", "openshift-apiserver", "openshift-apiserver-operator-lock"),
+        ("authentication", "authentication", "cluster-authentication-operator-lock"),
     )
 )
 CAPABILITIES: tuple[shape.Capability, ...] = get_args(shape.Capability)
@@ -283,4 +288,24 @@ def installed(seen: Sight, masters: int) -> list[dict[str, Any]]:
             objects.append(workload(operand, replicas))
     if not seen.single:
         objects += [budget(operand, masters) for operand in STATIC_PODS]
-    return [*objects, *(reader(operand) for operand in READERS)]
+    return [*objects, *(obj for operand in READERS for obj in _reader_installed(operand, seen))]
+
+
+def _reader_installed(operand: Reader, seen: Sight) -> list[dict[str, Any]]:
+    pod = reader(operand)
+    spec = lease_spec(f"{pod['metadata']['name']}_0", 0, single=seen.single)
+    return [pod, kinds.LEASES.new(operand.lease, operand.namespace, spec=spec)]
+
+
+def lease_spec(holder: str, transitions: int, *, single: bool = True) -> dict[str, Any]:
+    """Return the spec of a Lease that was renewed now by a holder that was started on such a topology.
+
+    The times are those of library-go pkg/config/leaderelection/leaderelection.go (93ac9206a).
+    """
+    return {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": 270 if single else 137,
+        "leaseTransitions": transitions,
+        "acquireTime": conditions.now_micro(),
+        "renewTime": conditions.now_micro(),
+    }

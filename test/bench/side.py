@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from topology_simulator import client, cluster, conditions, install, kinds, kubeconfig, machines
+from topology_simulator import client, cluster, conditions, install, kinds, kubeconfig, machines, operands
 
 from . import processes
 
@@ -166,7 +166,7 @@ class Side:
 
     async def renew_lease(self) -> None:
         """Be the etcd operator that is alive."""
-        spec = cluster.lease_spec("etcd-operator", 3)
+        spec = operands.lease_spec("etcd-operator", 3)
         await self.api.patch(kinds.LEASES, cluster.ETCD_LEASE, {"spec": spec}, cluster.ETCD_OPERATOR_NAMESPACE)
 
     def changed(self) -> bool:

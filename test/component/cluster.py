@@ -1,7 +1,6 @@
 """A cluster whose facts are all good, by writing objects; and each of them to be spoilt and repaired.
 
-`topology_simulator.install` has put a cluster there; `follow_the_change` does what all its operators do after the
-change, at once. No actor runs, so a fact stays what a test made of it.
+`topology_simulator.install` has put a cluster there. No actor runs, so a fact stays what a test made of it.
 """
 
 from __future__ import annotations
@@ -9,11 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topology_simulator import cluster as simulated
-from topology_simulator import conditions, follow, kinds, machines
+from topology_simulator import conditions, kinds, machines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from topology_simulator import client
 
 MASTERS = ("master-0", "master-1", "master-2")
@@ -56,11 +53,3 @@ async def renew_etcd_lease(api: client.Client, *, ago: float = 0.0) -> None:
     stamp = conditions.now_micro() if not ago else conditions.now(ago).replace("Z", ".000000Z")
     change = {"spec": {"renewTime": stamp}}
     await api.patch(kinds.LEASES, simulated.ETCD_LEASE, change, simulated.ETCD_OPERATOR_NAMESPACE)
-
-
-async def follow_the_change(api: client.Client, *, without: Collection[str] = ()) -> None:
-    """Do what all operators of the cluster do, at once: every convergence fact is good.
-
-    `without` are ClusterOperators or parts of what they do (see `follow`) that stay as they are.
-    """
-    await follow.follow(api, without=without)

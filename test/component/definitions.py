@@ -76,21 +76,6 @@ async def until_served(api: client.Client, kind: kinds.Kind, seconds: float = 30
     await polling.until(f"{kind.plural} are served", ask, seconds)
 
 
-def without_rules(schema: Schema) -> Schema:
-    """Without CEL rules, and with any text where the real one has an enum."""
-    if not isinstance(schema, dict):
-        return schema
-    kept = {}
-    for key, value in schema.items():
-        if key in {"x-kubernetes-validations", "enum"} and isinstance(value, list):
-            continue
-        if key == "properties":
-            kept[key] = {name: without_rules(field) for name, field in value.items()}
-        else:
-            kept[key] = without_rules(value)
-    return kept
-
-
 def without_our_fields(schema: Schema) -> Schema:
     """As a payload has it that does not know this operator: what it does not name is pruned."""
     changed = copy.deepcopy(schema)

@@ -1,7 +1,8 @@
 """The commands that the documentation shows: found, taken apart, and sorted by what may be done with them in a test.
 
 A command is a line of a code block (indented or fenced) that begins with `oc`, `kubectl`, the name of the operator's
-program or `sh crd-patch.sh`, with or without a prompt. What it is sorted into:
+program or `sh crd-patch.sh`, with or without a prompt; a span of a page that begins with `oc` or `kubectl`; or what
+`oc topology explain` tells to look at. What it is sorted into:
 
     READ     asks the API server and changes nothing: it is run
     WRITE    changes one object: it is run with --dry-run=server, so that the API server judges it and nothing happens
@@ -14,6 +15,8 @@ program or `sh crd-patch.sh`, with or without a prompt. What it is sorted into:
 from __future__ import annotations
 
 import enum
+import json
+import pathlib
 import re
 import shlex
 import textwrap
@@ -25,17 +28,17 @@ from topology_deploy import cli
 from topology_simulator import binaries
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import Iterator
 
 PROGRAM = "cluster-topology-operator"
+_EXPLANATIONS = pathlib.Path(__file__).parents[2] / "bindata" / "explanations.json"
 _CLIENTS = ("oc", "kubectl")
 _SCRIPTS = ("sh crd-patch.sh", "sh crd-patch.sh install", "sh crd-patch.sh remove")
 _READS = {"get", "explain", "describe", "wait", "api-resources", "events"}
 _WRITES = {"patch", "annotate", "label", "scale", "delete"}
 _TALKS = {
-    "adm", "config", "create", "debug", "edit", "exec", "extract", "login", "logs", "port-forward", "rollout", "rsh",
-    "set", "topology", "whoami",
+    "adm", "apply", "auth", "config", "create", "debug", "edit", "exec", "extract", "image", "krew", "login", "logs",
+    "plugin", "port-forward", "replace", "rollout", "rsh", "set", "topology", "whoami",
 }  # fmt: skip
 _VALUED = {"-n", "--namespace", "--context", "--kubeconfig"}
 _PLACEHOLDER = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
@@ -86,6 +89,33 @@ def of(page: pathlib.Path) -> list[Command]:
             sort = _script if text.startswith("sh ") else _sorted
             found.append(sort(page.name, number, text.strip()))
     return found
+
+
+def spans(page: pathlib.Path) -> list[Command]:
+    """Return the commands in spans of a page for users, in order; a synopsis is none. Raises NoCommandError."""
+    if "development" in page.parts:
+        return []
+    code = re.compile(r"(?m)^```[\s\S]*?^```$|^    .*$")
+    text = code.sub(lambda match: "\n" * match[0].count("\n"), page.read_text(encoding="utf-8"))
+    return list(_spans(text, page.name))
+
+
+def explained() -> list[Command]:
+    """Return the commands that explanations tell to look at, and those in their texts. Raises NoCommandError."""
+    found = []
+    for one in json.loads(_EXPLANATIONS.read_text(encoding="utf-8")):
+        page = f"explain {one['name']}"
+        found += [_sorted(page, 0, look["command"]) for look in one["look"] if look["command"].startswith(_CLIENTS)]
+        for text in (one["meaning"], *one["do"], *one["avoid"], *one["call"]):
+            found += _spans(text, page)
+    return found
+
+
+def _spans(text: str, page: str) -> Iterator[Command]:
+    for match in re.finditer(r"`((?:oc|kubectl)\s[^`|]+)`", text):
+        words = match[1].split()
+        if len(words) > 2 or words[1] in _READS:
+            yield _sorted(page, text.count("\n", 0, match.start()) + 1, " ".join(words))
 
 
 def below(page: pathlib.Path, heading: str) -> list[Command]:

@@ -10,7 +10,6 @@ then runs as the operator: that in the folder of a built image, for instance; wi
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import operator
 import os
@@ -136,19 +135,10 @@ def objects(text: str) -> list[dict[str, Any]]:
     return [one for one in yaml.safe_load_all(text) if one]
 
 
-def pod_of(printed: str, *, users_of_its_own: bool = True) -> dict[str, Any]:
-    """The pod that the Deployment would start; without user namespaces, as a cluster has it that knows none."""
-    (deployment,) = [one for one in objects(printed) if one["kind"] == "Deployment"]
-    template = copy.deepcopy(deployment["spec"]["template"])
-    if not users_of_its_own:
-        del template["spec"]["hostUsers"]
-    meta = {**template["metadata"], "name": "trial", "namespace": deployment["metadata"]["namespace"]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"]}
-
-
 def _arguments(printed: str, folder: pathlib.Path, certificates: pathlib.Path) -> list[str]:
     """The arguments of the Deployment, with what is mounted in its pod put into a folder, and on a free port."""
-    pod = pod_of(printed)["spec"]
+    (deployment,) = [one for one in objects(printed) if one["kind"] == "Deployment"]
+    pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     volumes = {one["name"]: one for one in pod["volumes"]}
     given = {one["metadata"]["name"]: one.get("data") or {} for one in objects(printed) if one["kind"] == "ConfigMap"}

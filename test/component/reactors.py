@@ -13,9 +13,8 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from test import polling
-from test.component import cluster
 from topology_simulator import client as clients
-from topology_simulator import conditions, kinds
+from topology_simulator import conditions, follow, kinds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -121,7 +120,7 @@ class Operands(_Neighbour):
 
     async def _follow(self, pair: Pair) -> None:
         async with self._following:
-            await cluster.follow_the_change(self._api, without=self.behind)
+            await follow.follow(self._api, without=self.behind)
             self._followed = pair
 
     async def go_on(self) -> None:

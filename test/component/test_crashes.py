@@ -106,7 +106,6 @@ async def crash_and_restart(place: backend.Place, folder: pathlib.Path, point: s
 
 
 @pytest.mark.nightly("changed")
-@pytest.mark.on_real("change")
 @pytest.mark.parametrize("point", POINTS)
 async def test_killed_at_a_write_the_transition_ends_as_if_nothing_had_happened(
     apiserver: backend.Place, tmp_path: pathlib.Path, point: str, figure: Callable[[str], None]

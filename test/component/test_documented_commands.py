@@ -51,6 +51,16 @@ NOT_HERE = {
     "get role,rolebinding prometheus-k8s": "the same",
     "-n open-cluster-management-observability": "it is asked on the hub of a fleet",
     "--context edge-1": "it takes two clusters, which test_elsewhere has",
+    "managedcluster": "it is asked on the hub of a fleet",
+    "role topology-": "not applied there: test_installing_and_leaving has these",
+    "configmap topology-accepted-checks": "the same",
+    "configmap cluster-topology-operator-config": "the same",
+    "consoleclidownload": "no such kind there, as of the next ones",
+    "imagebasedupgrade": "an optional operator's",
+    "clusterapis": "only where Cluster API is installed",
+    "machineconfig 50-master-dnsmasq": "such a cluster has none, nor the next ones",
+    "unsupportedConfigOverrides": "none is set",
+    "spec.controlPlaneTopology": "where the native controller can be enabled",
 }
 NOT_SERVED = (" scale ", "endpoints", " csr")
 """What our own API server does not serve; the real one is asked."""
@@ -59,7 +69,8 @@ REFUSED = {"DualReplica": "cannot be reached from status.controlPlaneTopology"}
 
 
 def commands(*sorts: documented.Sort) -> list[documented.Command]:
-    return [one for page in PAGES for one in documented.of(page) if one.sort in sorts]
+    found = [one for page in PAGES for one in (*documented.of(page), *documented.spans(page))]
+    return [one for one in (*found, *documented.explained()) if one.sort in sorts]
 
 
 @dataclass

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from topology_simulator.apiserver import audit, faults, requests
 
 _CHANGE = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
-OTHER = "0123456789abcdef0123456789abcdef"
 
 
 async def pending(world: World) -> process.Operator:
@@ -147,29 +146,6 @@ async def test_a_lease_that_is_about_to_run_out_allows_no_change(world: World) -
     world.server.lift(fault)
     await world.completed_once()
     assert operator.alive
-
-
-@pytest.mark.on_real
-async def test_an_attempt_that_somebody_else_superseded_does_not_change(world: World) -> None:
-    await pending(world)
-    first: list[str] = []
-
-    async def supersede(_: requests.Request) -> None:
-        first.append((await world.record())["attempt"])
-        change = {"topologyTransition": {"attempt": OTHER}}
-        await world.api.patch_status(kinds.INFRASTRUCTURES, "cluster", change)
-
-    world.server.before(backend.is_change, supersede)
-    await set_schedulable(world, wanted=True)
-
-    record = await world.completed_once()
-    assert len(first) == 1
-    assert record["attempt"] not in {first[0], OTHER}
-    assert len(world.server.topology_changes) == 2
-    admitted = [one.record["attempt"] for one in world.server.writes if one.record.get("attempt") and not one.is_change]
-    assert admitted == [first[0], record["attempt"]], "what changes was recorded before"
-    codes = [one.code for one in world.server.asked() if one.resource == "infrastructures" and one.verb == "patch"]
-    assert codes.count(409) == 1, codes
 
 
 async def test_a_node_that_only_the_live_read_sees_failing_keeps_it_back(world: World) -> None:

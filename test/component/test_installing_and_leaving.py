@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
-import yaml
 
 from test import processes
 from test.component import documented, installing, reactors
@@ -64,10 +63,6 @@ async def api(empty: Empty) -> AsyncIterator[clients.Client]:
         yield made
 
 
-def document(one: dict[str, Any]) -> str:
-    return yaml.safe_dump(one, sort_keys=False)
-
-
 async def everything(asked: RealServer) -> dict[str, dict[str, Any]]:
     """Return the metadata of every object of every kind that the server serves, by kind, namespace and name.
 
@@ -109,36 +104,6 @@ async def settled(asked: RealServer) -> dict[str, dict[str, Any]]:
     return found
 
 
-LINES = (
-    ("runAsNonRoot", "spec"),
-    ("seccompProfile", "spec"),
-    ("allowPrivilegeEscalation", "container"),
-    ("capabilities", "container"),
-)
-
-
-async def test_the_namespace_takes_our_pod_and_none_that_is_less_restricted(administrator: Administrator) -> None:
-    """In a user namespace a server may forgo one of the lines; ours are all there for those that do not."""
-    printed = await administrator.prints()
-    namespace = installing.objects(printed)[0]
-    await administrator.oc("apply", "-f", "-", given=document(namespace))
-    create = ("create", "--dry-run=server", "-f", "-")
-    for users in (True, False):
-        said = await administrator.tries(
-            "kubectl", *create, given=document(installing.pod_of(printed, users_of_its_own=users))
-        )
-        assert (said.code, said.complaint) == (0, ""), "not even a warning"
-    for line, where in LINES:
-        pod = installing.pod_of(printed, users_of_its_own=False)
-        context = pod["spec"] if where == "spec" else pod["spec"]["containers"][0]
-        del context["securityContext"][line]
-        said = await administrator.tries("kubectl", *create, given=document(pod))
-        assert said.code == 1, f"without {line} it is taken"
-        assert 'violates PodSecurity "restricted' in said.complaint, said.complaint
-        assert line in said.complaint, said.complaint
-    await administrator.oc("delete", "-f", "-", given=document(namespace))
-
-
 def _looking() -> list[documented.Command]:
     """The commands by which the section looks whether something is left."""
     last = installing.uninstalling()[-1].line
@@ -157,7 +122,7 @@ async def _apply(administrator: Administrator, line: str) -> str:
 
     The version operator knows some kinds by no type, and would write again what a server adds, for ever.
     """
-    printed = await administrator.prints("--image", "REGISTRY/cluster-topology-operator:0.1.0")
+    printed = await administrator.prints("--image", "REGISTRY/cluster-topology-operator:0.2.0")
     said = await administrator.types(line)
     assert len(TAKEN.findall(said)) == len(installing.objects(printed)), said
     again = [one for one in (await administrator.types(line)).splitlines() if not one.endswith(" unchanged")]

@@ -67,6 +67,7 @@ async def test_before_the_operator_is_there_everything_can_be_asked(world: World
 
     ended = await command.run(*CONFIRMED, "--allow-pending", "--wait", "--timeout", "1s")
     assert (ended.code, await requested(world)) == (plugin.TIMED_OUT, DESIRED)
+    assert "the operator is not installed, so a request would have no effect" in ended.complaint
     assert (await command.run("cancel")).code == plugin.DONE
     world.server.fault("status", user_agent=plugin.AGENT, code=403, resource="infrastructures")
     ended = await command.run("plan")
@@ -92,6 +93,13 @@ async def test_a_request_is_refused_then_made_then_cancelled_then_carried_out(
     code, told = await command.json("status")
     assert (code, told["phase"], told["operator"]["state"]) == (plugin.DONE, "Pending", "Running")
     assert [{name: one[name] for name in ("name", "status", "message")} for one in told["checks"]] == planned["checks"]
+    waited = await command.run("wait", DESIRED, "--timeout", "0")
+    assert waited.code == plugin.TIMED_OUT
+    assert re.match(r"Pending 10/11\n\n.* ControlPlaneNodes +Wanted: .*Not eligible: master-2", waited.complaint), (
+        waited
+    )
+    code, versions = await command.json("version")
+    assert (code, versions["operator"], versions["skew"]) == (plugin.DONE, versions["client"], None)
     code, again = await command.json(*CONFIRMED)
     assert (code, again["result"], again["patch"]) == (plugin.DONE, "Unchanged", None)
     code, cancelled = await command.json("cancel")

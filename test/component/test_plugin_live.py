@@ -133,7 +133,7 @@ async def test_somebody_looks_on_from_pending_to_completed_and_has_a_clean_termi
 
         seen.process.send_signal(signal.SIGINT)
         assert await seen.process.wait() == plugin.INTERRUPTED
-        await seen.until("Watch on with: oc topology status --watch")
+        await seen.until("watch again with: oc topology status --watch")
     _, _, after = seen.seen.partition(_GIVEN_BACK)
     assert _SHOWN in seen.seen[seen.seen.rfind(_HIDDEN) :]
     assert _TAKEN not in after

@@ -189,7 +189,7 @@ RESTARTED = 6 * phases.OPEN + 50
 be told to wait twice; a transition (12) with its writes afterwards, discovery, and the lease."""
 
 
-@pytest.mark.on_real
+@pytest.mark.on_real("restarts")
 @pytest.mark.parametrize("how", ["restarts", "forgets its history"])
 async def test_a_server_that_comes_back_costs_one_list_for_each_watch(
     world: World, how: str, figure: Callable[[str], None]

@@ -71,6 +71,7 @@ async def completed_once(world: worlds.World) -> None:
     assert len(world.server.topology_changes) == 1
 
 
+@pytest.mark.nightly
 async def test_a_server_that_lags_shows_nothing_that_anybody_acts_on(led: worlds.World, two: Two) -> None:
     """Nodes and Infrastructure are watched on one server, which stands still; everything else is asked of the other."""
     lagging = {"nodes", "infrastructures"}

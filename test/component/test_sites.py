@@ -50,7 +50,7 @@ class Site:
         *fields, _, _, _ = installing.converting()
         for command in fields:
             await self.administrator.types(command.text)
-        self.printed = await self.administrator.prints("--image", "REGISTRY/cluster-topology-operator:0.1.0")
+        self.printed = await self.administrator.prints("--image", "REGISTRY/cluster-topology-operator:0.2.0")
         version = await self.api.get(kinds.CLUSTER_VERSIONS, "version")
         enabled = {None, *version["status"]["capabilities"]["enabledCapabilities"]}
         every = installing.objects(self.printed)

@@ -1,20 +1,13 @@
-"""Two operators, one cluster: one acts, the other is ready; and a leader that should not act does not.
-
-In a rolling update they differ in the definitions that they bring: the next one judges by its own, once, and the record
-does not go to and fro between them.
-"""
+"""Two operators, one cluster: one acts, the other is ready; and a leader that should not act does not."""
 
 from __future__ import annotations
 
 import asyncio
-import pathlib
-import shutil
 import signal
 import time
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
 from test import polling
 from test.component import backend, cluster, phases, process
@@ -29,20 +22,20 @@ if TYPE_CHECKING:
 LOST_THE_LEASE = 3
 NOT_FOR_WRITES = ("--lease-duration", "6", "--renew-deadline", "4", "--retry-period", "0.5")
 """Too short for any write, which needs ten seconds of it, and long enough to see what becomes of a leader."""
-_SHIPPED = pathlib.Path(__file__).parents[2] / "bindata" / "transitions"
-NEWER, OLDER = "sno-to-ha-compact", "sno-to-ha-compact-of-before"
-CPUS = 512
-OLD, NEW = "operator-a", "operator-b"
 
 
 @pytest.mark.on_real
 async def test_a_leader_that_is_told_to_stop_hands_over_at_once(world: World, figure: Callable[[str], None]) -> None:
     world.echo.on = False
     first = await world.idle_operator("operator-a")
-    await world.operator("operator-b")
+    second = await world.operator("operator-b")
     await world.ask_for()
     await world.until_condition("Progressing", "True", "TransitionAdmitting")
     attempt = (await world.record())["attempt"]
+    assert "leading as" not in second.words()
+    assert {one.who for one in world.server.writes} == {"operator-a"}
+    # The one who waits is warm: its idle watches are open.
+    assert len([one for one in world.server.watches() if backend.who(one) == "operator-b"]) == phases.IDLE
 
     assert await first.stop() == 0
     began = time.monotonic()
@@ -150,64 +143,3 @@ async def test_a_leader_that_is_cut_off_has_stopped_before_the_next_one_begins(
     assert "not renewed for 4 s" in first.words()
     await second.said("leading as")
     assert await world.holder() == "operator-b"
-
-
-# -- a rolling update: they differ in the definitions that they bring
-
-
-def older(tmp_path: pathlib.Path, **nodes: int) -> tuple[str, str]:
-    """Flags for the definitions of an earlier version: another name for ours, and what it asks of nodes."""
-    folder = tmp_path / "older"
-    shutil.copytree(_SHIPPED, folder)
-    definition = yaml.safe_load((folder / f"{NEWER}.yaml").read_text())
-    definition["name"] = OLDER
-    next(one for one in definition["preflight"] if one["check"] == "ControlPlaneNodes").update(nodes)
-    (folder / f"{NEWER}.yaml").unlink()
-    (folder / f"{OLDER}.yaml").write_text(yaml.safe_dump(definition))
-    return "--transitions-dir", str(folder)
-
-
-def writers(world: World, since: int) -> set[str]:
-    return {one.who for one in world.server.writes[since:]}
-
-
-async def test_the_next_version_takes_a_pending_request_over_once_and_finishes_it(
-    world: World, tmp_path: pathlib.Path
-) -> None:
-    await cluster.set_ready(world.api, "master-2", ready=False)
-    first = await world.idle_operator(OLD, *older(tmp_path, minCpus=CPUS))
-    await world.ask_for()
-    record = await world.until_phase("Pending")
-    assert record["name"] == OLDER
-    assert f"of {CPUS} CPUs" in (await world.check("ControlPlaneNodes"))["message"]
-    requested = record["requestedTime"]
-
-    second = await world.operator(NEW)
-    before = len(world.server.writes)
-
-    async def unchanged() -> bool:
-        return bool((await world.record())["name"] == OLDER)
-
-    await world.stays_so("the record is the leader's alone", unchanged)
-    assert writers(world, before) <= {OLD}
-    assert "leading as" not in second.words()
-    # The one who waits is warm: its idle watches are open.
-    assert len([one for one in world.server.watches() if backend.who(one) == NEW]) == phases.IDLE
-
-    handed = len(world.server.writes)
-    assert await first.stop() == 0
-    await world.until_held(NEW)
-    record = await polling.until(
-        "the record is the next version's", world.record, holds=lambda found: found["name"] == NEWER
-    )
-    assert (record["phase"], record["requestedTime"]) == ("Pending", requested)
-    message = (await world.check("ControlPlaneNodes"))["message"]
-    assert "master-2 (Ready=False)" in message
-    assert f"of {CPUS} CPUs" not in message
-    assert writers(world, handed) <= {NEW}
-
-    await cluster.set_ready(world.api, "master-2", ready=True)
-    await world.completed_once()
-    names = [one.record["name"] for one in world.server.writes if "name" in one.record]
-    assert names == [OLDER, NEWER], "each of them has named its definition once"
-    assert {one.who for one in world.server.topology_changes} == {NEW}

@@ -30,7 +30,8 @@ DESIRED = "HighlyAvailable"
 INSTALLED = ("SingleReplica", "SingleReplica")
 MOVED = ("HighlyAvailable", "HighlyAvailable")
 NAME = "sno-to-ha-compact"
-_CONDITIONS = ("Available", "Progressing", "Degraded", "Upgradeable", "Disabled")
+
+
 _DECIDED = "controller_runtime_reconcile_total{"
 
 
@@ -201,15 +202,6 @@ class World:
             f"condition {type_}={status} {reason}", lambda: self.condition(type_), seconds,
             holds=lambda found: found.get("status") == status and reason in ("", found.get("reason")),
         )  # fmt: skip
-
-    async def until_reasons(self, **reasons: str) -> None:
-        """Wait until the reason of each condition of ClusterOperator topology is AsExpected, but for these."""
-        wanted = {**dict.fromkeys(_CONDITIONS, "AsExpected"), **reasons}
-
-        def as_wanted(report: dict[str, Any]) -> bool:
-            return {name: conditions.find({"status": report}, name).get("reason") for name in _CONDITIONS} == wanted
-
-        await self.asked_until(f"reasons {reasons}", self.report, holds=as_wanted)
 
     async def stays_so(self, what: str, holds: Callable[[], Awaitable[object]], decisions: int = 3) -> None:
         """Assert that `holds()` stays truthy while the operators decide so many times more, each time for a new reason.

@@ -19,9 +19,10 @@ import yaml
 
 from test import polling
 from test.unit.fleet import table
-from topology_api import crd, crd_patch
+from topology_api import crd, crd_patch, vocabulary
 from topology_api import served as served_fields
 from topology_deploy import manifests
+from topology_deploy.fleet import install as fleet_install
 from topology_deploy.fleet import meaning
 from topology_deploy.fleet.meaning import State
 from topology_simulator import client, install, kinds, kubeconfig
@@ -30,6 +31,8 @@ from topology_simulator.fleet import engines, pack, wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
+
+    from topology_deploy.fleet import files
 
 Raw = dict[str, Any]
 _SECONDS, _INSTALLED_SECONDS = 30.0, 60.0
@@ -45,7 +48,8 @@ def _unmanaged(kind: str, group: str, namespace: str, name: str) -> Raw:
 
 
 _OTHER = _unmanaged("Deployment", "apps", "openshift-console", "console")
-_OURS = _unmanaged("CustomResourceDefinition", "apiextensions.k8s.io", "", crd.NAME)
+_VERSION_SPEC = {"clusterID": "11111111-2222-3333-4444-555555555555", "channel": "stable-4.20"}
+_PLATFORM = {"cloudConfig": {"name": ""}, "platformSpec": {"type": "None"}}
 
 
 def _state_policy() -> Raw:
@@ -179,31 +183,24 @@ async def test_the_template_finds_the_state_of_every_row_and_the_policy_acts_by_
     assert found == wanted
 
 
-def _fields() -> Raw:
-    """Our part of the definition alone: the controller merges items of a list that have the same name."""
-    definition = crd.infrastructure(manifests.edges())
-    (version,) = definition["spec"]["versions"]
-    schema = version["schema"]["openAPIV3Schema"]
-    properties = {
-        part: {"properties": {name: schema["properties"][part]["properties"][name]}}
-        for part, name in (("spec", crd.DESIRED), ("status", crd.RECORD))
-    }
-    ours = {"openAPIV3Schema": {"properties": properties, crd.RULES: schema[crd.RULES]}}
-    part = {"name": crd.VERSION, "additionalPrinterColumns": crd.columns(), "schema": ours}
-    head = {key: definition[key] for key in ("apiVersion", "kind")}
-    return {**head, "metadata": {"name": crd.NAME}, "spec": {"versions": [part]}}
+def _steps(parts: Iterable[files.File]) -> list[Raw]:
+    """The steps of the policy of a pack; by `extraDependencies` a cluster gets one when that before it complies."""
+    documents = yaml.load_all("---\n".join(part.text for part in parts), install.LOADER)
+    (policy,) = (item for item in documents if item["kind"] == "Policy")
+    return [step["objectDefinition"] for step in policy["spec"]["policy-templates"]]
 
 
-async def _give(api: client.Client, name: str, compliance: str, *objects: Raw) -> None:
-    spec = {
-        "remediationAction": "enforce", "severity": "low", "pruneObjectBehavior": "None",
-        "evaluationInterval": {"compliant": "watch", "noncompliant": "watch"},
-        "object-templates": [{"complianceType": compliance, "objectDefinition": obj} for obj in objects],
-    }  # fmt: skip
-    policy = _POLICIES.new(name, engines.POLICY_NAMESPACE, spec=spec)
-    # Alerts and dashboards have templates of their own.
-    policy["metadata"]["annotations"] = {"policy.open-cluster-management.io/disable-templates": "true"}
-    await api.create(_POLICIES, policy)
+async def _gives(api: client.Client, step: Raw, compliance: str = "Compliant") -> None:
+    """Give the cluster a step, unless it has it, and wait until it is judged so."""
+    name = step["metadata"]["name"]
+    if await api.find(_POLICIES, name, engines.POLICY_NAMESPACE) is None:
+        await api.create(_POLICIES, {**step, "metadata": {**step["metadata"], "namespace": engines.POLICY_NAMESPACE}})
+    await polling.until(
+        f"{name} is {compliance}",
+        lambda: api.get(_POLICIES, name, engines.POLICY_NAMESPACE),
+        _INSTALLED_SECONDS,
+        holds=lambda policy: (policy.get("status") or {}).get("compliant") == compliance,
+    )
 
 
 def _in_any_order(part: Any) -> Any:
@@ -212,46 +209,53 @@ def _in_any_order(part: Any) -> Any:
     return sorted(map(_in_any_order, part), key=json.dumps) if isinstance(part, list) else part
 
 
-async def test_a_policy_installs_all_and_cannot_take_the_override_away() -> None:
-    """Why docs/fleet.md installs by a script on each cluster: a policy could do the first half of it.
+async def test_one_policy_installs_all_and_another_takes_it_away() -> None:
+    """What `fleet install` and `fleet remove` print, on a cluster whose payload owns the definition.
 
-    A payload's definition, another override, no operator -> `musthave`: all is there, and nothing else differs.
-
-    `mustnothave` with our override -> all of ClusterVersion goes, with the release of the cluster.
+    Another override, no operator -> all is there, and nothing else differs.
+    A transition that converges -> nothing is removed.
+    Then -> request, operator and our override are gone; the other override, and all else of ClusterVersion, stay.
     """
     text = manifests.render(manifests.Kind.OPERATOR, image="registry.example/operator:1")
-    operator = [{key: part for key, part in obj.items() if key != "status"} for obj in yaml.safe_load_all(text) if obj]
-    ours = kinds.CLUSTER_VERSIONS.new("version", spec={"overrides": [_OURS]})
+    operator = fleet_install.read(text)
     async with _opened(openshift.payload()) as api:
-        await api.create(
-            kinds.CLUSTER_VERSIONS,
-            kinds.CLUSTER_VERSIONS.new(
-                "version", spec={"clusterID": "11111111-2222-3333-4444-555555555555", "overrides": [_OTHER]}
-            ),
-        )
+        version = kinds.CLUSTER_VERSIONS.new("version", spec={**_VERSION_SPEC, "overrides": [_OTHER]})
+        await api.create(kinds.CLUSTER_VERSIONS, version)
         own = {obj["metadata"]["name"] for obj in operator if obj["kind"] == "Namespace"}
         for name in sorted({obj["metadata"].get("namespace", "default") for obj in operator} - own):
             if await api.find(kinds.NAMESPACES, name) is None:
                 await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(name))
         before = await api.get(kinds.DEFINITIONS, crd.NAME)
         assert not served_fields.serves_our_fields(before)
-        await _give(api, "install", "musthave", ours, _fields(), *operator)
-        await polling.until(
-            "the policy complies",
-            lambda: api.get(_POLICIES, "install", engines.POLICY_NAMESPACE),
-            _INSTALLED_SECONDS,
-            holds=lambda policy: (policy.get("status") or {}).get("compliant") == "Compliant",
-        )
+        for step in _steps(fleet_install.install("topology-fleet", "global", operator)):
+            await _gives(api, step)
         after = await api.get(kinds.DEFINITIONS, crd.NAME)
         overrides = (await api.get(kinds.CLUSTER_VERSIONS, "version"))["spec"]["overrides"]
         assert served_fields.serves_our_fields(after), served_fields.serves_our_fields(after).reason
         taken_out = crd_patch.apply(after, crd_patch.remove(after))
         assert _in_any_order(taken_out["spec"]) == _in_any_order(before["spec"]), "only our part differs"
         assert sorted(each["name"] for each in overrides) == sorted((_OTHER["name"], crd.NAME)), overrides
-        await _give(api, "remove", "mustnothave", ours)
-        await polling.until(
-            "all of ClusterVersion is gone",
-            lambda: api.find(kinds.CLUSTER_VERSIONS, "version"),
-            _INSTALLED_SECONDS,
-            holds=lambda version: version is None,
-        )
+        for listed in await api.list(_POLICIES):  # as the hub does when the label changes
+            await api.delete(_POLICIES, listed["metadata"]["name"], engines.POLICY_NAMESPACE)
+
+        await api.create(kinds.INFRASTRUCTURES, kinds.INFRASTRUCTURES.new("cluster", spec=_PLATFORM))
+        await _has(api, "SingleReplica", "Pending")
+        await api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {crd.DESIRED: "HighlyAvailable"}})
+        await _has(api, "HighlyAvailable", "Converging")
+        request, rest, override = _steps(fleet_install.remove("topology-fleet", "global", operator))
+        await _gives(api, request, "NonCompliant")
+        assert (await api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"][crd.DESIRED] == "HighlyAvailable"
+        await _has(api, "HighlyAvailable", "Completed")
+        for step in (request, rest, override):
+            await _gives(api, step)
+        assert (await api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"] == _PLATFORM
+        places = ((wire.kind_of(obj), obj["metadata"]) for obj in operator)
+        left = [at["name"] for kind, at in places if await api.find(kind, at["name"], at.get("namespace", ""))]
+        assert left == [vocabulary.DEFAULT_NAMESPACE], "nothing here finalizes a namespace"
+        spec = (await api.get(kinds.CLUSTER_VERSIONS, "version"))["spec"]
+        assert spec == {**_VERSION_SPEC, "overrides": [_OTHER]}
+
+
+async def _has(api: client.Client, topology: str, phase: str) -> None:
+    status = dict.fromkeys(("controlPlaneTopology", "infrastructureTopology"), topology)
+    await api.patch_status(kinds.INFRASTRUCTURES, "cluster", {**status, crd.RECORD: {"phase": phase}})

@@ -406,3 +406,11 @@ MUTATIONS = (
         _OTHERS,
     ),
 )
+LONG = (
+    "what-the-native-controller-has-left-behind-is-followed-again", "a-version-that-is-gone-waits",
+    "what-the-last-reads-show-is-forgotten", "what-was-admitted-is-done", "the-age-of-evidence-does-not-matter",
+    "stuck-is-whatever-is-overdue", "one-control-plane-node-less-will-do", "voters-are-counted-by-keys",
+    "what-we-wrote-outweighs-what-was-restored", "the-attempt-is-not-compared", "an-upgrade-does-not-matter",
+    "upgrades-are-let-go-while-the-definition-of-our-fields-is-missing",
+)  # fmt: skip
+"""Hunts of more than ten seconds, for the night: each of these faults fails unit tests of its own by day."""

@@ -29,6 +29,7 @@ def _happening(what: str) -> dict[str, Any]:
     return {"it_happens": rule()(happens)} if what else {}
 
 
+@pytest.mark.nightly(*mutations.LONG)
 @pytest.mark.parametrize("mutation", mutations.MUTATIONS, ids=lambda mutation: mutation.name.replace(" ", "-"))
 def test_a_broken_operator_is_noticed(mutation: mutations.Mutation) -> None:
     left_out = machine.RULES - set(mutation.story) if mutation.story else set()

@@ -121,15 +121,12 @@ class World:
         self.schedulable = not self.workers if wanted is None else wanted
         self.operands: dict[Key, tuple[matrices.Group, matrices.Operand]] = {}
         self.managers: dict[Key, None] = {}
-        self.pods: dict[Key, matrices.StartupReader] = {}
         matrix = TRANSITIONS.matrix
         for group in matrix.groups:
             if group.managed_by is not None:
                 self.managers[group.managed_by.resource, None, group.managed_by.name] = None
             for operand in group.operands:
                 self.operands[operand.plural, operand.namespace, operand.name] = (group, operand)
-        for reader in matrix.startup_readers:
-            self.pods["pods", reader.namespace, f"{reader.operator}-0"] = reader
         # What is evidence too is made as such.
         for key in (ETCD, ROUTER):
             self.operands.pop(key, None)
@@ -154,7 +151,7 @@ class World:
         keys = (
             servers.INFRASTRUCTURE, servers.VERSION, GATES, NATIVE, *self.operators, SCHEDULER, ENDPOINTS, ETCD, LEASE,
             *self.nodes, MASTER_POOL, WORKER_POOL, CUSTOM_POOL, ROUTER, CONTROLLER_CONFIG, *self.operands,
-            *self.managers, *self.pods, CRD, ACCEPTED,
+            *self.managers, CRD, ACCEPTED,
         )  # fmt: skip
         found = {key: self.well(key, self.source, BEGINNING - timedelta(days=1), BEGINNING) for key in keys}
         return {key: raw for key, raw in found.items() if raw is not None}
@@ -216,9 +213,6 @@ class World:
             return self.node(key[2], pair)
         if key in self.managers:
             return {"spec": {"managementState": "Managed", **({"replicas": 1} if key == REGISTRY else {})}}
-        if key in self.pods:
-            name, _, value = self.pods[key].selector.partition("=")
-            return {"metadata": {"labels": {name: value}, "creationTimestamp": stamp(settled)}}
         group, operand = self.operands[key]
         return _operand(operand, group.topology(pair), round_)
 

@@ -109,11 +109,6 @@ def wave(number: int, voters: str, phase: str = "Converging") -> hub.Sites:
     return sites
 
 
-def test_promtool_accepts_the_rules_of_a_hub(tmp_path: pathlib.Path) -> None:
-    ended = promtool.check(hub.groups(), tmp_path)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-
-
 def test_whatever_the_clusters_do_a_hub_records_few_series(tmp_path: pathlib.Path) -> None:
     topologies = ("SingleReplica", "HighlyAvailable", "External")
     sites: hub.Sites = {}

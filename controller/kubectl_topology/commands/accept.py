@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from topology_api.types import Check, TopologyTransition
     from topology_controller.definitions import load
 
-_STANDS = "the request stands, and the operator takes it up by itself: see oc topology status"
+_STANDS = "the request remains, and the operator takes it up automatically: see oc topology status"
 _FINAL: Final = (
     "The transition completes without it, once every other check is met and stable. Then minor upgrades are allowed.",
     "It is final for this attempt: recorded with your reason and the time, and shown wherever this transition is.",
@@ -253,7 +253,7 @@ async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked
             message = f"the attempt that {check} was accepted for is over; see oc topology status"
             return Ended(message, ExitCode.FAILED)
         if (done := _done(record, check)) is None and record.phase is Phase.COMPLETED:
-            return Ended(f"{check} has come by itself meanwhile: the transition is completed", ExitCode.DONE)
+            return Ended(f"{check} has been met meanwhile: the transition is completed", ExitCode.DONE)
         return done
 
     if (end := await write.observed(connection, ended, asked.timeout)) is not None:

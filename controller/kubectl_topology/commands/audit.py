@@ -113,7 +113,7 @@ def add_audit(document: Document, answer: answers.Audit) -> None:
     if disagreements:
         rows: list[Row | tuple[str, str] | str] = []
         if answer["phase"] == "Converging":
-            rows.append("The topology has just changed, and the cluster follows: some of this resolves by itself.")
+            rows.append("The topology has just changed, and the cluster follows: some of this resolves automatically.")
         for item in disagreements:
             *first, last = item["between"]
             rows.append((item["question"], f"Between {', '.join(first)} and {last}" if first else f"Between {last}"))

@@ -74,7 +74,7 @@ async def cancel(
             )
     elif answer["phase"] not in {None, Phase.IDLE.value}:
         answer["warnings"].append(
-            f"The operator does not run, so its record goes on saying {answer['phase']} until it does"
+            f"The operator does not run, so its record still says {answer['phase']} until it does"
         )
     return answer, code
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import functools
 import sys
+import types
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -20,13 +21,14 @@ from topology_controller.kube import errors as kube
 from topology_controller.kube.resource import Resource
 from topology_deploy.fleet.meaning import State
 from topology_deploy.fleet.objects import STATE_CONDITION, SURVEY
+from topology_deploy.fleet.plan import CANARY_WAVE
 
 from .. import answers, arguments, cluster, errors
 from . import show
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from topology_controller.definitions import load
 
@@ -63,6 +65,7 @@ class Work:
     """Message of the survey's condition; of a roll-out's work why it is not applied, empty where it is."""
     since: str = ""
     disabled: str = ""
+    deadline: str = ""
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, _: load.Transitions) -> int:
@@ -78,17 +81,19 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
     except kube.KubeError as error:
         raise cluster.explained(connection, error) from error
     try:
-        reached = await client.list(CLUSTERS, reduce=_reached)
-        unreached = frozenset(name for name, answers_ in reached.items if not answers_)
+        reached = await client.list(CLUSTERS, reduce=lambda raw: _reached(raw, options.wave_label))
+        unreached = frozenset(name for name, answers_, _ in reached.items if not answers_)
+        waves = {name: wave for name, _, wave in reached.items if wave is not None}
         unknown = ""
     except kube.KubeError as error:
-        unreached, unknown = frozenset(), connection.lacks(error) if isinstance(error, kube.Forbidden) else str(error)
+        unreached, waves = frozenset(), {}
+        unknown = connection.lacks(error) if isinstance(error, kube.Forbidden) else str(error)
     if not any(work.survey for work in listed.items):
         raise errors.PluginError(
             f"no ManifestWork of {survey} is there",
             "Apply the survey first: cluster-topology-operator fleet work prints it, and --namespace names its place",
         )
-    answer, code = count(listed.items, unreached, datetime.now(UTC), unknown)
+    answer, code = count(listed.items, unreached, datetime.now(UTC), unknown, waves)
     if options.list is not None:
         for name in sorted(item["name"] for item in answer["clusters"] if item["state"] == options.list):
             sys.stdout.write(f"{terminal.plain(name)}\n")
@@ -109,7 +114,7 @@ def _work(raw: Raw, survey: str) -> Work:
             if condition.get("type") == _APPLIED and condition.get("status") == "False"
         )
         return Work(where, survey=False, message=next(refused, ""))
-    message, since, disabled = "", "", ""
+    message, since, disabled, deadline = "", "", "", ""
     for manifest in manifests:
         kind = _part(manifest, "resourceMeta").get("kind")
         feedback = _entries(_part(manifest, "statusFeedback").get("values"))
@@ -120,13 +125,18 @@ def _work(raw: Raw, survey: str) -> Work:
             if kind == "Infrastructure" and condition.get("type") == STATE_CONDITION:
                 message = str(condition.get("message", ""))
                 since = values.get("problemSince") or values.get("since", "")
-    return Work(where, survey=True, message=message[:_LONGEST], since=since[:_LONGEST], disabled=disabled[:_LONGEST])
+                deadline = values.get("deadline", "")
+    message, since, disabled, deadline = (text[:_LONGEST] for text in (message, since, disabled, deadline))
+    return Work(where, survey=True, message=message, since=since, disabled=disabled, deadline=deadline)
 
 
-def _reached(raw: Raw) -> tuple[str, bool]:
+def _reached(raw: Raw, label: str) -> tuple[str, bool, str | None]:
+    """The name of a managed cluster, whether the hub reaches it, and its wave where it has one."""
     conditions = _entries(_part(raw, "status").get("conditions"))
     state = next((item.get("status") for item in conditions if item.get("type") == _AVAILABLE), "Unknown")
-    return str(_part(raw, "metadata").get("name", "")), state == "True"
+    metadata = _part(raw, "metadata")
+    wave = _part(metadata, "labels").get(label)
+    return str(metadata.get("name", "")), state == "True", wave if isinstance(wave, str) else None
 
 
 def _part(raw: Raw, name: str) -> Raw:
@@ -139,16 +149,21 @@ def _entries(listed: object) -> list[Raw]:
 
 
 def count(
-    works: Iterable[Work], unreached: frozenset[str], now: datetime, unknown: str = ""
+    works: Iterable[Work],
+    unreached: frozenset[str],
+    now: datetime,
+    unknown: str = "",
+    waves: Mapping[str, str] = types.MappingProxyType({}),
 ) -> tuple[answers.Fleet, errors.ExitCode]:
     """The answer, and the exit code: blocked while a cluster needs a person.
 
     `unreached` are the clusters that the hub does not reach; `unknown` says why that is not known, if it is not.
+    `waves` has the value of the wave label of those that have one.
     """
     works = tuple(works)
     refused = {work.cluster: work.message for work in works if not work.survey and work.message}
     clusters: list[answers.Surveyed] = [
-        _surveyed(work, refused.get(work.cluster, ""), reached=work.cluster not in unreached)
+        _surveyed(work, refused.get(work.cluster, ""), waves.get(work.cluster), reached=work.cluster not in unreached)
         for work in works
         if work.survey
     ]
@@ -175,7 +190,7 @@ def count(
     return answer, code
 
 
-def _surveyed(work: Work, refused: str, *, reached: bool) -> answers.Surveyed:
+def _surveyed(work: Work, refused: str, wave: str | None, *, reached: bool) -> answers.Surveyed:
     state, _, detail = work.message.partition(": ")
     if not reached:
         state, detail = UNREACHABLE, work.message
@@ -186,12 +201,15 @@ def _surveyed(work: Work, refused: str, *, reached: bool) -> answers.Surveyed:
         state, detail = State.NOT_FOR_US.value, work.disabled
     elif refused and state != State.DONE:
         state, detail = State.NEEDS_A_PERSON.value, refused
+    under_way = state in {State.NEEDS_A_PERSON, State.UNDER_WAY}
     return {
         "name": work.cluster,
         "state": state,
         "detail": detail,
         "blockers": _fewest(detail) if state == State.NOT_READY else [],
-        "since": work.since if state == State.NEEDS_A_PERSON and work.since else None,
+        "since": work.since if under_way and work.since else None,
+        "deadline": work.deadline if under_way and work.deadline else None,
+        "wave": wave,
     }
 
 
@@ -205,7 +223,7 @@ def _fewest(detail: str) -> list[str]:
 
 
 def table(document: Document, answer: answers.Fleet) -> None:
-    """The counts, why clusters are not ready, and who needs a person."""
+    """The counts, why clusters are not ready, and who needs a person; where all is wanted also what is under way."""
     counted = [
         f"{number} {'needs a person' if state == State.NEEDS_A_PERSON and number == 1 else _WORDS[state]}"
         for state, number in answer["counts"].items()
@@ -225,9 +243,33 @@ def table(document: Document, answer: answers.Fleet) -> None:
     if rows:
         document.add("", [("NOT READY BECAUSE", "CLUSTERS", "E.G."), *rows])
     troubled = [item for item in answer["clusters"] if item["state"] == State.NEEDS_A_PERSON]
+    shown = len(troubled) if document.whole else _SHOWN
     if troubled:
-        listed = [(item["name"], item["since"] or "", item["detail"]) for item in troubled[:_SHOWN]]
+        whys = (item["detail"] if document.whole else _first(item["detail"]) for item in troubled)
+        listed = [(item["name"], item["since"] or "", why) for item, why in zip(troubled[:shown], whys, strict=False)]
         document.add("", [("NEEDS A PERSON", "SINCE", "WHY"), *listed])
-    if len(troubled) > _SHOWN:
-        more = f"{len(troubled) - _SHOWN} more: oc topology fleet --list {State.NEEDS_A_PERSON}"
+    under_way = [item for item in answer["clusters"] if item["state"] == State.UNDER_WAY]
+    if document.whole and under_way:
+        columns = ("UNDER WAY", "WAVE", "PHASE", "SINCE", "DEADLINE", "WAITS FOR")
+        document.add("", [columns, *(_moving(item, answer["evaluated"]) for item in under_way)])
+    if len(troubled) > shown:
+        more = f"{len(troubled) - shown} more: oc topology fleet --list {State.NEEDS_A_PERSON}"
         document.add("", [more])
+
+
+def _first(detail: str) -> str:
+    """The first checks of `REASON: CHECK, CHECK`, and how many more there are. Other texts stay as they are."""
+    reason, _, waiting = detail.partition(": ")
+    checks = waiting.split(", ")
+    if len(checks) <= _EXAMPLES or not all(check.isalnum() for check in checks):
+        return detail
+    return f"{reason}: {', '.join(checks[:_EXAMPLES])}, {len(checks) - _EXAMPLES} more"
+
+
+def _moving(item: answers.Surveyed, now: str) -> tuple[str, ...]:
+    phase, _, checks = item["detail"].partition(": ")
+    deadline = item["deadline"] or ""
+    # Both are times in UTC as RFC 3339 has them, to the second.
+    overdue = f"{deadline} (overdue)" if deadline and deadline < now else deadline
+    wave = "0 (canary)" if item["wave"] == CANARY_WAVE else item["wave"] or ""
+    return item["name"], wave, phase, item["since"] or "", overdue, checks

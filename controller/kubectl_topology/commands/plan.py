@@ -259,10 +259,10 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
         document.add("Not looked at in the manifest", skipped)
     if answer["command"] is not None:
         title, flag = "Request it with", ""
-        if answer["verdict"] != "Possible":
+        if answer["operator"]["state"] in sections.ABSENT:
+            title, flag = "Request it anyway (nothing acts on it until an operator runs)", " --allow-pending"
+        elif answer["verdict"] != "Possible":
             title, flag = "Request it anyway (the operator waits until all checks pass)", " --allow-pending"
-        elif answer["operator"]["state"] in sections.ABSENT:
-            title, flag = "Request it anyway (no operator runs that would act on it)", " --allow-pending"
         document.add(title, [command(shell.command("oc topology set {} --confirm", answer["target"]) + flag)])
 
 

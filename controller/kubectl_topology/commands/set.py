@@ -60,7 +60,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
         return code
     sys.stdout.flush()
     out = sys.stdout if options.output == "text" else sys.stderr
-    return await wait.until_completed(connection, transitions, options.timeout, out)
+    return await wait.until_completed(connection, options, transitions, out)
 
 
 async def _consents(answer: answers.Set) -> bool:
@@ -110,7 +110,7 @@ async def request(
     if generation is None:
         return answer, code
     connection.interruption.text = (
-        f"{asked.target} is requested. The operator goes on with it; wait on with: oc topology wait."
+        f"{asked.target} is requested. The operator continues; wait again with: oc topology wait."
         " Until the topology has changed it is cancelled with: oc topology cancel"
     )
     answer["message"] = f"{asked.target} is requested"
@@ -120,7 +120,7 @@ async def request(
     elif answer["plan"]["operator"]["state"] in {"Running", "Unknown"}:
         record = await write.observed_generation(connection, generation)
         if record is not None:
-            answer["operatorSays"] = wait.progress(record)
+            answer["operatorSays"] = wait.summary(record)
         else:
             answer["warnings"].append(
                 f"The operator has not answered within {write.OBSERVED_TIMEOUT:g} s; the request stands, and is taken "
@@ -190,15 +190,15 @@ def _result(
 def _next(
     planned: answers.Plan, asked: Asked, judgement: simulate.Judgement, result: answers.Result, *, waits: bool
 ) -> list[answers.Expected]:
-    verdict = judgement.verdict
+    verdict, absent = judgement.verdict, planned["operator"]["state"] in sections.ABSENT
     if judgement.decision.disabled is not None:
         # Whatever else is asked here gets the same answer.
         return []
     if result == "Refused":
+        who = "nothing acts on it until an operator runs, which then" if absent else "the operator"
         allowing = simulate.item(
             "AllowPending",
-            "Request it anyway: the operator waits until all checks pass and goes on by itself then. No check can be "
-            "skipped",
+            f"Request it anyway: {who} waits until all checks pass and continues automatically. No check is skipped",
             shell.command("oc topology set {} --confirm --allow-pending", asked.target),
         )
         return [_where_to_look(planned["desired"]), *([allowing] if waits else [])]
@@ -214,12 +214,11 @@ def _next(
     ]
     if verdict is simulate.Verdict.UNDER_WAY:
         return following
-    absent = planned["operator"]["state"] in sections.ABSENT
     goes_on = (
-        f"The operator waits{', once it runs,' if absent else ''} until all checks pass and then goes on by itself, "
-        "whenever that is: it changes the topology. This cannot be undone"
+        f"The operator waits{', once it runs,' if absent else ''} until all checks pass, then continues "
+        "automatically, whenever that is: it changes the topology. This cannot be undone"
         if verdict in _UNMET
-        else f"The operator goes on {'as soon as it runs' if absent else 'at once'}: it blocks minor upgrades, "
+        else f"The operator begins {'as soon as it runs' if absent else 'at once'}: it blocks minor upgrades, "
         "re-checks everything and changes the topology. This cannot be undone"
     )
     cancel = simulate.item("Cancel", "Cancel it, until the topology has changed", "oc topology cancel")
@@ -230,7 +229,7 @@ def _where_to_look(desired: str | None) -> answers.Expected:
     """Where to look when it was refused."""
     if desired is None:
         return simulate.item("Plan", "What can be requested from here, and what blocks it", "oc topology plan")
-    return simulate.item("Status", "How the request that stands is getting on", "oc topology status")
+    return simulate.item("Status", "What the present request waits for", "oc topology status")
 
 
 def add_request(document: Document, answer: answers.Set) -> None:

@@ -30,7 +30,7 @@ async def _follow(
 ) -> NoReturn:
     from .. import live, live_lines  # noqa: PLC0415 - most of what is imported here only --watch needs
 
-    connection.interruption.text = "nothing was written. Watch on with: oc topology status --watch"
+    connection.interruption.text = "watch again with: oc topology status --watch"
     form = "text" if options.output == "wide" else options.output
     draws = form == "text" and live_lines.can_draw(sys.stdout, os.environ)
     following = live.Following(connection, transitions, options.operator_namespace, draws=draws)

@@ -1,31 +1,33 @@
 """`wait`: until the transition is completed, or it is certain that it will not be.
 
 The idle watches of the operator (`observe.watches`) bring everything that is needed: Infrastructure with the record,
-and ClusterOperator `topology`. A watch that is cut goes on by itself. Only a record that speaks of the present
-generation counts, since a request that was made a moment ago still finds the record of the one before. `standing` is
-pure.
+and ClusterOperator `topology`. A watch that is cut continues automatically. Only a record that speaks of the present
+generation counts, since a request that was made a moment ago still finds the record of the one before. Whether an
+operator runs is read from its Lease once a minute. `standing` is pure.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from typing import TYPE_CHECKING, TextIO
 
 from topology_api.vocabulary import CheckStatus, Phase, Reason, Stage
-from topology_controller import terminal
 from topology_controller._version import __version__
 from topology_controller.decide import acceptance, records
-from topology_controller.observe import facts, watches
+from topology_controller.observe import facts, live, watches
 from topology_controller.report import view
 
-from .. import cluster, errors, naming
+from .. import cluster, document, errors, progress, sections
 from ..errors import Ended, ExitCode
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
+    from datetime import datetime
 
-    from topology_api.types import TopologyTransition
+    from topology_api.types import Check, TopologyTransition
     from topology_controller.definitions import load
     from topology_controller.report import state
 
@@ -35,47 +37,100 @@ _FINAL = frozenset(
 """Reasons of Disabled with which the operator never carries a request out."""
 
 
+_ANEW = 60.0
+"""Seconds after which the operator's Lease is read again: one that is not renewed is no event."""
+
+
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Wait, and print how it ended."""
-    return await until_completed(connection, transitions, options.timeout, sys.stdout)
+    return await until_completed(connection, options, transitions, sys.stdout)
 
 
 async def until_completed(
-    connection: cluster.Connection, transitions: load.Transitions, seconds: float | None, out: TextIO
+    connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions, out: TextIO
 ) -> int:
-    """Wait for at most so many `seconds`, None without limit; progress goes to standard error, the end to `out`.
+    """Wait for at most `options.timeout` seconds, None without limit.
 
-    Raises PluginError when the cluster cannot be asked, or there is nothing to wait for.
+    Progress goes to standard error, the end to `out`. Raises PluginError when the cluster cannot be asked, or there is
+    nothing to wait for.
     """
     loop = asyncio.get_running_loop()
-    deadline = None if seconds is None else loop.time() + seconds
+    deadline = None if options.timeout is None else loop.time() + options.timeout
     await cluster.infrastructure(connection)
-    news = asyncio.Event()
-    before = ""
+    news, shown = asyncio.Event(), _Shown()
+    absent, read_again_at = "", 0.0
     async with watches.Watches(connection.client, news.set, sources=()) as watched:
-        try:
-            async with asyncio.timeout_at(deadline):
+        # Also without any time to wait the state is reported as it is.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(connection.client.request_timeout):
                 await watched.first_answers()
-                while True:
-                    news.clear()
-                    watched.raise_failed()
-                    if watched.restored.is_set():
-                        await watched.read_anew()
-                    now = standing(watched.known(), transitions)
-                    if now.code is not None:
-                        return now.printed(out)
-                    if now.message != before:
-                        before = now.message
-                        sys.stderr.write(f"{naming.caller().spoken(terminal.plain(before))}\n")
-                        sys.stderr.flush()
+        while True:
+            news.clear()
+            watched.raise_failed()
+            if watched.restored.is_set():
+                await watched.read_anew()
+            known = watched.known()
+            now = standing(known, transitions, options.target)
+            if now.code is not None:
+                return now.printed(out)
+            if loop.time() >= read_again_at:
+                absent = await _absent(connection, options.operator_namespace, known)
+                read_again_at = loop.time() + _ANEW
+            shown.show(now.message, absent, known, connection.now)
+            if deadline is not None and loop.time() >= deadline:
+                text = f"not completed after {options.timeout:g} s. {now.message}".strip(". ")
+                return Ended(f"{text}. All of it: oc topology status", ExitCode.TIMED_OUT).printed(out)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(read_again_at if deadline is None else min(read_again_at, deadline)):
                     await news.wait()
-        except TimeoutError:
-            text = f"not completed after {seconds:g} s. {before}".strip(". ")
-            return Ended(f"{text}. All of it: oc topology status", ExitCode.TIMED_OUT).printed(out)
 
 
-def standing(known: facts.Facts, transitions: load.Transitions) -> Ended:
-    """Is it over, and how? Raises PluginError when there is nothing to wait for."""
+async def _absent(connection: cluster.Connection, namespace: str, known: facts.Facts) -> str:
+    """Why nothing happens, where no operator runs."""
+    here = known.infrastructure
+    if isinstance(here, facts.Unobserved):
+        return ""
+    held = await live.read(connection.client, cluster.lease(namespace))
+    operator = cluster.operator_state(cluster.Snapshot(known, here, held, connection.now))
+    return operator["message"] if operator["state"] in sections.ABSENT else ""
+
+
+class _Shown:
+    """Prints on standard error what has changed: a line, and a row for each check that is waited for since."""
+
+    def __init__(self) -> None:
+        self._message = self._absent = ""
+        self._checks: frozenset[str] = frozenset()
+
+    def show(self, message: str, absent: str, known: facts.Facts, now: datetime) -> None:
+        """Print the message if it is another one than before, and why nothing happens where no operator runs.
+
+        `now` is in aware UTC.
+        """
+        paper = document.Document.for_stream(sys.stderr)
+        here = known.infrastructure
+        record = None if isinstance(here, facts.Unobserved) else records.shown(here, known.own_operator)
+        waited = [] if record is None else _failing(record)
+        rows = [
+            document.Row((progress.length(f"{check.last_transition_time}", now), check.name, check.message), lines=2)
+            for check in waited
+            if check.name not in self._checks
+        ]
+        if message != self._message:
+            # What has a row below needs no name here.
+            named = f": waiting for {', '.join(check.name for check in waited)}"
+            paper.add("", [message.replace(named, "") if len(rows) == len(waited) else message])
+        paper.add("", rows)
+        if absent != self._absent:
+            paper.add("", [sections.sentence(absent) if absent else "The operator runs again."])
+        self._message, self._absent, self._checks = message, absent, frozenset(check.name for check in waited)
+        if paper.sections:
+            sys.stderr.write(paper.text())
+            sys.stderr.flush()
+
+
+def standing(known: facts.Facts, transitions: load.Transitions, target: str | None = None) -> Ended:
+    """Is it over, and how? Raises PluginError when there is nothing to wait for, or another `target` is requested."""
     here = known.infrastructure
     if isinstance(here, facts.Unobserved):
         # It was there when the waiting began: what cannot be read for a while is waited for like everything else.
@@ -84,9 +139,10 @@ def standing(known: facts.Facts, transitions: load.Transitions) -> Ended:
     disabled, degraded = shown["disabled"], shown["degraded"]
     if disabled is not None and disabled["reason"] in _FINAL:
         return Ended(f"{disabled['message']} ({disabled['reason']})", ExitCode.UNSUPPORTED)
-    if here.desired is None:
-        raise errors.PluginError("there is no request to wait for", "What can be requested: oc topology plan")
     record = records.recover(here, known.own_operator)
+    if here.desired is None and target == here.control_plane and (record is None or record.phase is Phase.IDLE):
+        return Ended(f"Nothing is requested: the cluster is {records.pair(here)}", ExitCode.DONE)
+    _require(here.desired, target)
     if record is None or (record.observed_generation or 0) < here.generation:
         return Ended(f"{here.desired} is requested; waiting for the operator to pick it up")
     if degraded is not None and degraded["reason"] == Reason.TOPOLOGY_OVERWRITTEN:
@@ -107,20 +163,35 @@ def standing(known: facts.Facts, transitions: load.Transitions) -> Ended:
         reason = Reason.UNSUPPORTED_TRANSITION
         why = [condition["message"] for condition in shown["conditions"] if condition["reason"] == reason]
         return Ended("".join(why) or f"No transition leads to {here.desired}", ExitCode.UNSUPPORTED)
-    return Ended(progress(record, degraded))
+    return Ended(summary(record, degraded))
 
 
-def progress(record: TopologyTransition, degraded: state.Said | None = None) -> str:
+def _require(desired: str | None, target: str | None) -> None:
+    """Raise PluginError when nothing is requested, or another topology than the target."""
+    if desired is None or target not in {None, desired}:
+        what = "there is no request to wait for" if target is None else f"{target} is not requested"
+        request = "" if desired is None else f": the request is {desired}"
+        raise errors.PluginError(f"{what}{request}", "What can be requested: oc topology plan")
+
+
+def summary(record: TopologyTransition, degraded: state.Said | None = None) -> str:
     """Where it is and what it waits for, from the record alone: the conditions are written a moment later."""
-    stage = Stage.CONVERGENCE if record.phase is Phase.CONVERGING else Stage.PREFLIGHT
-    checks = records.of_stage(record, stage)
-    accepted = acceptance.names(record)
-    failing = [check.name for check in checks if check.status is not CheckStatus.MET and check.name not in accepted]
+    checks, failing = _checks(record), _failing(record)
     text = record.phase.value
     if checks:
         text += f" {sum(check.status is CheckStatus.MET for check in checks)}/{len(checks)}"
     if failing:
-        text += f": waiting for {', '.join(failing)}"
-    if stage is Stage.CONVERGENCE:
+        text += f": waiting for {', '.join(check.name for check in failing)}"
+    if record.phase is Phase.CONVERGING:
         text += acceptance.note(record)
     return text if degraded is None else f"{text}. {degraded['message']} ({degraded['reason']})"
+
+
+def _checks(record: TopologyTransition) -> Sequence[Check]:
+    return records.of_stage(record, Stage.CONVERGENCE if record.phase is Phase.CONVERGING else Stage.PREFLIGHT)
+
+
+def _failing(record: TopologyTransition) -> list[Check]:
+    """The checks that are waited for."""
+    accepted = acceptance.names(record)
+    return [check for check in _checks(record) if check.status is not CheckStatus.MET and check.name not in accepted]

@@ -9,6 +9,7 @@ on one name it.
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,13 @@ SKEW = timedelta(minutes=5)
 """How far ahead of our clock a backup may claim to be; further, it says nothing."""
 _REGISTRIES = 2
 """What the registry operator writes where storage is shared (pkg/storage/storage.go)."""
+LEASES_ROLE = f"{vocabulary.OPERATOR_NAME}-leases"
+"""ClusterRole of this operator that may be left out."""
+_SINGLE_NODE_LEASE = 270
+"""Seconds of a Lease whose holder was started on a single node; 137 otherwise (library-go, as above)."""
+_TAKEOVER = timedelta(seconds=330)
+"""Until another takes over when a holder with such a Lease fails: its duration, and the period of retries."""
+_POD = re.compile(r"[a-z0-9][-a-z0-9.]{0,252}")
 _BACKUP_FOLDER = "/home/core/assets/backup"
 _NATIVE_UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
 _NATIVE_PROGRESSING = "TopologyTransitionControllerProgressing"
@@ -88,8 +96,9 @@ def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Ma
             waits = f"{CheckName.ROUTER_REPLICAS} waits until it is changed"
             return result.advisory(
                 AdvisoryName.ROUTER_REPLICAS_PINNED,
-                f"{operand.key} has spec.replicas set to {routers.wanted_replicas}, so the ingress operator will not "
-                f"scale it to the {count} that {target} implies. {_HOSTED if _is_hosted(target) else waits}",
+                f"{operand.kind} {operand.namespace}/{operand.name} has spec.replicas set to "
+                f"{routers.wanted_replicas}, so the ingress operator will not scale it to the "
+                f"{count} that {target} implies. {_HOSTED if _is_hosted(target) else waits}",
                 shell.command(
                     "oc -n {} patch ingresscontroller {} --type merge -p {}",
                     operand.namespace,
@@ -147,30 +156,71 @@ def _read_at_start(
     changed: datetime | None,
     now: datetime,
 ) -> Advisory | None:
-    """Operators with a pod that is older than the change. They read the topology of the control plane only.
+    """Operators whose Lease has the duration of a single node: they were started before the change.
 
-    While the machines still restart for the change there is nothing to do: that starts these operators again, too.
+    An operator chooses it at its start, by the topology of the control plane, and writes it with each renewal
+    (library-go pkg/config/leaderelection/leaderelection.go, client-go tools/leaderelection).
     """
-    if record is None or changed is None or _restarting(record, now):
+    leases = known.leader_leases
+    if changed is None or record is None or not asks_for_leases(record, now):
         return None
-    if record.source and record.target and record.source.control_plane == record.target.control_plane:
+    if isinstance(leases, facts.Unobserved):
+        if leases.kind is not facts.Kind.FORBIDDEN:
+            return None
+        return result.advisory(
+            AdvisoryName.TOPOLOGY_READ_AT_START,
+            "Which operators still go by the old topology is not known: this operator may not list Leases (ClusterRole "
+            f"{LEASES_ROLE}). Start those again that hold one of {_SINGLE_NODE_LEASE} s",
+            "oc get leases -A -o custom-columns="
+            "NS:.metadata.namespace,NAME:.metadata.name,HOLDER:.spec.holderIdentity,SECONDS:.spec.leaseDurationSeconds",
+        )
+    late = of_single_node(leases, now)
+    if not late:
         return None
-    stale = []
-    for reader in matrix.startup_readers:
-        pods = known.operand(reader.key)
-        # One that is being deleted is being restarted. Times are whole seconds, so one that was created in the very
-        # second of the change may have read either.
-        running = [pod for pod in pods if isinstance(pod, facts.Pod)] if isinstance(pods, tuple) else []
-        if any(pod.created <= changed and not pod.deleting for pod in running):
-            stale.append(reader)
-    if not stale:
-        return None
-    named = "; ".join(f"{reader.operator}: {reader.matters}" for reader in stale)
+    places = {lease.namespace for lease in late}
+    readers = [reader for reader in matrix.startup_readers if reader.namespace in places]
+    named = result.listed([f"{lease.namespace}/{lease.name}" for lease in late])
     return result.advisory(
         AdvisoryName.TOPOLOGY_READ_AT_START,
-        f"These operators read the topology only when they start, and have not been started since it changed. {named}",
-        _one_after_the_other([reader.command for reader in stale]),
+        f"These Leases of {_SINGLE_NODE_LEASE} s show operators that have not been started since the topology changed: "
+        f"{named}. If a holder fails, the takeover takes up to {_TAKEOVER.seconds} s instead of 163 s"
+        + "".join(f"; {reader.operator}: {reader.matters}" for reader in readers),
+        _one_after_the_other([_restart(lease, known) for lease in late]),
     )
+
+
+def of_single_node(leases: tuple[facts.Fact[facts.LeaderLease], ...], now: datetime) -> list[facts.LeaderLease]:
+    """Leases whose holders were started on a single node.
+
+    A holder that is gone renews no more; who takes its Lease over has read the topology since.
+    """
+    return [
+        lease
+        for lease in facts.readable(leases)
+        if lease.duration_seconds == _SINGLE_NODE_LEASE
+        and lease.holder
+        and lease.renew_time is not None
+        and now - lease.renew_time <= _TAKEOVER
+    ]
+
+
+def _restart(lease: facts.LeaderLease, known: facts.Facts) -> str:
+    """What starts the holder again. A pod in the network of its node has the name of that, so it is only shown."""
+    pod = lease.holder.partition("_")[0]
+    nodes = {node.name for node in facts.readable(known.control_plane_nodes)}
+    if pod in nodes or not _POD.fullmatch(pod):
+        return shell.command("oc -n {} get lease {} -o yaml", lease.namespace, lease.name)
+    return shell.command("oc -n {} delete pod {}", lease.namespace, pod)
+
+
+def asks_for_leases(record: TopologyTransition, now: datetime) -> bool:
+    """Is it time to look who was not started again? While machines restart for the change, operators do so too.
+
+    They go by the topology of the control plane only.
+    """
+    source, target = record.source, record.target
+    same = source is not None and target is not None and source.control_plane == target.control_plane
+    return not same and not _restarting(record, now)
 
 
 def _one_after_the_other(commands: list[str]) -> str:

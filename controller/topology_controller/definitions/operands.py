@@ -197,20 +197,9 @@ class StartupReader(read.Strict):
     operator: Name
     """ClusterOperator that it reports through."""
     namespace: Name
-    selector: Annotated[str, Field(pattern=r"^[-a-zA-Z0-9./]+=[-a-zA-Z0-9.]+$")]
-    """Label that its pods carry, as key=value."""
+    """Where its Lease is, which shows whether it was started since the change."""
     matters: Annotated[str, Field(min_length=1, max_length=256)]
-    """What stays as it was until it is started again."""
-
-    @functools.cached_property
-    def key(self) -> str:
-        """What `Facts.operand` knows its pods by."""
-        return f"pods/{self.namespace}/{self.selector}"
-
-    @property
-    def command(self) -> str:
-        """What starts it again."""
-        return shell.command("oc -n {} delete pod -l {}", self.namespace, self.selector)
+    """What stays as it was until then, besides how its leader is elected."""
 
 
 class StartupReaders(read.Strict):
@@ -222,9 +211,9 @@ class StartupReaders(read.Strict):
     def _each_once(self) -> Self:
         seen: set[str] = set()
         for reader in self.startup_readers:
-            if reader.key in seen:
-                raise ValueError(f"startup reader {reader.key} stands here twice")
-            seen.add(reader.key)
+            if reader.namespace in seen:
+                raise ValueError(f"startup reader {reader.namespace} stands here twice")
+            seen.add(reader.namespace)
         return self
 
 

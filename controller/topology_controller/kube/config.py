@@ -11,19 +11,20 @@ import asyncio
 import base64
 import binascii
 import contextlib
+import functools
 import ipaddress
 import os
 import pathlib
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import yaml
 
 from . import credentials, errors, exec_plugin, slim_import
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from kubernetes_asyncio.client.configuration import Configuration
 
@@ -44,6 +45,7 @@ _LAST_PORT = 65535
 # What is taken over from a kubeconfig that has changed. Who we act for, and how the server is reached, stays.
 _RENEWED = ("api_key", "refresh_api_key_hook", "ssl_ca_cert", "cert_file", "key_file")
 _PARTS = ("clusters", "contexts", "users")
+_Override: TypeAlias = "Callable[[dict[str, Any], str], None]"
 # Nodes of a YAML file with its aliases written out: thousands of clusters.
 _MOST_NODES = 100_000
 
@@ -69,17 +71,21 @@ async def load(
     *,
     environ: Mapping[str, str] = os.environ,
     programs: bool = True,
+    override: _Override | None = None,
 ) -> Configuration:
     """Load how to reach the cluster from the first of these that there is, which is kubectl's order.
 
     `kubeconfig` (a path); the paths in KUBECONFIG; ~/.kube/config; the service account of this pod. `context` is a
     context of the kubeconfig, its current one by default. Raises ConfigError. May run a credential plugin, and then
     takes as long as that (at most 5 minutes); without `programs` a kubeconfig that wants to run one is refused.
+    `override` changes the entries of the merged kubeconfig that the named context leads to; it may raise ConfigError.
     """
     default = pathlib.Path(environ.get("HOME") or "/").joinpath(".kube", "config")
     paths = (environ.get("KUBECONFIG") or default) if kubeconfig is None else kubeconfig
     if paths is not default or default.is_file():
-        return await _from_kubeconfig(os.fspath(paths), context, programs=programs)
+        return await _from_kubeconfig(os.fspath(paths), context, override, programs=programs)
+    if override is not None:
+        raise ConfigError(str(default), "no such file, and KUBECONFIG is not set: flags replace parts of a context")
     if environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster(environ=environ)
     raise ConfigError(str(default), "no such file, KUBECONFIG is not set, and this is not a pod")
@@ -113,10 +119,13 @@ class _Source:
     """Where a configuration was read from, and what stood there then. It stays with its context and its server."""
 
     def __init__(
-        self, configuration: Configuration, paths: str, context: str, content: list[bytes], *, programs: bool
+        self,
+        configuration: Configuration,
+        paths: str,
+        content: list[bytes],
+        read: Callable[[], Awaitable[Configuration]],
     ) -> None:
-        self._configuration, self._paths, self._context, self._content = configuration, paths, context, content
-        self._programs = programs
+        self._configuration, self._paths, self._content, self._read = configuration, paths, content, read
         self._not_before = float("-inf")
 
     async def read_again(self) -> None:
@@ -129,13 +138,13 @@ class _Source:
         if content == self._content or now < self._not_before:
             return
         try:
-            fresh = await _from_kubeconfig(self._paths, self._context, programs=self._programs)
+            fresh = await self._read()
         except ConfigError:
             self._not_before = time.monotonic() + credentials.PLUGIN_PERIOD
             raise
         self._content = content
         if fresh.host != self._configuration.host:
-            raise ConfigError(self._paths, f"context {self._context} leads to another server now: {fresh.host}")
+            raise ConfigError(self._paths, f"its context leads to another server now: {fresh.host}")
         kept = credentials.extras(self._configuration)
         kept.certificates = credentials.extras(fresh).certificates
         for name in _RENEWED:
@@ -150,13 +159,15 @@ def _contents(paths: str) -> list[bytes]:
     return contents
 
 
-async def _from_kubeconfig(paths: str, context: str | None, *, programs: bool) -> Configuration:
+async def _from_kubeconfig(
+    paths: str, context: str | None, override: _Override | None, *, programs: bool
+) -> Configuration:
     content = _contents(paths)
     _check(paths)
     library = slim_import.library()
     configuration: Configuration = library.client.Configuration()
     try:
-        context = await _fill(configuration, paths, context, programs=programs)
+        context = await _fill(configuration, paths, context, override, programs=programs)
     except TimeoutError as error:
         raise ConfigError(paths, f"no credentials within {credentials.PLUGIN_TIMEOUT:.0f} s") from error
     except (library.config.ConfigException, _UnusableError, exec_plugin.PluginError) as error:
@@ -171,7 +182,8 @@ async def _from_kubeconfig(paths: str, context: str | None, *, programs: bool) -
     token = configuration.api_key.get("BearerToken")
     if token:
         configuration.api_key["BearerToken"] = token.strip()
-    source = _Source(configuration, paths, context, content, programs=programs)
+    again = functools.partial(_from_kubeconfig, paths, context, override, programs=programs)
+    source = _Source(configuration, paths, content, again)
     credentials.extras(configuration).read_again = source.read_again
     return configuration
 
@@ -231,7 +243,9 @@ def _problem(file: pathlib.Path) -> str:
     return ""
 
 
-async def _fill(configuration: Configuration, paths: str, context: str | None, *, programs: bool) -> str:
+async def _fill(
+    configuration: Configuration, paths: str, context: str | None, override: _Override | None, *, programs: bool
+) -> str:
     """Let the library load a context, without what it would do wrong; return its name."""
     library = slim_import.library().config
     merger = library.kube_config.KubeConfigMerger(paths)
@@ -239,7 +253,7 @@ async def _fill(configuration: Configuration, paths: str, context: str | None, *
         for entry in merger.config.value[part]:
             # By default an entry is named by all that is in it, in errors too, and that may be a password.
             entry.name = f"{part}[name={entry.safe_get('name')}]"
-    _check_context(merger.config.value, context)
+    _check_context(merger.config.value, context, override)
     loader = library.kube_config.KubeConfigLoader(
         config_dict=merger.config,
         active_context=context,
@@ -293,10 +307,11 @@ def _refuse_programs(user: Any) -> None:
             )
 
 
-def _check_context(content: Mapping[str, Any], context: str | None) -> None:
-    """Raise _UnusableError, in kubectl's words, where there is no such context, or not the cluster that it names.
+def _check_context(content: dict[str, Any], context: str | None, override: _Override | None) -> None:
+    """Override what a context leads to.
 
-    What is odd in another way is left to the library.
+    Raise _UnusableError, in kubectl's words, where there is no such context, or not the cluster that it names. What is
+    odd in another way is left to the library.
     """
     names = [entry.safe_get("name") for entry in content["contexts"]]
     there = f"contexts there: {', '.join(map(str, names)) or 'none'}"
@@ -305,6 +320,8 @@ def _check_context(content: Mapping[str, Any], context: str | None) -> None:
         raise _UnusableError(f"{{source}} has no current-context, and --context names none; {there}")
     if name not in names:
         raise _UnusableError(f'context "{name}" does not exist in {{source}}; {there}')
+    if override is not None:
+        override(content, name)
     entry = content["contexts"][names.index(name)].safe_get("context")
     cluster = entry.get("cluster") if isinstance(entry, dict) else None
     if isinstance(cluster, str) and cluster not in [entry.safe_get("name") for entry in content["clusters"]]:

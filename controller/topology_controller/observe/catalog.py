@@ -47,7 +47,6 @@ POOLS = Resource(MACHINE_CONFIG, "v1", "machineconfigpools", "MachineConfigPool"
 MACHINE_CONFIGS = Resource(MACHINE_CONFIG, "v1", "machineconfigs", "MachineConfig")
 CONTROLLER_CONFIGS = Resource(MACHINE_CONFIG, "v1", "controllerconfigs", "ControllerConfig")
 IMAGE_BASED_UPGRADES = Resource("lca.openshift.io", "v1", "imagebasedupgrades", "ImageBasedUpgrade")
-PODS = Resource("", "v1", "pods", "Pod", namespaced=True)
 NODES = Resource("", "v1", "nodes", "Node")
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
@@ -205,6 +204,8 @@ class Sources:
     lifecycle_agent = Source(
         Selection(IMAGE_BASED_UPGRADES, name="upgrade", metadata_only=True, optional=True), parse.present, live=False
     )
+    leader_leases = Source(Selection(LEASES), parse.leader_lease, Watched.NEVER, live=False)
+    """Which operators have not been started since the topology changed; see `advisories`."""
     acceptances = Source(
         Selection(CONFIG_MAPS, namespace=vocabulary.DEFAULT_NAMESPACE, name=vocabulary.ACCEPTED_CHECKS),
         parse.acceptances,
@@ -296,9 +297,6 @@ def operands(transitions: load.Transitions) -> tuple[Source, ...]:
             resource = Resource(manager.group, "v1", manager.resource.partition(".")[0], manager.kind)
             # A cluster without the capability does not even serve the kind.
             read[manager.key] = Selection(resource, name=manager.name, optional=True), parse.managed
-    for reader in transitions.matrix.startup_readers:
-        pods = Selection(PODS, namespace=reader.namespace, label_selector=reader.selector, metadata_only=True)
-        read[reader.key] = pods, parse.pod
     others = {source.selection for source in _REQUEST}
     return tuple(
         Source(selection, reduce, live=False, key=key, operand=True)

@@ -321,6 +321,17 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderLease:
+    """Lease by which some program elects its leader. `duration_seconds` is what the holder chose when it started."""
+
+    namespace: str
+    name: str
+    holder: str
+    duration_seconds: int | None
+    renew_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class EtcdMember:
     """A member as a member list has it. Ids are spelt as the keys of the ConfigMap etcd-endpoints."""
 
@@ -460,15 +471,6 @@ class Managed:
 
 
 @dataclass(frozen=True, slots=True)
-class Pod:
-    """A pod, known by its metadata only."""
-
-    name: str
-    created: datetime
-    deleting: bool
-
-
-@dataclass(frozen=True, slots=True)
 class SingleNodeSetting:
     """One object that may have a setting that is right for one node only."""
 
@@ -568,7 +570,7 @@ Operand: TypeAlias = (
     | Managed
     | IngressController
     | SingleNodeSetting
-    | tuple[Pod | SingleNodeSetting | Unobserved, ...]
+    | tuple[SingleNodeSetting | Unobserved, ...]
 )
 NO_ETCD_ACCESS = Unobserved(
     "the members of etcd",
@@ -613,6 +615,8 @@ class Facts:
     machines: Fact[tuple[Fact[under.Machine], ...]] = NOT_READ
     """Missing where the server does not serve them."""
     hosts: Fact[tuple[Fact[under.Host], ...]] = NOT_READ
+    leader_leases: Fact[tuple[Fact[LeaderLease], ...]] = NOT_READ
+    """Of every namespace."""
     acceptances: Fact[Acceptances] = NOT_READ
     """What cannot be read accepts nothing."""
     operands: Mapping[str, Fact[Operand]] = dataclasses.field(default_factory=dict)

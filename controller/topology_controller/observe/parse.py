@@ -398,6 +398,13 @@ def lease(raw: Raw) -> facts.Lease:
     )
 
 
+def leader_lease(raw: Raw) -> facts.LeaderLease:
+    """Lease (coordination.k8s.io/v1) of any program."""
+    held = lease(raw)
+    namespace = fields.text(raw, "metadata.namespace") or ""
+    return facts.LeaderLease(namespace, fields.name(raw), held.holder, held.duration_seconds, held.renew_time)
+
+
 # -- what other operators run
 
 
@@ -533,18 +540,6 @@ def ingress_controller(raw: Raw) -> facts.IngressController:
             if item.get("tolerationSeconds") is None
         ),
         node_labels=_node_labels(raw),
-    )
-
-
-def pod(raw: Raw) -> facts.Pod:
-    """Pod (v1), from its metadata alone."""
-    created = fields.time(fields.at(raw, "metadata.creationTimestamp"), "metadata.creationTimestamp")
-    if created is None:
-        raise fields.Malformed("metadata.creationTimestamp", "a time", None)
-    return facts.Pod(
-        name=fields.text(raw, "metadata.name") or "",
-        created=created,
-        deleting=fields.text(raw, "metadata.deletionTimestamp") is not None,
     )
 
 

@@ -6,10 +6,14 @@ one target is the message, which a person reads in the engine's own page, and th
 
 from __future__ import annotations
 
+import dataclasses
 import json
+
+from topology_api import vocabulary
 
 from . import meaning, objects
 from . import plan as plans
+from .files import CLUSTERS, HUB, File
 from .meaning import State
 
 HEALTH = """\
@@ -108,9 +112,25 @@ def flux_checks() -> str:
 """
 
 
-def pack(plan: plans.Plan, repository: str | None, path: str) -> str:
-    """The health check for all of Argo CD, and the waves of an ApplicationSet where a repository is named."""
-    return "---\n".join((settings(), *([] if repository is None else [waves(plan, repository, path)]))) + _cancel(plan)
+def pack(plan: plans.Plan, repository: str | None, path: str) -> tuple[File, ...]:
+    """The health check for all of Argo CD, the waves of an ApplicationSet where a repository is named, the request."""
+    owner, folder = "administrator of Argo CD", f"Argo CD, from folder `{path}` of each cluster"
+    parts = [File(HUB, "1-argocd-cm.yaml", "health checks", owner, settings())]
+    if repository is not None:
+        parts.append(File(HUB, "2-applicationset.yaml", "the waves", owner, waves(plan, repository, path)))
+    parts[-1] = dataclasses.replace(parts[-1], text=parts[-1].text + _cancel(plan))
+    return (*parts, File(CLUSTERS, "infrastructure.yaml", "the request", folder, _request(plan), alone=True))
+
+
+def _request(plan: plans.Plan) -> str:
+    return f"""\
+apiVersion: config.openshift.io/v1
+kind: Infrastructure
+metadata:
+  name: cluster
+  annotations: {{argocd.argoproj.io/sync-options: "ServerSideApply=true,Prune=false,Delete=false"}}
+spec: {{{vocabulary.DESIRED}: {plan.wanted.target}}}
+"""
 
 
 def settings() -> str:
@@ -143,6 +163,11 @@ def waves(plan: plans.Plan, repository: str, path: str) -> str:
         else {"key": "wave", "operator": "NotIn", "values": [plans.CANARY_WAVE]}
     )
     return f"""\
+# Argo CD has RollingSync switched off, and then syncs nothing here. Switch it on:
+#     kubectl -n argocd patch configmap argocd-cmd-params-cm --type merge \\
+#       -p '{{"data":{{"applicationsetcontroller.enable.progressive.syncs":"true"}}}}'
+#     kubectl -n argocd rollout restart deployment argocd-applicationset-controller
+# OpenShift GitOps takes it in its ArgoCD object: spec.applicationSet.extraCommandArgs: [--enable-progressive-syncs]
 # Label the secrets of the clusters in Argo CD: {wanted.wave_label}={plans.CANARY_WAVE} for those that go first. A step
 # begins when all Applications of the one before are Healthy, so give the request an Application of its own.
 apiVersion: argoproj.io/v1alpha1

@@ -8,9 +8,11 @@ import textwrap
 import yaml
 
 from topology_api import vocabulary
+from topology_api.vocabulary import Phase, Stage
 
 from . import meaning
 from . import plan as plans
+from .files import CLUSTERS, HUB, File
 from .meaning import State
 
 SURVEY = "topology-survey"
@@ -29,6 +31,18 @@ def block(text: str, indent: int) -> str:
 def flow(value: object) -> str:
     """Return a value as one line of YAML."""
     return yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False).removesuffix("...\n").strip()
+
+
+def shared(plan: plans.Plan) -> tuple[File, ...]:
+    """What every roll-out on a hub has: rights on the clusters, its place, and the survey."""
+    wanted = plan.wanted
+    return (
+        File(CLUSTERS, "rbac.yaml", "rights of the engines' agents", "administrator of the cluster, or `fleet install`",
+             rights()),
+        File(HUB, "1-namespace.yaml", "namespace and ManagedClusterSetBinding", "administrator of the hub",
+             place(wanted.namespace, wanted.cluster_set)),
+        File(HUB, "2-survey.yaml", "the survey for `oc topology fleet`", "owner of the roll-out", survey(plan)),
+    )  # fmt: skip
 
 
 RESOURCE = "{group: config.openshift.io, resource: infrastructures, name: cluster}"
@@ -114,6 +128,27 @@ rules:
 """
 
 
+def place(namespace: str, cluster_set: str) -> str:
+    """The namespace of a pack on the hub, and the clusters that its Placements may choose.
+
+    Without a binding a Placement chooses none. It has the name of its set, or the hub rejects it, and who creates it
+    needs verb `create` on managedclustersets/bind (open-cluster-management.io/ocm v1.2.0
+    pkg/registration/webhook/v1beta2). Every hub has set `global`, with all clusters.
+    """
+    return f"""\
+# Where the objects are on the hub, and the set of clusters that they can reach. Creating the binding takes verb create
+# on managedclustersets/bind.
+apiVersion: v1
+kind: Namespace
+metadata: {{name: {namespace}}}
+---
+apiVersion: cluster.open-cluster-management.io/v1beta2
+kind: ManagedClusterSetBinding
+metadata: {{name: {cluster_set}, namespace: {namespace}}}
+spec: {{clusterSet: {cluster_set}}}
+"""
+
+
 def selector(plan: plans.Plan) -> object:
     """The clusters of a roll-out."""
     wanted = plan.wanted
@@ -132,18 +167,23 @@ _TOLERATIONS = """\
 """
 
 
-def placement(plan: plans.Plan, *, canaries_first: bool) -> str:
-    """The clusters of a roll-out, as a Placement; with the canaries as a group of their own where an engine asks it."""
-    wanted = plan.wanted
-    text = f"""\
+def placed(namespace: str, name: str, labels: object) -> str:
+    """A Placement of the clusters with these labels."""
+    return f"""\
 apiVersion: cluster.open-cluster-management.io/v1beta1
 kind: Placement
-metadata: {{name: {wanted.name}, namespace: {wanted.namespace}}}
+metadata: {{name: {name}, namespace: {namespace}}}
 spec:
   predicates:
     - requiredClusterSelector:
-        labelSelector: {flow(selector(plan))}
+        labelSelector: {flow(labels)}
 {_TOLERATIONS}"""
+
+
+def placement(plan: plans.Plan, *, canaries_first: bool) -> str:
+    """The clusters of a roll-out, as a Placement; with the canaries as a group of their own where an engine asks it."""
+    wanted = plan.wanted
+    text = placed(wanted.namespace, wanted.name, selector(plan))
     if canaries_first:
         text += f"""\
   decisionStrategy:
@@ -163,7 +203,7 @@ def survey(plan: plans.Plan) -> str:
     tests = meaning.work(plan.pair, wanted.transition)
     return f"""\
 # Where each cluster is. It writes nothing to any cluster (ReadOnly), and nothing is deleted with it (Orphan). Its
-# clusters do not depend on the label of the roll-out: bind sets of clusters to this namespace.
+# clusters do not depend on the label of the roll-out: they are all of the set that is bound.
 apiVersion: cluster.open-cluster-management.io/v1beta1
 kind: Placement
 metadata: {{name: {SURVEY}, namespace: {wanted.namespace}}}
@@ -197,6 +237,7 @@ spec:
               - {{name: since, path: .{vocabulary.RECORD}.phaseTransitionTime}}
               - {{name: problem, path: .{vocabulary.RECORD}.problem.reason}}
               - {{name: problemSince, path: .{vocabulary.RECORD}.problem.since}}
+              - {{name: deadline, path: .{vocabulary.RECORD}.deadlineTime}}
         conditionRules:
           - type: CEL
             condition: {STATE_CONDITION}
@@ -226,7 +267,14 @@ def _message(plan: plans.Plan) -> dict[State, str]:
     )
     texts = {state: f'"{state}"' for state in State}
     texts[State.NOT_READY] = f'"{State.NOT_READY}: " + {blockers}'
-    texts[State.UNDER_WAY] = f'"{State.UNDER_WAY}: " + {meaning.PHASE}'
+    # What it waits for: the checks of its stage that are not met. Preflight checks do not matter once it converges.
+    waiting = (
+        f"[{meaning.RECORD}.?checks.orValue([])"
+        f'.filter(entry, entry.?status.orValue("") != "Met" && (entry.?stage.orValue("") == "{Stage.CONVERGENCE}" '
+        f'|| {meaning.PHASE} != "{Phase.CONVERGING}")).map(entry, entry.?name.orValue(""))'
+        '.join(", ")].filter(names, names != "").map(names, ": " + names).join("")'
+    )
+    texts[State.UNDER_WAY] = f'"{State.UNDER_WAY}: " + {meaning.PHASE} + {waiting}'
     reason = f"{meaning.RECORD}.?problem.?reason.orValue({meaning.PHASE})"
-    texts[State.NEEDS_A_PERSON] = f'"{State.NEEDS_A_PERSON}: " + {reason}'
+    texts[State.NEEDS_A_PERSON] = f'"{State.NEEDS_A_PERSON}: " + {reason} + {waiting}'
     return texts

@@ -23,7 +23,7 @@ CANARY_WAVE = "0"
 _NOTICE = 2
 """Minutes for an engine to see what its agent has seen."""
 _MOST = 100_000
-_DAY = 24 * 60
+_HOUR, _DAY = 60, 24 * 60
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL = re.compile(
@@ -44,6 +44,7 @@ class Wanted:
     transition: str | None = None
     name: str = "topology"
     namespace: str = "topology-fleet"
+    cluster_set: str = "global"
     wave_label: str = vocabulary.WAVE_LABEL
     wave: str | None = None
     canaries: tuple[str, ...] = ()
@@ -93,12 +94,21 @@ class Plan:
     def arithmetic(self) -> str:
         """The line that explains the time-outs."""
         wanted = self.wanted
-        first = len(wanted.canaries)
+        first, batches = len(wanted.canaries), "batch" if self.batches == 1 else "batches"
         return (
-            f"{wanted.clusters} clusters, {first} first and then {wanted.max_concurrency} at once: {self.batches} "
-            f"batches x {self.minutes} min (deadline {self.deadline}, admission {self.admission}, soak {wanted.soak}, "
-            f"{_NOTICE} to be noticed) = {self.timeout:,} min, a bound"
+            f"{wanted.clusters} clusters, {first} first and then {wanted.max_concurrency} at once: at most "
+            f"{lasting(self.timeout)} ({self.batches} {batches} of {self.minutes} min: deadline {self.deadline}, "
+            f"admission {self.admission}, soak {wanted.soak}, {_NOTICE} to be noticed)"
         )
+
+
+def lasting(minutes: int) -> str:
+    """A bound as people plan with it: from a day on it is rounded up to an hour."""
+    if minutes < _DAY:
+        hours, rest = divmod(minutes, _HOUR)
+        return " ".join(f"{number} {unit}" for number, unit in ((hours, "h"), (rest, "min")) if number) or "0 min"
+    days, hours = divmod(math.ceil(minutes / _HOUR), 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
 
 
 def checked(wanted: Wanted, transitions: load.Transitions) -> Plan:
@@ -146,10 +156,15 @@ def _deadline(definition: model.Definition) -> int:
     return convergence.deadline_minutes + machines * max(convergence.machine_minutes.values(), default=0)
 
 
-def _check_names(wanted: Wanted) -> None:
-    for flag, name in (("--name", wanted.name), ("--namespace", wanted.namespace)):
+def check_hub(**names: str) -> None:
+    """Check names of objects on the hub, each given by the name of its flag. Raises PlanError."""
+    for flag, name in names.items():
         if _NAME.fullmatch(name) is None:
             raise PlanError(f"{flag} {name!r}: wanted are lowercase letters, digits and dashes, 63 at most")
+
+
+def _check_names(wanted: Wanted) -> None:
+    check_hub(**{"--name": wanted.name, "--namespace": wanted.namespace, "--cluster-set": wanted.cluster_set})
     # The hub's copy of a policy in the namespace of a cluster is named NAMESPACE.NAME, a label's value besides.
     qualified = f"{wanted.namespace}.{wanted.name}-withdraw"
     if len(qualified) > _QUALIFIED:

@@ -14,11 +14,13 @@ from topology_api.vocabulary import Phase
 from topology_controller import shell
 
 from . import meaning, objects
+from .files import HUB, File
 from .meaning import State
 
 if TYPE_CHECKING:
     from . import plan as plans
 
+_OWNER = "owner of the roll-out"
 _LOOKUP = '{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}'
 # A message has no `lookup`; where the policy watches, it has the whole object (open-cluster-management.io/
 # config-policy-controller v0.18.0 controllers/configurationpolicy_controller.go, doCustomMessage).
@@ -33,9 +35,14 @@ _COMMON = """\
           pruneObjectBehavior: None"""
 
 
-def pack(plan: plans.Plan) -> str:
+def pack(plan: plans.Plan) -> tuple[File, ...]:
     """All objects, in the order in which they are applied; the way back stands last."""
-    return "---\n".join((objects.rights(), objects.survey(plan), request(plan), group_upgrade(plan), withdraw(plan)))
+    return (
+        *objects.shared(plan),
+        File(HUB, "3-request.yaml", "the policy, which informs, and its clusters", _OWNER, request(plan)),
+        File(HUB, "4-roll-out.yaml", "when: a ClusterGroupUpgrade, not enabled", _OWNER, group_upgrade(plan)),
+        File(HUB, "5-cancel.yaml", "cancels what is left, not enabled", _OWNER, withdraw(plan)),
+    )
 
 
 def request(plan: plans.Plan) -> str:
@@ -73,7 +80,7 @@ def request(plan: plans.Plan) -> str:
 ---
 {objects.placement(plan, canaries_first=False)}\
 ---
-{_binding(wanted.namespace, wanted.name, (wanted.name, f"{wanted.name}-withdraw"))}"""
+{binding(wanted.namespace, wanted.name, (wanted.name, f"{wanted.name}-withdraw"))}"""
 
 
 def _policy(namespace: str, name: str, raw: str, soak: int) -> str:
@@ -101,7 +108,8 @@ spec:
 """
 
 
-def _binding(namespace: str, name: str, policies: tuple[str, ...]) -> str:
+def binding(namespace: str, name: str, policies: tuple[str, ...]) -> str:
+    """Which policies the clusters of the Placement of this name get."""
     subjects = "".join(
         f"  - {{apiGroup: policy.open-cluster-management.io, kind: Policy, name: {policy}}}\n" for policy in policies
     )

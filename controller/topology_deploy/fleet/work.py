@@ -15,15 +15,18 @@ from topology_api import vocabulary
 from topology_controller import shell
 
 from . import meaning, objects
+from .files import HUB, File
 from .meaning import State
 
 if TYPE_CHECKING:
     from . import plan as plans
 
 
-def pack(plan: plans.Plan) -> str:
-    """All objects, in the order in which they are applied."""
-    return "---\n".join((objects.rights(), objects.survey(plan), roll_out(plan))) + withdraw(plan)
+def pack(plan: plans.Plan) -> tuple[File, ...]:
+    """All objects, in the order in which they are applied; the last one ends with the command that cancels."""
+    what = "ManifestWorkReplicaSet, and the command that cancels"
+    text = roll_out(plan) + withdraw(plan)
+    return (*objects.shared(plan), File(HUB, "3-roll-out.yaml", what, "owner of the roll-out", text))
 
 
 def roll_out(plan: plans.Plan) -> str:

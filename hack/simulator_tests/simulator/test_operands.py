@@ -78,9 +78,10 @@ async def test_operators_report_and_say_what_they_were_told_where_the_matrix_loo
             plural, _, name = group.managed_by.key.partition("/")
             assert (await api.get(kinds.named(plural), name))["spec"]["managementState"] == "Managed", group.check
     for reader in MATRIX.startup_readers:
-        key, _, value = reader.selector.partition("=")
-        pods = [one for one in await api.list(kinds.PODS, reader.namespace) if one["metadata"]["labels"][key] == value]
-        assert [one["status"]["phase"] for one in pods] == ["Running"], reader
+        (pod,) = await api.list(kinds.PODS, reader.namespace)
+        (lease,) = await api.list(kinds.LEASES, reader.namespace)
+        holder = lease["spec"]["holderIdentity"].partition("_")[0]
+        assert (holder, lease["spec"]["leaseDurationSeconds"]) == (pod["metadata"]["name"], 270), reader
 
 
 async def test_a_cluster_that_is_highly_available_from_the_beginning_is_at_rest(api):

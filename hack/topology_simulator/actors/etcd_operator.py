@@ -21,7 +21,9 @@ class EtcdOperator(actor.Actor):
     """Keeps etcd's membership."""
 
     agent = "cluster-etcd-operator"
-    watched = (kinds.NODES, kinds.CONFIG_MAPS, kinds.ETCDS, kinds.CLUSTER_OPERATORS, kinds.MACHINES)
+    watched = (
+        kinds.INFRASTRUCTURES, kinds.NODES, kinds.CONFIG_MAPS, kinds.ETCDS, kinds.CLUSTER_OPERATORS, kinds.MACHINES,
+    )  # fmt: skip
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -113,7 +115,9 @@ class EtcdOperator(actor.Actor):
             return
         self._alive = True
         self.waits.start("lease", self.pace.lease_renew)
-        change = {"spec": {"renewTime": conditions.now_micro()}}
+        # The drains after the change start it again, and then it chooses by the new topology.
+        seconds = 270 if self.topology == "SingleReplica" else 137
+        change = {"spec": {"renewTime": conditions.now_micro(), "leaseDurationSeconds": seconds}}
         await self.api.patch(kinds.LEASES, cluster.ETCD_LEASE, change, cluster.ETCD_OPERATOR_NAMESPACE)
 
     async def _remove_gone(self, endpoints: dict[str, Any]) -> set[str]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from topology_simulator import client, cluster, conditions, kinds, machine_pools, machines
+from topology_simulator import client, cluster, conditions, configured, kinds, machine_pools, machines
 
 from . import actor
 
@@ -143,8 +143,10 @@ class MachineConfig(actor.Actor):
     async def _render(self, pool: dict[str, Any], wanted: str, topology: str) -> None:
         if self._render_error(_name(pool)):
             return
+        noted = ((self._controller() or {})["metadata"].get("annotations") or {}).get(configured.RELEASE_VERSION)
+        config = cluster.machine_config(_name(pool), topology, noted or cluster.VERSION)
         try:
-            await self.api.create(kinds.MACHINE_CONFIGS, cluster.machine_config(_name(pool), topology))
+            await self.api.create(kinds.MACHINE_CONFIGS, config)
         except client.ApiError as error:
             if error.code != 409:
                 raise

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from topology_simulator import cluster, conditions, kinds
+from topology_simulator import cluster, conditions, kinds, operands
 
 from . import actor
 
@@ -127,7 +127,8 @@ class NativeController(actor.Actor):
         if not self.waits.due("lease", self.pace.lease_renew):
             return
         self.waits.start("lease", self.pace.lease_renew)
-        lease = cluster.lease_spec(f"config-operator-{self._starts}", self._starts)
+        single = self.topology == "SingleReplica"
+        lease = operands.lease_spec(f"config-operator-{self._starts}", self._starts, single=single)
         change = {"spec": lease}
         await self.api.patch(kinds.LEASES, cluster.NATIVE_LEASE, change, cluster.NATIVE_NAMESPACE)
 

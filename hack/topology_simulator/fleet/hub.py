@@ -127,10 +127,8 @@ def _agent(cluster: str) -> server.User:
 
 def _sets() -> list[dict[str, Any]]:
     return [
-        kinds.NAMESPACES.new(pack.NAMESPACE),
         kinds.NAMESPACES.new("open-cluster-management"),
         wire.CLUSTER_SETS.new(_SET, spec={"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {}}}),
-        wire.SET_BINDINGS.new(_SET, pack.NAMESPACE, spec={"clusterSet": _SET}),
         wire.cluster_role(
             _AGENT_ROLE,
             [

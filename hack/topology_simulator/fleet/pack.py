@@ -65,8 +65,9 @@ class Pack:
         return bound
 
     def survey(self) -> list[dict[str, Any]]:
-        """Return what lets each cluster say where it is."""
-        return [obj for obj in self._read("work", *_ON_HUB) if obj["metadata"]["name"] == _SURVEY]
+        """Return what lets each cluster say where it is: a namespace that reaches the clusters, and the survey."""
+        survey = [obj for obj in self._read("work", *_ON_HUB) if obj["metadata"]["name"] == _SURVEY]
+        return [*self._read("work", "Namespace", "ManagedClusterSetBinding"), *survey]
 
     def roll_out(
         self, *, soak_seconds: int, deadline_seconds: int, max_concurrency: int, target: str = TARGET

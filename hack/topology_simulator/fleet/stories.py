@@ -112,7 +112,9 @@ async def _stuck(
         f"{number} {word}" for number, word in ((done, "done"), (1, "needs a person"), (ready, "ready")) if number
     ]
     line = f"{len(fleet.spokes)} surveyed: {', '.join(counts)}"
-    await claims.surveyed(fleet, judged, f"while {stuck.name} is stuck", line, 3, stuck.name)
+    await claims.surveyed(
+        fleet, judged, f"while {stuck.name} is stuck", line, 3, stuck.name, "Stuck: ", "ConsoleReplicas"
+    )
     return before
 
 

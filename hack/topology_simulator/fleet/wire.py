@@ -14,9 +14,6 @@ RBAC = "rbac.authorization.k8s.io"
 CLUSTER_GROUP, WORK_GROUP = "cluster.open-cluster-management.io", "work.open-cluster-management.io"
 MANAGED_CLUSTERS = kinds.Kind(CLUSTER_GROUP, "managedclusters", "ManagedCluster")
 CLUSTER_SETS = kinds.Kind(CLUSTER_GROUP, "managedclustersets", "ManagedClusterSet", version="v1beta2")
-SET_BINDINGS = kinds.Kind(
-    CLUSTER_GROUP, "managedclustersetbindings", "ManagedClusterSetBinding", namespaced=True, version="v1beta2"
-)
 DECISIONS = kinds.Kind(CLUSTER_GROUP, "placementdecisions", "PlacementDecision", namespaced=True, version="v1beta1")
 WORKS = kinds.Kind(WORK_GROUP, "manifestworks", "ManifestWork", namespaced=True)
 REPLICA_SETS = kinds.Kind(

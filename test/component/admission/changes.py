@@ -83,10 +83,12 @@ def _replaced(*edits: _Edit, path: str = policy_server.INFRASTRUCTURE) -> Callab
     return request
 
 
+_FORCED = (("fieldManager", "gitops"), ("force", "true"))
+
+
 def _applied(**spec: str) -> Callable[[Object], Request]:
     body = {"apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "metadata": {"name": "cluster"}}
-    query = (("fieldManager", "gitops"), ("force", "true"))
-    return lambda _: Request("PATCH", {**body, "spec": spec}, _APPLY, query=query)
+    return lambda _: Request("PATCH", {**body, "spec": spec}, _APPLY, query=_FORCED)
 
 
 def _confirmed(**annotations: str | None) -> Callable[[Object], Request]:
@@ -152,6 +154,9 @@ CHANGES: dict[str, Callable[[Object], Request]] = {
     "request and label": _merge({"metadata": {"labels": {MARK: "new"}}, "spec": {"desiredTopology": _BACK}}),
     "write the copy": _merge({"status": {"extension": {"phase": "Completed"}}}, _REPORT),
     "drop the copy": _operations({"op": "remove", "path": "/status/extension"}, path=_REPORT),
+    "lift it by applying": lambda _: Request(
+        "PATCH", kinds.CLUSTER_OPERATORS.new("topology", status={"conditions": _LIFTED}), _APPLY, _REPORT, _FORCED
+    ),
     "lift the upgrade block": _merge({"status": {"conditions": _LIFTED}}, _REPORT),
     "take the upgrade block away": _merge({"status": {"conditions": None}}, _REPORT),
     "report another version": _merge({"status": {"versions": [{"name": "operator", "version": "9"}]}}, _REPORT),

@@ -1,14 +1,12 @@
-"""The report in ClusterOperator `topology`, with the copy of the record, by every way to it that the API has.
+"""The report in ClusterOperator `topology`, with the copy of the record, also while no operator runs.
 
-Without the right it stays as it is, whatever a client sends; its metadata but for what an administrator confirms, and
-every other ClusterOperator, is as before. What is tried is done for real here, and not as a dry run.
+Without the right it stays as it is (test_who_may_change_what.py); its metadata but for what an administrator confirms,
+and every other ClusterOperator, is as before. What is tried is done for real here, and not as a dry run.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,84 +20,20 @@ from topology_simulator import kinds
 if TYPE_CHECKING:
     Object = dict[str, Any]
     import pathlib
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from test.component import real
 
 _STATUS = f"{policy_server.OPERATOR}/status"
 _FORGED = {"phase": "Completed", "name": "sno-to-ha-compact"}
-_JSON, _JSON_PATCH, _APPLY = "application/json", "application/json-patch+json", "application/apply-patch+yaml"
-_FORCE = (("fieldManager", "forger"), ("force", "true"))
+_JSON = "application/json"
+
+
 _OTHER = "admission-other"
-
-
-def _with(operator: Object, **status: Any) -> Object:
-    changed = copy.deepcopy(operator)
-    changed["status"].update(status)
-    return changed
-
-
-def _applied(**status: Any) -> Object:
-    return kinds.CLUSTER_OPERATORS.new("topology", status=status)
-
-
-def _operations(*operations: Object, path: str = _STATUS) -> Request:
-    return Request("PATCH", list(operations), _JSON_PATCH, path)
-
-
-TO_STATUS: dict[str, Callable[[Object], Request]] = {
-    "replace": lambda operator: Request("PUT", _with(operator, extension=_FORGED), _JSON, _STATUS),
-    "replace with no status": lambda operator: Request("PUT", {**operator, "status": {}}, _JSON, _STATUS),
-    "merge": lambda _: Request("PATCH", {"status": {"extension": _FORGED}}, path=_STATUS),
-    "merge a null status": lambda _: Request("PATCH", {"status": None}, path=_STATUS),
-    "JSON patch that moves": lambda _: _operations(
-        {"op": "move", "from": "/status/extension", "path": "/status/another"}
-    ),
-    "replace the conditions": lambda operator: Request("PUT", _with(operator, conditions=[]), _JSON, _STATUS),
-    "JSON patch of a condition": lambda _: _operations(
-        {"op": "replace", "path": "/status/conditions/0/status", "value": "True"}
-    ),
-    "apply a condition": lambda _: Request(
-        "PATCH", _applied(conditions=[{**changes.BLOCK[0], "status": "True"}]), _APPLY, _STATUS, _FORCE
-    ),
-    "apply": lambda _: Request("PATCH", _applied(extension=_FORGED), _APPLY, _STATUS, _FORCE),
-}
-"""Through the sub-resource: refused by the policy."""
-TO_ALL: dict[str, Callable[[Object], Request]] = {
-    "replace": lambda operator: Request("PUT", _with(operator, extension=_FORGED), _JSON, policy_server.OPERATOR),
-    "merge": lambda _: Request("PATCH", {"status": {"extension": _FORGED}}, path=policy_server.OPERATOR),
-    "JSON patch": lambda _: _operations(
-        {"op": "replace", "path": "/status/extension/phase", "value": "Completed"}, path=policy_server.OPERATOR
-    ),
-    "apply": lambda _: Request("PATCH", _applied(extension=_FORGED), _APPLY, policy_server.OPERATOR, _FORCE),
-}
-"""Through the object itself: accepted, and status is passed over, as for every object with such a sub-resource."""
 
 
 async def _operator(ground: policy_server.PolicyServer, name: str = "topology") -> Object:
     return await ground.api.get(kinds.CLUSTER_OPERATORS, name)
-
-
-async def test_no_way_to_its_status_changes_it(ground: policy_server.PolicyServer) -> None:
-    """What is refused is nothing that the API server refuses by itself: who has the right may."""
-    await changes.prepare(ground)
-    before = await _operator(ground)
-    for what, request in TO_STATUS.items():
-        for who in ("ingress", "janitor"):
-            answer = await ground.send(who, request(before), dry=False)
-            assert answer.refused_by == policy_server.REPORT_POLICY, (what, answer)
-        assert (await ground.send("mover", request(before))).code == 200, what
-    assert await _operator(ground) == before
-
-
-async def test_no_way_to_the_object_itself_changes_it(ground: policy_server.PolicyServer) -> None:
-    await changes.prepare(ground)
-    for what, request in TO_ALL.items():
-        before = await _operator(ground)
-        answer = await ground.send("janitor", request(before), dry=False)
-        assert answer.code == 200, (what, answer)
-        after = await _operator(ground)
-        assert after["status"] == before["status"], what
 
 
 async def test_nothing_is_confirmed_by_creating_it(ground: policy_server.PolicyServer) -> None:
@@ -159,23 +93,6 @@ async def test_another_clusteroperator_and_the_metadata_of_ours_are_as_before(
     ):
         answer = await ground.send(who, request)
         assert answer.code == 200, (who, request, answer)
-
-
-async def test_who_deletes_our_report_and_creates_it_again_has_taken_the_copy_away_and_put_none(
-    ground: policy_server.PolicyServer,
-) -> None:
-    """As `kubectl replace --force` does it. What comes of that: `test/unit/core/test_restarts_and_losses.py`."""
-    await changes.prepare(ground)
-    forged = kinds.CLUSTER_OPERATORS.new("topology", spec={}, status={"extension": _FORGED})
-    try:
-        code, _, text = await ground.kubectl("janitor", "replace", "--force", "-f", "-", given=json.dumps(forged))
-        assert code == 0, text
-        assert "extension" not in (await _operator(ground)).get("status", {})
-        request = Request("PATCH", {"status": {"extension": _FORGED}}, path=_STATUS)
-        answer = await ground.send("janitor", request, dry=False)
-        assert answer.refused_by == policy_server.REPORT_POLICY, answer
-    finally:
-        await ground.anew()
 
 
 # -- while no operator runs

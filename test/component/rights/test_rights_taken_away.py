@@ -131,6 +131,7 @@ def test_there_is_a_story_of_each_verb() -> None:
     assert {grant.verb for grant, _, _ in STORIES} == {grant.verb for grant in grants.ALL}
 
 
+@pytest.mark.nightly("create events@default", "create tokenreviews")
 @pytest.mark.parametrize(("grant", "story", "moves"), STORIES, ids=[str(grant) for grant, _, _ in STORIES])
 async def test_without_the_right_to(staged: RestrictedWorld, grant: Grant, story: Story, *, moves: bool) -> None:
     await staged.take(grant)

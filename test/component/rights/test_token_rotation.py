@@ -67,6 +67,7 @@ def refusals(log: audit.Log, found: list[audit.Event]) -> list[audit.Event]:
     return found
 
 
+@pytest.mark.nightly
 async def test_a_new_token_is_taken_and_a_file_that_vanishes_is_waited_out(
     staged: RestrictedWorld, tokens: Tokens, tmp_path: pathlib.Path
 ) -> None:

@@ -97,7 +97,8 @@ def install_config(folder: pathlib.Path, raw: bytes) -> list[str]:
         report = render.examine(raw, folder / "install-config.yaml", tuple(Rule))
     except render.InstallConfigError as error:
         return [problem.text for problem in error.problems]
-    assert render.text(report)
+    assert render.text(report).endswith("\n")
+    assert set(report["rules"]) == set(Rule)
     return []
 
 

@@ -15,7 +15,7 @@ from test.component import cluster
 from test.component import world as worlds
 from test.observability.page import browser as browsers
 from topology_simulator import cluster as simulated
-from topology_simulator import kinds, ports
+from topology_simulator import kinds, operands, ports
 
 if TYPE_CHECKING:
     import pathlib
@@ -124,7 +124,7 @@ async def _the_cluster_follows(world: World, browser: browsers.Browser, album: A
     assert await browser.run("return document.getElementById('degraded').hidden"), "it would say the same"
     await album.add("stuck")
     # On a busy machine the five minutes are over for which a lease counts that nobody renews.
-    alive = {"spec": simulated.lease_spec("etcd-operator", 3)}
+    alive = {"spec": operands.lease_spec("etcd-operator", 3)}
     await world.api.patch(kinds.LEASES, simulated.ETCD_LEASE, alive, simulated.ETCD_OPERATOR_NAMESPACE)
     await _router(world, replicas=2)
     await world.operands.go_on()

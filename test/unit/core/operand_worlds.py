@@ -66,8 +66,6 @@ def at(
             if operand.kind == "IngressController" or operand.key.startswith("etcds."):
                 continue  # they have fields of their own in `Facts`
             found[operand.key] = _operand(operand, topology, nodes, fresh=fresh)
-    for reader in matrix.startup_readers:
-        found[reader.key] = (facts.Pod(f"{reader.operator}-1", LONG_AGO, deleting=False),)
     return found
 
 

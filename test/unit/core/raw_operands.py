@@ -22,6 +22,16 @@ Raw = dict[str, Any]
 Key = tuple[str, str | None, str]
 
 
+def held(holder: str, seconds: int) -> Raw:
+    """A Lease that is renewed throughout the test."""
+    spec = {
+        "holderIdentity": f"{holder}_0",
+        "leaseDurationSeconds": seconds,
+        "renewTime": "2027-01-01T00:00:00.000000Z",
+    }
+    return {"spec": spec}
+
+
 def objects(pair: TopologyPair, *, fresh: int = 0, settled: datetime = operand_worlds.LONG_AGO) -> dict[Key, Raw]:
     """Every operand of the matrix, its operator's configuration and ClusterOperator, as under this topology.
 
@@ -44,9 +54,7 @@ def objects(pair: TopologyPair, *, fresh: int = 0, settled: datetime = operand_w
             if raw is not None:
                 found[plural(operand.plural), operand.namespace, operand.name] = raw
     for reader in worlds.MATRIX.startup_readers:
-        label, _, value = reader.selector.partition("=")
-        metadata = {"labels": {label: value}, "creationTimestamp": stamp(operand_worlds.LONG_AGO)}
-        found["pods", reader.namespace, f"{reader.operator}-1"] = {"metadata": metadata}
+        found["leases", reader.namespace, f"{reader.operator}-lock"] = held(f"{reader.operator}-1", 270)
     for operator in worlds.cluster_operators():
         stable = conditions(Available="True", Progressing="False", Degraded="False")
         for condition in stable:

@@ -16,6 +16,7 @@ from topology_controller.observe import facts, machines
 
 from . import operand_worlds, worlds
 
+NEWER = st.just(facts.Newer("status.topologyTransition", "written by a newer version", phase="Rehearsing"))
 UNREAD = st.sampled_from((worlds.BROKEN, facts.NOT_READ, worlds.MISSING))
 STATUS = st.sampled_from(("True", "False", "Unknown", "garbage"))
 TOPOLOGY = st.sampled_from(("SingleReplica", "HighlyAvailable"))
@@ -209,7 +210,7 @@ def worlds_of_any_kind(draw: st.DrawFn) -> facts.Facts:
         infrastructure=here[1],
         platform=draw(rarely("None", st.sampled_from((None, "AWS", "External")))),
         image_based_install=draw(rarely(usual=False, other=st.booleans())),
-        record=draw(rarely(record, UNREAD)),
+        record=draw(rarely(record, UNREAD | NEWER)),
         raw_record=None if record is None else record.to_api(),
     )
     gates = st.lists(st.tuples(st.sampled_from(("4.20.1", "4.21.0")), st.booleans()), max_size=2).map(

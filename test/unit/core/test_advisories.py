@@ -48,14 +48,13 @@ def told(
 
 def cluster(**changes: Any) -> facts.Facts:
     """Nothing is left to a person: the operators were started and a backup was taken after the change."""
-    operands = {**worlds.healthy().operands, **started(AFTER)}
-    found = {"own_operator": worlds.own(backup_time=AFTER), "operands": operands, **changes}
+    found = {"own_operator": worlds.own(backup_time=AFTER), "leader_leases": (lease(137),), **changes}
     return dataclasses.replace(worlds.healthy(), **found)
 
 
-def started(*created: Any) -> dict[str, facts.Fact[facts.Operand]]:
-    pods = tuple(facts.Pod(f"p-{index}", when, deleting=False) for index, when in enumerate(created))
-    return {reader.key: pods for reader in worlds.MATRIX.startup_readers}
+def lease(seconds: int | None, **changes: Any) -> facts.LeaderLease:
+    held = facts.LeaderLease(READER.namespace, "some-lock", "some-5d7f-x2x2x_1", seconds, worlds.NOW)
+    return dataclasses.replace(held, **changes)
 
 
 def operand(key: str, found: facts.Fact[facts.Operand]) -> facts.Facts:
@@ -138,9 +137,9 @@ def with_everything() -> facts.Facts:
         native_controller=native_left("PreflightCheckFailed", Upgradeable="False"),
         machines=machine_worlds.three(addresses=(), phase="Failed"),
         etcd=dataclasses.replace(worlds.etcd(), desired_replicas=1),
+        leader_leases=(lease(270),),
         operands={
             **cluster().operands,
-            **started(BEFORE),
             measured_cluster.REGISTRY_CONFIGURATION: facts.Managed("Managed", 1),
             SETTINGS[0].key: facts.SingleNodeSetting("cluster", None, present=True),
         },
@@ -148,26 +147,43 @@ def with_everything() -> facts.Facts:
 
 
 @pytest.mark.parametrize(
-    ("pods", "stale"),
+    ("leases", "stale"),
     [
-        ((facts.Pod("old", BEFORE, deleting=False),), True),
-        ((facts.Pod("same-second", MOVED, deleting=False),), True),
-        ((facts.Pod("new", AFTER, deleting=False), facts.Pod("old", BEFORE, deleting=False)), True),
-        ((facts.Pod("new", AFTER, deleting=False),), False),
-        ((facts.Pod("new", AFTER, deleting=False), facts.Pod("old", BEFORE, deleting=True)), False),
+        ((lease(137), lease(270)), True),
+        ((lease(270, renew_time=worlds.NOW - timedelta(seconds=330)),), True),
+        ((lease(270, renew_time=worlds.NOW - timedelta(seconds=331)),), False),
+        ((lease(270, holder=""),), False),
+        ((lease(270, renew_time=None), lease(None), lease(137), lease(271)), False),
         ((), False),
         (worlds.BROKEN, False),
         ((worlds.BROKEN,), False),
     ],
 )
-def test_an_operator_is_started_again_once_none_of_its_pods_is_from_before(*, pods: Any, stale: bool) -> None:
-    found = told(operand(READER.key, pods), CONVERGING)
+def test_an_operator_is_started_again_once_its_lease_has_other_times(*, leases: Any, stale: bool) -> None:
+    known = cluster(leader_leases=leases)
+    found = told(known, CONVERGING)
     assert set(found) == ({AdvisoryName.TOPOLOGY_READ_AT_START} if stale else set())
     if stale:
-        assert found[AdvisoryName.TOPOLOGY_READ_AT_START].command == READER.command, "only the one that is stale"
-    assert told(operand(READER.key, pods), PENDING) == {}, "nothing has moved: there is nothing to read yet"
+        advisory = found[AdvisoryName.TOPOLOGY_READ_AT_START]
+        assert advisory.command == f"oc -n {READER.namespace} delete pod some-5d7f-x2x2x"
+        assert f"{READER.namespace}/some-lock. " in advisory.message
+        assert f"{READER.operator}: {READER.matters}" in advisory.message
+    assert told(known, PENDING) == {}, "nothing has moved: there is nothing to read yet"
     only_infrastructure = CONVERGING.model_copy(update={"source": INFRASTRUCTURE})
-    assert told(operand(READER.key, pods), only_infrastructure) == {}, "they read that of the control plane"
+    assert told(known, only_infrastructure) == {}, "they read that of the control plane"
+
+
+@pytest.mark.parametrize("holder", [f"{worlds.NAMES[0]}_1", "no pod$_1"])
+def test_a_holder_that_is_no_pod_is_shown_and_not_deleted(holder: str) -> None:
+    found = told(cluster(leader_leases=(lease(270, holder=holder),)), CONVERGING)
+    command = found[AdvisoryName.TOPOLOGY_READ_AT_START].command
+    assert command == f"oc -n {READER.namespace} get lease some-lock -o yaml"
+
+
+def test_who_may_not_list_leases_is_told_so() -> None:
+    refused = facts.Unobserved("leases", "forbidden", facts.Kind.FORBIDDEN)
+    found = told(cluster(leader_leases=refused), CONVERGING)
+    assert advisories.LEASES_ROLE in found[AdvisoryName.TOPOLOGY_READ_AT_START].message
 
 
 def etcd(backup: Any) -> tuple[facts.ClusterOperator, ...]:
@@ -353,13 +369,15 @@ def test_a_restart_is_advised_once_the_machines_have_restarted(
     record = record.model_copy(update={"checks": kept})
     assert record.deadline_time is not None
     now = record.deadline_time if late else record.deadline_time - timedelta(seconds=1)
-    advised = advisories.advise(worlds.moved(worlds.healthy(), record), worlds.HA, worlds.MATRIX, record, now)
+    known = dataclasses.replace(worlds.healthy(), leader_leases=(lease(270, renew_time=now),))
+    advised = advisories.advise(worlds.moved(known, record), worlds.HA, worlds.MATRIX, record, now)
     assert (AdvisoryName.TOPOLOGY_READ_AT_START in [item.name for item in advised]) is shown
 
 
 def test_the_change_itself_advises_no_restart() -> None:
     """The machines restart in the next minutes, and the operators with them."""
     assert AdvisoryName.TOPOLOGY_READ_AT_START not in [item.name for item in worlds.converging().advisories]
-    rolled = worlds.decide(done(worlds.converging()), now=LATER).record
+    known = dataclasses.replace(done(worlds.converging()), leader_leases=(lease(270, renew_time=LATER),))
+    rolled = worlds.decide(known, now=LATER).record
     assert rolled is not None
     assert AdvisoryName.TOPOLOGY_READ_AT_START in [item.name for item in rolled.advisories]

@@ -123,8 +123,6 @@ async def test_workers_are_read_until_so_many_are_flawless(*, nodes: list[Any], 
 
 CONSOLE = "deployments.apps/openshift-console/console"
 CONSOLES = "consoles.operator.openshift.io/cluster"
-POD = ("pods", "openshift-authentication-operator", "authentication-1")
-READER = "pods/openshift-authentication-operator/app=authentication-operator"
 KEY, CONFIGURED = ("deployments", "openshift-console", "console"), ("consoles", None, "cluster")
 
 
@@ -146,11 +144,6 @@ async def test_they_are_watched_while_a_request_is_open_and_found_by_their_key(c
     async with watching(cluster) as (watched, _):
         known = watched.known()
         assert known.operand(CONSOLE) == facts.Workload(1, observed=True, wanted=2, updated=1, ready=1, available=1)
-        pods = known.operand(READER)
-        assert isinstance(pods, tuple)
-        (pod,) = pods
-        assert isinstance(pod, facts.Pod)
-        assert (pod.name, pod.deleting) == ("authentication-1", False)
         missing = known.operand("deployments.apps/openshift-console/downloads")
         assert isinstance(missing, facts.Unobserved)
         assert missing.missing
@@ -185,7 +178,6 @@ async def test_what_changes_all_the_time_wakes_nobody(cluster: Cluster):
         for beat in range(100):
             condition = {"type": "Available", "message": f"{beat} seconds ago", "lastUpdateTime": str(beat)}
             cluster.change(KEY, {"status": {"conditions": [condition]}})
-            cluster.change(POD, {"metadata": {"annotations": {"beat": str(beat)}}})
             await asyncio.sleep(1)
         assert woken == []
         assert watched.known() == before

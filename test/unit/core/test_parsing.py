@@ -25,7 +25,7 @@ Raw = dict[str, Any]
 
 SOURCES = {
     source.key: source
-    for source in (*catalog.IDLE, *catalog.watched(worlds.TRANSITIONS))
+    for source in (*catalog.IDLE, *catalog.watched(worlds.TRANSITIONS), catalog.Sources.leader_leases)
     if source is not catalog.Sources.machines
 }
 WRITTEN: Raw = {"fieldsV1": {"f:status": {"f:controlPlaneTopology": {}}}}
@@ -113,9 +113,7 @@ RICH: dict[str, Raw] = {
         },
     },
     "configs.imageregistry.operator.openshift.io/cluster": {"spec": {"managementState": "Removed"}},
-    "pods/openshift-kube-apiserver-operator/app=kube-apiserver-operator": {
-        "metadata": {"deletionTimestamp": "2026-03-01T10:00:00Z"}
-    },
+    "leader_leases": {"spec": {"leaseDurationSeconds": 270}},
     "feature_gates": {
         "status": {"featureGates": [{"version": "4.20.1", "enabled": [{"name": "MutableTopology"}], "disabled": None}]},
     },

@@ -274,10 +274,8 @@ async def completed(cluster: Cluster) -> None:
 
 def restart_the_readers(cluster: Cluster) -> None:
     for reader in worlds.MATRIX.startup_readers:
-        cluster.delete(("pods", reader.namespace, f"{reader.operator}-1"))
-        label, _, value = reader.selector.partition("=")
-        metadata = {"labels": {label: value}, "creationTimestamp": raw_operands.stamp(virtual_now())}
-        cluster.put(("pods", reader.namespace, f"{reader.operator}-2"), {"metadata": metadata})
+        lease = raw_operands.held(f"{reader.operator}-2", 137)
+        cluster.put(("leases", reader.namespace, f"{reader.operator}-lock"), lease)
 
 
 async def test_what_is_left_to_do_is_looked_at_hourly_until_it_is_done(cluster: Cluster) -> None:
@@ -300,7 +298,7 @@ async def test_what_is_left_to_do_is_looked_at_hourly_until_it_is_done(cluster: 
         asked, writes = len(cluster.asked), len(cluster.writes)
         await asyncio.sleep(2 * 3600)
         assert len(cluster.writes) == writes
-        assert ("list", "pods") not in cluster.asked[asked:], "what is done is not looked at again"
+        assert ("list", "leases") not in cluster.asked[asked:], "what is done is not looked at again"
 
 
 DRAINS: Key = ("sriovoperatorconfigs", "openshift-sriov-network-operator", "default")

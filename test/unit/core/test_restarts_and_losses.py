@@ -125,6 +125,15 @@ async def test_a_report_and_a_record_that_are_taken_while_it_runs_are_both_made_
         await finish(cluster, "Converging")
 
 
+@pytest.mark.parametrize("spoilt", ["Idle", {"phase": "Converging", "checks": [{"name": None}]}], ids=["text", "check"])
+async def test_a_record_that_cannot_be_read_is_replaced_and_nothing_is_made_of_it(spoilt: Any) -> None:
+    async with at("Idle") as (cluster, _):
+        cluster.change(INFRASTRUCTURE, {"status": {"topologyTransition": spoilt}})
+        await asyncio.sleep(2)
+        assert (cluster.phase, cluster.changes, cluster.record.get("checks")) == ("Idle", 0, None)
+        await finish(cluster, "Idle")
+
+
 @pytest.mark.parametrize("readable", [True, False])
 async def test_while_the_server_drops_every_record_nothing_moves_and_the_log_says_why(
     cluster: Cluster, caplog: pytest.LogCaptureFixture, *, readable: bool

@@ -310,6 +310,7 @@ def test_a_cluster_of_another_kind_is_left_alone(changes: dict[str, Any], reason
         ((("4.20.1", True),), False, False),
         ((("4.20.1", False),), True, False),
         ((("4.20.1", False), ("4.21.0", True)), True, False),
+        ((("4.20.1", True), ("4.21.0", False)), True, True),
         ((("4.19.0", True),), True, True),
         ((), True, False),
     ],

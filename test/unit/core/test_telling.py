@@ -15,7 +15,6 @@ from topology_api.vocabulary import CheckStatus, EventReason, Phase
 from topology_controller.decide import decision
 from topology_controller.decide import events as decided
 from topology_controller.kube import errors
-from topology_controller.observe import facts
 from topology_controller.report import clusteroperator, events
 
 from . import clusters, worlds
@@ -138,7 +137,7 @@ async def test_another_change_of_the_spec_makes_no_other_request(api: Api, telli
     assert api.reasons == ["TransitionRequested", "TransitionBlocked"]
 
 
-async def test_a_crash_repeats_nothing() -> None:
+async def test_a_crash_repeats_nothing(caplog: pytest.LogCaptureFixture) -> None:
     api = Api()
     for _ in range(3):
         telling = Telling(api)
@@ -146,9 +145,9 @@ async def test_a_crash_repeats_nothing() -> None:
         telling.tell(BLOCKED, pending(2, "EtcdHealthy"))
         telling.tell(STUCK, worlds.converging())
         await asyncio.sleep(1)
-        telling.task.cancel()
-        await telling.end()
+        assert await telling.end() < 1.0, "nothing waits"
     assert api.reasons == ["TransitionRequested", "TransitionBlocked", "TransitionStuck"]
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_an_event_is_written_as_the_api_wants_it(api: Api, telling: Telling) -> None:
@@ -173,17 +172,6 @@ async def test_an_event_is_written_as_the_api_wants_it(api: Api, telling: Tellin
         "reportingComponent": "cluster-topology-operator",
         "reportingInstance": "me",
     }  # fmt: skip
-
-
-async def test_an_event_that_exists_was_told_before_a_crash(caplog: pytest.LogCaptureFixture) -> None:
-    api = Api()
-    for _ in range(2):
-        telling = Telling(api)
-        telling.tell(REQUESTED, pending())
-        await asyncio.sleep(1)
-        assert await telling.end() < 1.0, "nothing waits"
-    assert api.reasons == ["TransitionRequested"]
-    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_limits_of_the_api_are_kept_whatever_the_names_are() -> None:
@@ -358,18 +346,6 @@ def test_the_extension_carries_the_newest_answers_and_is_kept_by_decisions_witho
     quiet = worlds.decide(worlds.with_infrastructure(worlds.healthy(), control_plane="External"))
     assert quiet.record is None
     assert status(quiet, worlds.own(status=written))["extension"] == written["extension"]
-
-
-def test_a_version_that_cannot_do_its_work_here_is_not_reported() -> None:
-    """The version operator calls an upgrade done when it reads this number."""
-    lacking = worlds.decide(worlds.healthy(installed=facts.Installed("infrastructures lacks desiredTopology")))
-    before = [{"name": "operator", "version": "1.2.2"}]
-    assert status(lacking, worlds.own())["versions"] == []
-    assert status(lacking, worlds.own(status={"versions": before}))["versions"] == before
-    ready = worlds.decide(worlds.healthy())
-    assert status(ready, worlds.own(status={"versions": before}))["versions"] == [
-        {"name": "operator", "version": "1.2.3"}
-    ]
 
 
 def test_the_names_of_events() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
-import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -80,17 +79,6 @@ async def test_without_an_address_there_is_nobody_to_ask(folder, published, said
     found, _ = await read(folder, published=published)
     assert isinstance(found, facts.Unobserved)
     assert said in str(found)
-
-
-async def test_a_member_that_stands_still_delays_nothing_beyond_the_budget(etcd, folder):
-    """Like SIGSTOP: the kernel accepts the connection, nobody answers."""
-    with socket.create_server(("127.0.0.1", 0)) as stopped:
-        where = f"https://127.0.0.1:{stopped.getsockname()[1]}"
-        etcd.gateways[2].told.urls = [where]
-        found = await etcd.survey(folder, *etcd.urls[:2], where, answers=6)
-    assert {one.member for one in found.voices} == {"1", "2"}
-    assert all(one.confirmed for one in found.voices)
-    assert found.silences == (facts.EtcdSilence(where, ("3",), "no answer in time", down=True),)
 
 
 @pytest.mark.parametrize("path", ["/v3/maintenance/status", "/v3/cluster/member/list", "/health"])

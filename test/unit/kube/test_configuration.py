@@ -279,8 +279,6 @@ def test_a_client_needs_no_model_and_another_layout_falls_back_to_the_ordinary_i
 
 # -- the address of a server: it can be asked, or the file and the cluster that hold it are named
 
-WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
-
 
 def addressed(place: pathlib.Path, server: Any, **cluster: object) -> pathlib.Path:
     return kubeconfigs.written(place, server, {"token": "abc"}, **cluster)

@@ -22,11 +22,10 @@ DEPLOYMENT = {
 CONSOLE = {"check": "ConsoleReplicas", "operator": "console", "follows": "controlPlane", "operands": [DEPLOYMENT]}
 STATIC_PODS = {"kind": "StaticPods", "resource": "Etcd", "name": "cluster"}
 ETCD = {"check": "EtcdRevision", "operator": "etcd", "follows": "controlPlane", "operands": [STATIC_PODS]}
-READER = {"operator": "etcd", "namespace": "openshift-etcd-operator", "selector": "app=etcd-operator", "matters": "all"}
 
 
-def matrix(*groups: dict[str, Any], readers: tuple[dict[str, Any], ...] = ()) -> matrices.Matrix:
-    return matrices.Matrix.model_validate({"groups": groups, "startupReaders": readers})
+def matrix(*groups: dict[str, Any]) -> matrices.Matrix:
+    return matrices.Matrix.model_validate({"groups": groups})
 
 
 def console(*operands: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -82,10 +81,9 @@ OF_KINDS = {
         # Without the capability there is no namespace and no role in it; a refused list would look like trouble.
         (matrix(console(capability="Console")), {("", *ONE[1:])}),
         # Pods have no names that are known before.
-        (matrix(readers=(READER,)), {("openshift-etcd-operator", "", "pods", "", "list watch")}),
         (matrix(console(*KINDS, **MANAGED)), OF_KINDS),
     ],
-    ids=["nothing", "an operand", "a second one", "elsewhere", "of a capability", "pods", "every kind"],
+    ids=["nothing", "an operand", "a second one", "elsewhere", "of a capability", "every kind"],
 )
 def test_a_line_of_the_matrix_is_a_right_to_list_and_watch_it(given, granted):
     assert rules(given) == granted

@@ -132,6 +132,7 @@ def test_what_may_be_listed_and_watched_is_what_is_looked_at():
     """resourceNames cover a list only when the request says the name as field selector, as `Selection.name` does."""
     wanted = {asked(one, verb) for one in SELECTIONS for verb in ("list", "watch")}
     lists = {Right("list", one.resource.group, one.resource.plural, "", "") for one in SETTINGS if one.name is None}
+    lists |= {asked(catalog.Sources.leader_leases.selection, "list")}
     assert lists <= set(ALL)
     granted = [one for one in ALL if one.verb in {"list", "watch"} and one not in lists]
     without_right = [one for one in wanted if not any(covers(right, one) for right in granted)]
@@ -158,6 +159,8 @@ def test_what_is_namespaced_is_granted_in_its_namespace_only_unless_that_may_not
     found = set()
     settings = {(one.resource.group, one.resource.plural) for one in SETTINGS}
     for one in ALL:
+        if one == asked(catalog.Sources.leader_leases.selection, "list"):
+            continue
         if (one.group, one.resource) in settings or one.resource in MACHINES:
             assert (one.namespace, one.verb) in {("", verb) for verb in ("get", "list", "watch")}, one
             continue
@@ -173,13 +176,11 @@ def test_what_is_namespaced_is_granted_in_its_namespace_only_unless_that_may_not
 def test_only_these_are_read_whole():
     """All objects of a kind; everything else by its name. These are documented."""
     whole = {(one.resource, one.namespace) for one in ALL if one.verb in READS and not one.name}
-    readers = {("pods", reader.namespace) for reader in TRANSITIONS.matrix.startup_readers}
     several = {(one.resource.plural, "") for one in SETTINGS if one.name is None}
     below = {(kind, "") for kind in MACHINES}
-    assert whole == {("nodes", ""), ("clusteroperators", ""), ("machineconfigpools", "")} | readers | below | several
-    assert len(readers) == 3
-    by_metadata = {s.selection.namespace for s in SOURCES if s.selection.metadata_only and s.selection.namespace}
-    assert by_metadata == {namespace for _, namespace in readers}, "of a pod nothing but its metadata is asked for"
+    assert (
+        whole == {("nodes", ""), ("clusteroperators", ""), ("machineconfigpools", ""), ("leases", "")} | below | several
+    )
 
 
 def test_the_roles_for_others_grant_what_the_gate_asks_for_and_are_bound_to_nobody():

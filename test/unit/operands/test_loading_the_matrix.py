@@ -131,11 +131,11 @@ def test_a_file_is_found_by_its_check(folder):
 def test_startup_readers_are_needed_and_each_is_named_once(folder):
     place = folder / "startup-readers.yaml"
     text = place.read_text(encoding="utf-8")
-    place.write_text(text.replace("app=openshift-apiserver-operator", "app"), encoding="utf-8")
-    assert "startupReaders[1].selector is 'app'" in problems(folder)[0]
+    place.write_text(text.replace("openshift-apiserver-operator", "A"), encoding="utf-8")
+    assert "startupReaders[1].namespace is 'A'" in problems(folder)[0]
     entry = text[text.index("  - operator: authentication") :]
     place.write_text(text + entry, encoding="utf-8")
-    assert "app=authentication-operator stands here twice" in problems(folder)[0]
+    assert "openshift-authentication-operator stands here twice" in problems(folder)[0]
     place.unlink()
     assert "startup-readers.yaml: cannot be read" in problems(folder)[0]
 

@@ -44,8 +44,6 @@ def test_every_operand_of_a_definition_is_read_where_the_facts_look_for_it():
         keys += [group.managed_by.key] if group.managed_by else []
         for key in keys:
             assert known.operand(key) is not facts.NOT_READ, key
-    for reader in EVERYTHING.matrix.startup_readers:
-        assert known.operand(reader.key) is not facts.NOT_READ, reader.key
 
 
 def test_every_field_has_an_entry_and_every_entry_a_field():
@@ -83,8 +81,7 @@ def test_what_is_watched_anyway_is_not_watched_twice():
     ],
 )
 def test_only_what_a_definition_asks_is_watched(check, expected):
-    pods = {f"/api/v1/namespaces/{reader.namespace}/pods" for reader in LOADED.matrix.startup_readers}
-    assert paths(catalog.operands(asking(check))) == expected | pods
+    assert paths(catalog.operands(asking(check))) == expected
 
 
 def test_only_what_a_cluster_may_do_without_is_optional():

@@ -127,10 +127,6 @@ def test_what_is_applied(flags: tuple[str, ...], capsys: pytest.CaptureFixture[s
     recorded.compare(name, "\n".join(lines) + "\n")
 
 
-def test_levels_and_formats_of_the_log() -> None:
-    assert (list(logs.LEVELS), list(logs.FORMATS)) == (["error", "warning", "info", "debug"], ["text", "json"])
-
-
 @pytest.mark.looptime
 @pytest.mark.parametrize("name", stories.TOLD)
 async def test_a_story_is_told_as_it_is_recorded(name: str) -> None:

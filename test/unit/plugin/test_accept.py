@@ -229,8 +229,8 @@ async def test_what_others_have_asked_for_stays_and_the_operator_is_waited_for(l
         ROUTER: {"attempt": "mine", "reason": "enough"}
     }
     assert ended.code == errors.ExitCode.TIMED_OUT
-    assert ended.message.startswith("RouterReplicas is not recorded as accepted after 30 s; the request stands")
-    assert connection.interruption.text.startswith("the request stands")
+    assert ended.message.startswith("RouterReplicas is not recorded as accepted after 30 s; the request remains")
+    assert connection.interruption.text.startswith("the request remains")
     assert looptime == 30.0
 
 

@@ -10,13 +10,15 @@ import html
 import pathlib
 import re
 import shlex
+import types
 
 import pytest
 import yaml
 from test import processes
 
-from kubectl_topology import arguments, cluster, completion, main
+from kubectl_topology import arguments, cluster, completion, kubeconfig, main
 from topology_api.vocabulary import Topology
+from topology_controller.kube import config
 
 DOCS = pathlib.Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "kubectl-topology.md").read_text(encoding="utf-8")
@@ -48,6 +50,10 @@ def test_no_bound_for_requests_is_not_offered() -> None:
         (["plan", "HA"], "did you mean HighlyAvailable?"),
         (["plan", "?"], "Legal are SingleReplica, HighlyAvailable, HighlyAvailableArbiter, DualReplica"),
         (["stauts"], "oc topology: unknown verb 'stauts'; did you mean status?"),
+        (["help", "nope"], "unknown verb 'nope'. There are"),
+        (["acept"], "unknown verb 'acept'. There are"),
+        (["plan", "-o", "name"], "unknown value for -o/--output: 'name'. There are"),
+        (["status", "--wat"], "unknown flag --wat; did you mean"),
         (["plan", "--allow-pendin"], "unknown flag --allow-pendin; did you mean --allow-pending?"),
         (["plan", "-o", "jsn"], "did you mean json?"),
         (["status", "--context"], "--context needs a value. See: oc topology status --help"),
@@ -86,12 +92,16 @@ def test_without_arguments_the_help_is_printed_and_so_it_is_when_asked_for(capsy
         main.main(["--help"])
     assert ended.value.code == 0
     assert texts == [capsys.readouterr().out] * 2
-    assert "--kubeconfig" in texts[0]
-    assert main.main(["version"]) == 0
-    assert capsys.readouterr().out.startswith("kubectl-topology ")
+    titles = re.findall(r"^(\w+):\n((?:  .*\n)+)", texts[0], re.MULTILINE)
+    verbs = [verb for _, rows in titles[:3] for verb in re.findall(r"^  (\w+)", rows, re.MULTILINE)]
+    assert sorted(verbs) == sorted(VERBS)
+    assert main.main(["options"]) == 0
+    assert "--kubeconfig" in capsys.readouterr().out
+    assert main.main(["version", "--client"]) == 0
+    assert capsys.readouterr().out.startswith("kubectl-topology  ")
 
 
-@pytest.mark.parametrize("verb", ["plan", "set", "cancel", "status", "wait", "graph", "audit", "accept", "fleet"])
+@pytest.mark.parametrize("verb", sorted({*VERBS} - {"help", "options"}))
 def test_the_help_of_a_verb_has_two_examples_that_are_understood(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["help", verb]) == 0
     text = capsys.readouterr().out
@@ -102,7 +112,7 @@ def test_the_help_of_a_verb_has_two_examples_that_are_understood(verb: str, caps
         assert words[:3] == ["oc", "topology", verb]
         assert arguments.parse(words[2:]).verb == verb
     assert "--kubeconfig" not in text
-    assert "oc topology --help" in text
+    assert "oc topology options" in text
 
 
 def test_every_command_that_is_shown_is_understood() -> None:
@@ -119,7 +129,34 @@ def test_every_verb_and_flag_is_on_the_page(verb: str) -> None:
     assert [flag for flag in flags - {"--help", "--output"} if flag not in PAGE] == []
 
 
-# In whose name
+# Which cluster, and in whose name
+
+
+def test_flags_replace_what_a_context_has_and_a_credential_replaces_every_other() -> None:
+    def content(entry: dict[str, object]) -> types.SimpleNamespace:
+        return types.SimpleNamespace(value=entry)
+
+    parts = {
+        "contexts": [content({"name": "c", "context": {"cluster": "one", "user": "ann"}})],
+        "clusters": [
+            content({"name": name, "cluster": {"server": f"https://{name}", "certificate-authority-data": "e"}})
+            for name in ("one", "two")
+        ],
+        "users": [content({"name": "ann", "user": {"exec": {"command": "login"}, "client-key-data": "k"}})],
+    }
+    words = "status -n x --cluster two -s https://three --token t --certificate-authority a"
+    override = kubeconfig.overriding(arguments.parse(words.split()))
+    assert override is not None
+    override(parts, "c")
+    assert parts["contexts"][0].value["context"] == {"cluster": "two", "user": "ann"}
+    authority = str(pathlib.Path("a").absolute())
+    assert parts["clusters"][1].value["cluster"] == {"server": "https://three", "certificate-authority": authority}
+    assert parts["users"][0].value["user"] == {"token": "t"}
+    absent = kubeconfig.overriding(arguments.parse(["--user", "bob", "status"]))
+    assert absent is not None
+    with pytest.raises(config.ConfigError, match="user 'bob' does not exist; users there: ann"):
+        absent(parts, "c")
+    assert kubeconfig.overriding(arguments.parse(["status", "--namespace", "x"])) is None
 
 
 def test_somebody_else_is_named_on_either_side_of_the_verb() -> None:
@@ -162,7 +199,7 @@ def test_flags_are_those_of_the_verb_and_every_value_has_a_source_or_none(verb: 
     for name in names:
         assert name in offered(verb, name[:4])
     assert set(offered(verb, "-o", "json", "--")) == names - {"--output"}, "what was given is not offered again"
-    free = {"D", "USER", "GROUP", "UID", "NS", "T"}
+    free = {"D", "USER", "GROUP", "UID", "NS", "T", "X", "KEY"}
     for action in actions:
         if action.nargs != 0:
             found, what = completion.values(action, {}, {"HOME": "/nowhere"})

@@ -1,14 +1,13 @@
 """`--must-gather`: the answers of a cluster, from what was collected of it; and what is no such archive.
 
-Laid out as openshift/oc pkg/cli/admin/inspect (6b8e30c5) and openshift/must-gather collection-scripts/gather (16ac27ee)
-lay it out: kinds of config.openshift.io and what is in a related namespace are lists, all else is one by one.
+The archives are those of a cluster in a box on a real API server, by the real `oc adm inspect` in the way of
+must-gather's own script, in five states; beside each is what `oc topology` answered live. `make lab CLIENT=oc RECORD=1`
+writes them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import copy
-import dataclasses
 import functools
 import gzip
 import io
@@ -22,9 +21,7 @@ import tracemalloc
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import looptime
 import pytest
-import yaml
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -32,68 +29,40 @@ from kubectl_topology import answers, errors, main, must_gather, recorded
 from kubectl_topology import cluster as connected
 from kubectl_topology.commands import audit, plan
 from topology_api import vocabulary
-from topology_controller.observe import catalog
 
-from ..core import raw_operands, worlds
-from ..core.clusters import ROUTER, Cluster, running, virtual_now
+from ..core import worlds
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 Files = dict[str, bytes]
-ROOT = "must-gather.local.1/quay-io-openshift-release-dev-sha256-1/"
-NODES, CONFIG = (f"{ROOT}cluster-scoped-resources/{group}/" for group in ("core/nodes", "config.openshift.io"))
-VERDICTS = {"idle": "Possible", "pending": "Blocked", "stuck": "UnderWay", "completed": "Fulfilled"}
-TRANSITIONS, NAMESPACE = worlds.TRANSITIONS, vocabulary.DEFAULT_NAMESPACE
-SELECTIONS = [source.selection for source in (*catalog.ALL, *catalog.watched(TRANSITIONS))]
-KINDS = {raw_operands.plural(f"{one.resource.plural}.{one.resource.group}"): one.resource for one in SELECTIONS}
-LISTED = ("pods", "deployments", "statefulsets", "configmaps", "poddisruptionbudgets")
 Capture = pytest.CaptureFixture[str]
+ARCHIVES = pathlib.Path(__file__).parent / "archives"
+VERDICTS = {
+    "idle": "Idle, Blocked", "pending": "Pending, Blocked", "converging": "Converging, UnderWay",
+    "stuck": "Converging, UnderWay", "completed": "Completed, Fulfilled",
+}  # fmt: skip
+TRANSITIONS, NAMESPACE = worlds.TRANSITIONS, vocabulary.DEFAULT_NAMESPACE
+_AGE = re.compile(r"(?<=\"evaluated\": )\"[^\"]*\"|\b\d+ (?:s|min)\b")
+_BY_WHOM = re.compile(rb"(?m)^( *)managedFields:\n(?:\1[- ] .*\n)+")
 
 
-def collected(cluster: Cluster, at: datetime) -> Files:
-    """Every file by its path, of an inspect that took the minute after `at`."""
-    objects: Any = copy.deepcopy(cluster.objects)
-    objects["leases", "kube-node-lease", "node-0"] = {"metadata": {"namespace": "kube-node-lease", "name": "node-0"}}
-    spaces = [f"namespaces/{one.namespace}" for one in SELECTIONS if one.namespace]
-    # What is not in the cluster in memory is related by operators that are not in it either.
-    related = [
-        {"group": kind.group, "resource": kind.plural}
-        for plural, kind in KINDS.items()
-        if plural not in {key[0] for key in objects}
-    ]
-    lists: Any = {f"{space}/{KINDS[each].group or 'core'}/{each}": [] for space in spaces for each in LISTED}
-    found: Any = {}
-    for (plural, namespace, name), raw in sorted(objects.items(), key=str):
-        kind = KINDS[plural]
-        raw.update(apiVersion=kind.api_version, kind=kind.kind)
-        if plural == "clusteroperators":
-            raw.setdefault("status", {}).setdefault("relatedObjects", related)
-        scope = f"namespaces/{namespace}" if namespace else "cluster-scoped-resources"
-        path = f"{scope}/{kind.group or 'core'}/{kind.plural}"
-        if kind.group == catalog.CONFIG or path in lists:
-            lists.setdefault(path, []).append(raw)
-        if path not in lists or plural == "clusteroperators":
-            found[f"{path}/{name}.yaml"] = raw
-    found |= {f"{path}.yaml": {"apiVersion": "v1", "kind": "List", "items": items} for path, items in lists.items()}
-    groups: dict[str, Any] = {kind.group: {"freshness": "Current", "resources": []} for kind in KINDS.values()}
-    for kind in {*KINDS.values()} - {KINDS["imagebasedupgrades"]}:
-        groups[kind.group]["resources"].append({"resource": kind.plural})
-    served = [{"metadata": {"name": name}, "versions": [version]} for name, version in groups.items()]
-    found["aggregated-discovery-apis.yaml"] = {"kind": "APIGroupDiscoveryList", "items": served}
-    return {
-        **{
-            ROOT + path: b"---\n" + yaml.safe_dump(json.loads(json.dumps(value))).encode()
-            for path, value in found.items()
-        },
-        f"{ROOT}timestamp": _times(at, at + timedelta(minutes=1)),
-        f"{ROOT}version": b"openshift/must-gather\n4.20.1\n",
-        f"{ROOT}gather.logs": b"2026-03-01T12:00:00Z Wrote inspect data to must-gather.\n",
-    }
+@functools.cache
+def collected(state: str) -> Files:
+    """Every file by its path, without definitions of kinds, which nobody reads, and who wrote which field."""
+    with tarfile.open(ARCHIVES / f"{state}.tar.gz") as tar:
+        files = ((one.name, tar.extractfile(one)) for one in tar if "/customresourcedefinitions/" not in one.name)
+        return {name: _BY_WHOM.sub(b"", file.read()) for name, file in files if file}
 
 
-def _times(*moments: datetime) -> bytes:
-    return "".join(f"{moment:%Y-%m-%d %H:%M:%S}.5 +0000 UTC m=+0.1\n" for moment in moments).encode()
+ROOT = next(path for path in collected("idle") if path.endswith("/version")).removesuffix("version")
+NODES, CONFIG = (f"{ROOT}cluster-scoped-resources/{group}/" for group in ("core/nodes", "config.openshift.io"))
+
+
+@functools.cache
+def whole(state: str) -> dict[str, Any]:
+    """The answers to all that was collected."""
+    return _read(str(ARCHIVES / f"{state}.tar.gz"))
 
 
 def packed(found: Files, *more: tarfile.TarInfo, mode: Any = "w:gz") -> bytes:
@@ -113,28 +82,6 @@ def _member(name: str, kind: bytes = tarfile.REGTYPE, size: int = 0) -> tarfile.
     return member
 
 
-@functools.cache
-def lived(state: str) -> tuple[Cluster, datetime, Files]:
-    """A cluster in a state, when it was looked at, and what was collected of it."""
-
-    async def live() -> tuple[Cluster, datetime, Files]:
-        async with running(world := Cluster()):
-            if state == "pending":
-                world.change(("schedulers", None, "cluster"), {"spec": {"mastersSchedulable": False}})
-            await asyncio.sleep(1)
-            world.ask_for(None if state == "idle" else "HighlyAvailable")
-            await asyncio.sleep(30)
-            if state in {"stuck", "completed"}:
-                world.follow()
-            if state == "stuck":
-                world.change(ROUTER, {"spec": {"replicas": 1}, "status": {"availableReplicas": 1}})
-            await asyncio.sleep(3 * 3600)
-        return world, virtual_now(), collected(world, virtual_now())
-
-    with asyncio.Runner(loop_factory=lambda: looptime.patch_event_loop(asyncio.SelectorEventLoop(), start=0)) as runner:
-        return runner.run(live())
-
-
 def _answers(client: Any, now: datetime) -> dict[str, Any]:
     """What every verb that reads answers, and the facts."""
 
@@ -149,8 +96,7 @@ def _answers(client: Any, now: datetime) -> dict[str, Any]:
         }
 
     known, found = asyncio.run(asked())
-    # Which settings for one node are served, the cluster in memory does not say.
-    return {**json.loads(json.dumps(found)), "known": dataclasses.replace(known, operands={})}
+    return {**json.loads(json.dumps(found)), "known": known}
 
 
 def _written(folder: pathlib.Path, content: bytes | Files) -> str:
@@ -165,26 +111,31 @@ def _read(source: str) -> dict[str, Any]:
     return _answers(archive, archive.time)
 
 
+def _times(*moments: datetime) -> bytes:
+    return "".join(f"{moment:%Y-%m-%d %H:%M:%S}.5 +0000 UTC m=+0.1\n" for moment in moments).encode()
+
+
+def _lasting(answer: dict[str, Any]) -> str:
+    """An answer without when it was asked for, and by what name the command was called."""
+    text = json.dumps(answer, sort_keys=True).replace("kubectl-topology", "oc topology").replace("kubectl", "oc")
+    return _AGE.sub("<age>", text)
+
+
 @pytest.mark.parametrize("state", VERDICTS)
-def test_the_answers_are_those_of_the_cluster(tmp_path: pathlib.Path, state: str) -> None:
-    cluster, now, found = lived(state)
-    live = _answers(cluster, now)
-    for content in (found, packed(found), packed(found, mode="w")):
-        assert _read(_written(tmp_path, content)) == live
-    phase = {"stuck": "Converging"}.get(state, state.title())
-    assert (live["status"]["phase"], live["plan"]["verdict"]) == (phase, VERDICTS[state])
+def test_the_answers_are_those_of_the_cluster(capsys: Capture, state: str) -> None:
+    for question, live in json.loads((ARCHIVES / f"{state}.json").read_text()).items():
+        main.main([*question.split(), "--must-gather", str(ARCHIVES / f"{state}.tar.gz"), "-o", "json"])
+        assert _lasting(json.loads(capsys.readouterr().out)) == _lasting(live), question
+    assert f"{whole(state)['status']['phase']}, {whole(state)['plan']['verdict']}" == VERDICTS[state]
 
 
-JUNK = (
-    b"",
-    b"\0",
-    b"a: [",
-    b"- 1\n",
-    b"a: &a {b: *a}\n",
-    b"[" * 100_000,
-    b"a: 1\n---\nb: 1\n",
-    b"metadata: {name: x}\n",
-)
+def test_a_folder_and_a_tar_are_read_as_well(tmp_path: pathlib.Path) -> None:
+    found = collected("stuck")
+    first, *others = (_read(_written(tmp_path, content)) for content in (packed(found), packed(found, mode="w"), found))
+    assert others == [first] * 2
+
+
+JUNK = (b"", b"\0", b"a: [", b"- 1", b"a: &a {b: *a}", b"[" * 100_000, b"a: 1\n---\nb: 1\n", b"metadata: {name: x}")
 
 
 @given(data=st.data(), state=st.sampled_from([*VERDICTS]), short=st.booleans())
@@ -192,8 +143,7 @@ def test_what_is_not_there_is_unknown_and_named_and_moves_nothing_else(
     data: st.DataObject, state: str, *, short: bool
 ) -> None:
     """Kinds are missing or broken, where inspect was cut `short` and where it was not."""
-    cluster, now, whole = lived(state)
-    found = {**whole, **({f"{ROOT}gather.logs": b""} if short else {})}
+    found = {**collected(state), **({f"{ROOT}gather.logs": b""} if short else {})}
     objects = [path for path in found if "-resources/" in path or "/namespaces/" in path]
     kinds = {path.rpartition("/")[0] if path.count("/") > 4 else path for path in objects}
     # An archive that was not cut short proves what it has none of.
@@ -205,7 +155,7 @@ def test_what_is_not_there_is_unknown_and_named_and_moves_nothing_else(
             del found[path]
     with tempfile.TemporaryDirectory() as folder:
         shown = _read(_written(pathlib.Path(folder), packed(found, mode="w")))
-    live = _answers(cluster, now)
+    live = whole(state)
     event(shown["plan"]["verdict"])
     for fact in [fact for name in ("plan", "ways", "status", "audit") for fact in shown[name]["unread"]]:
         assert fact["why"] == must_gather.NOT_COLLECTED or fact["why"].startswith("malformed"), fact
@@ -215,37 +165,38 @@ def test_what_is_not_there_is_unknown_and_named_and_moves_nothing_else(
 
 
 ENDED = b"Wrote inspect data to must-gather.\n"
-FAILED = b"skipping gathering machineconfigpools.machineconfiguration.openshift.io due to\n" + ENDED
-RELATING = "cluster-scoped-resources/config.openshift.io/clusteroperators/topology.yaml"
+FAILED = b"skipping gathering machineconfigpools.machineconfiguration.openshift.io due to\n" + ENDED * 3
+RELATING = tuple(f"{CONFIG}clusteroperators/{name}.yaml" for name in ("topology", "machine-config"))
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
+    ("names", "content"),
     [
-        ("version", b"x"),
-        ("gather.logs", FAILED),
-        ("gather.logs", b""),
-        ("gather.logs", ENDED * 2),
+        ([f"{ROOT}version"], b"x"),
+        ([f"{ROOT}gather.logs"], FAILED),
+        ([f"{ROOT}gather.logs"], b""),
+        ([f"{ROOT}gather.logs"], ENDED * 4),
         (RELATING, b""),
     ],
     ids=["nothing failed", "a failure", "no end", "another end", "what relates it was not inspected"],
 )
-def test_none_is_believed_where_inspect_came_to_its_end(tmp_path: pathlib.Path, name: str, content: bytes) -> None:
-    found = {path: raw for path, raw in lived("idle")[2].items() if "/machineconfigpools/" not in path}
-    pools = _read(_written(tmp_path, packed({**found, ROOT + name: content})))["known"].machine_config_pools
-    assert (pools if name == "version" else pools.why) == (() if name == "version" else must_gather.NOT_COLLECTED)
+def test_none_is_believed_where_inspect_came_to_its_end(
+    tmp_path: pathlib.Path, names: tuple[str, ...], content: bytes
+) -> None:
+    found = {path: raw for path, raw in collected("idle").items() if "/machineconfigpools/" not in path}
+    pools = _read(_written(tmp_path, packed(found | dict.fromkeys(names, content))))["known"].machine_config_pools
+    assert getattr(pools, "why", pools) == (() if content == b"x" else must_gather.NOT_COLLECTED)
 
 
 def test_ages_count_from_the_leases_and_older_files_are_named(tmp_path: pathlib.Path, capsys: Capture) -> None:
     """An earlier run left files in the folder, then one of ten minutes read the Leases; another image came before."""
-    _, now, found = lived("idle")
-    found = dict(found)
+    found, now = dict(collected("idle")), must_gather.read(str(ARCHIVES / "idle.tar.gz"), TRANSITIONS, NAMESPACE).time
     before, renewed = now - timedelta(days=2), answers.stamp(now + timedelta(minutes=5))
     found[f"{ROOT}timestamp"] = _times(before, before, now, now + timedelta(minutes=10))
-    lease = f"{ROOT}namespaces/kube-node-lease/coordination.k8s.io/leases/node-0.yaml"
-    found[lease] += f'spec:\n  renewTime: "{renewed}"\n'.encode()
+    lease = next(path for path in found if path.endswith("/leases/cluster-topology-operator.yaml"))
+    found[lease] = re.sub(rb"(renewTime: ).*", rf'\1"{renewed}"'.encode(), found[lease])
     path = "cluster-scoped-resources/config.openshift.io/infrastructures.yaml"
-    older = re.sub(rb"(resourceVersion: )'\d+'", rb"\1'1'", found[ROOT + path])
+    older = re.sub(rb'(resourceVersion: )"\d+"', rb'\1"1"', found[ROOT + path])
     found[f"must-gather.local.1/z/{path}"] = older.replace(b"SingleReplica", b"External")
     source = _written(tmp_path, found)
     os.utime(tmp_path / f"{CONFIG}clusteroperators.yaml", (0, before.timestamp()))
@@ -281,7 +232,7 @@ HOSTILE = {
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_what_cannot_be_used_is_one_line(tmp_path: pathlib.Path, capsys: Capture, kind: str) -> None:
     """In bounded memory, and nothing is written."""
-    source = _written(tmp_path, HOSTILE[kind](lived("idle")[2]))
+    source = _written(tmp_path, HOSTILE[kind](collected("idle")))
     tracemalloc.start()
     try:
         code = main.main(["plan", "--must-gather", source])
@@ -297,7 +248,7 @@ def test_what_cannot_be_used_is_one_line(tmp_path: pathlib.Path, capsys: Capture
 
 @given(cut=st.integers(0, 60_000), replaced=st.binary(max_size=600), packing=st.sampled_from(["w", "w:gz"]))
 def test_of_an_archive_that_is_damaged_anywhere_no_error_escapes(cut: int, replaced: bytes, packing: str) -> None:
-    whole = packed(lived("idle")[2], mode=packing)
+    whole = packed(collected("idle"), mode=packing)
     with tempfile.TemporaryDirectory() as folder:
         source = _written(pathlib.Path(folder), whole[:cut] + replaced + whole[cut + len(replaced) :])
         try:

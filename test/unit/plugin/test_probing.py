@@ -232,7 +232,7 @@ def test_a_name_is_on_one_node_when_every_address_is(addresses: list[str], count
     nodes = tuple((node, front.parsed(text)) for node, text in pairs)
     answer = front.answer(front.Question((name,), nodes, HOST), seen(name, *addresses))  # type: ignore[arg-type] # each is an address
     assert [item["name"] for item in answer.findings] == ["APINameOnOneNode"] * count
-    assert ("leads to node master-0 alone" in answer.words["DNS"]) == bool(count)
+    assert ("resolves to node master-0 alone" in answer.words["DNS"]) == bool(count)
 
 
 def test_the_answer_is_what_the_schema_says_and_nothing_moves_the_cursor() -> None:

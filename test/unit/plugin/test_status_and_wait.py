@@ -208,6 +208,9 @@ def test_without_a_request_or_our_fields_there_is_nothing_to_wait_for() -> None:
     ):
         with pytest.raises(errors.PluginError, match=told):
             wait.standing(known, worlds.TRANSITIONS)
+    with pytest.raises(errors.PluginError, match="DualReplica is not requested: the request is HighlyAvailable"):
+        wait.standing(pending, worlds.TRANSITIONS, "DualReplica")
+    assert wait.standing(replies.WITHOUT_REQUEST, worlds.TRANSITIONS, "SingleReplica").code == 0
 
 
 def test_a_request_that_was_fulfilled_before_anybody_acted_is_fulfilled() -> None:

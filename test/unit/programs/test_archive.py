@@ -31,7 +31,8 @@ from topology_simulator import binaries
 
 BASE = "https://downloads.example.org/topology"
 DIGESTS = {name: hashlib.sha256(name.encode()).hexdigest() for name in krew.WHEELS}
-HERE = {("Linux", "x86_64"): "linux/amd64", ("Linux", "aarch64"): "linux/arm64", ("Darwin", "arm64"): "darwin/arm64"}
+HERE = {("Linux", "x86_64"): "linux/amd64", ("Linux", "aarch64"): "linux/arm64", ("Darwin", "arm64"): "darwin/arm64",
+        ("Darwin", "x86_64"): "darwin/amd64"}  # fmt: skip
 
 
 def sound(plugin: dict[str, Any]) -> None:

@@ -8,8 +8,6 @@ import textwrap
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from topology_controller import cli
 from topology_deploy import cli as deploy
@@ -179,33 +177,3 @@ def test_a_file_that_cannot_be_read(tmp_path, capsys):
     for place, why in ((tmp_path / "none.yaml", "No such file or directory"), (tmp_path, "Is a directory")):
         assert deploy.main(["render", "--install-config", str(place)]) == cli.FAILED
         assert capsys.readouterr().err == f"cluster-topology-operator: {place}: cannot be read: {why}\n"
-
-
-KEYS = st.sampled_from(
-    ("name", "replicas", "fencing", "credentials", "none", "baremetal", "hosts", "install-config", "x")
-)
-TREES = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 9) | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
-    max_leaves=9,
-)
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(("kind", "controlPlane", "compute", "arbiter", "platform", "data", "baseDomain", "arbiters")),
-        TREES,
-    )
-)
-def test_whatever_the_file_holds_there_is_an_answer_or_a_line(tree):
-    problems = None
-    try:
-        report = render.examine(json.dumps(tree).encode(), PLACE, tuple(Rule))
-    except render.InstallConfigError as error:
-        problems = error.problems
-    if problems is not None:
-        assert problems
-        assert all(problem.text for problem in problems)
-    else:
-        assert render.text(report).endswith("\n")
-        assert set(report["rules"]) == set(Rule)

@@ -56,20 +56,6 @@ async def test_a_loop_that_hangs_is_not_alive():
         assert (status, "one pass" in text) == (500, True), text
 
 
-async def test_metrics_are_there_from_the_start():
-    async with served() as server:
-        status, text = await get(f"http://127.0.0.1:{server.bound}/metrics")
-    assert status == 200
-    for line in (
-        'topology_transition_phase{phase="Idle"} 0.0',
-        "topology_transition_stuck 0.0",
-        'topology_watch_last_activity_timestamp_seconds{resource="infrastructure"} 1.7e+09',
-        'leader_election_master_status{name="test"} 0.0',
-    ):
-        assert line in text, f"{line} is not among\n{text}"
-    assert text.count("topology_transition_started_total{") >= len(tuple(TRANSITIONS.edges())), "one for each way"
-
-
 @pytest.mark.parametrize("text", ["0.0.0.0:8443", ":8443", "[::]:8443", "10.0.0.1:80", "example:80"])
 def test_metrics_are_not_served_openly(text):
     listening = servers.Address.parse(text)

@@ -127,12 +127,6 @@ def test_two_definitions_for_the_same_cluster_are_refused(folder):
     assert len(load.load(folder).definitions) == 2
 
 
-def test_a_name_is_used_once(folder):
-    (folder / "copy.yaml").write_text(COMMITTED, encoding="utf-8")
-    found = problems(folder)
-    assert [one for one in found if one.startswith("copy.yaml:1: name") and "wanted 'copy'" in one], found
-
-
 def test_a_folder_that_is_missing_or_empty_is_refused(tmp_path):
     assert "cannot be read" in problems(tmp_path / "absent")[0]
     (tmp_path / "README.md").write_text("not a definition", encoding="utf-8")

@@ -7,12 +7,13 @@ import copy
 from datetime import timedelta
 
 import pytest
-from test.unit.core import clusters, raw_operands, worlds
+from test.unit.core import clusters, worlds
 from test.unit.upgrading import stored
 
 from topology_api import served
 from topology_api.types import RecordCopy, TopologyTransition
-from topology_api.vocabulary import Phase
+from topology_api.vocabulary import CheckName, Phase
+from topology_controller.definitions import load
 from topology_controller.observe import catalog, facts
 
 KEPT = ("attempt", "name", "source", "target", "requestedTime", "phaseTransitionTime", "admittedTime", "completedTime")
@@ -20,14 +21,8 @@ SCHEDULER = ("schedulers", None, "cluster")
 LATER = 120
 """Seconds after which the next version starts: what was left has happened by then."""
 API_SERVER = ("kubeapiservers", None, "cluster")
-YOUNGER = [
-    operand
-    for group in worlds.MATRIX.groups
-    for operand in group.operands
-    if operand.name in {"console", "default", "monitoring-plugin", "prometheus-k8s", "multus-admission-controller"}
-    or operand.resource in {"KubeAPIServer", "KubeScheduler"}
-]
-"""Operands of every kind, optional or not; guards aside, which are never recorded."""
+
+
 EVERY = [
     (version, phase) for version in stored.VERSIONS for phase in stored.PHASES if stored.wrote_otherwise(version, phase)
 ]
@@ -101,26 +96,6 @@ async def test_what_an_old_baseline_does_not_say_is_asked_for_its_present_state(
         assert (made.phase, made.changes) == ("Completed", 0)
 
 
-@pytest.mark.looptime
-@pytest.mark.parametrize("exists", [True, False], ids=["there", "absent"])
-@pytest.mark.parametrize("operand", YOUNGER, ids=lambda operand: operand.name)
-async def test_an_operand_that_is_younger_than_the_record_makes_nothing_stick(operand, exists):
-    """The version that changed the topology did not know it: this one asks it for its present state, if it is there."""
-    made = stored.cluster("operands", "Converging")
-    baseline = stored.record("operands", "Converging")["baseline"]
-    older = [entry for entry in baseline["operands"] if entry["name"] != operand.key]
-    made.change(clusters.INFRASTRUCTURE, {"status": {"topologyTransition": {"baseline": {"operands": older}}}})
-    made.follow()
-    if not exists:
-        made.delete((raw_operands.plural(operand.plural), operand.namespace, operand.name))
-    await asyncio.sleep(LATER)
-    async with clusters.running(made):
-        await asyncio.sleep(65)
-        assert (made.phase, made.changes) == ("Completed", 0), made.record["checks"]
-        assert made.record["baseline"]["operands"] == older
-        assert made.condition("Degraded") == ("False", "AsExpected")
-
-
 @pytest.mark.parametrize(
     ("version", "lacking"),
     [
@@ -140,3 +115,31 @@ def test_the_definition_of_an_earlier_version_is_told_by_the_fields_that_it_lack
     assert lacking[0] in decided.degraded.message
     assert "manifests --crd-patch" in decided.degraded.message
     assert not decided.level, "the number of this version is not claimed before its fields are there"
+
+
+@pytest.mark.looptime
+async def test_a_pending_request_is_judged_once_by_the_definitions_of_the_next_version():
+    """The one before had another name for it, and asked more of nodes: the record does not go to and fro."""
+    specs = tuple(
+        spec.model_copy(update={"min_cpus": 512}) if spec.check is CheckName.CONTROL_PLANE_NODES else spec
+        for spec in worlds.COMPACT.preflight
+    )
+    older = worlds.COMPACT.model_copy(update={"name": "sno-to-ha-compact-of-before", "preflight": specs})
+    made = clusters.Cluster()
+    made.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
+    made.ask_for("HighlyAvailable")
+    async with clusters.running(made, transitions=load.Transitions((older,), worlds.MATRIX)):
+        await asyncio.sleep(5)
+        before = made.record
+        assert (before["phase"], before["name"]) == ("Pending", older.name)
+        assert "of 512 CPUs" in str(before["checks"])
+    async with clusters.running(made):
+        await asyncio.sleep(5)
+        after = made.record
+        assert (after["phase"], after["name"], after["requestedTime"]) == (
+            "Pending", "sno-to-ha-compact", before["requestedTime"],
+        )  # fmt: skip
+        assert "512" not in str(after["checks"])
+        made.change(SCHEDULER, {"spec": {"mastersSchedulable": True}})
+        await asyncio.sleep(5)
+        assert (made.phase, made.changes) == ("Converging", 1)

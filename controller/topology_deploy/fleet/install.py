@@ -1,0 +1,221 @@
+"""The operator, the fields and the override for many clusters, and how they go again: two Policies, one label.
+
+A cluster is in one of the two by the value of its label, so they never disagree about it. The manifests are what
+`manifests` printed; here they are put into policies, beside our part of the definition of Infrastructure.
+
+Facts of the engine (open-cluster-management.io/config-policy-controller v0.18.0
+controllers/configurationpolicy_controller.go): `musthave` merges items of a list by their names, and so adds to
+`versions` what no apply can. Only `mustonlyhave` takes an item out of a list: it writes a whole `spec`, here the one
+that the template has just read. `mustnothave` deletes objects, so for an override it would delete ClusterVersion.
+What has `extraDependencies` is kept from a cluster until these are compliant (governance-policy-framework-addon).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from topology_api import crd, vocabulary
+from topology_api.vocabulary import Phase
+from topology_controller import shell
+
+from .. import crd_script, manifests
+from . import objects, policy
+from .files import HUB, File
+
+if TYPE_CHECKING:
+    from topology_api.crd import Edge
+
+Raw = dict[str, Any]
+LABEL = "topology.openshift.io/operator"
+"""Label of a managed cluster: which of the two policies it gets."""
+INSTALL, REMOVE = "install", "remove"
+_API = "policy.open-cluster-management.io/v1"
+_WHY = """\
+# For policies of Red Hat Advanced Cluster Management. ManifestWorks and Argo CD cannot add the fields, because to an
+# apply the versions of a definition are one field, and cannot take the override away.
+"""
+# What was not read is never written back: the template has no spec then.
+_REQUEST = f"""\
+{{{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}}}
+{{{{- $phase := toString (dig "status" "{vocabulary.RECORD}" "phase" "" $infrastructure) }}}}
+{{{{- $spec := dig "spec" "" $infrastructure }}}}
+{{{{- $keep := or (eq $phase "{Phase.ADMITTING}") (eq $phase "{Phase.CONVERGING}") (not (kindIs "map" $spec)) }}}}
+- complianceType: {{{{ if $keep }}}}musthave{{{{ else }}}}mustonlyhave{{{{ end }}}}
+  metadataComplianceType: musthave
+  objectDefinition:
+    apiVersion: config.openshift.io/v1
+    kind: Infrastructure
+    metadata: {{name: cluster}}
+    {{{{- if $keep }}}}
+    status: {{{vocabulary.RECORD}: {{phase: neither {Phase.ADMITTING} nor {Phase.CONVERGING}}}}}
+    {{{{- else }}}}
+    spec: {{{{ toRawJson (omit $spec "{vocabulary.DESIRED}") }}}}
+    {{{{- end }}}}
+"""
+_OVERRIDE = f"""\
+{{{{- $version := lookup "config.openshift.io/v1" "ClusterVersion" "" "version" }}}}
+{{{{- $kept := list }}}}
+{{{{- range (dig "spec" "overrides" (list) $version) }}}}
+{{{{- if not (and (eq .kind "{crd_script.OVERRIDE["kind"]}") (eq .name "{crd.NAME}")) }}}}
+{{{{- $kept = append $kept . }}}}{{{{ end }}}}{{{{ end }}}}
+{{{{- $spec := omit (dig "spec" (dict) $version) "overrides" }}}}
+{{{{- if $kept }}}}{{{{ $spec = set $spec "overrides" $kept }}}}{{{{ end }}}}
+- complianceType: mustonlyhave
+  metadataComplianceType: musthave
+  objectDefinition:
+    apiVersion: config.openshift.io/v1
+    kind: ClusterVersion
+    metadata: {{name: version}}
+    spec: {{{{ toRawJson $spec }}}}
+"""
+
+
+class NotManifestsError(ValueError):
+    """What was given is not what `manifests` prints. The text says what was found, and what is wanted."""
+
+
+def read(text: str) -> list[Raw]:
+    """The objects that `manifests` printed. Raises NotManifestsError."""
+    wanted = f"wanted is what `{vocabulary.OPERATOR_NAME} manifests --image REF` prints"
+    try:
+        items = [item for item in yaml.safe_load_all(text) if item is not None]
+    except yaml.YAMLError as error:
+        raise NotManifestsError(f"not YAML: {error}; {wanted}") from error
+    if not all(isinstance(item, dict) and isinstance(item.get("metadata"), dict) for item in items):
+        raise NotManifestsError(f"found something without metadata; {wanted}")
+    if ("Deployment", vocabulary.OPERATOR_NAME) not in {
+        (item.get("kind"), item["metadata"].get("name")) for item in items
+    }:
+        raise NotManifestsError(f"found {len(items)} objects without Deployment {vocabulary.OPERATOR_NAME}; {wanted}")
+    return items
+
+
+def fields(edges: tuple[Edge, ...]) -> Raw:
+    """Our part of the definition of Infrastructure, to be merged with what a cluster serves."""
+    definition = crd.infrastructure(edges)
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    properties = {
+        part: {"properties": {name: schema["properties"][part]["properties"][name]}}
+        for part, name in (("spec", crd.DESIRED), ("status", crd.RECORD))
+    }
+    ours = {"openAPIV3Schema": {"properties": properties, crd.RULES: schema[crd.RULES]}}
+    version = {"name": crd.VERSION, "additionalPrinterColumns": crd.columns(), "schema": ours}
+    head = {key: definition[key] for key in ("apiVersion", "kind")}
+    return {**head, "metadata": {"name": crd.NAME}, "spec": {"versions": [version]}}
+
+
+def install(namespace: str, cluster_set: str, operator: list[Raw]) -> tuple[File, ...]:
+    """What brings all to the clusters with the label: first override and fields, then rights and the operator."""
+    version = {
+        "apiVersion": "config.openshift.io/v1",
+        "kind": "ClusterVersion",
+        "metadata": {"name": "version"},
+        "spec": {"overrides": [crd_script.OVERRIDE]},
+    }
+    rights = [*yaml.safe_load_all(objects.rights())]
+    # The status of ClusterOperator is the operator's own.
+    kept = [{key: part for key, part in item.items() if key != "status"} for item in operator]
+    text = _policy(
+        namespace,
+        INSTALL,
+        ("fields", _templates("musthave", [version, fields(manifests.edges())])),
+        ("operator", _templates("musthave", [*rights, *kept])),
+    )
+    what = "brings the override, the fields, the rights of the engines' agents, the operator"
+    return _files(namespace, cluster_set, INSTALL, what, text)
+
+
+def remove(namespace: str, cluster_set: str, operator: list[Raw]) -> tuple[File, ...]:
+    """What takes it from the clusters whose label is changed: the request, the operator, then the override.
+
+    The version operator then puts its own definition back, and the fields go with ours. While a transition is Admitting
+    or Converging nothing is removed and the policy is not compliant. The rights stay: they belong to the engines.
+    """
+    names = [
+        {
+            "apiVersion": item["apiVersion"],
+            "kind": item["kind"],
+            "metadata": {key: item["metadata"][key] for key in ("name", "namespace") if key in item["metadata"]},
+        }
+        for item in operator
+    ]
+    # Who is not there writes nothing: the operator goes before what it would write again.
+    names.sort(key=lambda item: item["kind"] != "Deployment")
+    text = _policy(
+        namespace,
+        REMOVE,
+        ("request", {"object-templates-raw": _REQUEST}),
+        ("operator", _templates("mustnothave", names)),
+        ("override", {"object-templates-raw": _OVERRIDE}),
+    )
+    return _files(namespace, cluster_set, REMOVE, "takes the request, the operator and the override away", text)
+
+
+def _templates(compliance: str, items: list[Raw]) -> Raw:
+    return {"object-templates": [{"complianceType": compliance, "objectDefinition": item} for item in items]}
+
+
+def _policy(namespace: str, name: str, *steps: tuple[str, Raw]) -> str:
+    """One policy whose steps follow each other."""
+    templates: list[Raw] = []
+    for step, spec in steps:
+        templates.append({"objectDefinition": {
+            "apiVersion": _API,
+            "kind": "ConfigurationPolicy",
+            "metadata": {"name": f"topology-{name}-{step}"},
+            "spec": {
+                "remediationAction": "enforce",
+                "severity": "low",
+                "pruneObjectBehavior": "None",
+                "evaluationInterval": {"compliant": "watch", "noncompliant": "watch"},
+                **spec,
+            },
+        }})  # fmt: skip
+        if "object-templates" in spec:
+            # Alerts and dashboards have templates of their own.
+            annotations = {"policy.open-cluster-management.io/disable-templates": "true"}
+            templates[-1]["objectDefinition"]["metadata"]["annotations"] = annotations
+        if len(templates) > 1:
+            before = templates[-2]["objectDefinition"]["metadata"]["name"]
+            templates[-1]["extraDependencies"] = [
+                {"apiVersion": _API, "kind": "ConfigurationPolicy", "name": before, "compliance": "Compliant"}
+            ]
+    document = {
+        "apiVersion": _API,
+        "kind": "Policy",
+        "metadata": {"name": f"topology-{name}", "namespace": namespace},
+        "spec": {"disabled": False, "remediationAction": "enforce", "policy-templates": templates},
+    }
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as blocks, which people read."""
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style="|" if "\n" in data else None)
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the signature of yaml
+        return True
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
+
+
+def _files(namespace: str, cluster_set: str, name: str, what: str, text: str) -> tuple[File, ...]:
+    labelled = shell.command("oc label managedcluster CLUSTER {}={} --overwrite", LABEL, name)
+    chosen = {"matchLabels": {LABEL: name}}
+    bound = policy.binding(namespace, f"topology-{name}", (f"topology-{name}",))
+    size = len(json.dumps(yaml.safe_load(text))) // 1024
+    head = f"""\
+# It begins on the clusters with the label. The hub keeps a copy of {size} KiB for each, so label those of one wave:
+#     {labelled}
+# Apply it by `oc apply --server-side`.
+"""
+    place = File(HUB, "1-namespace.yaml", "namespace and ManagedClusterSetBinding", "administrator of the hub",
+                 _WHY + objects.place(namespace, cluster_set))  # fmt: skip
+    placed = objects.placed(namespace, f"topology-{name}", chosen)
+    return place, File(HUB, f"2-{name}.yaml", what, "owner of the roll-out", f"{head}{text}---\n{placed}---\n{bound}")
