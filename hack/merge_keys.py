@@ -25,14 +25,14 @@ _PACKAGES = {
         name: ("k8s.io/api", f"{name}/v1")
         for name in (
             "core", "apps", "policy", "networking", "rbac", "coordination", "events",
-            "admissionregistration", "authentication", "authorization",
+            "admissionregistration", "authentication", "authorization", "certificates",
         )
     },
 }  # fmt: skip
 _ROOTS = (
     *(f"core.{kind}" for kind in ("ConfigMap", "Event", "Namespace", "Node", "Pod", "Secret", "Service")),
     "core.ServiceAccount", "apps.Deployment", "apps.StatefulSet", "policy.PodDisruptionBudget",
-    "networking.NetworkPolicy", "coordination.Lease", "events.Event",
+    "networking.NetworkPolicy", "coordination.Lease", "events.Event", "certificates.CertificateSigningRequest",
     *(f"rbac.{kind}" for kind in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")),
     "admissionregistration.ValidatingAdmissionPolicy", "admissionregistration.ValidatingAdmissionPolicyBinding",
     "authentication.TokenReview", "authentication.SelfSubjectReview", "authorization.SubjectAccessReview",
