@@ -33,11 +33,13 @@ _CSR = f"""
   echo "request: $({_REQUEST} | base64 -w0) }} }}"
 }} | oc create -f -
 """
+_OVERRIDE = '{"spec":{"overrides":[{"kind":"X","group":"x","namespace":"","name":"x","unmanaged":true}]}}'
 _REFERRED_TO = (
     "oc -n openshift-etcd create secret generic etcd-client --from-literal=tls.crt=x --from-literal=tls.key=x",
     "oc -n openshift-etcd annotate secret etcd-client auth.openshift.io/certificate-not-after=2027-01-31T12:00:00Z",
     "oc -n openshift-etcd create configmap etcd-ca-bundle --from-literal=ca-bundle.crt=x",
     "oc -n openshift-machine-api create secret generic master-user-data-managed --from-literal=userData=x",
+    f"oc patch clusterversion version --type merge -p '{_OVERRIDE}'",
     "oc -n kube-system create configmap cluster-config-v1 --from-literal=install-config=x",
     _CSR,
 )

@@ -25,9 +25,8 @@ _HOLE = "\0"
 _VERBS = "adm|annotate|auth|create|debug|delete|describe|edit|events|explain|get|label|logs|patch|replace|wait"
 _OURS = "accept|audit|cancel|explain|fleet|graph|plan|set|status|wait"
 _WORDS = r"""(?:'[^']*'|"[^"]*"|(?![.,;:]?(?:\s\(|\s?$)|[.,;:]\s|\s\()[^'"\n`])*"""
-_COMMAND = re.compile(
-    rf"\boc (?:topology (?:{_OURS})\b(?: -o [a-z]+| -[^\s.]+| [A-Z]\w+)*|(?:-n \S+ )?(?:{_VERBS})\b{_WORDS})"
-)
+_ARGUMENT = r"(?: -o [a-z]+| -[^\s.]+| [A-Z]\w+| \{\}| \0)"
+_COMMAND = re.compile(rf"\boc (?:topology (?:{_OURS})\b{_ARGUMENT}*|(?:-n \S+ )?(?:{_VERBS})\b{_WORDS})")
 """Up to the end of its sentence or clause."""
 
 

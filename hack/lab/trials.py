@@ -24,10 +24,11 @@ LEFT_OUT = {
     r"topology fleet|managedcluster|open-cluster-man|clustergroupupgrade|manifestworkreplicaset": "the hub of a fleet",
     r"--context hub|--context edge-1|hostedcluster": "a second cluster",
     r"servicemonitor|prometheus-k8s": "the objects of monitoring",
-    r"imagebasedupgrade|clusterapis|consoleclidownload": "a kind of an optional operator",
+    r"imagebasedupgrade|clusterapis|consoleclidownload| --console |examples/gitops": "a kind of an optional operator",
     r"50-master-dnsmasq|unsupportedConfigOverrides}|spec.controlPlaneTopology$": "an object that few clusters have",
     r"crd-patch.sh remove": "the end of the operator (test_installing_and_leaving does it)",
-    r"%\(prog\)s|\.\.\.": "words in the place of others",
+    r"%\(prog\)s|\.\.\.|^oc (?:apply --server-side|auth can-i|adm inspect|label managedcluster)$": "more words",
+    r" -f FILE$|machines.machine.openshift.io master-2": "a Machine, or a file of the reader",
 }
 """Patterns of commands that cannot run here, and what they need."""
 ONLY_IN = {
