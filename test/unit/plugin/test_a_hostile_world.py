@@ -130,6 +130,7 @@ def _advised() -> tuple[facts.Facts, ...]:
         "own_operator": worlds.own(backends=None),
         "ingress_controller": facts.IngressController(1, 1),
         "dnsmasq": facts.Present(),
+        "leader_leases": (facts.LeaderLease("infra", "host-0", "machine-1_0", 270, worlds.NOW),),
         "lifecycle_agent": facts.Present(),
         "feature_gates": facts.FeatureGates((("4.20.1", False),)),
         "native_controller": facts.NativeController(
@@ -245,7 +246,7 @@ def test_these_worlds_hold_every_advisory_and_commands_with_hostile_values() -> 
                 hostile |= {advisory.name} if MARK in advisory.command else set()
     assert advised == {name.value for name in AdvisoryName}
     quoted = {"EtcdBackupOutdated", "LoadBalancerBackendsUnconfirmed", "ControlPlaneHostTrouble", "SingleNodeSettings"}
-    assert hostile == quoted
+    assert hostile == {*quoted, "TopologyReadAtStart"}
 
 
 @pytest.mark.parametrize("evil", EVIL)
