@@ -164,9 +164,7 @@ def check_hub(policy: str, **names: str) -> None:
     # The hub's copy of a policy in the namespace of a cluster is named NAMESPACE.NAME, a label's value besides.
     qualified = f"{names['--namespace']}.{policy}"
     if len(qualified) > _QUALIFIED:
-        raise PlanError(
-            f"{qualified}, of namespace and name, has {len(qualified)} characters, allowed are {_QUALIFIED}"
-        )
+        raise PlanError(f"{qualified} (namespace, name) has {len(qualified)} characters, allowed are {_QUALIFIED}")
 
 
 def _check_names(wanted: Wanted) -> None:
