@@ -34,7 +34,7 @@ async def test_several_are_done_in_order_by_label_and_by_name(installed):
 async def test_notes_and_labels_are_put_on(installed):
     await commands.run(installed, "oc annotate clusteroperator etcd --overwrite a.b/c=d")
     await commands.run(installed, "oc label infrastructure cluster x/y=true")
-    assert (await installed.get(kinds.CLUSTER_OPERATORS, "etcd"))["metadata"]["annotations"] == {"a.b/c": "d"}
+    assert (await installed.get(kinds.CLUSTER_OPERATORS, "etcd"))["metadata"]["annotations"]["a.b/c"] == "d"
     assert (await installed.get(kinds.INFRASTRUCTURES, "cluster"))["metadata"]["labels"] == {"x/y": "true"}
 
 
