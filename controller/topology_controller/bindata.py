@@ -8,10 +8,6 @@ Nothing else in the operator knows which of the two it runs from.
 from __future__ import annotations
 
 import pathlib
-from typing import Final
-
-RUNBOOKS: Final = "https://cluster-topology-operator.example.com/runbooks"
-"""What the files have in place of the address of docs/runbooks: no server answers below example.com (RFC 2606)."""
 
 
 class BindataMissingError(Exception):

@@ -213,7 +213,8 @@ class Discoverer:
         now = asyncio.get_running_loop().time()
         if self._leases_due is None or now >= self._leases_due - 0.01:
             self._leases = await live.read(self._client, catalog.Sources.leader_leases)
-            self._leases_due = now + _UNANSWERED
+            unanswered = _unanswered(catalog.Sources.leader_leases, self._leases)
+            self._leases_due = now + (RETRY if unanswered else _UNANSWERED)
         return dataclasses.replace(known, leader_leases=self._leases)
 
     def noted(self, known: facts.Facts) -> facts.Facts:

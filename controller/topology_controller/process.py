@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_api.vocabulary import LEASE, OPERATOR_NAME, CheckName, Topology
 
-from . import act, bindata, reconcile
+from . import act, reconcile
 from ._version import __version__
 from .definitions import current as configured
 from .kube import client as clients
@@ -122,8 +122,7 @@ def timing_for(control_plane: str) -> lease.LeaseTiming:
 
 def _runbooks() -> str:
     """The address that the manifests were given for the runbooks; empty where they were given none."""
-    address = os.environ.get(vocabulary.RUNBOOKS_VARIABLE, "").strip()
-    return "" if address == bindata.RUNBOOKS else address
+    return os.environ.get(vocabulary.RUNBOOKS_VARIABLE, "").strip()
 
 
 async def run(options: Options, transitions: load.Transitions) -> None:

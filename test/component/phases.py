@@ -10,7 +10,7 @@ from topology_simulator import kinds
 if TYPE_CHECKING:
     from test.component.world import World
 
-IDLE, OPEN, NOT_SERVED = 4, 44, 1
+IDLE, OPEN, NOT_SERVED = 4, 41, 1
 """Watches while nothing is requested, and while a request is open; and kinds that a cluster need not have (the
 lifecycle agent's), which are asked for once in a while."""
 CONVERGING = OPEN + 1

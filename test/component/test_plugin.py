@@ -20,9 +20,8 @@ import pytest
 import yaml
 
 from test import polling, processes, recorded, sentences
-from test.component import backend, cluster, documented, phases, plugin, real
+from test.component import cluster, documented, phases, plugin, real
 from test.component import world as worlds
-from topology_simulator import cluster as simulated
 from topology_simulator import install, kinds
 from topology_simulator.apiserver import server
 
@@ -218,16 +217,6 @@ async def test_kubectl_itself_completes_the_command() -> None:
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 EXAMPLE = DOCS / "examples" / "gitops"
-
-
-async def test_the_page_shows_the_graph_of_a_cluster_of_one_node(tmp_path: pathlib.Path) -> None:
-    async with worlds.opened(backend.Place(None), tmp_path, simulated.Shape(masters=1)) as world:
-        mark = world.server.mark()
-        ended = await plugin.Plugin(tmp_path, world.server.kubeconfig()).run("graph", "-o", "mermaid")
-        assert (ended.code, ended.complaint) == (plugin.DONE, "")
-        assert world.server.changes(plugin.PROGRAM, mark) == 0
-    page = await asyncio.to_thread((DOCS / "kubectl-topology.md").read_text)
-    assert f"```mermaid\n{ended.printed}```\n" in page, ended.printed
 
 
 async def test_the_step_of_a_pipeline_ends_with_the_verdict_of_the_cluster(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -194,6 +193,5 @@ def _observability(runbooks: str | None) -> Iterator[files.File]:
         ("grafana-fleet.yaml", "a dashboard of Grafana"),
     ):
         text = (bindata.root() / "fleet" / name).read_text(encoding="utf-8")
-        # Nothing serves the address of the placeholder.
-        text = manifests.linked(text, runbooks) if runbooks else re.sub(r"\n *runbook_url: .*", "", text)
+        text = manifests.linked(text, runbooks) if runbooks else text
         yield files.File(files.HUB, name, what, "administrator of the hub", text)

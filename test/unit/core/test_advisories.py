@@ -376,7 +376,10 @@ def test_a_restart_is_advised_once_the_machines_have_restarted(
 
 def test_the_change_itself_advises_no_restart() -> None:
     """The machines restart in the next minutes, and the operators with them."""
-    assert AdvisoryName.TOPOLOGY_READ_AT_START not in [item.name for item in worlds.converging().advisories]
+    begun = worlds.moved(dataclasses.replace(worlds.healthy(), leader_leases=(lease(270),)), worlds.converging())
+    rolling = worlds.decide(begun).record
+    assert rolling is not None
+    assert AdvisoryName.TOPOLOGY_READ_AT_START not in [item.name for item in rolling.advisories]
     known = dataclasses.replace(done(worlds.converging()), leader_leases=(lease(270, renew_time=LATER),))
     rolled = worlds.decide(known, now=LATER).record
     assert rolled is not None

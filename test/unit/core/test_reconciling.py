@@ -290,6 +290,8 @@ async def test_what_is_left_to_do_is_looked_at_hourly_until_it_is_done(cluster: 
         await asyncio.sleep(200)
         assert advised(cluster) == left[1:]
         restart_the_readers(cluster)
+        await asyncio.sleep(700)
+        assert advised(cluster) == ["EtcdBackupOutdated"], "Leases are listed every ten minutes"
         said = f"{virtual_now() - timedelta(seconds=5):%Y-%m-%dT%H:%M:%SZ}"
         annotations = {"topology.openshift.io/etcd-backup-taken": said}
         cluster.change(OPERATOR, {"metadata": {"annotations": annotations}})
