@@ -158,7 +158,8 @@ class Served:
         with (
             socket.create_connection(("127.0.0.1", self.patient if whole else self.port), 20) as plain,
             self.tls.wrap_socket(plain, server_hostname="x") as connection,
-            contextlib.suppress(ConnectionError),
+            # The server may have closed it before everything is sent: TLS has an error of its own for that.
+            contextlib.suppress(ConnectionError, ssl.SSLEOFError),
         ):
             connection.sendall(raw)
             with contextlib.suppress(OSError):
