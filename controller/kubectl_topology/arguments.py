@@ -481,6 +481,8 @@ def _contradiction(options: argparse.Namespace) -> str | None:
     live = [f"--{flag}" for flag in ("probe", "watch", "capi") if getattr(options, flag, False)]
     if live and options.must_gather is not None:
         return f"{live[0]} needs the cluster itself: leave it out, or leave --must-gather out"
+    if (options.client_certificate is None) is not (options.client_key is None):
+        return "--client-certificate and --client-key go together: give both"
     if options.verb == "plan":
         if options.probe and (options.target is None or options.filename is not None):
             return "--probe needs TARGET on the command line, and no -f"

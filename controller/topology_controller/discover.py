@@ -195,12 +195,15 @@ class Discoverer:
             self._leases_due = None
             return
         now = asyncio.get_running_loop().time()
-        if self._leases_due is not None and now >= self._leases_due - 0.01:
-            leases = await live.read(self._client, catalog.Sources.leader_leases)
-            if isinstance(leases, tuple) and not advisories.of_single_node(leases, self._now()):
-                self._due = now
-        if self._leases_due is None or now >= self._leases_due - 0.01:
+        if self._leases_due is None:
             self._leases_due = now + _UNANSWERED
+        # A timer may fire a moment early.
+        if now < self._leases_due - 0.01:
+            return
+        self._leases_due = now + _UNANSWERED
+        leases = await live.read(self._client, catalog.Sources.leader_leases)
+        if isinstance(leases, tuple) and not advisories.of_single_node(leases, self._now()):
+            self._due = now
 
     async def _with_leases(self, known: facts.Facts, record: TopologyTransition) -> facts.Facts:
         """The same facts, with all Leases once the machines have restarted."""

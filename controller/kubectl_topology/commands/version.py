@@ -5,7 +5,7 @@ Where the cluster cannot be read the version of this program is printed anyway, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from topology_api import vocabulary
 from topology_controller._version import __version__
@@ -37,10 +37,6 @@ class Versions(TypedDict):
     unread: str | None
 
 
-_OPERAND: Final = "operator"
-"""The name of the version in ClusterOperator's status.versions that is the operator's own."""
-
-
 def concerns_a_cluster(options: argparse.Namespace) -> bool:
     """Is more than the version of this program asked for?"""
     return not options.client
@@ -54,7 +50,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
     own = snapshot.known.own_operator
     versions = getattr(own, "status", {}).get("versions")
     names = {item.get("name"): item.get("version") for item in versions or () if isinstance(item, dict)}
-    operator = names.get(_OPERAND)
+    operator = names.get("operator")
     answer = _answer(operator if isinstance(operator, str) else None)
     answer["running"] = cluster.operator_state(snapshot)
     if answer["operator"] not in {None, __version__}:

@@ -59,6 +59,7 @@ def test_no_bound_for_requests_is_not_offered() -> None:
         (["status", "--context"], "--context needs a value. See: oc topology status --help"),
         (["set", "HighlyAvailable", "--wait"], "--wait needs --confirm"),
         (["cancel", "HighlyAvailable"], "unknown word HighlyAvailable"),
+        (["status", "--client-key", "k"], "--client-certificate and --client-key go together"),
         (["status", "--as-group", "ops"], "are about the user of --as"),
         (["--as-uid", "7", "status"], "are about the user of --as"),
         (["status", "--as", "jane\r\nX-Admin: 1"], "is no name"),
