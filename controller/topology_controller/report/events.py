@@ -62,7 +62,8 @@ def name(uid: str, reason: EventReason, record: TopologyTransition | None, gener
     An admission has its attempt. Before it, the time of the request and the `generation` in which the request was made
     (that of the record, unless another is given) distinguish two requests, also within one second. A request stays the
     same when the record was dropped, and it is found in another phase or gets another attempt than before. What blocks
-    a request is another occurrence when it is another set of checks.
+    a request is another occurrence when it is another set of checks. `kubectl describe` orders by seconds, then by
+    name: the place of the reason in a transition comes before the hash.
     """
     occurrence, phase = "", ""
     if record is not None:
@@ -73,7 +74,7 @@ def name(uid: str, reason: EventReason, record: TopologyTransition | None, gener
         if reason is EventReason.TRANSITION_BLOCKED:
             phase = f"{phase}/{','.join(decided.unmet(record))}"
     digest = hashlib.sha256(f"{uid}/{reason}/{occurrence}/{phase}".encode()).hexdigest()
-    return f"topology.{digest[:16]}"
+    return f"topology.{list(EventReason).index(reason)}-{digest[:16]}"
 
 
 @dataclass(frozen=True, slots=True)

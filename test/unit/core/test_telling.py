@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -358,23 +359,26 @@ def test_the_names_of_events() -> None:
         events.name("u", EventReason.TRANSITION_ADMITTED, one),
         events.name("u", EventReason.TOPOLOGY_CHANGED, one.model_copy(update={"attempt": "other"})),
         events.name("u", EventReason.TOPOLOGY_CHANGED, None),
-        name,
-    }
+    } | {name}
     assert len(different) == 6
-    assert all(len(found) < 64 and found.replace(".", "").isalnum() for found in different)
+    assert all(re.fullmatch(r"topology\.[0-9]-[0-9a-f]{16}", found) for found in different)
+
+
+def test_events_of_one_second_are_in_their_order_by_name() -> None:
+    """As `kubectl describe` shows them, which orders by whole seconds and keeps the order of a list."""
+    story = ["TransitionRequested", "TransitionBlocked", "TransitionAdmitted", "TopologyChanged", "TransitionCompleted"]
+    for record in (worlds.converging(), worlds.completed(), None):
+        assert sorted(story, key=lambda reason: events.name("u", EventReason(reason), record)) == story
 
 
 def test_after_a_restart_only_what_happened_a_moment_ago_is_told() -> None:
     record = worlds.converging()
-    assert [item.reason for item in events.after_restart(record, worlds.NOW + timedelta(minutes=10))] == [
-        EventReason.TRANSITION_ADMITTED,
-        EventReason.TOPOLOGY_CHANGED,
-    ]
+    recent = [item.reason for item in events.after_restart(record, worlds.NOW + timedelta(minutes=10))]
+    assert recent == [EventReason.TRANSITION_ADMITTED, EventReason.TOPOLOGY_CHANGED]
     assert events.after_restart(record, worlds.NOW + timedelta(minutes=10, seconds=1)) == ()
     assert events.after_restart(worlds.admitting(), worlds.NOW) == ()
-    told = worlds.decide(
-        dataclasses.replace(worlds.recorded(worlds.healthy(live=True), worlds.admitting())), worlds.term(attempt="mine")
-    )
+    facts = dataclasses.replace(worlds.recorded(worlds.healthy(live=True), worlds.admitting()))
+    told = worlds.decide(facts, worlds.term(attempt="mine"))
     assert events.after_restart(record, worlds.NOW) == told.happened
 
 
