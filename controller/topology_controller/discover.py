@@ -213,7 +213,7 @@ class Discoverer:
         # The copy has newer checks than the record, which is written once a minute.
         now = asyncio.get_running_loop().time()
         if not advisories.asks_for_leases(records.shown(here, known.own_operator) or record, self._now()):
-            # A pool fell back: what is not read is not due, and would be for ever once its time has passed.
+            # A pool fell back: what is not read is not due, and would be without end once its time has passed.
             self._leases_due = self._leases_due if (self._leases_due or 0.0) > now else None
             return known
         if self._leases_due is None or now >= self._leases_due - 0.01:
