@@ -211,9 +211,11 @@ class Discoverer:
         if isinstance(here, facts.Unobserved):
             return known
         # The copy has newer checks than the record, which is written once a minute.
-        if not advisories.asks_for_leases(records.shown(here, known.own_operator) or record, self._now()):
-            return known
         now = asyncio.get_running_loop().time()
+        if not advisories.asks_for_leases(records.shown(here, known.own_operator) or record, self._now()):
+            # A pool fell back: what is not read is not due, and would be for ever once its time has passed.
+            self._leases_due = self._leases_due if (self._leases_due or 0.0) > now else None
+            return known
         if self._leases_due is None or now >= self._leases_due - 0.01:
             self._leases = await live.read(self._client, catalog.Sources.leader_leases)
             unanswered = _unanswered(catalog.Sources.leader_leases, self._leases)
@@ -335,8 +337,6 @@ def _advised(transitions: load.Transitions) -> tuple[catalog.Source, ...]:
     """What advisories are made from after the change, besides the evidence."""
     matrix = transitions.matrix
     registry = matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
-    wanted = set()
-    if registry is not None and registry.managed_by is not None:
-        wanted.add(registry.managed_by.key)
-    operands = [source for source in catalog.operands(transitions) if source.key in wanted]
+    wanted = registry.managed_by.key if registry is not None and registry.managed_by is not None else None
+    operands = [source for source in catalog.operands(transitions) if source.key == wanted]
     return (catalog.Sources.ingress_controller, catalog.Sources.dnsmasq, *operands)

@@ -105,6 +105,27 @@ def test_a_transition_is_stuck_when_nothing_is_new_and_an_accepted_check_is_reco
         assert on.server.phase == "Completed"
 
 
+def test_a_pool_that_falls_back_after_leases_were_listed_leaves_nothing_due() -> None:
+    """All pools have rolled out, the router has not: Leases are listed. Then a pool has not: none are, nor looked for.
+
+    The time of the next list stayed in the past, and the loop asked for a look at once, for as long as that lasted.
+    """
+    with stage.Stage() as on:
+        on.start()
+        on.ask_for("HighlyAvailable")
+        on.follow()
+        on.harm(world.ROUTER, "one router")
+        on.pass_time(65)
+        on.harm(world.CUSTOM_POOL, "not all ready")
+        on.pass_time(1300)
+        on.check()
+        on.mend(world.CUSTOM_POOL)
+        on.mend(world.ROUTER)
+        on.pass_time(62)
+        on.check()
+        assert on.server.phase == "Completed"
+
+
 def test_templates_that_fail_for_a_minute_are_noticed_while_all_settles() -> None:
     """They begin to fail while everything is Met; that it has lasted a minute is seen then, and not at the end.
 
