@@ -71,19 +71,55 @@ async def test_no_quorum(etcd):
     await asker.until(asking.MET)
 
 
+async def cut_off(etcd, member):
+    """Part a member from its peers, not from clients: its certificate for peers has expired, so none lets it in.
+
+    It runs and accepts connections, as behind a partition between the members' networks.
+    """
+    await member.kill()
+    member.give(dataclasses.replace(etcd.secrets(member.name), peer=etcd.authority.member(member.name, expired=True)))
+    await member.start_again()
+
+
+async def let_in(etcd, member):
+    member.give(etcd.secrets(member.name))
+    await member.kill()
+    await member.start_again()
+
+
 async def test_a_voter_that_its_peers_do_not_let_in(etcd):
-    """Its certificate for peers has expired: it runs and accepts connections, but answers nobody before it joins."""
     asker = asking.Asker(etcd)
     alone = await follower(etcd)
-    await alone.kill()
-    good = etcd.secrets(alone.name)
-    alone.give(dataclasses.replace(good, peer=etcd.authority.member(alone.name, expired=True)))
-    await alone.start_again()
+    await cut_off(etcd, alone)
     answer = await asker.until(asking.UNMET, words=f"at {alone.url}: no answer in time")
     assert alone.running
     assert f"{alone.name} (" in answer.message
-    alone.give(good)
+    await let_in(etcd, alone)
     await asker.until(asking.MET)
+
+
+async def test_a_partition_while_the_third_joins_is_met_on_neither_side():
+    """First no side has a quorum, because the third is a learner; then one has, and the other believes in the past."""
+    async with cluster.Cluster(strict=False) as etcd:
+        await etcd.grow(*conftest.THREE[:2])
+        await etcd.add(conftest.THREE[2])
+        first, *others = etcd.members.values()
+        sides = (first.url,), tuple(one.url for one in others)
+        published = {**await asking.published(etcd), (await asking.ids(etcd))[conftest.THREE[2]]: "192.168.126.12"}
+        askers = [asking.Asker(etcd, endpoints=side, data=published) for side in sides]
+        await cut_off(etcd, first)
+        await askers[0].until(asking.UNKNOWN, words=f"{first.url}: no answer in time")
+        await askers[1].until(asking.UNMET, words="no quorum")
+        await let_in(etcd, first)
+        await etcd.promote(conftest.THREE[2])
+        for asker in askers:
+            await asker.until(asking.MET)
+        await cut_off(etcd, first)
+        await askers[0].until(asking.UNKNOWN, words=f"{first.url}: no answer in time")
+        await askers[1].until(asking.UNMET, words=f"at {first.url}: ")
+        await let_in(etcd, first)
+        for asker in askers:
+            await asker.until(asking.MET)
 
 
 async def test_an_alarm_is_not_met_until_it_is_over(etcd):
