@@ -36,7 +36,7 @@ _INSTEAD_OF_PLUGIN = frozenset({"exec", "token", "tokenFile", "username", "passw
 _FILES = frozenset({"client-certificate", "client-key", "tokenFile"})
 # What two parsers of addresses could read in two ways is none: a name, a password, a query, a backslash.
 _ADDRESS = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?:/[\w.~!$&'()*+,;=:@%/-]*)?",
+    r"(?P<scheme>https?)://(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?:/[\w.~!$&'()*+,;=:@%/-]*)?",
     re.ASCII,
 )
 _LAST_PORT = 65535
@@ -312,24 +312,17 @@ def _check_context(content: dict[str, Any], context: str | None, override: _Over
 def _is_secure(cluster: Any, paths: str) -> bool:
     """Return whether the server of a cluster is asked by TLS. Raises ConfigError where it cannot be asked at all."""
     server, proxy = cluster.value.get("server"), cluster.value.get("proxy-url")
-    address = _ADDRESS.fullmatch(server) if isinstance(server, str) else None
     problem = f"the server is {server!r}, not an http or https address such as https://HOST:PORT"
-    if server is None:
-        problem = "names no server"
-    elif address is not None and _is_host(address["host"]) and int(address["port"] or 0) <= _LAST_PORT:
-        if proxy is None or isinstance(proxy, str):
-            return address["scheme"] == "https"
-        problem = "proxy-url is not a text"
+    address = _ADDRESS.fullmatch(server) if isinstance(server, str) else None
+    with contextlib.suppress(ipaddress.AddressValueError):
+        if address is not None and int(address["port"] or 0) <= _LAST_PORT:
+            if address["v6"] is not None:
+                ipaddress.IPv6Address(address["v6"])
+            if proxy is None or isinstance(proxy, str):
+                return address["scheme"] == "https"
+            problem = "proxy-url is not a text"
+    problem = "names no server" if server is None else problem
     raise ConfigError(cluster.path or paths, f"{cluster.name.partition('/')[0]}: {problem}")
-
-
-def _is_host(text: str) -> bool:
-    if not text.startswith("["):
-        return True
-    try:
-        return bool(ipaddress.IPv6Address(text[1:-1]))
-    except ValueError:
-        return False
 
 
 def _located(user: Mapping[str, Any], folder: pathlib.Path) -> dict[str, Any]:
@@ -354,10 +347,11 @@ def _split(section: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]
     """
     rest, certificates = dict(section), {}
     for field, name in credentials.DATA.items():
-        if not (value := rest.pop(name, None)):
-            continue
-        if not isinstance(value, str | bytes):
+        value = rest.pop(name, None)
+        if value and not isinstance(value, str | bytes):
             raise ValueError(f"{name} is not a text")
+        if not value:
+            continue
         rest.pop(name.removesuffix("-data"), None)
         text = value if isinstance(value, bytes) else value.encode()
         try:

@@ -51,15 +51,8 @@ _MOMENT = 0.001
 _JITTER = 1.2
 
 
-def utcnow() -> datetime:
-    """Return the present, aware of being UTC."""
-    return datetime.now(UTC)
-
-
 def micro_time(moment: datetime) -> str:
-    """Format as the API's MicroTime: `2026-11-20T18:26:03.000120Z`. Raises ValueError for a time without a zone."""
-    if moment.tzinfo is None:
-        raise ValueError(f"{moment} does not say its time zone")
+    """Format a time that has a zone as the API's MicroTime: `2026-11-20T18:26:03.000120Z`."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -183,7 +176,7 @@ class Elector:
         timing: LeaseTiming,
         *,
         pod: str = "",
-        utcnow: Callable[[], datetime] = utcnow,
+        utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
         uniform: Callable[[float, float], float] = random.uniform,
         on_restored: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -202,10 +195,8 @@ class Elector:
         self._uniform = uniform
         self._on_restored = on_restored
         self._seen = Sight()
-        # What we last wrote as the time of a renewal, as far as it was answered.
-        self._renewed = ""
-        # Whether a write of ours has begun of which we do not know how it ended.
-        self._unsure = False
+        # What we last wrote as the time of a renewal, and whether a write has begun that was not answered.
+        self._renewed, self._unsure = "", False
         self._held_until = float("-inf")
 
     @property
