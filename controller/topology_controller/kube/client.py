@@ -112,14 +112,14 @@ class Client:
     @property
     def has_proxy(self) -> bool:
         """Whether the server is asked through a proxy."""
-        return self._transport.has_proxy
+        return bool(self._transport.proxy)
 
     def anonymous_tls(self) -> ssl.SSLContext:
         """Return a TLS context that trusts what this client trusts, and shows no certificate.
 
         Raises OSError and ValueError for authorities that cannot be used.
         """
-        return credentials.anonymous_tls(self._configuration)
+        return credentials.tls(self._configuration, anonymous=True)
 
     async def get(self, resource: resources.Resource, name: str, **options: Unpack[Options]) -> Raw:
         """Read one object, from etcd whatever API server answers."""

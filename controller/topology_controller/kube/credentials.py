@@ -8,7 +8,7 @@ its standard error, print without end, wait for a login, or leave a child behind
 read at once, what is kept of them is bounded, and a run that is given up leaves no process behind.
 
 Certificates and keys inside a kubeconfig, or printed by a plugin, never become files on disk, which a killed process
-would leave behind: `transport` has them as files in memory while it makes its TLS context, which takes nothing else.
+would leave behind: they are files in memory while a TLS context is made, which takes nothing else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from .. import mounted, terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 
     from kubernetes_asyncio.client.configuration import Configuration
 
@@ -363,35 +363,27 @@ async def _end(process: asyncio.subprocess.Process, *tasks: asyncio.Task[Any], w
     await asyncio.wait(tasks)
 
 
-@contextlib.contextmanager
-def certificates_as_files(configuration: Configuration) -> Iterator[None]:
-    """Let a Configuration name files for all certificates, also for those in memory, until this is left.
+def tls(configuration: Configuration, *, anonymous: bool = False) -> ssl.SSLContext:
+    """Return a TLS context that trusts what a Configuration trusts, and shows its certificate unless `anonymous`.
 
-    Raises ValueError for a key with a passphrase, which OpenSSL would ask for on the terminal, and OSError.
+    Raises OSError and ValueError for what cannot be used.
     """
+    inline = extras(configuration).certificates
     with contextlib.ExitStack() as stack:
-        for name, content in extras(configuration).certificates.items():
-            stack.callback(setattr, configuration, name, getattr(configuration, name))
-            setattr(configuration, name, stack.enter_context(mounted.as_file(content)))
-        if configuration.key_file:
-            with pathlib.Path(configuration.key_file).open("rb") as key:
-                if b"ENCRYPTED" in key.read(1024 * 1024):
-                    raise ValueError("the key of the client certificate has a passphrase, which is not supported")
-        yield
-
-
-def anonymous_tls(configuration: Configuration) -> ssl.SSLContext:
-    """Return a TLS context that trusts what a Configuration trusts, and has no certificate of ours to show.
-
-    Raises OSError and ValueError for authorities that cannot be used.
-    """
-    inline = extras(configuration).certificates.get("ssl_ca_cert")
-    context = ssl.create_default_context(
-        cafile=None if inline else configuration.ssl_ca_cert, cadata=inline.decode("ascii") if inline else None
-    )
+        authority = inline.get("ssl_ca_cert")
+        file = configuration.ssl_ca_cert if authority is None else stack.enter_context(mounted.as_file(authority))
+        context = ssl.create_default_context(cafile=file)
     if not configuration.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if configuration.disable_strict_ssl_verification:
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    certificate, key = (
+        inline.get(name) or (pathlib.Path(file).read_bytes() if file else None)
+        for name, file in (("cert_file", configuration.cert_file), ("key_file", configuration.key_file))
+    )
+    if certificate is not None and not anonymous:
+        if key is not None and b"ENCRYPTED" in key:
+            raise ValueError("the key of the client certificate has a passphrase, which is not supported")
+        mounted.load_pair(context, certificate, key or certificate)
     return context

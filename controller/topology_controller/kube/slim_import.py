@@ -2,8 +2,8 @@
 
 Whatever is imported from that package, its `__init__` modules load every model and API: 30 MiB that an operator which
 works on raw objects never uses. So empty packages are registered in their place before the first import: they know
-where their files are, so that single modules can be imported through them, and run nothing. `config` and `transport`
-take what they need from `library()`; nothing else imports kubernetes_asyncio.
+where their files are, so that single modules can be imported through them, and run nothing. `config` takes what it
+needs from `library()`; nothing else imports kubernetes_asyncio.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def library() -> Any:
 
 
 def _collect() -> Any:
-    for name in ("client.api_client", "client.configuration", "config.kube_config"):
+    for name in ("client.configuration", "config.kube_config"):
         importlib.import_module(f"{_ROOT}.{name}")
     return sys.modules[_ROOT]
 
@@ -55,7 +55,7 @@ def _register() -> None:
         parent, _, child = name.rpartition(".")
         if parent:
             setattr(sys.modules[parent], child, package)
-    # These two are what the rest of the package takes from `client` by name.
+    # These two are what the rest of the package takes from `client` by name; the second one for annotations only.
     client: Any = sys.modules[f"{_ROOT}.client"]
     client.Configuration = importlib.import_module(f"{_ROOT}.client.configuration").Configuration
-    client.ApiClient = importlib.import_module(f"{_ROOT}.client.api_client").ApiClient
+    client.ApiClient = object

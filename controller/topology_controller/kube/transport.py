@@ -3,10 +3,9 @@
 Nothing is sent twice, except that a request which was refused for its credentials is sent again when there are newer
 ones. `client` decides what to ask, how long in all, and whether to ask again; `errors` judges what comes back.
 
-TLS and credentials are kubernetes_asyncio's: an ApiClient is made from the Configuration, and its session is replaced
-by one with the same TLS context and settings that the library lacks. Certificates change on disk while we run, in files
-of their own or in the kubeconfig: they are looked at once a minute, and when one is refused. Where they have changed
-the pool is made anew, and connections that are open go on until they end.
+Certificates change on disk while we run, in files of their own or in the kubeconfig: they are looked at once a minute,
+and when one is refused. Where they have changed the pool is made anew, and connections that are open go on until they
+end.
 """
 
 from __future__ import annotations
@@ -23,12 +22,11 @@ import aiohttp
 import yarl
 
 from .. import terminal
-from . import config, credentials, errors, slim_import
+from . import config, credentials, errors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
-    from kubernetes_asyncio.client.api_client import ApiClient
     from kubernetes_asyncio.client.configuration import Configuration
 
     # (verb, plural, HTTP status or "error", seconds until the headers came)
@@ -68,26 +66,20 @@ class Transport:
         self._user_agent = user_agent
         self._observer = observer
         self._extra_headers = extra_headers
-        self._api: ApiClient
+        self._session: aiohttp.ClientSession
         self._loaded: tuple[object, ...] = ()
         self._look_again = float("inf")
-        self._retired: list[ApiClient] = []
-        self._renewing = asyncio.Lock()
+        self._retired: list[aiohttp.ClientSession] = []
         self._reading = credentials.Alone("reading the kubeconfig again")
         self._warned = ""
         self._base = str(configuration.host).rstrip("/")
         # Once: reading the environment costs more than a request's headers.
-        self._proxy = configuration.proxy if configuration.proxy is not None else _environment_proxy(self._base)
-
-    @property
-    def has_proxy(self) -> bool:
-        """Whether requests go through a proxy."""
-        return bool(self._proxy)
+        self.proxy = configuration.proxy if configuration.proxy is not None else _environment_proxy(self._base)
 
     async def open(self) -> None:
         """Load certificates and make the pool; nothing is contacted. Raises ConfigError for bad certificates."""
         loaded = self._files()
-        self._api, self._loaded = await self._make(), loaded
+        self._session, self._loaded = self._make(), loaded
         self._look_again = asyncio.get_running_loop().time() + _CERTIFICATE_PERIOD
 
     async def close(self) -> None:
@@ -95,8 +87,8 @@ class Transport:
         await self._reading.close()
         if isinstance(plugin := self._configuration.refresh_api_key_hook, credentials.ExecPlugin):
             await plugin.alone.close()
-        for api in (*self._retired, self._api):
-            await api.close()
+        for session in (*self._retired, self._session):
+            await session.close()
 
     async def ask(self, request: errors.Request, seconds: float) -> Raw:
         """Return the object that answers, within `seconds`; raises a KubeError."""
@@ -152,15 +144,15 @@ class Transport:
         loop = asyncio.get_running_loop()
         begin = loop.time()
         try:
-            response: aiohttp.ClientResponse = await stack.enter_async_context(
-                self._api.rest_client.pool_manager.request(
+            response = await stack.enter_async_context(
+                self._session.request(
                     METHODS[request.verb],
                     url,
                     data=data,
                     headers=[*headers.items(), *self._extra_headers] if self._extra_headers else headers,
                     timeout=limits,
                     allow_redirects=False,
-                    proxy=self._proxy or None,
+                    proxy=self.proxy or None,
                     proxy_headers=self._configuration.proxy_headers,
                     server_hostname=self._configuration.tls_server_name or None,
                 )
@@ -191,18 +183,13 @@ class Transport:
 
     async def _authorization(self) -> dict[str, str]:
         """Return the headers that say who we are. Raises whatever a credential plugin raises."""
-        headers: dict[str, str] = {}
         # The library's stubs have it as a coroutine; it is a function that returns one, or nothing.
         refresh: Any = self._configuration.refresh_api_key_hook
-        if refresh is not None and "BearerToken" not in self._configuration.api_key:
-            # The library asks only for tokens; a plugin that brings certificates would never be asked again.
-            refreshing = refresh(self._configuration)
-            if refreshing is not None:
-                await refreshing
-        await self._api.update_params_for_auth(headers, [], ["BearerToken"])
-        for value in headers.values():
-            terminal.remember(value)
-        return headers
+        if refresh is not None and (refreshing := refresh(self._configuration)) is not None:
+            await refreshing
+        token = self._configuration.api_key.get("BearerToken")
+        terminal.remember(token or "")
+        return {"Authorization": token} if token else {}
 
     async def _renew(self, refused: dict[str, str]) -> bool:
         """Look for newer credentials or certificates than the `refused` ones; return whether there are any.
@@ -230,45 +217,37 @@ class Transport:
 
     async def _replace(self) -> bool:
         """Make a new pool if the certificates have changed, and return whether there is one."""
-        async with self._renewing:
-            loaded = self._files()
-            if loaded == self._loaded:
-                return False
-            try:
-                api = await self._make()
-            except config.ConfigError as error:
-                text = "the certificates have changed, and the old ones are kept until these can be used: %(error)s"
-                self._warn(text, error)
-                return False
-            self._warned = ""
-            self._retired.append(self._api)
-            self._api, self._loaded = api, loaded
-            if len(self._retired) > _RETIRED:
-                await self._retired.pop(0).close()
-            return True
+        loaded = self._files()
+        if loaded == self._loaded:
+            return False
+        try:
+            session = self._make()
+        except config.ConfigError as error:
+            text = "the certificates have changed, and the old ones are kept until these can be used: %(error)s"
+            self._warn(text, error)
+            return False
+        self._warned = ""
+        self._retired.append(self._session)
+        self._session, self._loaded = session, loaded
+        if len(self._retired) > _RETIRED:
+            await self._retired.pop(0).close()
+        return True
 
     def _warn(self, text: str, error: Exception) -> None:
         if str(error) != self._warned:
             self._warned = str(error)
             _LOG.warning(text, {"error": error})
 
-    async def _make(self) -> ApiClient:
+    def _make(self) -> aiohttp.ClientSession:
         """Make a pool from the certificates as they are now. Raises ConfigError."""
         try:
-            with credentials.certificates_as_files(self._configuration):
-                api: ApiClient = slim_import.library().client.ApiClient(self._configuration)
+            context = credentials.tls(self._configuration)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             inline = (credentials.DATA[name] for name in credentials.extras(self._configuration).certificates)
             names = ", ".join(filter(None, (*self._certificate_files(), *inline)))
             raise config.ConfigError(names or self._base, f"cannot be used for TLS: {error}") from error
-        unused = api.rest_client.pool_manager
-        connector = aiohttp.TCPConnector(
-            limit=self._configuration.connection_pool_maxsize,
-            # The library offers no other way to its TLS context; a test fails when this one is gone.
-            ssl=getattr(unused.connector, "_ssl"),  # noqa: B009 - a private name, see above
-            keepalive_timeout=_KEEP_IDLE,
-        )
-        await unused.close()
+        limit = self._configuration.connection_pool_maxsize
+        connector = aiohttp.TCPConnector(limit=limit, ssl=context, keepalive_timeout=_KEEP_IDLE)
         # Proxies are looked up by us; trusting the environment would also send passwords of ~/.netrc.
         session = aiohttp.ClientSession(
             connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_BUFFER
@@ -276,8 +255,7 @@ class Transport:
         # aiohttp would send a PUT again when the connection is lost before the answer, and that is ours to decide.
         # There is no public switch; a test fails when this one is gone.
         session._retry_connection = False  # noqa: SLF001 - see above
-        api.rest_client.pool_manager = session
-        return api
+        return session
 
     def _certificate_files(self) -> tuple[str | None, ...]:
         return (self._configuration.ssl_ca_cert, self._configuration.cert_file, self._configuration.key_file)
