@@ -93,7 +93,5 @@ class Interruption:
 
 def complain(text: object) -> None:
     """Print one line about what went wrong."""
-    from topology_controller.kube import redact  # noqa: PLC0415 - a command that ends well does not need it
-
     caller = naming.caller()
-    sys.stderr.write(f"{caller.program}: {terminal.plain(redact.redacted(caller.spoken(str(text))))}\n")
+    sys.stderr.write(f"{caller.program}: {terminal.plain(terminal.redacted(caller.spoken(str(text))))}\n")

@@ -32,10 +32,7 @@ Raw = dict[str, Any]
 
 
 class Voided(Exception):  # noqa: N818 - what became of the attempt; nothing is broken
-    """The change was not sent, because what it rests on no longer holds. `why` names it.
-
-    `age` is that of the evidence in seconds, where it was too old.
-    """
+    """A write was not sent: `why`. `age` is that of the evidence in seconds, where it was too old."""
 
     def __init__(self, why: str, age: float | None = None) -> None:
         super().__init__(why)
@@ -74,7 +71,7 @@ def merge_patch(before: object, after: object) -> Any:
 
 
 class Act:
-    """The hands of the operator. Every method sends one write and returns what the server made of it.
+    """Every method sends one write and returns what the server made of it.
 
     `guard` raises KubeError where nothing may be written; None where the lease is in the cluster that is written to.
     """
@@ -96,10 +93,7 @@ class Act:
         return await self._write(infrastructure, record, {})
 
     async def change(
-        self,
-        evidence: live.Evidence | None,
-        infrastructure: facts.Infrastructure,
-        record: TopologyTransition,
+        self, evidence: live.Evidence | None, infrastructure: facts.Infrastructure, record: TopologyTransition
     ) -> Raw:
         """Move the topology: the one write that matters.
 
@@ -117,10 +111,7 @@ class Act:
         age = evidence.age()
         if age > EVIDENCE_SECONDS:
             raise Voided(f"the evidence is older than {EVIDENCE_SECONDS:g} s", age)
-        moved = {
-            "controlPlaneTopology": target.control_plane,
-            "infrastructureTopology": target.infrastructure,
-        }
+        moved = {"controlPlaneTopology": target.control_plane, "infrastructureTopology": target.infrastructure}
         return await self._write(infrastructure, record, moved, executed_within=EXECUTED_SECONDS - age)
 
     async def report(self, own: facts.Fact[facts.OwnOperator], status: Raw) -> Raw | None:

@@ -1,8 +1,7 @@
 """What the operator's program does in a cluster, `run` and `version`: argument parsing and wiring only.
 
 `topology_deploy.cli` adds what prepares a cluster, by the same `perform`. Everything heavy is imported by the command
-that needs it, so that `version` and a usage error answer at once. Exit codes: 0 stopped on request, 1 failed, 2 bad
-usage (also a bad transition file, before anything is contacted), 3 lost the lease.
+that needs it. Exit codes: 0 stopped on request, 1 failed, 2 bad usage (also a bad transition file), 3 lost the lease.
 """
 
 # ruff: noqa: PLC0415 - what only one command needs is imported by that command
@@ -44,12 +43,12 @@ class CommandError(Exception):
 class Command:
     """A command: `add` gives it a name and flags on the command line, `perform` does it or raises CommandError."""
 
-    add: Callable[[argparse._SubParsersAction[terminal.Parser]], None]
+    add: Callable[[argparse._SubParsersAction[terminal.Parser]], object]
     perform: Callable[[argparse.Namespace], None]
 
 
 def parser(commands: Mapping[str, Command]) -> terminal.Parser:
-    """Return the parser of a program that has these commands, in their order."""
+    """Return the parser of a program that has these commands."""
     parser = terminal.Parser(
         prog=vocabulary.OPERATOR_NAME,
         description="Lets an OpenShift cluster change its topology: watches Infrastructure.spec.desiredTopology, "
@@ -153,10 +152,6 @@ def _add_run(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
     run.add_argument("--log-format", choices=logs.FORMATS, default="text", help="text as klog has it; default: text")
 
 
-def _add_version(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
-    commands.add_parser("version", help="print the version")
-
-
 def _natural(of: str = "") -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not text.isascii() or not text.isdigit():
@@ -207,7 +202,7 @@ def _run(options: argparse.Namespace) -> None:
     gc.enable()
     gc.freeze()
     try:
-        settings = run_options.parse(options)
+        settings = run_options.Options(**vars(options))
     except ValueError as error:
         raise CommandError(USAGE, error) from error
     try:
@@ -226,5 +221,5 @@ def _run(options: argparse.Namespace) -> None:
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "run": Command(_add_run, _run),
-    "version": Command(_add_version, _version),
+    "version": Command(lambda added: added.add_parser("version", help="print the version"), _version),
 }

@@ -5,12 +5,8 @@ A message is a sentence with named places, and the facts by name:
     _LOG.info("check %(check)s is %(status)s: %(message)s", {"check": name, "status": status, "message": message})
 
 The text line is that sentence, and what was given but is not in it follows as `name="value"`; the JSON line has the
-sentence as `msg` and every fact as a field. So both say the same, and a fact is written once. A value that has `fields`
-of its own (a `kube.errors.KubeError`) brings those along.
-
-Both formats get their texts from one place (`_facts`), which removes credentials (`kube.redact`) and what a terminal
-would obey (`terminal`), folds line breaks and bounds the length: no line can leave without it. Other people's libraries
-are heard from warnings on. `cli` sets this up; nothing else imports it.
+sentence as `msg` and every fact as a field. A value that has `fields` of its own (a `kube.errors.KubeError`) brings
+those along. Both formats get their texts from `_facts`, which makes them fit for a log (`terminal`).
 """
 
 from __future__ import annotations
@@ -26,16 +22,15 @@ import select
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import terminal
-from .kube import redact
 
 _LOG = logging.getLogger(__name__)
 FORMATS = ("text", "json")
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 DEFAULT = "info"
-_VERBOSITY = (logging.WARNING, logging.INFO, logging.DEBUG, redact.REQUESTS)
+_VERBOSITY = (logging.WARNING, logging.INFO, logging.DEBUG, terminal.REQUESTS)
 """Levels of -v 0, 2, 4 and 6: an odd number is the even one before it."""
 _OURS = ("topology_controller", "topology_api")
 _LONGEST_MESSAGE = 4000
@@ -133,16 +128,10 @@ def _is_ours(record: logging.LogRecord) -> bool:
     return type(error).__module__ != "aiohttp.http_exceptions"
 
 
-class _Facts(NamedTuple):
-    """What a line has, clean: the sentence, every fact, those that are not in the sentence, a trace."""
-
-    message: str
-    fields: dict[str, object]
-    rest: dict[str, object]
-    trace: str
-
-
-def _facts(record: logging.LogRecord, formatter: logging.Formatter) -> _Facts:
+def _facts(
+    record: logging.LogRecord, formatter: logging.Formatter
+) -> tuple[str, dict[str, object], dict[str, object], str]:
+    """Return what a line has, clean: the sentence, every fact, those that are not in the sentence, a trace."""
     fields: dict[str, object] = {}
     rest: dict[str, object] = {}
     places = _NAMED.findall(str(record.msg))
@@ -157,25 +146,19 @@ def _facts(record: logging.LogRecord, formatter: logging.Formatter) -> _Facts:
     if len(trace) > _LONGEST_TRACE:
         # The end says what was raised, and where.
         trace = "(cut) ..." + trace[-_LONGEST_TRACE:]
-    return _Facts(_clean(record.getMessage(), _LONGEST_MESSAGE), fields, rest, trace)
-
-
-def _clean(text: str, longest: int) -> str:
-    return terminal.folded(redact.redacted(text[: 4 * longest]), longest)
+    return terminal.clean(record.getMessage(), _LONGEST_MESSAGE), fields, rest, trace
 
 
 def _clean_lines(text: str) -> list[str]:
-    return [terminal.plain(line) for line in redact.redacted(text).splitlines()]
+    return [terminal.plain(line) for line in terminal.redacted(text).splitlines()]
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, bool):
-        return value
     if isinstance(value, int):
-        return int(value)
+        return value
     if isinstance(value, float):
         return round(value, 3) if abs(value) < float("inf") else str(value)
-    return _clean(str(value), _LONGEST_VALUE)
+    return terminal.clean(str(value), _LONGEST_VALUE)
 
 
 class Json(logging.Formatter):
@@ -183,18 +166,16 @@ class Json(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        facts = _facts(record, self)
+        message, fields, _, trace = _facts(record, self)
         whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line = {
             "ts": f"{whole}.{int(record.msecs):03d}Z",
             "level": "debug" if record.levelno < logging.INFO else record.levelname.lower(),
             "logger": record.name,
-            "msg": facts.message,
-            **facts.fields,
+            "msg": message,
+            **fields,
         }
-        if facts.trace:
-            line["exception"] = facts.trace
-        return json.dumps(line)
+        return json.dumps(line | ({"exception": trace} if trace else {}))
 
 
 class Text(logging.Formatter):
@@ -205,22 +186,21 @@ class Text(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        facts = _facts(record, self)
+        message, _, facts, trace = _facts(record, self)
         when = time.strftime("%m%d %H:%M:%S", time.gmtime(record.created))
         micro = int(record.created % 1 * 1_000_000)
         letter = _LETTERS.get(record.levelno, "I")
         where = f"{record.filename[:_LONGEST_NAME]}:{record.lineno}"
-        rest = "".join(f" {name}={json.dumps(value, ensure_ascii=False)}" for name, value in facts.rest.items())
-        text = f"{letter}{when}.{micro:06d} {os.getpid():7d} {where}] {facts.message}{rest}"
-        return f"{text}\n{facts.trace}" if facts.trace else text
+        rest = "".join(f" {name}={json.dumps(value, ensure_ascii=False)}" for name, value in facts.items())
+        text = f"{letter}{when}.{micro:06d} {os.getpid():7d} {where}] {message}{rest}"
+        return f"{text}\n{trace}" if trace else text
 
 
 class Stderr(logging.handlers.QueueHandler):
     """Queues lines for a thread that writes them to a file descriptor, and so never waits for its reader.
 
-    A container's stderr is a pipe. When its reader stops reading, a write blocks, and with it the loop, the lease and
-    the probes. So lines wait in a bounded queue. Those beyond the bound are lost, and the next line that fits comes
-    after one that says how many. `flush` waits for the reader for a second, also at the end of the process.
+    A container's stderr is a pipe: when its reader stops reading, a write blocks, and with it the loop, the lease and
+    the probes. Lines beyond the bound of the queue are lost, and the next line that fits comes after their number.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -257,10 +237,7 @@ class Stderr(logging.handlers.QueueHandler):
             self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, _AT_END)
 
     def close(self) -> None:
-        """Flush, and end the thread unless its reader does not read. The descriptor is not ours to close.
-
-        The end of the interpreter closes every handler once more.
-        """
+        """Flush, and end the thread unless its reader does not read. It may be called again."""
         self.flush()
         if self._listens and not self._lines.unfinished_tasks:
             self._listens = False

@@ -4,14 +4,17 @@ kubelet replaces all files of a volume at once, by turning the link `..data` to 
 read from the one folder that the link names, and once more when the link was turned meanwhile. Without the link, files
 may be seen half-written: whether they fit together is for the caller to find out.
 
-`as_file` is for OpenSSL, which takes a certificate and its key from named files only.
+OpenSSL takes a certificate and its key from named files only: `as_file` makes them, `load_pair` loads them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+import ssl
 import stat
+import tempfile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1024 * 1024
 _TRIES = 3
+_PLACE_IN_SOURCE = re.compile(r"\s*\(_ssl\.c:[0-9]+\)|\[[A-Z0-9_: ]+\]\s*")
 
 
 class MountedFileError(OSError):
@@ -64,12 +68,27 @@ def as_file(content: bytes) -> Iterator[str]:
             file.flush()
             yield f"/proc/self/fd/{file.fileno()}"
         return
-    import tempfile  # noqa: PLC0415 - for systems without the above only
-
     with tempfile.NamedTemporaryFile() as named:  # readable by its owner only
         named.write(content)
         named.flush()
         yield named.name
+
+
+def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Let a TLS context show this certificate. Raises OSError (ssl.SSLError is one) and ValueError."""
+    with as_file(certificate) as certificate_file, as_file(key) as key_file:
+        # An encrypted key would make OpenSSL ask at the terminal: it gets an empty password instead.
+        context.load_cert_chain(certificate_file, key_file, password=lambda: "")
+
+
+def tls_reason(error: BaseException) -> str:
+    """Return OpenSSL's reason, without the line of its source that Python adds."""
+    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_message:
+        return f"certificate verify failed: {error.verify_message}"
+    if isinstance(error, ssl.SSLError) and (word := getattr(error, "reason", None)):
+        return str(word).replace("_", " ").lower()
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return _PLACE_IN_SOURCE.sub("", text) or type(error).__name__
 
 
 def _set(folder: pathlib.Path) -> pathlib.Path:

@@ -16,20 +16,19 @@ import signal
 import socket
 import uuid
 from asyncio import sslproto
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 from topology_api.vocabulary import LEASE, OPERATOR_NAME, CheckName, Topology
 
-from . import act, reconcile
+from . import act, logs, reconcile
 from ._version import __version__
 from .definitions import current as configured
 from .kube import client as clients
 from .kube import config, credentials, lease, placement, queue
 from .observe import catalog, facts, live, watches
 from .report import events, latest, metrics, view
-from .serve import authn, page, routes, server, tls
+from .serve import authn, page, server, tls
 
 if TYPE_CHECKING:
     import pathlib
@@ -40,89 +39,19 @@ if TYPE_CHECKING:
     from .definitions import load
     from .kube import transport
     from .observe import members
+    from .run_options import Options
 
 _LOG = logging.getLogger(__name__)
 _TLS_BUFFER = 16 * 1024
 """Bytes for each TLS connection, ours and others' to us: asyncio would keep 256 KiB, and each watch is one."""
-_RELEASE_VERSION = "RELEASE_VERSION"
-"""Variable of the Deployment, named as OpenShift's operators name it."""
 HIGHLY_AVAILABLE = lease.LeaseTiming(137, 107, 26)
 SINGLE_REPLICA = lease.LeaseTiming(270, 240, 60)
 IN_CLUSTER = "in-cluster"
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """Where the lease is, if not in the cluster that is acted on: by which kubeconfig, and in which namespace there.
-
-    IN_CLUSTER for the kubeconfig is the cluster of this pod, by its service account.
-    """
-
-    kubeconfig: str
-    namespace: str
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the command line asked for.
-
-    `lease` is None when the figures follow the topology, `etcd_certificates` when etcd's members are not asked;
-    `etcd_endpoints` is where they are asked if not where the cluster publishes them. `page` is the loopback address of
-    the status page where others are served at `address`, None for no page. `configuration` is the file that is
-    followed; `log_level` is called with its level of the log, None where a flag has set that. `elsewhere` is None where
-    the lease is in the cluster that is acted on.
-    """
-
-    kubeconfig: str | None
-    context: str | None
-    namespace: str
-    address: server.Address
-    certificates: pathlib.Path | None
-    leader_elect: bool
-    lease: lease.LeaseTiming | None
-    settle_seconds: int | None
-    page: server.Address | None = None
-    etcd_certificates: pathlib.Path | None = None
-    etcd_endpoints: tuple[str, ...] = ()
-    configuration: pathlib.Path | None = None
-    log_level: Callable[[str | None], None] | None = None
-    elsewhere: Elsewhere | None = None
-
-    @property
-    def request_timeout(self) -> float:
-        """Seconds for one request: a write must end while the lease is ours, however short that was asked to be."""
-        return clients.REQUEST_TIMEOUT if self.lease is None else self.lease.request_timeout
-
-
-def identity() -> str:
-    """Who holds the lease: readable, and unique to this process."""
-    return f"{_pod() or socket.gethostname()}_{uuid.uuid4()}"
-
-
-def _pod() -> str:
-    """The name of the pod that this process runs in; empty outside of one, where two may run beside each other.
-
-    The kubelet begins a container again when the one before has ended, and no two pods have one name.
-    """
-    return os.environ.get("POD_NAME", "")
-
-
-def reported_version() -> str:
-    """What ClusterOperator `topology` reports: the payload's version where one has put it in, else our own.
-
-    The version operator waits for exactly the version that its payload's manifest names.
-    """
-    return os.environ.get(_RELEASE_VERSION, "").strip() or __version__
-
-
 def timing_for(control_plane: str) -> lease.LeaseTiming:
     """OpenShift's figures: patient where a single node may be rebooting, brisk elsewhere."""
     return SINGLE_REPLICA if control_plane == Topology.SINGLE_REPLICA else HIGHLY_AVAILABLE
-
-
-def _runbooks() -> str:
-    """The address that the manifests were given for the runbooks; empty where they were given none."""
-    return os.environ.get(vocabulary.RUNBOOKS_VARIABLE, "").strip()
 
 
 async def run(options: Options, transitions: load.Transitions) -> None:
@@ -133,17 +62,17 @@ async def run(options: Options, transitions: load.Transitions) -> None:
     """
     sslproto.SSLProtocol.max_size = _TLS_BUFFER
     stop = _stop_on_signals()
-    configuration = await config.load(options.kubeconfig, options.context, programs=options.elsewhere is None)
+    configuration = await config.load(options.kubeconfig, options.context, programs=not options.lease_kubeconfig)
     measured = metrics.Metrics(transitions, lease=LEASE, server=str(configuration.host))
     measured.expires(metrics.TARGET, functools.partial(credentials.expiry, configuration))
-    holder = identity()
+    holder = f"{_set('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}"
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(_client(configuration, options, measured.request))
-        placed = (
-            None if options.elsewhere is None else await _placed(options, options.elsewhere, client, stack, measured)
-        )
+        placed = await _placed(options, client, stack, measured) if options.lease_kubeconfig else None
         work = queue.WorkQueue(measured)
-        settings = configured.Current(options.configuration, transitions, log_level=options.log_level)
+        settings = configured.Current(
+            options.config, transitions, log_level=None if options.sets_level else logs.follow
+        )
         etcd = _etcd(options, transitions, measured)
         watched = await stack.enter_async_context(
             watches.Watches(
@@ -155,7 +84,9 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             )
         )
         shown = latest.Latest()
-        about = view.About(__version__, settings.transitions, options.settle_seconds, _runbooks())
+        about = view.About(
+            __version__, settings.transitions, options.settle_seconds, _set(vocabulary.RUNBOOKS_VARIABLE)
+        )
         pages = page.Page(shown, watched.known, about)
 
         def configure() -> None:
@@ -165,15 +96,16 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         settings.changed = configure
         # Who asks us is known where this process runs.
         here = client if placed is None else placed.local
-        secured = None if options.certificates is None else _secured(here, options.certificates)
+        secured = None if options.serving_cert_dir is None else _secured(here, options.serving_cert_dir)
         activities = (watched.last_activity, *(() if secured is None else (secured.tls.last_activity,)))
+        guard = None if placed is None else placed.guard
         machines = (
-            *routes.probes(lambda: (*_troubles(placed), *watched.troubles), lambda: work.working_since),
-            *routes.scrape(measured, *activities),
+            *server.probes(lambda: _troubles(placed, watched), lambda: work.working_since),
+            *server.scrape(measured, *activities),
         )
         readers = tuple(pages.routes())
-        everything = machines if secured else (*machines, *readers)
-        servers = [await stack.enter_async_context(server.Server(options.address, everything, secured))]
+        served = server.Server(options.address, machines if secured else (*machines, *readers), secured)
+        servers = [await stack.enter_async_context(served)]
         _LOG.info(
             "%(program)s %(version)s serves on port %(port)d",
             {"program": OPERATOR_NAME, "version": __version__, "port": servers[0].bound},
@@ -188,21 +120,19 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 client=client,
                 watches=watched,
                 queue=work,
-                act=act.Act(client, held, None if placed is None else placed.guard),
+                act=act.Act(client, held, guard),
                 events=events.EventRecorder(
-                    client,
-                    holder,
-                    reconcile.utcnow,
-                    None if placed is None else placed.guard,
-                    void=watched.restored.is_set,
-                    unsure=watched.unsure,
+                    client, holder, reconcile.utcnow, guard, void=watched.restored.is_set, unsure=watched.unsure
                 ),
                 metrics=measured,
                 latest=shown,
                 etcd=etcd,
                 configuration=settings,
             )
-            flags = reconcile.Settings(reported_version(), options.namespace, options.settle_seconds)
+            # The version operator waits for the version that its payload's manifest names, where one has put it in.
+            flags = reconcile.Settings(
+                _set("RELEASE_VERSION") or __version__, options.namespace, options.settle_seconds
+            )
             reconciler = reconcile.Reconciler(deps, settings.transitions, flags, on_topology=on_topology)
             measured.leading(leads=True)
             work.add()
@@ -214,13 +144,14 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 measured.leading(leads=False)
                 shown.clear()
 
-        leading = _lead(options, client, watched, holder=holder, reconcile_while=reconcile_while, placed=placed)
         tasks: list[Coroutine[None, None, object]] = [
             *(_endless(listening.run(), "server") for listening in servers),
             *([] if secured is None else [_endless(secured.tls.run(), "serving certificate")]),
-            _endless(leading, "leader"),
+            _endless(
+                _lead(options, client, watched, holder=holder, reconcile_while=reconcile_while, placed=placed), "leader"
+            ),
             stop.wait(),
-            *([] if options.configuration is None else [_endless(settings.run(), "configuration")]),
+            *([] if options.config is None else [_endless(settings.run(), "configuration")]),
             *([] if placed is None else [_endless(placed.run(), "placement")]),
         ]
         await _until_one_ends(*tasks)
@@ -228,14 +159,23 @@ async def run(options: Options, transitions: load.Transitions) -> None:
 
 def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
     """Open the way to etcd's members, where certificates are given and a definition asks the members."""
-    if options.etcd_certificates is None:
+    if options.etcd_cert_dir is None:
         return None
     if not transitions.asks(CheckName.ETCD_MEMBERS_DIRECT):
         _LOG.warning("no transition definition asks what etcd's members say: --etcd-cert-dir is not used")
         return None
     from .observe import members  # noqa: PLC0415 - memory that most clusters need not spend
 
-    return members.Members(options.etcd_certificates, options.etcd_endpoints, observer=measured.etcd_request)
+    return members.Members(options.etcd_cert_dir, options.etcd_endpoints, observer=measured.etcd_request)
+
+
+def _troubles(placed: placement.Placement | None, watched: watches.Watches) -> tuple[str, ...]:
+    return watched.troubles if placed is None or not placed.trouble else (placed.trouble, *watched.troubles)
+
+
+def _set(variable: str) -> str:
+    """What the Deployment has set a variable to; "" without it."""
+    return os.environ.get(variable, "").strip()
 
 
 def _secured(client: clients.Client, certificates: pathlib.Path) -> server.Security:
@@ -259,23 +199,15 @@ def _client(
 
 
 async def _placed(
-    options: Options,
-    elsewhere: Elsewhere,
-    target: clients.Client,
-    stack: contextlib.AsyncExitStack,
-    measured: metrics.Metrics,
+    options: Options, target: clients.Client, stack: contextlib.AsyncExitStack, measured: metrics.Metrics
 ) -> placement.Placement:
     """Open the way to the cluster of the lease. Raises config.ConfigError."""
-    chosen = elsewhere.kubeconfig
+    chosen = options.lease_kubeconfig
     configuration = config.in_cluster() if chosen == IN_CLUSTER else await config.load(chosen, programs=False)
     measured.expires(metrics.LEASE, functools.partial(credentials.expiry, configuration))
     local = await stack.enter_async_context(_client(configuration, options))
     period = 2 * (options.lease or HIGHLY_AVAILABLE).retry_period
     return placement.Placement(target, local, namespace=options.namespace, name=LEASE, period=period)
-
-
-def _troubles(placed: placement.Placement | None) -> tuple[str, ...]:
-    return () if placed is None or not placed.trouble else (placed.trouble,)
 
 
 async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their leader
@@ -292,6 +224,8 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
     Placed elsewhere, nothing of it begins before the target may be written to, and reconciling pauses while the
     target's own operator holds the lease there.
     """
+    # The kubelet begins a container again when the one before has ended, and no two pods have one name.
+    pod = _set("POD_NAME")
     if placed is not None:
         await placed.free()
     await watched.first_answers()
@@ -305,7 +239,16 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
     if not options.leader_elect:
         await reconcile_as(act.Unelected(), lambda _: None, lambda: asyncio.sleep(0))
         return
-    elector = _elector(options, client, watched, placed, holder)
+    if placed is None:
+        known = watched.known().infrastructure
+        topology = known.control_plane if isinstance(known, facts.Infrastructure) else None
+        timing = options.lease or timing_for(topology or "")
+        elector = lease.Elector(client, options.namespace, LEASE, holder, timing, pod=pod, on_restored=watched.put_back)
+    else:
+        # The shape of that cluster is not the target's: the figures neither follow the target nor its change. Nor does
+        # the target's store show in what becomes of a lease there.
+        timing = options.lease or HIGHLY_AVAILABLE
+        elector = lease.Elector(placed.local, options.lease_namespace, LEASE, holder, timing, pod=pod)
 
     def adapt(control_plane: str) -> None:
         if options.lease is None and placed is None:
@@ -342,26 +285,6 @@ async def in_histories(
         await renew()
         await watched.read_anew()
         watched.installed = await live.read(client, catalog.Sources.installed)
-
-
-def _elector(
-    options: Options,
-    client: clients.Client,
-    watched: watches.Watches,
-    placed: placement.Placement | None,
-    holder: str,
-) -> lease.Elector:
-    """Make the candidate for the lease, with the figures of the place where it stands."""
-    if placed is not None and options.elsewhere is not None:
-        # The shape of that cluster is not the target's: the figures neither follow the target nor its change. Nor does
-        # the target's store show in what becomes of a lease there.
-        return lease.Elector(
-            placed.local, options.elsewhere.namespace, LEASE, holder, options.lease or HIGHLY_AVAILABLE, pod=_pod()
-        )
-    infrastructure = watched.known().infrastructure
-    topology = infrastructure.control_plane if isinstance(infrastructure, facts.Infrastructure) else None
-    timing = options.lease or timing_for(topology or "")
-    return lease.Elector(client, options.namespace, LEASE, holder, timing, pod=_pod(), on_restored=watched.put_back)
 
 
 async def _until_one_ends(*works: Coroutine[None, None, object]) -> None:

@@ -1,13 +1,50 @@
-"""Every line that a program of ours prints or logs is made fit for a terminal here, and nowhere else.
+"""Every line that a program of ours prints or logs is made fit here, and nowhere else: for a terminal, and for a log.
 
-A name, a tag or a message may hold escape sequences, line breaks, or letters that turn the direction of a line. What is
-a secret is the matter of `kube.redact`.
+A name, a tag or a message may hold escape sequences, line breaks, or letters that turn the direction of a line. A
+server may put the headers of a request into its error, a proxy its address with a password. So shapes that only
+credentials have are removed wherever they appear, and what we send as a credential ourselves is removed too.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from typing import NoReturn
+
+REQUESTS = 5
+"""Level of the lines about single requests, below logging.DEBUG."""
+_REMOVED = "(removed)"
+# Shorter values are no secrets, and might be words of our own.
+_SHORTEST = 16
+_REMEMBERED = 16
+_OPENING = r"\\*[\"']?\s*[:=]\s*\[?\\*[\"']?"
+# Each with words of which one must be there: looking for those costs a hundredth of looking for the shape.
+_SHAPES = (
+    (("-----begin",), re.compile(r"-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|\Z)", re.DOTALL)),
+    # A whole header: whatever its scheme is, to the end of its line or of its quotes.
+    (
+        ("authorization", "cookie"),
+        re.compile(
+            rf"(?P<name>\b(?:proxy-)?authorization|\b(?:set-)?cookie){_OPENING}(?!\(removed\))[^\r\n\"'\\<>]+",
+            re.IGNORECASE,
+        ),
+    ),
+    (("bearer", "basic"), re.compile(r"\b(bearer|basic)\s+[^\s\"'<>,;\\]+", re.IGNORECASE)),
+    (("eyj",), re.compile(r"\beyJ[\w-]{8,}(\.[\w-]*){0,2}")),
+    (("sha256~",), re.compile(r"sha256~[\w-]+")),
+    # "-----BEGIN" in base64: the certificates and keys of a kubeconfig.
+    (("ls0tls1",), re.compile(r"\bLS0tLS1[\w+/=]{8,}")),
+    (("://",), re.compile(r"(?<=://)[^\s/?#\"'<>]+(?=@)")),
+    (
+        ("token", "pass", "secret", "key", "session"),
+        re.compile(
+            r"(?P<name>\b(?:(?:access|id|refresh|bearer)[-_]?)?token|\bpass(?:word|wd)|\bclient[-_]?secret"
+            rf"|\bclient-key-data|\bapi[-_]?key|\b\w*_session){_OPENING}(?!\(removed\))[^\s\"'\\&,;<>()]{{6,}}",
+            re.IGNORECASE,
+        ),
+    ),
+)
+_known: dict[str, None] = {}
 
 
 def plain(text: str) -> str:
@@ -21,6 +58,38 @@ def folded(text: str, longest: int) -> str:
     """Return one plain line with single spaces, of at most that many letters."""
     text = " ".join(plain(text).split())
     return text if len(text) <= longest else text[: longest - 3].rstrip() + "..."
+
+
+def clean(text: str, longest: int = 1000) -> str:
+    """Return foreign text folded, and without credentials."""
+    return folded(redacted(text[: 20 * longest]), longest)
+
+
+def remember(secret: str) -> None:
+    """Remove a credential, as it is sent, from whatever is logged from now on; the newest few are kept."""
+    value = secret.rpartition(" ")[2]
+    if len(value) < _SHORTEST or value in _known:
+        return
+    _known[value] = None
+    if len(_known) > _REMEMBERED:
+        del _known[next(iter(_known))]
+
+
+def redacted(text: str) -> str:
+    """Return the text without anything that is, or looks like, a credential."""
+    for value in _known:
+        if value in text:
+            text = text.replace(value, _REMOVED)
+    lower = text.lower()
+    for words, shape in _SHAPES:
+        if any(word in lower for word in words):
+            text = shape.sub(_replacement, text)
+    return text
+
+
+def _replacement(match: re.Match[str]) -> str:
+    name = match.groupdict().get("name")
+    return f"{name}: {_REMOVED}" if name else _REMOVED
 
 
 class Parser(argparse.ArgumentParser):

@@ -1,11 +1,5 @@
 """One request to one endpoint over etcd's JSON gateway, with mutual TLS. None of the three leaves a trace in etcd.
 
-* `members`: who is a member. `confirmed=True` asks through the quorum: the response comes only when a majority is there
-  and this member has caught up with it. etcd takes an absent `linearizable` for false, so it is always sent.
-* `status`: what the member reports of itself and of its leader, with the alarms of the whole cluster. (Asking for the
-  alarms themselves is a write to etcd's log.)
-* `healthy`: /health, by which a member judges itself.
-
 The gateway writes protobuf as JSON: 64-bit numbers are strings, and whatever is zero, false or empty is left out. So
 absent means zero in the models, and a field of another type is refused. A member may mean harm: no more is read of a
 connection than etcd ever sends, lists have a length, nothing is unpacked, redirects are not followed. Every failure is
@@ -28,6 +22,8 @@ import aiohttp
 import aiohttp.client_proto
 from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from .. import mounted
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -40,7 +36,6 @@ _MOST = 32
 _LONGEST_MESSAGE = 200
 PORT = 2379
 _ALARM = re.compile(r"memberID:([0-9]{1,20}) alarm:([A-Z]+)\s*\Z")
-_PLACE_IN_SOURCE = re.compile(r"\s*\(_ssl\.c:[0-9]+\)|\[[A-Z0-9_: ]+\]\s*")
 _DOWN = {
     errno.ECONNREFUSED: "nothing listens there (connection refused)",
     errno.EHOSTUNREACH: "no route to the host",
@@ -53,10 +48,7 @@ _DOWN = {
 
 @dataclass(frozen=True, slots=True)
 class EtcdError:
-    """No response from one endpoint: `why` is the same while the trouble is the same.
-
-    `down`: the member may be down or stands still. Without it the trouble may be ours (a certificate, a wrong port).
-    """
+    """No response from one endpoint: `why` is the same while the trouble is the same. `down`: the member may be."""
 
     endpoint: str
     why: str
@@ -64,10 +56,7 @@ class EtcdError:
 
 
 def parse_endpoint(text: str) -> str:
-    """Return an endpoint `https://host:port` in its one spelling; ValueError says what is wrong with it.
-
-    Only https: what is asked over plain HTTP could be answered by any machine.
-    """
+    """Return an endpoint `https://host:port` in its one spelling; ValueError says what is wrong with it."""
     try:
         parts = urllib.parse.urlsplit(text.strip())
         host, port = parts.hostname, parts.port
@@ -167,14 +156,10 @@ class Status(_MemberResponse):
     """Trouble, sorted: in etcd's own words ("etcdserver: no leader"), and every alarm of the whole cluster."""
 
 
-def _boolean(value: object) -> object:
-    return value == "true" if value in ("true", "false") else value
-
-
 class Health(_Response):
     """Response of /health: a boolean as text. A boolean as such is taken too."""
 
-    health: Annotated[bool, BeforeValidator(_boolean)]
+    health: Annotated[bool, BeforeValidator(lambda value: value == "true" if value in ("true", "false") else value)]
 
 
 class _Refusal(_Response):
@@ -189,11 +174,7 @@ class _TooLongError(aiohttp.ClientError):
 
 
 class _BoundedHandler(aiohttp.client_proto.ResponseHandler):
-    """One connection, of which no more than `_LARGEST` bytes are read.
-
-    They are counted before anything is made of them: what has no end (a body, or 100 Continue again and again) would
-    otherwise keep a processor busy until the time is up.
-    """
+    """One connection, of which no more than `_LARGEST` bytes are read, whatever is made of them."""
 
     _received = 0
 
@@ -232,11 +213,15 @@ class Client:
         self.aclose = self._session.close
 
     async def members(self, endpoint: str, *, confirmed: bool) -> MemberList | EtcdError:
-        """Who is a member, confirmed by the quorum or in this member's own opinion."""
+        """Who is a member, confirmed by the quorum or in this member's own opinion.
+
+        Through the quorum the response comes only when a majority is there and this member has caught up with it. etcd
+        takes an absent `linearizable` for false.
+        """
         return await self._ask(endpoint, "/v3/cluster/member/list", MemberList, {"linearizable": confirmed})
 
     async def status(self, endpoint: str) -> Status | EtcdError:
-        """What the member reports of itself."""
+        """What the member reports of itself, with the alarms of all: asking for them is a write to etcd's log."""
         return await self._ask(endpoint, "/v3/maintenance/status", Status, {})
 
     async def healthy(self, endpoint: str) -> bool | EtcdError:
@@ -285,7 +270,7 @@ def _reason(error: ValidationError) -> str:
 def _no_response(endpoint: str, error: aiohttp.ClientError | OSError) -> EtcdError:
     """Turn what aiohttp raised into an error of ours."""
     if tls := _tls_error(error):
-        reason = tls_reason(tls)
+        reason = mounted.tls_reason(tls)
         # An alert is what the other side sends before it hangs up; everything else is our own verdict.
         return EtcdError(endpoint, f"TLS: it refused us: {reason}" if " alert " in reason else f"TLS: {reason}")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -310,13 +295,3 @@ def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
                 return candidate
         error = error.__cause__ or error.__context__
     return None
-
-
-def tls_reason(error: BaseException) -> str:
-    """Return OpenSSL's reason, without the line of its source that Python adds."""
-    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_message:
-        return f"certificate verify failed: {error.verify_message}"
-    if isinstance(error, ssl.SSLError) and error.reason:
-        return error.reason.replace("_", " ").lower()
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return _PLACE_IN_SOURCE.sub("", text) or type(error).__name__

@@ -2,7 +2,6 @@
 
 The files change while we run, and other writers than kubelet replace file by file. So a set is used only if OpenSSL
 accepts key and certificate together; until then the last good set stays in use, and the log reports that once.
-Contents are compared, as a time can lie. When a certificate has expired, the TLS alert says so (`client`).
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import ssl
 from typing import TYPE_CHECKING
 
 from .. import mounted
-from .client import tls_reason
 
 if TYPE_CHECKING:
     import pathlib
@@ -40,10 +38,7 @@ class Folder:
         self._complaint = ""
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS context to use now: of the files as they are, or of the last good ones.
-
-        Raises FolderError when there never was a good set. Reads three small files.
-        """
+        """Return the TLS context to use now. Raises FolderError when there never was a good set."""
         try:
             files = self._read()
             context = self._make(files) if self._context is None or files != self._files else self._context
@@ -80,10 +75,8 @@ class Folder:
             except (OSError, ValueError):  # ssl.SSLError is an OSError
                 raise FolderError(str(self._path / name), "it holds no certificate, or a broken one") from None
         try:
-            with mounted.as_file(files[1]) as certificate, mounted.as_file(files[2]) as key:
-                # An encrypted key would make OpenSSL ask at the terminal: it gets an empty password instead.
-                context.load_cert_chain(certificate, key, password=lambda: "")
+            mounted.load_pair(context, *files[1:])
         except (OSError, ValueError) as error:
-            why = f"it is no unencrypted key that goes with {CERTIFICATE}: {tls_reason(error)}"
+            why = f"it is no unencrypted key that goes with {CERTIFICATE}: {mounted.tls_reason(error)}"
             raise FolderError(str(self._path / KEY), why) from error
         return context

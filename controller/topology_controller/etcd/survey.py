@@ -1,7 +1,4 @@
-"""Asks every member everything, at once, within one budget of time.
-
-The change rests on evidence that is younger than two seconds, so a survey is over after `budget` seconds whatever
-happens: a member that accepts a connection and then stands still costs no more than that, and no other waits for it.
+"""Asks every member everything, at once, within one budget of time, as the change rests on fresh evidence.
 
 A voter that is not among the given endpoints must not be missed: every voter in a member list is asked at the
 addresses that it advertises, in the same budget; by TLS only a member can answer there. It is asked at known hosts

@@ -4,8 +4,7 @@ Every call has one budget of seconds (`timeout`) for all attempts and the pauses
 while waiting can help and the budget allows. Writes are not, because a write without an answer may have happened; the
 one exception is 429, which says that it has not.
 
-`transport` carries out one attempt, `errors` judges it. `watch` builds on `list` and `open_watch`; `lease` and `events`
-use the verbs.
+`transport` carries out one attempt, `errors` judges it. `watch` builds on `list` and `open_watch`.
 """
 
 # ruff: noqa: ASYNC109 - `timeout` is a budget for several attempts and pauses, which a cancel scope could not divide
@@ -13,6 +12,8 @@ use the verbs.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, Unpack
 
@@ -46,9 +47,9 @@ class Listing(Generic[T]):
 class Options(TypedDict, total=False):
     """Of a request about one object.
 
-    `timeout` is the budget in seconds, one request timeout by default. `retry=False` leaves even 429 to the caller, for
-    a write whose reasons grow old while it waits. `executed_within` is for one whose reasons grow old on the way: its
-    budget in seconds, which is sent along, so that the server leaves undone what waits there for longer.
+    `timeout` is the budget in seconds, one request timeout by default. `retry=False` leaves even 429 to the caller.
+    `executed_within` is for a write whose reasons grow old on the way: its budget in seconds, which is sent along, so
+    that the server leaves undone what waits there for longer.
     """
 
     namespace: str | None
@@ -62,7 +63,7 @@ class ListOptions(TypedDict, total=False):
     """Of a list.
 
     `page` is in objects, 500 by default; `timeout` is the budget for all pages in seconds, six request timeouts by
-    default. `retry=False` leaves trying again to the caller. Pages after one of which `enough` is true are left out.
+    default. Pages after one of which `enough` is true are left out.
     """
 
     namespace: str | None
@@ -111,26 +112,25 @@ class Client:
     @property
     def has_proxy(self) -> bool:
         """Whether the server is asked through a proxy."""
-        return self._transport.has_proxy
+        return bool(self._transport.proxy)
 
     def anonymous_tls(self) -> ssl.SSLContext:
         """Return a TLS context that trusts what this client trusts, and shows no certificate.
 
         Raises OSError and ValueError for authorities that cannot be used.
         """
-        return credentials.anonymous_tls(self._configuration)
+        return credentials.tls(self._configuration, anonymous=True)
 
     async def get(self, resource: resources.Resource, name: str, **options: Unpack[Options]) -> Raw:
-        """Read one object, live from the store."""
+        """Read one object, from etcd whatever API server answers."""
         return await self._ask("get", resource, name, None, options)
 
     async def list(
         self, resource: resources.Resource, *, reduce: Callable[[Raw], T], **options: Unpack[ListOptions]
     ) -> Listing[T]:
-        """Read all objects, live from the store, in pages that are reduced as they arrive.
+        """Read all objects, in pages of one snapshot that are reduced as they arrive.
 
-        All pages are one snapshot, whose version is the list's. When the server drops that snapshot in the middle
-        (410), the list begins again, once.
+        When the server drops that snapshot in the middle (410), the list begins again, once.
         """
         namespace, fields = options.get("namespace"), options.get("field_selector")
         kinds = _kinds(resource, "List", metadata_only=options.get("metadata_only", False))
@@ -138,8 +138,7 @@ class Client:
         query = (("limit", str(options.get("page", 500))), *_selectors(options.get("label_selector"), fields))
         deadline = asyncio.get_running_loop().time() + options.get("timeout", 6 * self.request_timeout)
         enough = options.get("enough")
-        begun_again = False
-        token = ""
+        begun_again, token = False, ""
         items: list[T] = []
         while True:
             page = (*query, ("continue", token)) if token else query
@@ -187,8 +186,7 @@ class Client:
         """Open one watch from a version; what is entered yields (type, object) until the server ends it in good order.
 
         Entering waits for the server's 200, at most one request timeout. Raises TimedOut after `read_timeout` seconds
-        without a byte, Unreachable when the connection is lost, Malformed for what is not an event, and whatever an
-        ERROR event stands for. Never retries.
+        without a byte, and whatever an ERROR event stands for. Never retries.
         """
         resource = selection.resource
         kinds = _kinds(resource, "", metadata_only=selection.metadata_only)
@@ -259,20 +257,21 @@ class Client:
         )(attempt)
 
 
+async def listed(
+    client: Client, selection: resources.Selection, reduce: Callable[[Raw], T], **options: Unpack[ListOptions]
+) -> Listing[T]:
+    """Read what a selection is about, without trying again."""
+    options.setdefault("page", selection.page)
+    options.update({"label_selector": selection.label_selector, "field_selector": selection.field_selector})
+    options.update({"namespace": selection.namespace, "metadata_only": selection.metadata_only, "retry": False})
+    return await client.list(selection.resource, reduce=reduce, **options)
+
+
 async def newest(client: Client, selection: resources.Selection) -> str:
     """Return the version that the store has now for this kind: no answer to a read without a version is older."""
-    listing = await client.list(
-        selection.resource,
-        reduce=lambda _: None,
-        namespace=selection.namespace,
-        label_selector=selection.label_selector,
-        field_selector=selection.field_selector,
-        metadata_only=True,
-        page=1,
-        enough=lambda _: True,
-        timeout=client.request_timeout,
-        retry=False,
-    )
+    metadata = dataclasses.replace(selection, metadata_only=True)
+    budget = client.request_timeout
+    listing = await listed(client, metadata, lambda _: None, page=1, enough=lambda _: True, timeout=budget)
     return listing.resource_version
 
 
@@ -281,14 +280,10 @@ async def is_unserved(client: Client, selection: resources.Selection, error: err
 
     Rights are looked at before kinds are: without the right a list is refused also where there is nothing to list.
     """
-    if not selection.optional or isinstance(error, errors.NotFound):
-        return selection.optional
-    if not isinstance(error, errors.Forbidden):
-        return False
-    try:
-        return not await client.serves(selection.resource)
-    except errors.KubeError:
-        return False
+    if selection.optional and isinstance(error, errors.Forbidden):
+        with contextlib.suppress(errors.KubeError):
+            return not await client.serves(selection.resource)
+    return selection.optional and isinstance(error, errors.NotFound)
 
 
 def _kinds(resource: resources.Resource, ending: str, *, metadata_only: bool) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """How to reach the cluster: from a kubeconfig, or from the service account of a pod.
 
-Both become one kubernetes_asyncio Configuration, loaded by that library, so that what works with its users works here.
-What that leaves out is here and in `credentials`: an error is one line that names the file, keys never become files,
-credential plugins run again, and a user may act in the name of another one.
+Both become one kubernetes_asyncio Configuration, loaded by that library. What that leaves out is here and in
+`credentials`: an error is one line that names the file, keys never become files, credential plugins run again, and a
+user may act in the name of another one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import asyncio
 import base64
 import binascii
 import contextlib
-import functools
 import ipaddress
 import os
 import pathlib
@@ -21,16 +20,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import yaml
 
-from . import credentials, errors, exec_plugin, slim_import
+from .. import terminal
+from . import credentials, slim_import
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from kubernetes_asyncio.client.configuration import Configuration
 
 _SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
-# Login providers that the library asks before it would ask a credential plugin.
-_PROVIDERS = frozenset({"gcp", "oidc"})
 # What may run a program: of the login providers gcp does.
 _PROGRAMS = ("exec", "auth-provider")
 # What a credential plugin is asked instead of.
@@ -38,7 +36,7 @@ _INSTEAD_OF_PLUGIN = frozenset({"exec", "token", "tokenFile", "username", "passw
 _FILES = frozenset({"client-certificate", "client-key", "tokenFile"})
 # What two parsers of addresses could read in two ways is none: a name, a password, a query, a backslash.
 _ADDRESS = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?:/[\w.~!$&'()*+,;=:@%/-]*)?",
+    r"(?P<scheme>https?)://(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?:/[\w.~!$&'()*+,;=:@%/-]*)?",
     re.ASCII,
 )
 _LAST_PORT = 65535
@@ -57,7 +55,7 @@ class ConfigError(Exception):
     """
 
     def __init__(self, source: str, problem: str) -> None:
-        before, named, after = errors.clean(problem).partition("{source}")
+        before, named, after = terminal.clean(problem).partition("{source}")
         super().__init__(f"{before}{source}{after}" if named else f"{source}: {before}")
 
 
@@ -93,18 +91,17 @@ async def load(
 
 def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path = _SERVICE_ACCOUNT) -> Configuration:
     """Load the service account of this pod; its token is read again while we run. Raises ConfigError."""
-    library = slim_import.library()
-    configuration: Configuration = library.client.Configuration()
-    source = f"service account in {folder}"
+    configuration: Configuration = slim_import.library().client.Configuration()
     token_file = credentials.TokenFile(folder / "token")
+    source = f"service account in {folder}"
     try:
-        library.config.load_incluster_config(
+        slim_import.library().config.load_incluster_config(
             client_configuration=configuration,
             token_filename=str(folder / "token"),
             cert_filename=str(folder / "ca.crt"),
             environ=environ,
         )
-    except (library.config.ConfigException, OSError, ValueError) as error:
+    except (slim_import.library().config.ConfigException, OSError, ValueError) as error:
         raise ConfigError(source, str(error)) from error
     token_file(configuration)
     if not token_file.last_good:
@@ -115,62 +112,59 @@ def in_cluster(*, environ: Mapping[str, str] = os.environ, folder: pathlib.Path 
     return configuration
 
 
-class _Source:
-    """Where a configuration was read from, and what stood there then. It stays with its context and its server."""
-
-    def __init__(
-        self,
-        configuration: Configuration,
-        paths: str,
-        content: list[bytes],
-        read: Callable[[], Awaitable[Configuration]],
-    ) -> None:
-        self._configuration, self._paths, self._content, self._read = configuration, paths, content, read
-        self._not_before = float("-inf")
-
-    async def read_again(self) -> None:
-        """Take what has changed over into the configuration.
-
-        Raises ConfigError. What could not be used is read again after ten seconds at the earliest, also when it has not
-        changed since: a credential plugin may have failed.
-        """
-        content, now = _contents(self._paths), time.monotonic()
-        if content == self._content or now < self._not_before:
-            return
-        try:
-            fresh = await self._read()
-        except ConfigError:
-            self._not_before = time.monotonic() + credentials.PLUGIN_PERIOD
-            raise
-        self._content = content
-        if fresh.host != self._configuration.host:
-            raise ConfigError(self._paths, f"its context leads to another server now: {fresh.host}")
-        kept = credentials.extras(self._configuration)
-        kept.certificates = credentials.extras(fresh).certificates
-        for name in _RENEWED:
-            setattr(self._configuration, name, getattr(fresh, name))
-
-
-def _contents(paths: str) -> list[bytes]:
-    contents = []
-    for path in paths.split(os.pathsep):
+def contents(paths: Iterable[str]) -> list[bytes]:
+    """Return what is in those files that can be read."""
+    read = []
+    for path in paths:
         with contextlib.suppress(OSError):
-            contents.append(pathlib.Path(path).expanduser().read_bytes())
-    return contents
+            read.append(pathlib.Path(path).expanduser().read_bytes())
+    return read
 
 
 async def _from_kubeconfig(
     paths: str, context: str | None, override: _Override | None, *, programs: bool
 ) -> Configuration:
-    content = _contents(paths)
+    content, not_before = contents(paths.split(os.pathsep)), float("-inf")
+    configuration, context = await _read(paths, context, override, programs=programs)
+    kept = credentials.extras(configuration)
+
+    async def read_again() -> None:
+        """Take over what has changed, of the same context and server.
+
+        What could not be used is read again after ten seconds at the earliest, also when it has not changed since: a
+        credential plugin may have failed.
+        """
+        nonlocal content, not_before
+        newest, now = contents(paths.split(os.pathsep)), time.monotonic()
+        if newest == content or now < not_before:
+            return
+        try:
+            fresh, _ = await _read(paths, context, override, programs=programs)
+        except ConfigError:
+            not_before = time.monotonic() + credentials.PLUGIN_PERIOD
+            raise
+        content = newest
+        if fresh.host != configuration.host:
+            raise ConfigError(paths, f"its context leads to another server now: {fresh.host}")
+        kept.certificates = credentials.extras(fresh).certificates
+        for name in _RENEWED:
+            setattr(configuration, name, getattr(fresh, name))
+
+    kept.read_again = read_again
+    return configuration
+
+
+async def _read(
+    paths: str, context: str | None, override: _Override | None, *, programs: bool
+) -> tuple[Configuration, str]:
+    """Return what a kubeconfig says, and the name of its context. Raises ConfigError."""
     _check(paths)
-    library = slim_import.library()
-    configuration: Configuration = library.client.Configuration()
+    configuration: Configuration = slim_import.library().client.Configuration()
     try:
-        context = await _fill(configuration, paths, context, override, programs=programs)
+        name = await _fill(configuration, paths, context, override, programs=programs)
     except TimeoutError as error:
         raise ConfigError(paths, f"no credentials within {credentials.PLUGIN_TIMEOUT:.0f} s") from error
-    except (library.config.ConfigException, _UnusableError, exec_plugin.PluginError) as error:
+    except (slim_import.library().config.ConfigException, _UnusableError, credentials.PluginError) as error:
         raise ConfigError(paths, str(error).removeprefix("Invalid kube-config file. ")) from error
     except ConfigError:
         raise
@@ -179,13 +173,9 @@ async def _from_kubeconfig(
         raise ConfigError(paths, why) from error
     except Exception as error:  # the library does not check types: a wrong one can raise anything
         raise ConfigError(paths, f"not a usable kubeconfig: {type(error).__name__}: {error}") from error
-    token = configuration.api_key.get("BearerToken")
-    if token:
+    if token := configuration.api_key.get("BearerToken"):
         configuration.api_key["BearerToken"] = token.strip()
-    again = functools.partial(_from_kubeconfig, paths, context, override, programs=programs)
-    source = _Source(configuration, paths, content, again)
-    credentials.extras(configuration).read_again = source.read_again
-    return configuration
+    return configuration, name
 
 
 class _Loader(yaml.SafeLoader):
@@ -237,7 +227,7 @@ def _problem(file: pathlib.Path) -> str:
     if not isinstance(content, dict):
         return "not a kubeconfig: it holds no mapping" if content else "it is empty"
     for part in _PARTS:
-        entries = [] if content.get(part) is None else content[part]
+        entries = content.get(part) or []
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             return f"not a kubeconfig: {part} is not a list of mappings"
     return ""
@@ -247,14 +237,14 @@ async def _fill(
     configuration: Configuration, paths: str, context: str | None, override: _Override | None, *, programs: bool
 ) -> str:
     """Let the library load a context, without what it would do wrong; return its name."""
-    library = slim_import.library().config
-    merger = library.kube_config.KubeConfigMerger(paths)
+    reader = slim_import.library().config.kube_config
+    merger = reader.KubeConfigMerger(paths)
     for part in _PARTS:
         for entry in merger.config.value[part]:
             # By default an entry is named by all that is in it, in errors too, and that may be a password.
             entry.name = f"{part}[name={entry.safe_get('name')}]"
     _check_context(merger.config.value, context, override)
-    loader = library.kube_config.KubeConfigLoader(
+    loader = reader.KubeConfigLoader(
         config_dict=merger.config,
         active_context=context,
         config_base_path=None,
@@ -267,44 +257,35 @@ async def _fill(
         user = type(cluster)("no user", {})
     if not isinstance(cluster.value, dict) or not isinstance(user.value, dict):
         raise TypeError("the cluster or the user is not a mapping")
-    if not programs:
-        _refuse_programs(user)
+    if not programs and (program := next((name for name in _PROGRAMS if user.value.get(name)), "")):
+        why = f"{program} runs a program, which is refused with --lease-kubeconfig: store a token (docs/elsewhere.md)"
+        raise _UnusableError(f"{user.name.partition('/')[0]}: {why}")
     secure = _is_secure(cluster, paths)
     kept = credentials.extras(configuration)
     kept.acting = _acting(user.value)
     # A server without TLS could be anyone: as with kubectl it gets no credential, and no program is run for one.
-    theirs = _located(user.value, pathlib.Path(user.path or paths).parent.absolute()) if secure else {}
+    theirs, pair = _split(_located(user.value, pathlib.Path(user.path or paths).parent.absolute()) if secure else {})
     if not secure:
         loader.provider = None
-    by_plugin = "exec" in theirs and loader.provider not in _PROVIDERS
     # No program is run by the library.
-    without = _INSTEAD_OF_PLUGIN if by_plugin else {"exec"}
-    left = {name: value for name, value in _without_data(theirs).items() if name not in without}
-    loader._cluster = type(cluster)(cluster.name, _without_data(cluster.value), cluster.path)  # noqa: SLF001 - as above
+    by_plugin = "exec" in theirs
+    left = {name: value for name, value in theirs.items() if not by_plugin or name not in _INSTEAD_OF_PLUGIN}
+    shown, authority = _split(cluster.value)
+    loader._cluster = type(cluster)(cluster.name, shown, cluster.path)  # noqa: SLF001 - as above
     loader._user = type(user)(user.name, left, user.path)  # noqa: SLF001 - as above
     async with asyncio.timeout(credentials.PLUGIN_TIMEOUT):
         await loader.load_and_set(configuration)
     if secure:
-        kept.certificates = _inline(cluster.value, "ssl_ca_cert") | _inline(theirs, "cert_file", "key_file")
+        kept.certificates = authority | pair
     if by_plugin:
         section = theirs["exec"]
-        plugin = credentials.ExecPlugin(exec_plugin.Program.of(section if isinstance(section, dict) else {}).run)
+        plugin = credentials.ExecPlugin(credentials.Program.of(section if isinstance(section, dict) else {}).run)
         await plugin.refresh(configuration)
         configuration.refresh_api_key_hook = plugin
     elif isinstance(theirs.get("tokenFile"), str):
         # Beside a token the file comes first, as with kubectl; the token is for as long as the file has none.
         configuration.refresh_api_key_hook = credentials.TokenFile(pathlib.Path(theirs["tokenFile"]))
     return str(loader.current_context["name"])
-
-
-def _refuse_programs(user: Any) -> None:
-    """Raise _UnusableError for a user whose credentials are what a program prints."""
-    for name in _PROGRAMS:
-        if user.value.get(name):
-            raise _UnusableError(
-                f"{user.name.partition('/')[0]}: {name} runs a program, which is refused with --lease-kubeconfig: "
-                "store a token (docs/elsewhere.md)"
-            )
 
 
 def _check_context(content: dict[str, Any], context: str | None, override: _Override | None) -> None:
@@ -331,27 +312,17 @@ def _check_context(content: dict[str, Any], context: str | None, override: _Over
 def _is_secure(cluster: Any, paths: str) -> bool:
     """Return whether the server of a cluster is asked by TLS. Raises ConfigError where it cannot be asked at all."""
     server, proxy = cluster.value.get("server"), cluster.value.get("proxy-url")
-    name = cluster.name.partition("/")[0]
+    problem = f"the server is {server!r}, not an http or https address such as https://HOST:PORT"
     address = _ADDRESS.fullmatch(server) if isinstance(server, str) else None
-    problem = ""
-    if server is None:
-        problem = "names no server"
-    elif address is None or not _is_host(address["host"]) or int(address["port"] or 0) > _LAST_PORT:
-        problem = f"the server is {server!r}, not an http or https address such as https://HOST:PORT"
-    elif proxy is not None and not isinstance(proxy, str):
-        problem = "proxy-url is not a text"
-    if address is None or problem:
-        raise ConfigError(cluster.path or paths, f"{name}: {problem}")
-    return address["scheme"] == "https"
-
-
-def _is_host(text: str) -> bool:
-    if not text.startswith("["):
-        return True
-    try:
-        return bool(ipaddress.IPv6Address(text[1:-1]))
-    except ValueError:
-        return False
+    with contextlib.suppress(ipaddress.AddressValueError):
+        if address is not None and int(address["port"] or 0) <= _LAST_PORT:
+            if address["v6"] is not None:
+                ipaddress.IPv6Address(address["v6"])
+            if proxy is None or isinstance(proxy, str):
+                return address["scheme"] == "https"
+            problem = "proxy-url is not a text"
+    problem = "names no server" if server is None else problem
+    raise ConfigError(cluster.path or paths, f"{cluster.name.partition('/')[0]}: {problem}")
 
 
 def _located(user: Mapping[str, Any], folder: pathlib.Path) -> dict[str, Any]:
@@ -369,55 +340,49 @@ def _located(user: Mapping[str, Any], folder: pathlib.Path) -> dict[str, Any]:
     return located
 
 
-def _without_data(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a section of a kubeconfig without the certificates in it, and without the files that these outweigh."""
-    outweighed = {name.removesuffix("-data") for name in credentials.DATA.values() if section.get(name)}
-    return {name: value for name, value in section.items() if name not in {*credentials.DATA.values(), *outweighed}}
+def _split(section: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return a section without the certificates in it and the files that these outweigh, and the certificates.
 
-
-def _inline(section: Mapping[str, Any], *fields: str) -> dict[str, bytes]:
-    """Return the certificates in a section of a kubeconfig. Raises ValueError for what is not base64."""
-    certificates = {}
-    for field in fields:
-        name = credentials.DATA[field]
-        value = section.get(name)
+    Raises ValueError for what is not base64.
+    """
+    rest, certificates = dict(section), {}
+    for field, name in credentials.DATA.items():
+        value = rest.pop(name, None)
         if value and not isinstance(value, str | bytes):
             raise ValueError(f"{name} is not a text")
-        if value:
-            text = value if isinstance(value, bytes) else value.encode()
-            try:
-                certificates[field] = base64.b64decode(b"".join(text.split()), validate=True)
-            except binascii.Error:
-                raise ValueError(f"{name} is not base64") from None
-    return certificates
+        if not value:
+            continue
+        rest.pop(name.removesuffix("-data"), None)
+        text = value if isinstance(value, bytes) else value.encode()
+        try:
+            certificates[field] = base64.b64decode(b"".join(text.split()), validate=True)
+        except binascii.Error:
+            raise ValueError(f"{name} is not base64") from None
+    return rest, certificates
 
 
 def _acting(user: Mapping[str, Any]) -> credentials.Acting | None:
     """Return in whose name a user of a kubeconfig acts, None for their own. Raises _UnusableError."""
-    name = _printable(user.get("as") or "", "as")
-    if not name:
-        for alone in ("as-uid", "as-groups", "as-user-extra"):
-            if user.get(alone):
-                raise _UnusableError(f"{alone} is about the user that `as` names, and there is no `as`")
+    for alone in ("as-uid", "as-groups", "as-user-extra"):
+        if user.get(alone) and not user.get("as"):
+            raise _UnusableError(f"{alone} is about the user that `as` names, and there is no `as`")
+    if not user.get("as"):
         return None
-    uid = _printable(user.get("as-uid") or "", "as-uid")
-    groups = _printables(user.get("as-groups") or [], "as-groups")
     extra = user.get("as-user-extra") or {}
     if not isinstance(extra, dict):
         raise _UnusableError("as-user-extra is not a mapping")
-    texts = {_printable(key, "as-user-extra"): _printables(extra[key], f"as-user-extra {key}") for key in extra}
-    pairs = tuple((key, value) for key, values in texts.items() for value in values)
+    texts = {name: _printables(extra[name], f"as-user-extra {name}") for name in _printables([*extra], "as-user-extra")}
+    pairs = tuple((name, value) for name, values in texts.items() for value in values)
+    (name,), (uid,) = _printables([user["as"]], "as"), _printables([user.get("as-uid") or ""], "as-uid")
+    groups = _printables(user.get("as-groups") or [], "as-groups")
     return credentials.Acting(name, tuple(groups), uid or None, pairs)
 
 
 def _printables(values: Any, name: str) -> list[str]:
+    """Return texts that a header may have."""
     if not isinstance(values, list):
         raise _UnusableError(f"{name} is not a list")
-    return [_printable(value, name) for value in values]
-
-
-def _printable(value: Any, name: str) -> str:
-    """Return a text that a header may have."""
-    if not isinstance(value, str) or not value.isprintable() or value != value.strip():
-        raise _UnusableError(f"{name} has what is no name")
-    return value
+    for value in values:
+        if not isinstance(value, str) or not value.isprintable() or value != value.strip():
+            raise _UnusableError(f"{name} has what is no name")
+    return values

@@ -3,8 +3,12 @@
 A token file is read again every minute; a credential plugin runs again when what it printed expires; both after
 `transport` called `rejected`. `config` makes them from a kubeconfig, or from the service account of a pod.
 
+A credential plugin is a foreign program (kubectl's client.authentication.k8s.io). It may write as much as it likes to
+its standard error, print without end, wait for a login, or leave a child behind that holds its pipes. So both pipes are
+read at once, what is kept of them is bounded, and a run that is given up leaves no process behind.
+
 Certificates and keys inside a kubeconfig, or printed by a plugin, never become files on disk, which a killed process
-would leave behind: `transport` has them as files in memory while it makes its TLS context, which takes nothing else.
+would leave behind: they are files in memory while a TLS context is made, which takes nothing else.
 """
 
 from __future__ import annotations
@@ -14,19 +18,21 @@ import base64
 import contextlib
 import json
 import logging
+import os
 import pathlib
+import signal
 import ssl
+import sys
 import time
 import urllib.parse
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from .. import mounted
-from . import errors, exec_plugin
+from .. import mounted, terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 
     from kubernetes_asyncio.client.configuration import Configuration
 
@@ -44,8 +50,10 @@ DATA = {
 }
 """Certificates in a kubeconfig itself, by the field of a Configuration that names a file instead."""
 _LAST_TIME = 2**40
-# A word in the first lines of a key with a passphrase.
-_PASSPHRASE = b"ENCRYPTED"
+# Bytes of a plugin's standard output (a token and two certificates are a few thousand), and of the end of its errors.
+_MOST, _TAIL, _CHUNK = 1024 * 1024, 4096, 64 * 1024
+# Seconds between two looks at a program that has closed its output; for its last words.
+_MOMENT, _GRACE = 0.05, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +98,6 @@ class Extras:
     acting: Acting | None = None
     read_again: Callable[[], Awaitable[None]] = _nothing_to_read
 
-    def names(self) -> list[str]:
-        """Return what the certificates are called in a kubeconfig."""
-        return [DATA[name] for name in self.certificates]
-
 
 def extras(configuration: Configuration) -> Extras:
     """Return the extras of a Configuration; each has its own."""
@@ -102,7 +106,7 @@ def extras(configuration: Configuration) -> Extras:
 
 
 def rejected(configuration: Configuration) -> None:
-    """Note that the server refused our credentials: they are read again before the next request."""
+    """Have credentials that the server refused read again before the next request."""
     hook = configuration.refresh_api_key_hook
     if isinstance(hook, TokenFile | ExecPlugin):
         hook.rejected()
@@ -122,13 +126,6 @@ def expiry(configuration: Configuration) -> float | None:
         return None
     end = claims.get("exp") if isinstance(claims, dict) else None
     return float(end) if isinstance(end, int | float) and 0 < end < _LAST_TIME else None
-
-
-async def close(configuration: Configuration) -> None:
-    """End a credential plugin that is still running."""
-    hook = configuration.refresh_api_key_hook
-    if isinstance(hook, ExecPlugin):
-        await hook.alone.close()
 
 
 class Alone:
@@ -160,14 +157,11 @@ class Alone:
 
     def _report(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            _LOG.warning("%(what)s failed: %(error)s", {"what": self._what, "error": errors.clean(str(error))})
+            _LOG.warning("%(what)s failed: %(error)s", {"what": self._what, "error": terminal.clean(str(error))})
 
 
 class TokenFile:
-    """A bearer token in a file that is replaced now and then; while it is empty or half-written, the last good one.
-
-    The library calls it before each request.
-    """
+    """A bearer token in a file that is replaced now and then; while it is empty or half-written, the last good one."""
 
     def __init__(self, path: pathlib.Path, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._path = path
@@ -197,10 +191,7 @@ class TokenFile:
 
 
 class ExecPlugin:
-    """A credential plugin of a kubeconfig: a program that prints a token, or a certificate with its key.
-
-    `run` runs it once and returns the status that it printed. The library calls this object before each request.
-    """
+    """What a credential plugin printed. `run` runs it once; the library calls this object before each request."""
 
     def __init__(self, run: Callable[[], Awaitable[Any]], monotonic: Callable[[], float] = time.monotonic) -> None:
         self._run = run
@@ -216,7 +207,6 @@ class ExecPlugin:
 
     def __call__(self, configuration: Configuration) -> Awaitable[None] | None:
         """Refresh when it is time; the library awaits what is returned."""
-        # As in the library: what is about to expire counts as expired.
         expired = self._expires is not None and self._expires - timedelta(minutes=5) <= datetime.now(UTC)
         if self._monotonic() < self._ask_again or not (self._refused or expired):
             return None
@@ -237,15 +227,16 @@ class ExecPlugin:
 
     def _take(self, status: Any, configuration: Configuration) -> None:
         names = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
-        token, certificate, key, expires = (status.get(name) if isinstance(status, dict) else None for name in names)
-        if any(value is not None and not isinstance(value, str) for value in (token, certificate, key, expires)):
-            raise exec_plugin.PluginError("exec: the program printed something that is not a text")
+        values = [status.get(name) if isinstance(status, dict) else None for name in names]
+        if any(value is not None and not isinstance(value, str) for value in values):
+            raise PluginError("exec: the program printed something that is not a text")
+        token, certificate, key, expires = values
         if not token and not (certificate and key):
-            raise exec_plugin.PluginError("exec: the program printed neither a token nor a certificate with its key")
+            raise PluginError("exec: the program printed neither a token nor a certificate with its key")
         try:
             moment = datetime.fromisoformat(expires) if expires else None
         except ValueError:
-            raise exec_plugin.PluginError("exec: the program printed an expirationTimestamp that is no time") from None
+            raise PluginError("exec: the program printed an expirationTimestamp that is no time") from None
         self._expires = moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
         if token:
             configuration.api_key["BearerToken"] = f"Bearer {token}"
@@ -255,35 +246,144 @@ class ExecPlugin:
             configuration.cert_file = configuration.key_file = None
 
 
-@contextlib.contextmanager
-def certificates_as_files(configuration: Configuration) -> Iterator[None]:
-    """Let a Configuration name files for all certificates, also for those in memory, until this is left.
+class PluginError(Exception):
+    """A credential plugin cannot be run, or did not print what it should."""
 
-    Raises ValueError for a key with a passphrase, which OpenSSL would ask for on the terminal, and OSError.
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a plugin is run by. `interactive`: whether it may ask on the terminal, where there is one."""
+
+    command: tuple[str, ...]
+    version: str
+    environ: tuple[tuple[str, str], ...] = ()
+    interactive: bool = True
+
+    @classmethod
+    def of(cls, section: Mapping[str, Any]) -> Program:
+        """Read section `exec` of a user. Raises PluginError."""
+        for name in ("command", "apiVersion"):
+            if not section.get(name) or not isinstance(section[name], str):
+                raise PluginError(f"exec: {name} is missing, or not a text")
+        arguments, added = section.get("args") or [], section.get("env") or []
+        if not isinstance(arguments, list):
+            raise PluginError("exec: args is not a list")
+        entries = added if isinstance(added, list) else [added]
+        pairs: tuple[tuple[Any, Any], ...]
+        pairs = tuple((entry.get("name"), entry.get("value")) for entry in entries if isinstance(entry, dict))
+        if len(pairs) < len(entries) or not all(isinstance(text, str) for pair in pairs for text in pair):
+            raise PluginError("exec: env is not a list of names and values")
+        words = (section["command"], *map(str, arguments))
+        return cls(words, section["apiVersion"], pairs, section.get("interactiveMode") != "Never")
+
+    async def run(self) -> Any:
+        """Run it once and return the status that it printed. Raises PluginError; bound its time by a cancel scope."""
+        interactive = self.interactive and sys.stdin is not None and sys.stdin.isatty()
+        spawning = asyncio.create_task(self._spawn(interactive=interactive))
+        try:
+            process = await asyncio.shield(spawning)
+        except asyncio.CancelledError:
+            # Cancelled within, asyncio kills the program alone, and waits for the pipes that its children hold.
+            await asyncio.wait({spawning})
+            if spawning.exception() is None:
+                process = spawning.result()
+                await _end(process, asyncio.create_task(process.wait()), with_children=not interactive)
+            raise
+        except (OSError, ValueError) as error:
+            raise PluginError(f"exec: {self.command[0]}: {getattr(error, 'strerror', None) or error}") from error
+        complaining = asyncio.create_task(_last(process.stderr))
+        closed = asyncio.create_task(process.wait())
+        try:
+            printed = await _all(process.stdout)
+            while process.returncode is None:
+                await asyncio.wait({closed}, timeout=_MOMENT)
+            # A child that it leaves behind may keep its standard error open without end.
+            await asyncio.wait({closed, complaining}, timeout=_GRACE, return_when=asyncio.ALL_COMPLETED)
+        finally:
+            await _end(process, complaining, closed, with_children=not interactive)
+        if process.returncode:
+            reason = complaining.result().decode(errors="replace").strip() if not complaining.cancelled() else ""
+            raise PluginError(f"exec: process returned {process.returncode}" + (f". {reason}" if reason else ""))
+        return self._status(printed)
+
+    async def _spawn(self, *, interactive: bool) -> asyncio.subprocess.Process:
+        about = {"apiVersion": self.version, "kind": "ExecCredential", "spec": {"interactive": interactive}}
+        return await asyncio.create_subprocess_exec(
+            *self.command,
+            env={**os.environ, **dict(self.environ), "KUBERNETES_EXEC_INFO": json.dumps(about)},
+            stdin=None if interactive else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            # A group of its own can be killed with all its children, and may not read from the terminal.
+            process_group=None if interactive else 0,
+        )
+
+    def _status(self, printed: bytes) -> Any:
+        try:
+            answer = json.loads(printed)
+        except (ValueError, RecursionError) as error:
+            raise PluginError(f"exec: what the program printed is not JSON: {error}") from None
+        for key in ("apiVersion", "kind", "status"):
+            if not isinstance(answer, dict) or key not in answer:
+                raise PluginError(f"exec: what the program printed has no {key}")
+        if answer["apiVersion"] != self.version:
+            raise PluginError(f"exec: the program speaks {answer['apiVersion']}, not {self.version}")
+        return answer["status"]
+
+
+async def _all(stream: asyncio.StreamReader | None) -> bytes:
+    held = bytearray()
+    while stream is not None and (chunk := await stream.read(_CHUNK)):
+        held += chunk
+        if len(held) > _MOST:
+            raise PluginError(f"exec: the program printed more than {_MOST} bytes")
+    return bytes(held)
+
+
+async def _last(stream: asyncio.StreamReader | None) -> bytes:
+    held = b""
+    while stream is not None and (chunk := await stream.read(_CHUNK)):
+        held = (held + chunk)[-_TAIL:]
+    return held
+
+
+async def _end(process: asyncio.subprocess.Process, *tasks: asyncio.Task[Any], with_children: bool) -> None:
+    """Kill what still runs, and leave nothing that would speak when the loop has ended."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if with_children:
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+    # A child that has left the group may hold the pipes.
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no public way
+    for task in tasks:
+        if not task.done() and process.returncode is not None:
+            task.cancel()
+    await asyncio.wait(tasks)
+
+
+def tls(configuration: Configuration, *, anonymous: bool = False) -> ssl.SSLContext:
+    """Return a TLS context that trusts what a Configuration trusts, and shows its certificate unless `anonymous`.
+
+    Raises OSError and ValueError for what cannot be used.
     """
+    inline = extras(configuration).certificates
     with contextlib.ExitStack() as stack:
-        for name, content in extras(configuration).certificates.items():
-            stack.callback(setattr, configuration, name, getattr(configuration, name))
-            setattr(configuration, name, stack.enter_context(mounted.as_file(content)))
-        if configuration.key_file:
-            with pathlib.Path(configuration.key_file).open("rb") as key:
-                if _PASSPHRASE in key.read(1024 * 1024):
-                    raise ValueError("the key of the client certificate has a passphrase, which is not supported")
-        yield
-
-
-def anonymous_tls(configuration: Configuration) -> ssl.SSLContext:
-    """Return a TLS context that trusts what a Configuration trusts, and has no certificate of ours to show.
-
-    Raises OSError and ValueError for authorities that cannot be used.
-    """
-    inline = extras(configuration).certificates.get("ssl_ca_cert")
-    context = ssl.create_default_context(
-        cafile=None if inline else configuration.ssl_ca_cert, cadata=inline.decode("ascii") if inline else None
-    )
+        authority = inline.get("ssl_ca_cert")
+        file = configuration.ssl_ca_cert if authority is None else stack.enter_context(mounted.as_file(authority))
+        context = ssl.create_default_context(cafile=file)
     if not configuration.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if configuration.disable_strict_ssl_verification:
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    certificate, key = (
+        inline.get(name) or (pathlib.Path(file).read_bytes() if file else None)
+        for name, file in (("cert_file", configuration.cert_file), ("key_file", configuration.key_file))
+    )
+    if certificate is not None and not anonymous:
+        if key is not None and b"ENCRYPTED" in key:
+            raise ValueError("the key of the client certificate has a passphrase, which is not supported")
+        mounted.load_pair(context, certificate, key or certificate)
     return context

@@ -3,23 +3,22 @@
 Between us and the API server there may be a load balancer with a page of HTML, a proxy that answers 200 to anything, a
 connection that was cut. So a response counts only when its status, its JSON and its kind are what was asked for.
 
-There is one class per way to fail. Its fields name object and verb; the text is built here and nowhere else, and
-nothing reaches it that could be a credential. Two questions decide what a caller may do: `may_pass` (can waiting help,
-without another request or other rights?) and `outcome_unknown` (may a write have happened although no answer came?).
-`transport` raises these, `client` tries again by them, `watch` passes them on as `Disturbed`.
+There is one class per way to fail; its text is built here, and has no credential. Two questions decide what a caller
+may do: `may_pass` (can waiting help, without another request or other rights?) and `outcome_unknown` (may a write have
+happened although no answer came?). `transport` raises these, `client` tries again by them, `watch` yields them.
 """
 
 # ruff: noqa: N818 - the names say what happened; every caller sees the module's name before them
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import terminal
-from . import redact
 from . import resource as resources
 
 if TYPE_CHECKING:
@@ -28,23 +27,13 @@ if TYPE_CHECKING:
 Raw = dict[str, Any]
 READS = frozenset({"get", "list", "watch"})
 PARTIAL = "PartialObjectMetadata"
-_LONGEST_MESSAGE = 1000
-"""Characters. An admission policy says what to do at the end of its refusal."""
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 _EVENT_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
-TOO_DEEP = "nested too deeply"
 _DEEPEST = 200
 """Levels that are kept of an answer with more than Python's decoder takes (about 985). No API has half as many."""
 _ABOUT = ("namespace", "name", "resourceVersion")
-_CUT_OFF = object()
-"""Stands for what was nested deeper."""
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[][{}]', re.DOTALL)
 """A text, or a bracket outside of one. A text without an end reaches to the last byte, so each byte is read once."""
-
-
-def clean(text: str, longest: int = _LONGEST_MESSAGE) -> str:
-    """Make foreign text fit for one line of a log: no credentials, no control characters, not too long."""
-    return terminal.folded(redact.redacted(text[: 20 * longest]), longest)
 
 
 @dataclass(eq=False)
@@ -69,11 +58,11 @@ class KubeError(Exception):
     _may_have_happened: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        self.reason, self.message = clean(self.reason, 80), clean(self.message)
+        self.reason, self.message = terminal.clean(self.reason, 80), terminal.clean(self.message)
 
     @property
     def outcome_unknown(self) -> bool:
-        """Whether this was a write that may or may not have happened: read before you write again."""
+        """Whether this was a write that may have happened: read before you write again."""
         return self._may_have_happened and self.sent and self.verb not in READS
 
     @property
@@ -83,10 +72,9 @@ class KubeError(Exception):
 
     @property
     def fields(self) -> dict[str, object]:
-        """What a structured log line says of it beside its text: object, verb, HTTP status and reason where known."""
-        about = {"object": self.resource.describe(self.name, self.namespace), "verb": self.verb}
-        known = {"code": self.status, "reason": self.reason}
-        return about | {name: value for name, value in known.items() if value}
+        """What a line of the log says of it beside its text."""
+        about: dict[str, object] = {"object": self.resource.describe(self.name, self.namespace), "verb": self.verb}
+        return about | ({"code": self.status} if self.status else {}) | ({"reason": self.reason} if self.reason else {})
 
     def __str__(self) -> str:
         what = " ".join(part for part in (str(self.status or ""), self.reason) if part)
@@ -173,8 +161,7 @@ def class_for(status: int, reason: str) -> type[KubeError]:
     # The API says "Expired" for a version that is too old, and older servers only say it in the reason.
     if reason == "Expired":
         return Gone
-    families = {4: Invalid, 5: ServerError}
-    return _BY_STATUS.get(status) or families.get(status // 100, Malformed)
+    return _BY_STATUS.get(status) or {4: Invalid, 5: ServerError}.get(status // 100, Malformed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +201,7 @@ def failure(request: Request, status: int, headers: Mapping[str, str], body: byt
 class Undecoded(Raw):
     """An object that is nested too deeply: its kind, name and version are known. Reading anything else raises."""
 
-    def __init__(self, known: Raw, error: NestedTooDeeply) -> None:
+    def __init__(self, known: Raw, error: KubeError) -> None:
         super().__init__(known)
         self.error = error
 
@@ -226,19 +213,14 @@ class Undecoded(Raw):
 
 
 def parsed(request: Request, status: int, headers: Mapping[str, str], body: bytes) -> Raw:
-    """Return the object of a 2xx response. Raises Malformed when it is not one of the kinds that were asked for.
+    """Return the object of a 2xx response; items of a list that are nested too deeply are `Undecoded`.
 
-    Items of a list that are nested too deeply are `Undecoded`, and the others are as they are.
+    Raises Malformed when it is not one of the kinds that were asked for.
     """
-    try:
-        raw = _decoded(request, status, body)
-    except ValueError:
-        what = _describe(headers.get("Content-Type", ""), body)
-        raise request.error(Malformed, status, "NotJSON", what) from None
+    raw = _decoded(request, status, body, headers.get("Content-Type", ""))
     if not isinstance(raw, dict):
         raise request.error(Malformed, status, "NotAnObject", f"JSON, but a {type(raw).__name__}")
-    if raw.get("kind") not in request.kinds:
-        raise request.error(Malformed, status, "WrongKind", _wrong_kind(request, raw))
+    _check_kind(request, status, raw)
     if isinstance(raw, Undecoded):
         raise raw.error
     return raw
@@ -261,15 +243,11 @@ def page(request: Request, status: int, raw: Raw) -> tuple[list[Raw], str, str]:
 
 
 def event(request: Request, line: bytes) -> tuple[str, Raw]:
-    """Return (type, object) of one line of a watch; `watch` reads its name and version.
+    """Return (type, object) of one line of a watch; an object that is nested too deeply is `Undecoded`.
 
-    An object that is nested too deeply is `Undecoded`.
     Raises the error that an ERROR event stands for, and Malformed for what is no event about one of the wanted kinds.
     """
-    try:
-        raw = _decoded(request, 200, line)
-    except ValueError:
-        raise request.error(Malformed, 200, "NotJSON", _describe("", line)) from None
+    raw = _decoded(request, 200, line)
     is_event = isinstance(raw, dict) and not isinstance(raw, Undecoded)
     kind, subject = (raw.get("type"), raw.get("object")) if is_event else (None, None)
     if kind not in _EVENT_TYPES or not isinstance(subject, dict):
@@ -278,26 +256,30 @@ def event(request: Request, line: bytes) -> tuple[str, Raw]:
         if subject.get("kind") != "Status" or isinstance(subject, Undecoded):
             raise request.error(Malformed, 200, "NotAnEvent", "an ERROR event without a Status")
         raise _from_status(request, subject, 0)
-    if subject.get("kind") not in request.kinds:
-        raise request.error(Malformed, 200, "WrongKind", _wrong_kind(request, subject))
+    _check_kind(request, 200, subject)
     return kind, subject
 
 
-def _decoded(request: Request, status: int, body: bytes) -> Any:
-    """Decode JSON, however deeply it is nested. Raises ValueError.
+def _check_kind(request: Request, status: int, raw: Raw) -> None:
+    if raw.get("kind") not in request.kinds:
+        what = f"wanted {request.kinds[0]}, found {str(raw.get('kind'))[:60]!r}"
+        raise request.error(Malformed, status, "WrongKind", what)
+
+
+def _decoded(request: Request, status: int, body: bytes, content_type: str = "") -> Any:
+    """Decode JSON; what is nested too deeply is `Undecoded`. Raises Malformed.
 
     A page of one object would not do: neither its name nor the token of the next page could be read from that.
     """
     try:
-        return json.loads(body)
-    except RecursionError:
-        pass
-    try:
-        raw = json.loads(_cut(body), parse_constant=lambda _: _CUT_OFF)
-    except RecursionError:
-        raise ValueError(TOO_DEEP) from None
+        try:
+            return json.loads(body)
+        except RecursionError:
+            raw = json.loads(_cut(body))
+    except (ValueError, RecursionError):
+        raw = None
     if not isinstance(raw, dict):
-        raise ValueError(TOO_DEEP)  # noqa: TRY004 - a wrong value from outside, not a wrong type in our code
+        raise request.error(Malformed, status, "NotJSON", _describe(content_type, body))
     items, subject = raw.get("items"), raw.get("object")
     if isinstance(items, list):
         raw["items"] = [_whole(request, status, item) for item in items]
@@ -307,7 +289,7 @@ def _decoded(request: Request, status: int, body: bytes) -> Any:
 
 
 def _cut(body: bytes) -> bytes:
-    """Replace what is nested deeper than `_DEEPEST` by a constant that JSON does not have."""
+    """Replace what is nested deeper than `_DEEPEST` by NaN, which JSON does not have."""
     kept: list[bytes] = []
     depth = begin = 0
     for token in _TOKEN.finditer(body):
@@ -323,32 +305,18 @@ def _cut(body: bytes) -> bytes:
     return b"".join((*kept, body[begin:]))
 
 
-def _is_cut(value: Any) -> bool:
-    rest = [value]
-    while rest:
-        value = rest.pop()
-        if value is _CUT_OFF:
-            return True
-        rest.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
-    return False
-
-
 def _whole(request: Request, status: int, raw: Any) -> Any:
     """Return a value as it is, or what is known of the object when a part was cut off."""
-    if not isinstance(raw, dict) or not _is_cut(raw):
+    if not isinstance(raw, dict):
+        return raw
+    with contextlib.suppress(ValueError):
+        json.dumps(raw, allow_nan=False)
         return raw
     metadata = raw.get("metadata")
     about = {key: metadata.get(key) for key in _ABOUT} if isinstance(metadata, dict) else {}
+    error = request.error(NestedTooDeeply, status, NestedTooDeeply.__name__, "nested too deeply")
     namespace, name = (about.get(key) if isinstance(about.get(key), str) else None for key in _ABOUT[:2])
-    error = NestedTooDeeply(
-        request.verb,
-        request.resource,
-        namespace,
-        name or request.name,
-        status,
-        NestedTooDeeply.__name__,
-        TOO_DEEP,
-    )
+    error.namespace, error.name = namespace, name or request.name
     return Undecoded({"kind": raw.get("kind"), "metadata": Undecoded(about, error)}, error)
 
 
@@ -360,10 +328,6 @@ def _from_status(request: Request, raw: Raw, status: int) -> KubeError:
     error = request.error(class_for(status, reason), status, reason, message)
     error.retry_after = _seconds(details.get("retryAfterSeconds")) if isinstance(details, dict) else None
     return error
-
-
-def _wrong_kind(request: Request, raw: Raw) -> str:
-    return f"wanted {request.kinds[0]}, found {str(raw.get('kind'))[:60]!r}"
 
 
 def _seconds(value: object) -> float | None:
@@ -379,5 +343,5 @@ def _describe(content_type: str, body: bytes) -> str:
     start = body[:4096]
     if b"<html" in start.lower() or "html" in content_type.lower():
         title = _TITLE.search(start)
-        return "a page of HTML" + (f": {clean(title.group(1).decode(errors='replace'), 80)}" if title else "")
-    return f"{len(body)} bytes beginning with {clean(start[:200].decode(errors='replace'), 60)!r}"
+        return "a page of HTML" + (f": {terminal.clean(title.group(1).decode(errors='replace'), 80)}" if title else "")
+    return f"{len(body)} bytes beginning with {terminal.clean(start[:200].decode(errors='replace'), 60)!r}"

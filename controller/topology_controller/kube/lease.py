@@ -6,14 +6,12 @@ nothing. The holder renews it long before that, and stops by itself (`LeaseLost`
 `duration`, we for `renew_deadline` only, so that there is never a moment with two.
 
 The deadline runs from the start of the last renewal that succeeded, not from its answer, because the others' clocks may
-have started then. A write that follows a decision asks `time_left()` first. A request that hangs costs one request
-timeout, never the deadline.
+have started then. A request that hangs costs one request timeout, never the deadline.
 
 A lease that is older than what we know of it was put back with its store. The holder that it names held it in the past,
 and we have held it since: it stays ours, unless it was renewed after us, by a holder who took it since then. A
 candidate leaves it alone for as long as its last holder may hold it still. A read of one object comes from etcd
-whatever API server answers, so no lag looks like that. The library's own elector is not used: it keeps working after it
-lost the lease, and writes local time as UTC.
+whatever API server answers, so no lag looks like that.
 """
 
 from __future__ import annotations
@@ -39,10 +37,7 @@ Raw = dict[str, Any]
 _LOG = logging.getLogger(__name__)
 LEASES = resources.Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
 LONGEST = 600
-"""Seconds of a duration that is believed, or else one write of the Lease could keep every candidate waiting for years.
-
-No holder of ours has a longer one, so none is overtaken. It is more than twice OpenShift's figure for a single node.
-"""
+"""Seconds of a duration that is believed: one write of the Lease could keep every candidate waiting for years."""
 _RELEASE = 5.0
 # leaseTransitions is an int32: the server refuses one more, and no candidate could ever take the lease.
 _MOST_TRANSITIONS = 2**31 - 1
@@ -56,20 +51,13 @@ _MOMENT = 0.001
 _JITTER = 1.2
 
 
-def utcnow() -> datetime:
-    """Return the present, aware of being UTC."""
-    return datetime.now(UTC)
-
-
 def micro_time(moment: datetime) -> str:
-    """Format as the API's MicroTime: `2026-11-20T18:26:03.000120Z`. Raises ValueError for a time without a zone."""
-    if moment.tzinfo is None:
-        raise ValueError(f"{moment} does not say its time zone")
+    """Format a time that has a zone as the API's MicroTime: `2026-11-20T18:26:03.000120Z`."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class LeaseLost(Exception):  # noqa: N818 - what happened, and no fault of ours
-    """We do not hold the lease any more; the text says why, and who does if that is known."""
+    """We do not hold the lease any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +85,12 @@ class LeaseTiming:
         if self.retry_period <= 0:
             raise ValueError(f"{period} must be more than 0")
         if self.renew_deadline < 2 * _SHORTEST_CALL:
-            raise ValueError(
-                f"{deadline} must be at least {2 * _SHORTEST_CALL:g} s: "
-                f"a request gets half of it, and not less than {_SHORTEST_CALL:g} s"
-            )
+            why = f"a request gets half of it, and not less than {_SHORTEST_CALL:g} s"
+            raise ValueError(f"{deadline} must be at least {2 * _SHORTEST_CALL:g} s: {why}")
         longest = min(self.renew_deadline - self.request_timeout, self.renew_deadline / _JITTER)
         if self.retry_period > longest:
-            raise ValueError(
-                f"{period} must be at most {math.floor(10 * longest) / 10:g} s with {deadline}: "
-                f"the next renewal and a request of {self.request_timeout:g} s must fit before it"
-            )
+            why = f"the next renewal and a request of {self.request_timeout:g} s must fit before it"
+            raise ValueError(f"{period} must be at most {math.floor(10 * longest) / 10:g} s with {deadline}: {why}")
 
     @property
     def request_timeout(self) -> float:
@@ -123,12 +107,10 @@ class Sight:
     """A lease as this process saw it last, and for how long it has not changed, by our own clock."""
 
     def __init__(self) -> None:
-        # None where there is no such lease.
+        # None where there is no such lease; the holder is "" when it was free.
         self.spec: Raw | None = None
-        # Who held it then; "" when it was free.
         self.holder = ""
         self.version = ""
-        # The loop's time.
         self._since = 0.0
         # What it was when it was put back to an earlier state, and when that was seen.
         self._undone: tuple[Raw, float] | None = None
@@ -181,9 +163,8 @@ class Elector:
     """One candidate for one lease.
 
     `identity` must be unique to this process. What begins with `pod` and `_` is the identity of an earlier process of
-    this pod: it has ended, and its lease is taken at once. `leading` is set while we hold the lease: from the answer to
-    the write that took it, until `run` ends. Cancel `run` only after the work that needs the lease has stopped: it
-    releases it.
+    this pod: it has ended, and its lease is taken at once. `leading` is set from the answer to the write that took the
+    lease, until `run` ends. Cancel `run` only after the work that needs the lease has stopped: it releases it.
     """
 
     def __init__(  # noqa: PLR0913 - the lease, who we are, and two clocks that tests replace
@@ -195,12 +176,10 @@ class Elector:
         timing: LeaseTiming,
         *,
         pod: str = "",
-        utcnow: Callable[[], datetime] = utcnow,
+        utcnow: Callable[[], datetime] = lambda: datetime.now(UTC),
         uniform: Callable[[float, float], float] = random.uniform,
         on_restored: Callable[[str], None] = lambda _: None,
     ) -> None:
-        if not identity:
-            raise ValueError("an elector needs an identity")
         self.leading = asyncio.Event()
         self._client = client
         self._namespace = namespace
@@ -208,21 +187,16 @@ class Elector:
         self._described = LEASES.describe(name, namespace)
         self._identity = identity
         self._pod = pod
-        # The figures in force: those of the last write that succeeded.
-        self.timing = timing
-        self._adopted = timing
-        # Whether the lease is to be renewed before its time, because others have to see other figures.
-        self._due = asyncio.Event()
-        # Whether that was tried since it was asked for.
-        self._tried = asyncio.Event()
+        # The figures in force, those of the last write that succeeded, and those of the next one.
+        self.timing = self._adopted = timing
+        # Whether the lease is to be renewed before its time, and whether that was tried since it was asked for.
+        self._due, self._tried = asyncio.Event(), asyncio.Event()
         self._utcnow = utcnow
         self._uniform = uniform
         self._on_restored = on_restored
         self._seen = Sight()
-        # What we last wrote as the time of a renewal, as far as it was answered.
-        self._renewed = ""
-        # Whether a write of ours has begun of which we do not know how it ended.
-        self._unsure = False
+        # What we last wrote as the time of a renewal, and whether a write has begun that was not answered.
+        self._renewed, self._unsure = "", False
         self._held_until = float("-inf")
 
     @property
@@ -237,16 +211,13 @@ class Elector:
             self._due.set()
 
     async def renew_now(self) -> None:
-        """Renew before the time, as where the store was put back: others see what the lease was then.
-
-        Returns when that was tried, so that whatever the lease shows of such a store has been said.
-        """
+        """Renew before the time, and return when that was tried: what the lease shows of a store put back is said."""
         self._tried.clear()
         self._due.set()
         await self._tried.wait()
 
     def time_left(self) -> float:
-        """Return for how many seconds more we may act as the holder; not at all for 0 or less."""
+        """Return for how many seconds more we may act as the holder."""
         return self._held_until - self._now() if self.leading.is_set() else 0.0
 
     async def run(self) -> None:
@@ -333,11 +304,9 @@ class Elector:
     async def _look(self) -> bool:
         """Read the lease, and return whether it was put back and not taken since. Raises KubeError."""
         try:
-            raw: Raw | None = await self._client.get(
-                LEASES, self._name, namespace=self._namespace, timeout=self._budget()
-            )
+            raw = await self._client.get(LEASES, self._name, namespace=self._namespace, timeout=self._budget())
         except errors.NotFound:
-            raw = None
+            return self._see(None)
         return self._see(raw)
 
     def _see(self, raw: Raw | None) -> bool:

@@ -4,12 +4,9 @@ The lease keeps processes of ours apart. It knows nothing of the target: can it 
 it was, has an operator of its own appeared there? So that is asked live, now and then and before each write to the
 target. What cannot be read allows no write, and neither does a local cluster that does not answer.
 
-What cannot be excluded: between these answers and the write lies one request, in which the target's own operator may
-take its lease. Then two leaders write to the target for a moment. Each write carries the resourceVersion that it was
-decided from, so one of the two is a conflict. An operator that runs without a lease is never seen, and neither is a
-second process that holds its lease in a third cluster.
-
-`act` and `report.events` ask the guard; `process` waits by `free` and `held`.
+Not excluded: between these answers and the write the target's own operator may take its lease. Each write carries the
+resourceVersion that it was decided from, so one of the two is a conflict. An operator that runs without a lease is
+never seen, nor is a second process that holds its lease in a third cluster.
 """
 
 from __future__ import annotations
@@ -19,6 +16,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
+from .. import terminal
 from . import errors, lease
 from . import resource as resources
 
@@ -37,7 +35,7 @@ _SOON = 10.0
 
 
 class SameClusterError(Exception):
-    """Both are one cluster: nothing is placed elsewhere, and the operator belongs into that cluster."""
+    """Both are one cluster: the operator belongs into that cluster."""
 
 
 class ReplacedError(Exception):
@@ -109,10 +107,7 @@ class Placement:
             else:
                 about = {"target": self._uids[TARGET], "local": self._uids[LOCAL]}
                 _LOG.info("the target is cluster %(target)s, the lease is in cluster %(local)s", about)
-        if trouble:
-            self._free.clear()
-        else:
-            self._free.set()
+        (self._free.clear if trouble else self._free.set)()
         return trouble
 
     async def _identify(self, cluster: str, client: clients.Client) -> str:
@@ -126,31 +121,30 @@ class Placement:
             return f"{cluster}: namespace {IDENTITY} has no uid"
         before = self._uids.setdefault(cluster, uid)
         if uid != before:
-            self._give_up(ReplacedError(f"{cluster} is another one now: the uid of {IDENTITY} was {before}, is {uid}"))
+            why = f"{cluster} is another one now: the uid of {IDENTITY} was {before}, is {uid}"
+            self._end = self._end or ReplacedError(why)
         elif self._uids.get(TARGET) == self._uids.get(LOCAL):
-            self._give_up(SameClusterError(f"{TARGET} and {LOCAL} are the same: both have uid {uid} of {IDENTITY}"))
+            why = f"{TARGET} and {LOCAL} are the same: both have uid {uid} of {IDENTITY}"
+            self._end = self._end or SameClusterError(why)
+        if self._end is not None:
+            self._over.set()
         return ""
-
-    def _give_up(self, end: SameClusterError | ReplacedError) -> None:
-        self._end = self._end or end
-        self._over.set()
 
     async def _operator(self) -> str:
         """Does the target's own operator hold its lease? As any candidate judges it: by whether it is renewed."""
+        now = asyncio.get_running_loop().time
         try:
-            self._sight.see(
-                await self._target.get(lease.LEASES, self._name, namespace=self._namespace),
-                asyncio.get_running_loop().time(),
-            )
+            raw = await self._target.get(lease.LEASES, self._name, namespace=self._namespace)
+            self._sight.see(raw, now())
         except errors.NotFound:
-            self._sight.see(None, 0.0)
+            self._sight.see(None, now())
         except errors.KubeError as error:
             return f"{TARGET}: {error}"
-        if not self._sight.free_in(asyncio.get_running_loop().time(), _DURATION):
+        if not self._sight.free_in(now(), _DURATION):
             self._held.clear()
             return ""
         self._held.set()
         return (
             f"{TARGET}: its own operator holds {lease.LEASES.describe(self._name, self._namespace)} "
-            f"as {errors.clean(self._sight.holder, 200)}"
+            f"as {terminal.clean(self._sight.holder, 200)}"
         )

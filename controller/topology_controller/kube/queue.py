@@ -2,8 +2,8 @@
 
 There is one object to reconcile, so the queue holds no items, only the fact that a look is due. Any number of `add()`
 before a look is one delivery; any number while the worker works is one more delivery after. What the work itself asks
-for (`look_again`, replaced each time) and what a failure costs (`failed`, growing until something goes well) do not
-disturb each other. Read by one worker: `get`, work, then `done` or `failed`.
+for (`look_again`) and what a failure costs (`failed`) do not disturb each other. One worker: `get`, then `done` or
+`failed`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ _STEEPEST = 30
 
 @dataclass(slots=True)
 class Backoff:
-    """Seconds to wait after the n-th failure in a row: `first`, doubled each time, at most `cap`, varied by a fifth.
-
-    A caller resets it when it has seen real health, which is more than one good answer.
-    """
+    """Seconds to wait after the n-th failure in a row: `first`, doubled each time, at most `cap`, varied by a fifth."""
 
     first: float = 1.0
     cap: float = 30.0
@@ -46,7 +43,7 @@ class Backoff:
 
 
 class Observer(Protocol):
-    """Takes what the `workqueue_*` metrics of controllers show. Seconds are on the loop's monotonic clock."""
+    """Takes what the `workqueue_*` metrics of controllers show."""
 
     def depth(self, waiting: int) -> None:
         """Note how many deliveries are waiting: 0 or 1."""
@@ -65,10 +62,7 @@ class Observer(Protocol):
 
 
 class WorkQueue:
-    """A queue for one worker and one key. Make and use it inside a running loop.
-
-    `working_since` is a loop time, None between two deliveries.
-    """
+    """A queue for one worker and one key. `working_since` is a loop time, None between two deliveries."""
 
     def __init__(self, observer: Observer, *, backoff: Backoff | None = None) -> None:
         self.working_since: float | None = None
@@ -104,8 +98,6 @@ class WorkQueue:
 
     async def get(self) -> None:
         """Wait for the next delivery. The worker must answer each with `done` or `failed`."""
-        if self.working_since is not None:
-            raise RuntimeError("the last delivery was not answered with done() or failed()")
         await self._ready.wait()
         self._ready.clear()
         now = self._loop.time()
@@ -116,11 +108,9 @@ class WorkQueue:
 
     def done(self, *, ok: bool = True) -> None:
         """End the work; when it went well, failures are forgotten, and so is the retry they asked for."""
-        if self.working_since is None:
-            raise RuntimeError("nothing was delivered")
-        worked = self._loop.time() - self.working_since
+        now = self._loop.time()
+        self._observer.worked(now - (self.working_since or now))
         self.working_since = None
-        self._observer.worked(worked)
         if ok:
             self._backoff.reset()
             self._retry_at = None
@@ -146,15 +136,10 @@ class WorkQueue:
             self._timer = None
         times = [at for at in (self._look_at, self._retry_at) if at is not None]
         if times:
-            self._timer = self._loop.call_at(min(times), self._due)
+            self._timer = self._loop.call_at(min(times), self._due, min(times))
 
-    def _due(self) -> None:
-        self._timer = None
-        now = self._loop.time()
-        # A timer may fire a hair early, by the resolution of the clock.
-        if self._look_at is not None and self._look_at <= now + 0.001:
-            self._look_at = None
-        if self._retry_at is not None and self._retry_at <= now + 0.001:
-            self._retry_at = None
+    def _due(self, at: float) -> None:
+        self._look_at = None if self._look_at == at else self._look_at
+        self._retry_at = None if self._retry_at == at else self._retry_at
         self.add()
         self._schedule()

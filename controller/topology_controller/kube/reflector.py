@@ -1,21 +1,16 @@
 """Keeps what a watch yields: a store of reduced objects, and whether it is current.
 
-Objects are reduced to values the moment they arrive, and only the values are kept: a node of 16 KB becomes the few
-fields that are asked about. `on_change` is called when a value or the state of the store itself (synced, in trouble)
-has changed, and not for a heartbeat.
-
-Readers take a `Snapshot`, which is replaced in one step after a new list. Trouble never empties it: it is in `error`,
-and the reader decides what old facts are worth.
+Objects are reduced to values the moment they arrive, and only the values are kept. `on_change` is called when a value
+or the state of the store itself (synced, in trouble) has changed, and not for a heartbeat. Readers take a `Snapshot`,
+which is replaced in one step after a new list. Trouble never empties it: the reader decides what old facts are worth.
 
 Our own writes come back as the answer to the write, at once (`apply`), and as an event, later. The newer version wins,
-so that nothing is decided from a state that we ourselves have changed.
+so that nothing is decided from a state that we ourselves have changed. What a reader has read live while the watch was
+behind is kept where it is newer than the store (`learn`, `learn_list`, `learn_missing`). It outweighs only older
+events; whatever the watch itself lists next replaces it.
 
-Versions of a store only grow, and a list is never older than what was known before it was asked for. One that is shows
-that the store was restored from a backup: it is the truth, and `on_restored` is called.
-
-What a reader has read live while the watch was behind is kept as well (`learn`, `learn_list`, `learn_missing`), where
-it is newer than the store. It outweighs only older events; whatever the watch itself lists next replaces it. One object
-that is older than the store shows a restored backup, too (`learn_live`).
+Versions of a store only grow, and a list, or one object, is never older than what was known before it was asked for.
+One that is shows that the store was restored from a backup: it is the truth, and `on_restored` is called.
 """
 
 from __future__ import annotations
@@ -45,8 +40,8 @@ _TOMBSTONES = 256
 class Snapshot(Generic[T]):
     """What is known at one moment: `objects` by (namespace, name), and whether a first list was complete (`synced`).
 
-    `error` is None while the watch works. `since`: when `synced` or `error` last changed, in seconds of the loop.
-    `served` is False while the server does not have the kind: that is no trouble, and there are no objects.
+    `error` is None while the watch works. `since`: the loop's time when `synced` or `error` last changed. `served` is
+    False while the server does not have the kind.
     """
 
     objects: Mapping[watch.Key, T]
@@ -60,9 +55,8 @@ class Reflector(Generic[T]):
     """A store of reduced objects.
 
     `reduce` turns a raw object into a value that can be compared; when it raises, the object is kept as what
-    `malformed` makes of (its name, the exception), so that one bad object is a fact and not a failure. `on_change` is
-    called in the loop and must not block; neither must `on_restored`, which gets the reason. Run `run()` as a task; the
-    rest may be called at any time.
+    `malformed` makes of (its name, the exception). Neither `on_change` nor `on_restored`, which gets the reason, may
+    block. Run `run()` as a task.
     """
 
     def __init__(  # noqa: PLR0913 - what is watched, how it is reduced, who is woken
@@ -94,12 +88,11 @@ class Reflector(Generic[T]):
         # The version that the watch has come to; that of a live list which is ahead of it, while it is.
         self._version = ""
         self._ahead = ""
-        self._steps = 0
-        self._synced = False
-        self._served = True
+        # How often what is kept has been written: the same number is the same store, versions included.
+        self.steps = 0
+        self._synced, self._served = False, True
         self.error: errors.KubeError | None = None
-        self._since = 0.0
-        self._trouble_since = 0.0
+        self._since = self._trouble_since = 0.0
         self._snapshot: Snapshot[T] | None = None
         self._settling: asyncio.TimerHandle | None = None
 
@@ -118,9 +111,8 @@ class Reflector(Generic[T]):
     def snapshot(self) -> Snapshot[T]:
         """Return what is known now: the same object as before, if nothing has changed."""
         if self._snapshot is None:
-            objects = {key: entry.value for key, entry in self._entries.items()}
-            objects_ = types.MappingProxyType(objects)
-            self._snapshot = Snapshot(objects_, self._synced, self.error, self._since, self._served)
+            objects = types.MappingProxyType({key: entry.value for key, entry in self._entries.items()})
+            self._snapshot = Snapshot(objects, self._synced, self.error, self._since, self._served)
         return self._snapshot
 
     @property
@@ -129,11 +121,6 @@ class Reflector(Generic[T]):
         if not self._synced:
             return False
         return self.error is None or self._now() - self._trouble_since <= self._timing.grace
-
-    @property
-    def steps(self) -> int:
-        """How often what is kept has been written: the same number is the same store, versions included."""
-        return self._steps
 
     def apply(self, raw: Raw) -> None:
         """Take the object that the server returned for a write of ours. Raises ValueError when it is no object."""
@@ -155,19 +142,19 @@ class Reflector(Generic[T]):
             self._put(entry)
 
     def learn_live(self, entry: watch.Entry[T], steps: int) -> None:
-        """Take the object of this selection as it was read live, which comes from etcd and never from a cache.
+        """Take the object of this selection as it was read live.
 
         `steps` is what it was before the server was asked. Where nothing has come since and a newer state is known,
-        that state was restored away: it is forgotten, and `on_restored` is called.
+        that state was restored away.
         """
         known = self._entries.get(entry.key)
-        if known is not None and steps == self._steps and entry.version == known.version:
+        if known is not None and steps == self.steps and entry.version == known.version:
             # The same state: what the server shows of it depends on the definition, which has another version.
             if entry.value != known.value:
                 self._put(entry)
             return
         newer = self._deleted.get(entry.key, "") if known is None else known.version
-        if steps != self._steps or not resources.is_older(entry.version, newer):
+        if steps != self.steps or not resources.is_older(entry.version, newer):
             self.learn(entry)
             return
         self._own.pop(entry.key, None)
@@ -194,10 +181,9 @@ class Reflector(Generic[T]):
     def learn_missing(self, steps: int) -> None:
         """Take that the server does not have the one object of this selection, unless the store has changed since.
 
-        `steps` is what it was before the server was asked: an answer without a version is newer than that, and may be
-        older than what has come meanwhile. A read of one object comes from etcd, never from a server's cache.
+        `steps` is what it was before the server was asked: such an answer has no version.
         """
-        if steps != self._steps:
+        if steps != self.steps:
             return
         for entry in tuple(self._entries.values()):
             self._own.pop(entry.key, None)
@@ -224,7 +210,7 @@ class Reflector(Generic[T]):
             case watch.Opened():
                 self._settle_later()
             case watch.Unserved():
-                # No kind, no objects; and the server has answered, so whatever the trouble was, it is over.
+                # The server has answered, so whatever the trouble was, it is over.
                 self._settled()
                 self._listed(watch.Listed((), "", self._now()), served=False)
             case watch.Bookmark(version):
@@ -261,14 +247,14 @@ class Reflector(Generic[T]):
 
     def _put(self, entry: watch.Entry[T]) -> None:
         known = self._entries.get(entry.key)
-        self._steps += 1
+        self.steps += 1
         self._deleted.pop(entry.key, None)
         self._entries[entry.key] = entry
         if known is None or known.value != entry.value:
             self._changed()
 
     def _remove(self, entry: watch.Entry[T]) -> None:
-        self._steps += 1
+        self.steps += 1
         self._deleted[entry.key] = entry.version
         if len(self._deleted) > _TOMBSTONES:
             del self._deleted[next(iter(self._deleted))]
@@ -295,7 +281,7 @@ class Reflector(Generic[T]):
 
     def _replace(self, fresh: dict[watch.Key, watch.Entry[T]], *, first: bool = False) -> None:
         before, self._entries = self._entries, fresh
-        self._steps += 1
+        self.steps += 1
         self._deleted.clear()
         values = ({key: entry.value for key, entry in entries.items()} for entries in (before, fresh))
         if first or next(values) != next(values):

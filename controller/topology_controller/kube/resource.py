@@ -1,8 +1,7 @@
 """What can be asked for: a `Resource` (a kind of object), and a `Selection` (which of them).
 
-Nothing is discovered: the caller states group, version and plural, because an operator knows what it works with.
-
-Names may come from an object that others write, so every part of a path is checked and quoted here.
+Nothing is discovered: the caller states group, version and plural. Names may come from an object that others write, so
+every part of a path is checked and quoted here.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ import re
 from dataclasses import dataclass
 from urllib import parse
 
-# Group, version, plural and subresource are DNS-like by the API's own rules.
-_WORD = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?\Z")
 # The API server's own rule for a path segment: not empty, not "." or "..", no "/" and no "%"; no name is longer.
 _SEGMENT = re.compile(r"(?!\.{1,2}\Z)[^/%?#\\\x00-\x20\x7f]{1,253}\Z")
 
@@ -23,32 +20,15 @@ def _quoted(text: str, what: str) -> str:
     return parse.quote(text, safe=":")
 
 
-def _word(text: str, what: str) -> str:
-    if not _WORD.match(text):
-        raise ValueError(f"{what} {text!r} is not a name of lower case letters, digits, '-' and '.'")
-    return text
-
-
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind of object as the API serves it; `group` is "" for the core group.
-
-    Raises ValueError for what cannot be part of a path.
-    """
+    """A kind of object as the API serves it; `group` is "" for the core group."""
 
     group: str
     version: str
     plural: str
     kind: str
     namespaced: bool = False
-
-    def __post_init__(self) -> None:
-        if self.group:
-            _word(self.group, "group")
-        _word(self.version, "version")
-        _word(self.plural, "plural")
-        if not self.kind.isalnum():
-            raise ValueError(f"kind {self.kind!r} is not a word")
 
     @property
     def api_version(self) -> str:
@@ -63,13 +43,14 @@ class Resource:
     @property
     def version_path(self) -> str:
         """Where discovery lists the kinds of its group and version."""
-        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        version = _quoted(self.version, "version")
+        return f"/apis/{_quoted(self.group, 'group')}/{version}" if self.group else f"/api/{version}"
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """Return the quoted path on the server.
 
-        Raises ValueError when a part cannot be in a path, when a namespace is given for a cluster-scoped resource or
-        missing for one object of a namespaced one, and for a subresource without a name.
+        Raises ValueError when a part cannot be in a path, and when a namespace is given for a cluster-scoped resource
+        or missing for one object of a namespaced one.
         """
         parts = [self.version_path]
         if namespace is not None:
@@ -78,13 +59,11 @@ class Resource:
             parts.append(f"namespaces/{_quoted(namespace, 'namespace')}")
         elif self.namespaced and name is not None:
             raise ValueError(f"{self.label}/{name}: a namespace is needed")
-        parts.append(self.plural)
+        parts.append(_quoted(self.plural, "plural"))
         if name is not None:
             parts.append(_quoted(name, "name"))
         if subresource is not None:
-            if name is None:
-                raise ValueError(f"{self.label}: subresource {subresource!r} needs the name of an object")
-            parts.append(_word(subresource, "subresource"))
+            parts.append(_quoted(subresource, "subresource"))
         return "/".join(parts)
 
     def describe(self, name: str | None = None, namespace: str | None = None) -> str:
@@ -109,13 +88,6 @@ class Selection:
     metadata_only: bool = False
     page: int = 100
     optional: bool = False
-
-    def __post_init__(self) -> None:
-        self.resource.path(self.namespace)
-        if self.name is not None:
-            _quoted(self.name, "name")
-        if self.page < 1:
-            raise ValueError(f"a page of {self.page} objects is not possible")
 
     @property
     def field_selector(self) -> str | None:

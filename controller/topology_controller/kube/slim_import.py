@@ -2,11 +2,8 @@
 
 Whatever is imported from that package, its `__init__` modules load every model and API: 30 MiB that an operator which
 works on raw objects never uses. So empty packages are registered in their place before the first import: they know
-where their files are, so that single modules can be imported through them, and run nothing.
-
-This depends on where the package keeps its files. If that has changed, or something in it fails, the ordinary import is
-used, and a test that counts the loaded modules notices. `config` and `transport` take what they need from `library()`;
-nothing else imports kubernetes_asyncio.
+where their files are, so that single modules can be imported through them, and run nothing. `config` takes what it
+needs from `library()`; nothing else imports kubernetes_asyncio.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ _EMPTY = (_ROOT, f"{_ROOT}.client", f"{_ROOT}.client.api", f"{_ROOT}.client.mode
 def library() -> Any:
     """Return kubernetes_asyncio with the modules that we use, imported on the first call.
 
-    A package that has been imported before is used as it is. Raises ImportError when it is not installed.
+    Where its files are elsewhere the ordinary import is used; a test counts the modules that are loaded.
     """
     if _ROOT not in sys.modules:
         try:
@@ -42,7 +39,7 @@ def library() -> Any:
 
 
 def _collect() -> Any:
-    for name in ("client.api_client", "client.configuration", "config.kube_config"):
+    for name in ("client.configuration", "config.kube_config"):
         importlib.import_module(f"{_ROOT}.{name}")
     return sys.modules[_ROOT]
 
@@ -53,14 +50,12 @@ def _register() -> None:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.submodule_search_locations is None:
             raise ImportError(f"{name} is not a package")
-        package = types.ModuleType(name)
-        package.__spec__ = spec
-        package.__path__ = list(spec.submodule_search_locations)
-        sys.modules[name] = package
+        sys.modules[name] = package = types.ModuleType(name)
+        package.__spec__, package.__path__ = spec, list(spec.submodule_search_locations)
         parent, _, child = name.rpartition(".")
         if parent:
             setattr(sys.modules[parent], child, package)
-    # These two are what the rest of the package takes from `client` by name.
+    # These two are what the rest of the package takes from `client` by name; the second one for annotations only.
     client: Any = sys.modules[f"{_ROOT}.client"]
     client.Configuration = importlib.import_module(f"{_ROOT}.client.configuration").Configuration
-    client.ApiClient = importlib.import_module(f"{_ROOT}.client.api_client").ApiClient
+    client.ApiClient = object

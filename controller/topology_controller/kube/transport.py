@@ -3,11 +3,9 @@
 Nothing is sent twice, except that a request which was refused for its credentials is sent again when there are newer
 ones. `client` decides what to ask, how long in all, and whether to ask again; `errors` judges what comes back.
 
-TLS and credentials are kubernetes_asyncio's: an ApiClient is made from the Configuration, and its session is replaced
-by one with the same TLS context and settings that the library lacks: a connection is kept until the next lease renewal
-(a new one costs a TLS handshake), and the kernel notices a peer that has vanished. Certificates change on disk while we
-run, in files of their own or in the kubeconfig: they are looked at once a minute, and when one is refused. Where they
-have changed the pool is made anew, and connections that are open go on until they end.
+Certificates change on disk while we run, in files of their own or in the kubeconfig: they are looked at once a minute,
+and when one is refused. Where they have changed the pool is made anew, and connections that are open go on until they
+end.
 """
 
 from __future__ import annotations
@@ -16,8 +14,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import pathlib
-import socket
 import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any
@@ -25,13 +21,12 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import yarl
 
-from . import config, credentials, errors, redact, slim_import
+from .. import terminal
+from . import config, credentials, errors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
-    from aiohttp.connector import AddrInfoType
-    from kubernetes_asyncio.client.api_client import ApiClient
     from kubernetes_asyncio.client.configuration import Configuration
 
     # (verb, plural, HTTP status or "error", seconds until the headers came)
@@ -55,15 +50,10 @@ _CERTIFICATE_PERIOD = 60.0
 _PATIENCE = 2.0
 # Pools with older certificates that may still carry a watch.
 _RETIRED = 2
-# Seconds; together they find a vanished peer within about a minute, whether we are waiting or sending.
-_SOCKET_OPTIONS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 
 
 class Transport:
-    """Connections to the server of one Configuration. Open it inside a running loop, close it when done.
-
-    `observer` is called once for every request that is sent, or could not be. `extra_headers` go with every request.
-    """
+    """Connections to the server of one Configuration; open it inside a running loop. For the rest see `Client`."""
 
     def __init__(
         self,
@@ -76,36 +66,29 @@ class Transport:
         self._user_agent = user_agent
         self._observer = observer
         self._extra_headers = extra_headers
-        self._api: ApiClient | None = None
+        self._session: aiohttp.ClientSession
         self._loaded: tuple[object, ...] = ()
         self._look_again = float("inf")
-        self._retired: list[ApiClient] = []
-        self._renewing = asyncio.Lock()
+        self._retired: list[aiohttp.ClientSession] = []
         self._reading = credentials.Alone("reading the kubeconfig again")
         self._warned = ""
         self._base = str(configuration.host).rstrip("/")
-        # The environment of a process does not change, and reading all of it would cost more than a request's headers.
-        self._proxy = configuration.proxy if configuration.proxy is not None else _environment_proxy(self._base)
-
-    @property
-    def has_proxy(self) -> bool:
-        """Whether requests go through a proxy."""
-        return bool(self._proxy)
+        # Once: reading the environment costs more than a request's headers.
+        self.proxy = configuration.proxy if configuration.proxy is not None else _environment_proxy(self._base)
 
     async def open(self) -> None:
         """Load certificates and make the pool; nothing is contacted. Raises ConfigError for bad certificates."""
         loaded = self._files()
-        self._api, self._loaded = await self._make(), loaded
+        self._session, self._loaded = self._make(), loaded
         self._look_again = asyncio.get_running_loop().time() + _CERTIFICATE_PERIOD
 
     async def close(self) -> None:
         """Close all connections, and end a credential plugin that is still running."""
         await self._reading.close()
-        await credentials.close(self._configuration)
-        pools = [*self._retired, *([] if self._api is None else [self._api])]
-        self._retired, self._api = [], None
-        for api in pools:
-            await api.close()
+        if isinstance(plugin := self._configuration.refresh_api_key_hook, credentials.ExecPlugin):
+            await plugin.alone.close()
+        for session in (*self._retired, self._session):
+            await session.close()
 
     async def ask(self, request: errors.Request, seconds: float) -> Raw:
         """Return the object that answers, within `seconds`; raises a KubeError."""
@@ -119,10 +102,7 @@ class Transport:
     async def stream(
         self, request: errors.Request, *, start: float, silence: float, longest: float
     ) -> AsyncIterator[AsyncIterator[tuple[str, Raw]]]:
-        """Open a stream of events, within `start` seconds; see `Client.open_watch`.
-
-        It fails after `silence` seconds without a byte, and after `longest` seconds in all.
-        """
+        """Open a stream within `start` seconds; it fails after `silence` without a byte, and after `longest` in all."""
         limits = aiohttp.ClientTimeout(total=longest, sock_connect=_CONNECT, sock_read=silence)
         async with contextlib.AsyncExitStack() as stack:
             async with _as_errors(request), asyncio.timeout(start):
@@ -172,7 +152,7 @@ class Transport:
                     headers=[*headers.items(), *self._extra_headers] if self._extra_headers else headers,
                     timeout=limits,
                     allow_redirects=False,
-                    proxy=self._proxy or None,
+                    proxy=self.proxy or None,
                     proxy_headers=self._configuration.proxy_headers,
                     server_hostname=self._configuration.tls_server_name or None,
                 )
@@ -182,29 +162,19 @@ class Transport:
             seconds = loop.time() - begin
             if self._observer is not None:
                 self._observer(request.verb, request.resource.plural, code, seconds)
-            if _LOG.isEnabledFor(redact.REQUESTS):
+            if _LOG.isEnabledFor(terminal.REQUESTS):
                 fields = {"verb": request.verb, "method": METHODS[request.verb], "path": request.path}
                 timed = {"code": int(code) if code.isdigit() else code, "ms": 1000 * seconds}
-                _LOG.log(redact.REQUESTS, "%(method)s %(path)s: %(code)s after %(ms).1f ms", {**fields, **timed})
+                _LOG.log(terminal.REQUESTS, "%(method)s %(path)s: %(code)s after %(ms).1f ms", {**fields, **timed})
         if not 200 <= response.status < 300:
             raise errors.failure(request, response.status, response.headers, await _read(request, response))
         return response
-
-    @property
-    def _session(self) -> aiohttp.ClientSession:
-        session: aiohttp.ClientSession = self._opened().rest_client.pool_manager
-        return session
-
-    def _opened(self) -> ApiClient:
-        if self._api is None:
-            raise RuntimeError("the client is not open: use it with `async with`")
-        return self._api
 
     async def _credentials(self, request: errors.Request) -> dict[str, str]:
         if (now := asyncio.get_running_loop().time()) >= self._look_again:
             self._look_again = now + _CERTIFICATE_PERIOD
             # Longer than a file takes: a credential plugin may ask for a login, and what there is still serves.
-            await asyncio.wait({self._read_again()}, timeout=_PATIENCE)
+            await asyncio.wait({self._reading.begin(self._take_changes)}, timeout=_PATIENCE)
             await self._replace()
         try:
             return await self._authorization()
@@ -213,27 +183,21 @@ class Transport:
 
     async def _authorization(self) -> dict[str, str]:
         """Return the headers that say who we are. Raises whatever a credential plugin raises."""
-        headers: dict[str, str] = {}
         # The library's stubs have it as a coroutine; it is a function that returns one, or nothing.
         refresh: Any = self._configuration.refresh_api_key_hook
-        if refresh is not None and "BearerToken" not in self._configuration.api_key:
-            # The library asks only for tokens; a plugin that brings certificates would never be asked again.
-            refreshing = refresh(self._configuration)
-            if refreshing is not None:
-                await refreshing
-        await self._opened().update_params_for_auth(headers, [], ["BearerToken"])
-        for value in headers.values():
-            redact.remember(value)
-        return headers
+        if refresh is not None and (refreshing := refresh(self._configuration)) is not None:
+            await refreshing
+        token = self._configuration.api_key.get("BearerToken")
+        terminal.remember(token or "")
+        return {"Authorization": token} if token else {}
 
     async def _renew(self, refused: dict[str, str]) -> bool:
         """Look for newer credentials or certificates than the `refused` ones; return whether there are any.
 
-        Connections with the old certificates go on until they end: they may carry watches. Files that are gone or
-        half-written, as in the middle of a rotation, are no failure, and neither is a credential plugin that fails: the
-        server's own error is raised then.
+        Files that are gone or half-written, as in the middle of a rotation, are no failure, and neither is a credential
+        plugin that fails: the server's own error is raised then.
         """
-        await asyncio.wait({self._read_again()})
+        await asyncio.wait({self._reading.begin(self._take_changes)})
         credentials.rejected(self._configuration)
         try:
             # Before the certificates, as a plugin may bring one too.
@@ -243,12 +207,8 @@ class Transport:
             fresh = refused
         return await self._replace() or fresh != refused
 
-    def _read_again(self) -> asyncio.Task[None]:
-        """Begin to read a kubeconfig again that has changed. A request that waits for it may give up: it goes on."""
-        return self._reading.begin(self._take_changes)
-
     async def _take_changes(self) -> None:
-        """What was read before is kept for as long as what has changed cannot be used."""
+        """Read a kubeconfig again that has changed. A request that waits for it may give up: it goes on."""
         try:
             await credentials.extras(self._configuration).read_again()
         except config.ConfigError as error:
@@ -257,46 +217,37 @@ class Transport:
 
     async def _replace(self) -> bool:
         """Make a new pool if the certificates have changed, and return whether there is one."""
-        async with self._renewing:
-            loaded = self._files()
-            if loaded == self._loaded:
-                return False
-            try:
-                api = await self._make()
-            except config.ConfigError as error:
-                text = "the certificates have changed, and the old ones are kept until these can be used: %(error)s"
-                self._warn(text, error)
-                return False
-            self._warned = ""
-            self._retired.append(self._opened())
-            self._api, self._loaded = api, loaded
-            if len(self._retired) > _RETIRED:
-                await self._retired.pop(0).close()
-            return True
+        loaded = self._files()
+        if loaded == self._loaded:
+            return False
+        try:
+            session = self._make()
+        except config.ConfigError as error:
+            text = "the certificates have changed, and the old ones are kept until these can be used: %(error)s"
+            self._warn(text, error)
+            return False
+        self._warned = ""
+        self._retired.append(self._session)
+        self._session, self._loaded = session, loaded
+        if len(self._retired) > _RETIRED:
+            await self._retired.pop(0).close()
+        return True
 
     def _warn(self, text: str, error: Exception) -> None:
         if str(error) != self._warned:
             self._warned = str(error)
             _LOG.warning(text, {"error": error})
 
-    async def _make(self) -> ApiClient:
+    def _make(self) -> aiohttp.ClientSession:
         """Make a pool from the certificates as they are now. Raises ConfigError."""
         try:
-            with credentials.certificates_as_files(self._configuration):
-                api: ApiClient = slim_import.library().client.ApiClient(self._configuration)
+            context = credentials.tls(self._configuration)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            files = [name for name in self._certificate_files() if name]
-            names = ", ".join(files + credentials.extras(self._configuration).names())
+            inline = (credentials.DATA[name] for name in credentials.extras(self._configuration).certificates)
+            names = ", ".join(filter(None, (*self._certificate_files(), *inline)))
             raise config.ConfigError(names or self._base, f"cannot be used for TLS: {error}") from error
-        unused = api.rest_client.pool_manager
-        connector = aiohttp.TCPConnector(
-            limit=self._configuration.connection_pool_maxsize,
-            # The library offers no other way to its TLS context; a test fails when this one is gone.
-            ssl=getattr(unused.connector, "_ssl"),  # noqa: B009 - a private name, see above
-            keepalive_timeout=_KEEP_IDLE,
-            socket_factory=_make_socket,
-        )
-        await unused.close()
+        limit = self._configuration.connection_pool_maxsize
+        connector = aiohttp.TCPConnector(limit=limit, ssl=context, keepalive_timeout=_KEEP_IDLE)
         # Proxies are looked up by us; trusting the environment would also send passwords of ~/.netrc.
         session = aiohttp.ClientSession(
             connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_BUFFER
@@ -304,32 +255,15 @@ class Transport:
         # aiohttp would send a PUT again when the connection is lost before the answer, and that is ours to decide.
         # There is no public switch; a test fails when this one is gone.
         session._retry_connection = False  # noqa: SLF001 - see above
-        api.rest_client.pool_manager = session
-        return api
+        return session
 
     def _certificate_files(self) -> tuple[str | None, ...]:
         return (self._configuration.ssl_ca_cert, self._configuration.cert_file, self._configuration.key_file)
 
     def _files(self) -> tuple[object, ...]:
         """Return what tells one set of certificates from the next."""
-        parts: list[object] = [credentials.extras(self._configuration).certificates]
-        for name in self._certificate_files():
-            parts.append(name)
-            if name:
-                with contextlib.suppress(OSError):
-                    parts.append(pathlib.Path(name).read_bytes())
-        return tuple(parts)
-
-
-def _make_socket(address: AddrInfoType) -> socket.socket:
-    connecting = socket.socket(*address[:3])
-    connecting.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _SOCKET_OPTIONS.items():
-        # Not every system has every option; keep-alive itself is everywhere.
-        if hasattr(socket, option):
-            with contextlib.suppress(OSError):
-                connecting.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-    return connecting
+        names = self._certificate_files()
+        return (credentials.extras(self._configuration).certificates, names, *config.contents(filter(None, names)))
 
 
 def _environment_proxy(base: str) -> str | None:
@@ -341,7 +275,6 @@ def _environment_proxy(base: str) -> str | None:
 
 async def _events(request: errors.Request, response: aiohttp.ClientResponse) -> AsyncGenerator[tuple[str, Raw], None]:
     """Cut a stream into events. A line may be longer than any buffer: aiohttp's own line reader refuses those."""
-    # Not a list of pieces: a peer that sends one byte at a time would make each of them an object.
     held = bytearray()
     async with _as_errors(request):
         async for chunk in response.content.iter_any():

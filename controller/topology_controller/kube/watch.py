@@ -7,14 +7,12 @@ server no longer keeps (410, in any of its forms), or has not reached, sends it 
 
 kube-apiserver opens a watch from a version of the future, and is silent until its store has caught up. Such a version
 is left over where etcd was restored from a backup. So a watch that is opened again from an earlier version is followed
-by a list of one object, whose version is that of the store: a list without a version is never served from behind,
-whatever API server answers (it is read from etcd, or from a cache that was compared with etcd), so lag does not look
-like it. Where only one object is watched that list comes first, with what it holds: the store's versions may have grown
-past ours again since it was restored, and the object's own has not.
+by a list of one object, whose version is that of the store: a list without a version is never served from behind. Where
+only one object is watched that list comes first, with what it holds: the store's versions may have grown past ours
+again since it was restored, and the object's own has not.
 
 A kind that need not exist (`Selection.optional`) and that the server does not serve is no trouble: it yields
-`Unserved`, and lists again every few minutes until the kind is there. Who may not list it is refused either way, so a
-refusal is followed by a question to discovery.
+`Unserved`, and lists again every few minutes until the kind is there.
 
 The pause grows with every failure, and shrinks only after a stretch of health: a server that answers 200 and hangs up
 is in as much trouble as one that answers 503. Objects are kept by `reflector`; `errors` has judged each event.
@@ -45,13 +43,11 @@ R = TypeVar("R")
 class Timing:
     """All figures of a watch, in seconds.
 
-    `shortest`..`longest`: how long the server is asked to keep a watch open; drawn anew each time, so that many clients
-    do not come back together. `silence`: a peer that sends no byte for so long is dead (a bookmark comes about once a
-    minute). `first`..`cap`: the pauses after failures; half a minute after a server answers again all is known, however
-    long it was away. `healthy`: a watch that has worked for so long has ended the trouble. `settle`: an opened watch
-    that is still open then counts as working. `grace`: trouble shorter than this does not make a store useless.
-    `listing`: the budget of one list. `unserved`: until a kind that the server does not serve is asked for again,
-    varied by a fifth.
+    `shortest`..`longest`: how long the server is asked to keep a watch open. `silence`: a peer that sends no byte for
+    so long is dead (a bookmark comes about once a minute). `first`..`cap`: the pauses after failures. `healthy`: a
+    watch that has worked for so long has ended the trouble. `settle`: an opened watch that is still open then counts as
+    working. `grace`: trouble shorter than this does not make a store useless. `listing`: the budget of one list.
+    `unserved`: until a kind that the server does not serve is asked for again, varied by a fifth.
     """
 
     shortest: float = 45 * 60.0
@@ -141,11 +137,9 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
     newest: Callable[[], str] = lambda: "",
     uniform: Callable[[float, float], float] = random.uniform,
 ) -> AsyncGenerator[Event[T], None]:
-    """Yield events about a selection until cancelled or closed; never ends by itself and never raises a KubeError.
+    """Yield events about a selection until cancelled or closed; never raises a KubeError, but what `reduce` raises.
 
-    Objects are passed through `reduce` as they arrive; what it raises comes out here. Close it (`contextlib.aclosing`)
-    to close its connection at once. `newest` returns the newest version that the store has given otherwise, as the
-    answer to a write.
+    `newest` returns the newest version that the store has given otherwise, as the answer to a write.
     """
     state = _State(selection, timing, uniform)
 
@@ -159,18 +153,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
             resumed = state.version is not None
             if state.version is None:
                 began, after = asyncio.get_running_loop().time(), newest()
-                listing = await source.list(
-                    selection.resource,
-                    reduce=entry,
-                    namespace=selection.namespace,
-                    label_selector=selection.label_selector,
-                    field_selector=selection.field_selector,
-                    metadata_only=selection.metadata_only,
-                    page=selection.page,
-                    timeout=timing.listing,
-                    # The pauses between attempts are ours.
-                    retry=False,
-                )
+                listing = await client.listed(source, selection, entry, timeout=timing.listing)
                 state.version = listing.resource_version
                 yield Listed(listing.items, listing.resource_version, began, after)
             version, lasting = state.version, uniform(timing.shortest, timing.longest)
@@ -192,7 +175,9 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
         except errors.KubeError as error:
             unserved = await client.is_unserved(source, selection, error)
             trouble = state.unserved(error) if unserved else state.failed(error)
-        state.forget_one()
+        if selection.name is not None:
+            # It begins again with a list, which shows what the version of one object alone cannot.
+            state.version = None
         state.log(trouble)
         if trouble is not None:
             yield trouble
@@ -284,18 +269,13 @@ class _State:
 
     def log(self, trouble: Disturbed | Unserved | None) -> None:
         """Log how a watch has ended; what that means for the operator is logged by its readers, once."""
-        about = {"object": self._selection.describe()}
         if trouble is None:
-            _LOG.debug("the watch of %(object)s has ended in good order: going on at once", about)
+            _LOG.debug("the watch of %(object)s has ended in good order: going on at once", {"object": self._selection})
         elif isinstance(trouble, Unserved):
-            _LOG.debug("the server has no %(object)s: asking again in %(s).0f s", {**about, "s": trouble.pause})
+            about = {"object": self._selection, "s": trouble.pause}
+            _LOG.debug("the server has no %(object)s: asking again in %(s).0f s", about)
         else:
             _LOG.debug("%(error)s; going on in %(seconds).1f s", {"error": trouble.error, "seconds": trouble.pause})
-
-    def forget_one(self) -> None:
-        """Begin again with a list where one object is watched: it shows what its version alone cannot."""
-        if self._selection.name is not None:
-            self.version = None
 
     def _lists_at_once(self) -> bool:
         """Forget the version, which a restarted server may not know; list at once unless that did not help just now."""

@@ -1,10 +1,9 @@
 """Authentication and authorization, in front of every path that is not open.
 
-* Probes are open. Everything else asks for one right, get of the path `/metrics` (`nonResourceURLs` of RBAC), whether
-  there is such a path or not.
-* `refusal` takes the user of a request from a client certificate that the handshake has verified, else from a bearer
-  token, as kube-apiserver does. 401 is for no accepted credentials, 403 names the ClusterRole that would help.
-* `Reviews` asks the API server (TokenReview, SubjectAccessReview). Without an answer the request is refused with 503.
+Probes are open. Everything else asks for one right, get of the path `/metrics` (`nonResourceURLs` of RBAC), whether
+there is such a path or not. `refusal` takes the user of a request from a client certificate that the handshake has
+verified, else from a bearer token, as kube-apiserver does. `Reviews` asks the API server (TokenReview,
+SubjectAccessReview); without an answer the request is refused with 503.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from aiohttp import web
 
-from .. import shell
+from .. import shell, terminal
 from ..kube import errors
 from ..kube import resource as resources
 
@@ -65,10 +64,7 @@ class Undecided(Exception):  # noqa: N818 - says what is the case; every caller 
 
 
 class Cache(Generic[K, V]):
-    """At most `size` values, each for some seconds of the loop's clock.
-
-    Beyond that false values go first, then the one that ends first.
-    """
+    """At most `size` values, each for some seconds. Beyond that false values go first, then the one that ends first."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -95,10 +91,9 @@ class Cache(Generic[K, V]):
 class Timing:
     """Seconds for which reviews are believed (`known`, `unknown`: tokens; `yes`, `no`: access), and the bounds.
 
-    The first four are those of controller-runtime's filter for metrics and of OpenShift's conventions. `answer`: how
-    long one review may take. At most `at_once` at a time, and `rate` a second in the long run and `burst` in a moment
-    about what was not good before: any client makes this process ask, and the API server allots it one share for all,
-    the renewal of the lease included.
+    `answer`: how long one review may take. At most `at_once` at a time, and `rate` a second in the long run and `burst`
+    in a moment about what was not good before: any client makes this process ask, and the API server allots it one
+    share for all, the renewal of the lease included.
     """
 
     known: float = 60.0
@@ -115,10 +110,7 @@ DEFAULT = Timing()
 
 
 class Reviews:
-    """The two reviews, and their results for as long as they are believed. A token is kept as its SHA-256 only.
-
-    What was good is asked about again whatever else is asked, so that scrapes go on through a flood of made-up tokens.
-    """
+    """The two reviews, and their results for as long as they are believed. A token is kept as its SHA-256 only."""
 
     def __init__(self, client: clients.Client, timing: Timing = DEFAULT) -> None:
         self._client = client
@@ -190,17 +182,15 @@ class Reviews:
                 left = began + self._timing.answer - loop.time()
                 review = await self._client.create(resource, body, timeout=max(1.0, left))
         except errors.KubeError as error:
-            raise self._unanswered(error) from error
+            if str(error) != self._logged:
+                self._logged = str(error)
+                _LOG.warning("a request was neither authenticated nor authorized: %(why)s", {"why": self._logged})
+            why = "the API server, which knows who may see this, cannot be asked at the moment"
+            if isinstance(error, errors.Forbidden | errors.Unauthorized):
+                why = f"this operator is not allowed to ask the API server for {error.resource.label}"
+            raise Undecided(why) from error
         status = review.get("status")
         return status if isinstance(status, dict) else {}
-
-    def _unanswered(self, error: errors.KubeError) -> Undecided:
-        if str(error) != self._logged:
-            self._logged = str(error)
-            _LOG.warning("a request was neither authenticated nor authorized: %(why)s", {"why": self._logged})
-        if isinstance(error, errors.Forbidden | errors.Unauthorized):
-            return Undecided(f"this operator is not allowed to ask the API server for {error.resource.label}")
-        return Undecided("the API server, which knows who may see this, cannot be asked at the moment")
 
 
 def _identity(status: dict[str, Any]) -> Identity | None:
@@ -273,7 +263,6 @@ def _unauthorized(request: web.Request) -> web.Response:
 
 
 def _forbidden(name: str) -> str:
-    """Say what a user may not do, and what would help."""
-    shown = errors.clean(name, 200)
+    shown = terminal.clean(name, 200)
     command = shell.command("oc adm policy add-cluster-role-to-user {} {}", ROLE, shown)
     return f'user "{shown}" may not get "{PATH}"; users who are bound to ClusterRole {ROLE} may: {command}'

@@ -1,8 +1,7 @@
-"""One connection: how long and how much it may send, and what it is answered where aiohttp would answer by itself.
+"""One connection: aiohttp's protocol with bounds, and what it is answered where aiohttp would answer by itself.
 
-`Connection` is aiohttp's protocol with bounds. aiohttp keeps a connection that sends nothing for as long as one that is
-kept alive, and answers what its parser refuses past the application: with its own name, an echo of the input and none
-of our headers.
+aiohttp keeps a connection that sends nothing for as long as one that is kept alive, and answers what its parser refuses
+past the application: with its own name, an echo of the input and none of our headers.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import http
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
 
@@ -26,8 +25,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""Of every response. A browser stores, frames and guesses nothing, and sends no referrer. A page has a policy of its
-own."""
+"""Of every response; a page has a policy of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +33,10 @@ class Limits:
     """All bounds of serving; times in seconds, sizes in bytes.
 
     At most `connections`, `share` of one source, from before their handshake on: the NetworkPolicies leave two sources
-    beside the kubelet, the pods of the cluster's Prometheus. A handshake may take `silent`, and so may the whole head
-    of the first request after it. `keep_alive` is more than Prometheus's half minute between two scrapes. `closing` is
-    for what was not read or sent yet. After `stream` a browser has to ask for events again. `line` is one line of a
-    head; `received` is head and body of one request together.
+    beside the kubelet. A handshake may take `silent`, and so may the whole head of the first request after it.
+    `keep_alive` is more than Prometheus's half minute between two scrapes. `closing` is for what was not read or sent
+    yet. After `stream` a browser has to ask for events again. `line` is one line of a head; `received` is head and body
+    of one request together.
     """
 
     connections: int = 64
@@ -110,10 +108,8 @@ class Connection(web.RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to serve: the handshake is done."""
-        if not isinstance(transport, asyncio.Transport):
-            raise TypeError("only streams are served")
         super().connection_made(transport)
-        self._wire = transport
+        self._wire = transport = cast("asyncio.Transport", transport)
         self._silence = asyncio.get_running_loop().call_later(self._limits.silent, transport.abort)
 
     def data_received(self, data: bytes) -> None:

@@ -1,10 +1,9 @@
 """The status page: `/`, the state behind it as JSON at `/state`, and the same as a stream of events at `/events`.
 
 A stream has the whole state when it begins and whenever it differs, a few times a second at most, and a comment in
-between, so that the reader knows that the operator is still there. `Latest` changes when the loop has decided; a
-process that does not lead has no decision, and looks at its idle watches every two seconds. While there is a reader,
-`Latest` is asked to have what nothing watches read again; without one nothing is computed or read. `server` decides who
-may see it, `policy` what may run in it: its own script and style, by their hashes.
+between. `Latest` changes when the loop has decided; a process that does not lead has no decision, and looks at its idle
+watches every two seconds. While there is a reader, `Latest` is asked to have what nothing watches read again; without
+one nothing is computed or read. `server` decides who may see it, `policy` what may run in it.
 """
 
 from __future__ import annotations
@@ -38,11 +37,7 @@ _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of a stream.
-
-    `interval`: between two looks, however much happens; `standby`: in a process that does not lead. `comment`: of
-    silence before a comment. `write`: for which a reader may be too slow to take what is sent.
-    """
+    """Seconds of a stream: between two looks, of silence before a comment, between looks without a lead, to write."""
 
     interval: float = 0.25
     comment: float = 15.0
@@ -64,10 +59,7 @@ def policy(page: str) -> str:
 
 
 class Page:
-    """`/`, `/state` and `/events`. `async with` it inside of the server: leaving ends all streams in order.
-
-    `known` returns everything that the watches know now. `about` may be replaced.
-    """
+    """What is served. `async with` it inside of the server: leaving ends all streams. `about` may be replaced."""
 
     def __init__(
         self, latest: latests.Latest, known: Callable[[], facts.Facts], about: view.About, *, timing: Timing = Timing()
@@ -128,7 +120,7 @@ class Page:
         return response
 
     async def _stream(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Send what is to be seen. Raises ConnectionError when the reader has left or does not read any more."""
+        """Send what is to be seen. Raises ConnectionError when the reader has left, or does not read."""
         loop = asyncio.get_running_loop()
         sent, sent_at = "", loop.time()
         await response.prepare(request)

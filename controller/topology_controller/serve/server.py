@@ -1,13 +1,13 @@
-"""The HTTP server: where it listens, how it accepts connections, and what every request passes.
+"""The HTTP server: where it listens, how it accepts connections, and what every request passes. Probes and metrics.
 
 All routes pass the same checks, so that a new page cannot be open by mistake. With `Security` everything is served over
 TLS and passes `authn.refusal`. Without, plain HTTP is served on a loopback address, and the Host header must be a name
 of this machine: a web site whose own name leads to 127.0.0.1 gets nothing out of a browser. A request that a browser
 sends for another site is refused everywhere.
 
-Each accepted connection gets the newest TLS context, and the listening sockets stay the same: a new certificate, client
-CA or profile refuses no connection, and open ones go on. (asyncio's own `Server` is tied to one context. Another one on
-the same socket, and `close` of the one before, loses every connection that was accepted in the same turn of the loop.)
+Each accepted connection gets the newest TLS context, and the listening sockets stay the same. (asyncio's own `Server`
+is tied to one context. Another one on the same socket, and `close` of the one before, loses every connection that was
+accepted in the same turn of the loop.)
 """
 
 from __future__ import annotations
@@ -26,17 +26,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import aiohttp
 from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from . import authn, connections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from aiohttp.typedefs import Handler
 
+    from ..report import metrics as measuring
     from . import tls
 
 _LOG = logging.getLogger(__name__)
+STUCK_BOUND = 120.0
+"""Seconds that one pass of the loop may take, or that the event loop may stand still, before healthz fails."""
 _BACKLOG = 4096
 _BATCH = 64
 """Connections that are accepted in one turn of the loop, so that a flood leaves time for everything else."""
@@ -92,10 +96,9 @@ class Security(NamedTuple):
 
 
 class Server:
-    """Listens on an address while it is entered, and serves `routes` there while `run` runs.
+    """Listens on an address while it is entered, at port `bound`, and serves `routes` there while `run` runs.
 
-    `bound` is the port that was really taken (0 asks for any). Raises ValueError for an address that may not be served
-    without `security`, OSError for one that cannot be had.
+    Raises ValueError for an address that may not be served without `security`, OSError for one that cannot be had.
     """
 
     def __init__(
@@ -113,58 +116,52 @@ class Server:
         self._limits = limits
         self._open: dict[asyncio.Task[None], str] = {}
         """The connections, each with its source."""
-        self._sockets: list[socket.socket] = []
+        self._socket: socket.socket
+        self._runner: web.AppRunner
         self._connection: Callable[[], connections.Connection]
-        self._stack = contextlib.AsyncExitStack()
         self._met: set[type[Exception]] = set()
         self.bound = 0
 
     async def __aenter__(self) -> Self:
-        async with contextlib.AsyncExitStack() as stack:
-            self._sockets = await _listen(self._address)
-            for listening in self._sockets:
-                stack.callback(listening.close)
-            self.bound = int(self._sockets[0].getsockname()[1])
-            app = web.Application(middlewares=[self._respond])
-            app.on_response_prepare.append(self._prepare)
-            app.add_routes(self._routes)
-            runner = web.AppRunner(app, handle_signals=False, handler_cancellation=True, shutdown_timeout=_SHUTDOWN)
-            await runner.setup()
-            stack.push_async_callback(runner.cleanup)
-            if runner.server is None:
-                raise RuntimeError("the runner was set up and has no server")
-            self._connection = functools.partial(
-                connections.Connection,
-                runner.server,
-                self._limits,
-                access_log=None,
-                auto_decompress=False,
-                keepalive_timeout=self._limits.keep_alive,
-                lingering_time=self._limits.closing,
-                logger=_LOG,
-                max_field_size=self._limits.line,
-                max_headers=self._limits.headers,
-                max_line_size=self._limits.line,
-            )
-            self._stack = stack.pop_all()
+        self._socket = _listen(self._address)
+        self.bound = int(self._socket.getsockname()[1])
+        app = web.Application(middlewares=[self._respond])
+        app.on_response_prepare.append(self._prepare)
+        app.add_routes(self._routes)
+        self._runner = web.AppRunner(app, handle_signals=False, handler_cancellation=True, shutdown_timeout=_SHUTDOWN)
+        await self._runner.setup()
+        self._connection = functools.partial(
+            connections.Connection,
+            cast("web.Server", self._runner.server),
+            self._limits,
+            access_log=None,
+            auto_decompress=False,
+            keepalive_timeout=self._limits.keep_alive,
+            lingering_time=self._limits.closing,
+            logger=_LOG,
+            max_field_size=self._limits.line,
+            max_headers=self._limits.headers,
+            max_line_size=self._limits.line,
+        )
         return self
 
-    async def __aexit__(self, *error: object) -> None:
-        await self._stack.__aexit__(*error)  # type: ignore[arg-type]  # handed on as they came
+    async def __aexit__(self, *_: object) -> None:
+        await self._runner.cleanup()
+        self._socket.close()
 
     async def run(self) -> None:
         """Accept until cancelled; handshakes that are not done by then are cut."""
         async with asyncio.TaskGroup() as group:
-            await asyncio.gather(*(self._accept(listening, group) for listening in self._sockets))
+            await self._accept(group)
 
-    async def _accept(self, listening: socket.socket, group: asyncio.TaskGroup) -> None:
+    async def _accept(self, group: asyncio.TaskGroup) -> None:
         loop = asyncio.get_running_loop()
         exhausted = False
         for number in itertools.count(1):
             if number % _BATCH == 0:
                 await asyncio.sleep(0)
             try:
-                accepted, (source, *_) = await loop.sock_accept(listening)
+                accepted, (source, *_) = await loop.sock_accept(self._socket)
             except ConnectionAbortedError:
                 continue
             except OSError as error:
@@ -212,10 +209,7 @@ class Server:
 
     @web.middleware
     async def _respond(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Respond in time, whatever happens; details of a bug are in the log alone.
-
-        A stream that ends after its time ends in good order: the browser comes back, and is authorized again.
-        """
+        """Respond in time, whatever happens; details of a bug are in the log alone."""
         streaming = authn.route_path(request) in _STREAMS
         connection = cast("connections.Connection", request.protocol)
         connection.turn(busy=True)
@@ -245,7 +239,6 @@ class Server:
         return request[_BEGUN]
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
-        """Return why a request is not served; None when it is."""
         if _ends_where_it_likes(request):
             return connections.Last(400)
         if _from_elsewhere(request):
@@ -259,7 +252,7 @@ class Server:
         return None
 
     async def _prepare(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Complete the head of a response, and remember that it was begun; for `Application.on_response_prepare`."""
+        """Complete the head of a response, and remember that it was begun."""
         for name, value in connections.HEADERS.items():
             response.headers.setdefault(name, value)
         # It names versions.
@@ -271,27 +264,19 @@ class Server:
             response.headers["Connection"] = "close"
 
 
-async def _listen(address: Address) -> list[socket.socket]:
-    """Listen on every address of a host name; without a host, on both families with one socket. Raises OSError."""
+def _listen(address: Address) -> socket.socket:
+    """Listen on an address; without a host, on both families. Raises OSError."""
     both = not address.host and socket.has_dualstack_ipv6()
-    places = [(socket.AF_INET6 if both else socket.AF_INET, "")]
-    sockets: list[socket.socket] = []
+    family = socket.AF_INET6 if both or ":" in address.host else socket.AF_INET
+    place = (address.host, address.port)
     try:
-        if address.host:
-            infos = await asyncio.get_running_loop().getaddrinfo(
-                address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )
-            places = list(dict.fromkeys((family, str(place[0])) for family, _, _, _, place in infos))
-        for family, host in places:
-            place = (host, address.port)
-            sockets.append(socket.create_server(place, family=family, backlog=_BACKLOG, dualstack_ipv6=both))
-            sockets[-1].setblocking(False)  # noqa: FBT003 - the name of a method of the standard library
+        listening = socket.create_server(place, family=family, backlog=_BACKLOG, dualstack_ipv6=both)
     except OSError as error:
-        for listening in sockets:
-            listening.close()
-        why = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
-        raise OSError(error.errno, f"cannot listen on {address}: {str(why).lower()}") from error
-    return sockets
+        # Its own text repeats the address; a name that is not known has a number below 0.
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+        raise OSError(error.errno, f"cannot listen on {address}: {why.lower()}") from error
+    listening.setblocking(False)  # noqa: FBT003 - the name of a method of the standard library
+    return listening
 
 
 def _names_this_machine(host: str) -> bool:
@@ -313,3 +298,38 @@ def _ends_where_it_likes(request: web.Request) -> bool:
     """HTTP/0.9 has no head, and HTTP/1.0 no chunks: a proxy would see the end elsewhere (RFC 9112, 6.1)."""
     old = request.version < aiohttp.HttpVersion11
     return old and (request.version < aiohttp.HttpVersion10 or "Transfer-Encoding" in request.headers)
+
+
+def probes(
+    troubles: Callable[[], Sequence[str]], working_since: Callable[[], float | None]
+) -> tuple[web.RouteDef, ...]:
+    """Return /healthz, /livez (the loop makes progress) and /readyz (every watch has synced and is alive).
+
+    `troubles` names the watches that cannot be relied on; `working_since` is the loop time at which the pass that is
+    under way began, None between two.
+    """
+
+    async def healthz(_: web.Request) -> web.Response:
+        since = working_since()
+        lasting = 0.0 if since is None else asyncio.get_running_loop().time() - since
+        if lasting > STUCK_BOUND:
+            return web.Response(status=500, text=f"the loop has been at one pass for {lasting:.0f} s\n")
+        return web.Response(text="ok\n")
+
+    async def readyz(_: web.Request) -> web.Response:
+        unreliable = troubles()
+        if unreliable:
+            return web.Response(status=500, text="".join(f"{trouble}\n" for trouble in unreliable))
+        return web.Response(text="ok\n")
+
+    return web.get("/healthz", healthz), web.get("/livez", healthz), web.get("/readyz", readyz)
+
+
+def scrape(metrics: measuring.Metrics, *last_activities: Callable[[], dict[str, float]]) -> tuple[web.RouteDef, ...]:
+    """Return /metrics; each of `last_activities` returns the Unix time of the last sign of life of some watches."""
+
+    async def show(_: web.Request) -> web.Response:
+        metrics.watches({name: seen for last_activity in last_activities for name, seen in last_activity().items()})
+        return web.Response(body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return (web.get("/metrics", show),)

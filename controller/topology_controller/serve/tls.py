@@ -1,14 +1,11 @@
 """TLS of the server: the serving certificate, the client CA and the TLS profile, and a context made of the three.
 
-* `wanted` reads the profile from a raw APIServer `cluster`. The profiles are those of openshift/api
-  (config/v1/types_tlssecurityprofile.go), whose ciphers have OpenSSL's names already. Python cannot choose among the
-  three suites of TLS 1.3: all three are always offered.
-* `Contexts` makes a new context whenever one of the three differs. A context in use is never changed: `server` takes
-  the newest for each new connection, and connections that are open keep theirs.
-* `ServingTLS` watches the two objects and the certificate folder. Trouble with them does not make the operator unready.
+The profiles are those of openshift/api (config/v1/types_tlssecurityprofile.go), whose ciphers have OpenSSL's names
+already. Python cannot choose among the three suites of TLS 1.3: all three are always offered. A context in use is never
+changed: `server` takes the newest for each new connection, and connections that are open keep theirs.
 
 What cannot be used is logged once, and the last good one stays in use. Until the objects were read, the strictest
-holds: TLS 1.3, and no client certificate counts.
+holds: TLS 1.3, and no client certificate counts. Trouble with them does not make the operator unready.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ import logging
 import ssl
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .. import mounted
 from ..kube import reflector
@@ -84,11 +81,11 @@ _NAMED = {profile.name: profile for profile in (OLD, INTERMEDIATE, MODERN)}
 
 
 def wanted(raw: dict[str, Any]) -> Profile:
-    """Return the profile that a raw APIServer asks for. Nothing in the object can raise.
+    """Return the profile that a raw APIServer asks for, whatever is in it.
 
-    No profile, or one without a type: Intermediate. What is not known: Modern, the strictest. `.spec.tlsAdherence`
-    (config/v1/types_apiserver.go; library-go, pkg/crypto, ShouldHonorClusterTLSProfile): without it, and with
-    LegacyAdheringComponentsOnly, a profile weaker than Intermediate is not followed.
+    No profile, or one without a type: Intermediate. What is not known: Modern, the strictest. Without
+    `.spec.tlsAdherence`, and with LegacyAdheringComponentsOnly, a profile weaker than Intermediate is not followed
+    (library-go, pkg/crypto, ShouldHonorClusterTLSProfile).
     """
     spec = raw.get("spec")
     if not isinstance(spec, dict):
@@ -128,22 +125,15 @@ class CertificateError(OSError):
     """The serving certificate cannot be used; the text names the file, and nothing that is in it."""
 
 
-class Pair(NamedTuple):
-    """The serving certificate with its chain, and its key: PEM, as they were read."""
-
-    certificate: bytes
-    key: bytes
-
-
-def read(folder: pathlib.Path) -> Pair:
-    """Read a pair. Raises CertificateError."""
+def read(folder: pathlib.Path) -> tuple[bytes, ...]:
+    """Read the serving certificate with its chain, and its key. Raises CertificateError."""
     try:
-        return Pair(*mounted.read(folder, CERTIFICATE, KEY))
+        return mounted.read(folder, CERTIFICATE, KEY)
     except mounted.MountedFileError as error:
         raise CertificateError(str(error)) from None
 
 
-def make(pair: Pair, client_ca: str, profile: Profile) -> ssl.SSLContext:
+def make(pair: tuple[bytes, ...], client_ca: str, profile: Profile) -> ssl.SSLContext:
     """Make a context; without a `client_ca` ("") no certificate is asked for.
 
     Raises CertificateError for a pair that does not fit together, and for ciphers of which OpenSSL knows none.
@@ -159,23 +149,15 @@ def make(pair: Pair, client_ca: str, profile: Profile) -> ssl.SSLContext:
     try:
         if profile.ciphers:
             context.set_ciphers(":".join(profile.ciphers) + level)
-        with mounted.as_file(pair.certificate) as certificate, mounted.as_file(pair.key) as key:
-            # An encrypted key would make OpenSSL ask at the terminal: it gets an empty password instead.
-            context.load_cert_chain(certificate, key, password=lambda: "")
+        mounted.load_pair(context, *pair)
     except (OSError, ValueError) as error:
-        raise CertificateError(f"{CERTIFICATE} and {KEY} cannot be used: {_reason(error)}") from None
+        raise CertificateError(f"{CERTIFICATE} and {KEY} cannot be used: {mounted.tls_reason(error)}") from None
     if client_ca:
         context.load_verify_locations(cadata=client_ca)
         context.verify_mode = ssl.CERT_OPTIONAL
         # As in kube-apiserver: each certificate of the bundle is an anchor, also without the one above it.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return context
-
-
-def _reason(error: Exception) -> str:
-    """OpenSSL's word for it, without the place in its source."""
-    word = getattr(error, "reason", None)
-    return str(word).replace("_", " ").lower() if word else str(error) or type(error).__name__
 
 
 class Contexts:
@@ -185,7 +167,7 @@ class Contexts:
         self._folder = folder
         self._pair = read(folder)
         self._ca = ""
-        self._wanted: tuple[Pair, str, Profile] = (self._pair, "", MODERN)
+        self._wanted = (self._pair, "", MODERN)
         self._problems: dict[str, str] = {}
         self.current = make(self._pair, "", MODERN)
 
@@ -204,7 +186,9 @@ class Contexts:
                 if client_ca:
                     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=client_ca)
             except (ssl.SSLError, ValueError) as error:
-                self._log("ca", f"the client CA cannot be used: {_reason(error)}; going on with the one before")
+                self._log(
+                    "ca", f"the client CA cannot be used: {mounted.tls_reason(error)}; going on with the one before"
+                )
             else:
                 self._log("ca", "")
                 self._ca = client_ca

@@ -26,6 +26,7 @@ from topology_simulator.etcd import certificates
 if TYPE_CHECKING:
     import pathlib
 
+    from topology_controller import run_options
     from topology_controller.definitions import load
 
 ADDRESS = ("--bind-address", "127.0.0.1:0")
@@ -41,10 +42,10 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What an operator process would have been started with."""
     found: list[Any] = []
 
-    async def run(options: process.Options, transitions: load.Transitions) -> None:
+    async def run(options: run_options.Options, transitions: load.Transitions) -> None:
         found.extend(
             (
-                options.etcd_certificates,
+                options.etcd_cert_dir,
                 options.etcd_endpoints,
                 transitions.asks(vocabulary.CheckName.ETCD_MEMBERS_DIRECT),
             )

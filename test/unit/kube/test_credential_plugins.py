@@ -253,12 +253,12 @@ def looking(tmp_path: pathlib.Path, program: Any, faulty: Any, connect: Any, mak
         client = await connect(configuration=loaded, **options)
         # As it was loaded: only the address that the fixture has put in is another one.
         kept = credentials.extras(loaded)
-        source: Any = kept.read_again.__self__  # type: ignore[attr-defined]
+        take = kept.read_again
 
         async def read_again() -> None:
             host, loaded.host = loaded.host, "https://127.0.0.1:1"
             try:
-                await source.read_again()
+                await take()
             finally:
                 loaded.host = host
 

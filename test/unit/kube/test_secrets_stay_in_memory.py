@@ -19,9 +19,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from test import kubeconfigs, processes, skips
 
-from topology_controller import logs
+from topology_controller import logs, terminal
 from topology_controller.kube import client as clients
-from topology_controller.kube import config, errors, redact, resource, transport
+from topology_controller.kube import config, errors, resource, transport
 from topology_simulator.etcd import certificates
 
 WIDGETS = resource.Resource("example.org", "v1", "widgets", "Widget")
@@ -203,7 +203,7 @@ TOKEN = "Xq.3vTt-_8Rk2LmZ0p/Ws1"
 
 @pytest.fixture(autouse=True)
 def _forgetful(monkeypatch):
-    monkeypatch.setattr(redact, "_known", {})
+    monkeypatch.setattr(terminal, "_known", {})
 
 
 async def echo(asked, reply):
@@ -223,7 +223,7 @@ async def test_what_the_server_repeats_is_not_logged(kind, tmp_path, faulty, con
     users["password"] = {"username": "jane", "password": TOKEN}
     basic = encoded(f"jane:{TOKEN}".encode())
     sent = basic if kind == "password" else TOKEN
-    caplog.set_level(redact.REQUESTS, logger="topology_controller")
+    caplog.set_level(terminal.REQUESTS, logger="topology_controller")
     faulty.behave = echo
     client = await connect(configuration=await config.load(kubeconfig(tmp_path, 1, users[kind])))
     log = logging.getLogger(transport.__name__)
@@ -237,7 +237,7 @@ async def test_what_the_server_repeats_is_not_logged(kind, tmp_path, faulty, con
         # As a body that somebody logs without having cleaned it, and with a cause that nobody cleaned.
         log.warning("%s", sent)
     assert faulty.asked[0].headers["Authorization"].partition(" ")[2] == sent, "else nothing is shown here"
-    requests = [record.getMessage() for record in caplog.records if record.levelno == redact.REQUESTS]
+    requests = [record.getMessage() for record in caplog.records if record.levelno == terminal.REQUESTS]
     assert [line.partition(" after ")[0] for line in requests] == [
         "GET /apis/example.org/v1/widgets/a: 403",
         "PATCH /apis/example.org/v1/widgets/a: 500",
@@ -263,7 +263,7 @@ async def test_a_plugin_that_fails_does_not_tell_what_it_knows(tmp_path):
 
 async def test_the_password_of_a_proxy_is_not_logged(faulty, connect, caplog):
     client = await connect()
-    client._transport._proxy = "http://me:Pr0xyPassw0rd-21@127.0.0.1:9"
+    client._transport.proxy = "http://me:Pr0xyPassw0rd-21@127.0.0.1:9"
     with pytest.raises(errors.Unreachable) as caught:
         await client.merge_patch(WIDGETS, "a", {})
     logging.getLogger(transport.__name__).error("%(error)s", {"error": caught.value}, exc_info=caught.value)

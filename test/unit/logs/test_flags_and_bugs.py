@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from topology_controller import cli, logs, process
-from topology_controller.kube import redact
+from topology_controller import cli, logs, process, terminal
 
 if TYPE_CHECKING:
+    from topology_controller import run_options
     from topology_controller.definitions import load
 
 ADDRESS = ("--bind-address", "127.0.0.1:0")
@@ -23,7 +23,7 @@ def began(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The level at which the operator process would have begun; it raises what `fails` holds."""
     found: list[int] = []
 
-    async def run(_: process.Options, __: load.Transitions) -> None:
+    async def run(_: run_options.Options, __: load.Transitions) -> None:
         found.append(logging.getLogger("topology_controller").getEffectiveLevel())
 
     monkeypatch.setattr(process, "run", run)
@@ -40,9 +40,9 @@ def began(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         (["--v=3"], logging.INFO),
         (["-v=4"], logging.DEBUG),
         (["-v=5", "--log-level=debug"], logging.DEBUG),
-        (["-v6"], redact.REQUESTS),
+        (["-v6"], terminal.REQUESTS),
         (["--v=2", "--log-level", "info"], logging.INFO),
-        (["--v", "9"], redact.REQUESTS),
+        (["--v", "9"], terminal.REQUESTS),
         (["--log-level", "error"], logging.ERROR),
     ],
 )

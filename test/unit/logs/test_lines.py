@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import http_exceptions
 
-from topology_controller import logs
-from topology_controller.kube import errors, redact, resource
+from topology_controller import logs, terminal
+from topology_controller.kube import errors, resource
 
 if TYPE_CHECKING:
     import pytest
@@ -85,14 +85,14 @@ def test_a_long_text_loses_its_end_and_a_long_trace_its_beginning() -> None:
 def test_others_are_heard_from_warnings_on_whatever_is_asked(
     untouched: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    logs.set_up(redact.REQUESTS, "text")
+    logs.set_up(terminal.REQUESTS, "text")
     server = logging.getLogger("aiohttp.server")
     server.error("Error handling request", exc_info=http_exceptions.BadHttpMethod("\x16\x03"))
     server.error("Error handling request", exc_info=KeyError("ours"))
     for name in ("asyncio", "aiohttp.client", "kubernetes_asyncio.client.rest"):
         logging.getLogger(name).info("chatter")
         logging.getLogger(name).warning("trouble of %s", name)
-    logging.getLogger("topology_controller.kube.transport").log(redact.REQUESTS, "a request")
+    logging.getLogger("topology_controller.kube.transport").log(terminal.REQUESTS, "a request")
     logs.flush()
     lines = capfd.readouterr().err.splitlines()
     assert lines[1] == "KeyError: 'ours'", "what is no HTTP is no line"

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topology_controller import logs
-from topology_controller.kube import redact
+from topology_controller import logs, terminal
 
 JWT = "eyJhbGciOiJSUzI1NiIsImtpZCI6IjEifQ.eyJpc3MiOiJrdWJlIn0.c2lnbmF0dXJl-x_y"
 OAUTH = "sha256~Qm9uam91ciBsZSBtb25kZQ-abc_def"
@@ -69,22 +68,22 @@ def test_what_looks_like_a_credential_is_removed(text: str, form: str) -> None:
     ],
 )
 def test_what_is_none_is_left(text: str) -> None:
-    assert redact.redacted(text) == text
+    assert terminal.redacted(text) == text
 
 
 @given(value=st.text(st.characters(codec="ascii", categories=("L", "N"), include_characters="-._~+/"), min_size=16))
 def test_what_we_send_ourselves_is_removed_wherever_it_appears(value: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(redact, "_known", {})
-        redact.remember(f"Bearer {value}")
-        assert value not in redact.redacted(f"x{value}y and {value}")
+        patch.setattr(terminal, "_known", {})
+        terminal.remember(f"Bearer {value}")
+        assert value not in terminal.redacted(f"x{value}y and {value}")
 
 
 def test_only_the_newest_are_remembered_and_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redact, "_known", {})
-    redact.remember("Bearer operator-a")
-    assert redact.redacted("leading as operator-a") == "leading as operator-a"
+    monkeypatch.setattr(terminal, "_known", {})
+    terminal.remember("Bearer operator-a")
+    assert terminal.redacted("leading as operator-a") == "leading as operator-a"
     for number in range(100):
-        redact.remember(f"Bearer {number:020d}")
-    assert len(redact._known) == 16
-    assert redact.redacted(f"{99:020d}") == "(removed)"
+        terminal.remember(f"Bearer {number:020d}")
+    assert len(terminal._known) == 16
+    assert terminal.redacted(f"{99:020d}") == "(removed)"

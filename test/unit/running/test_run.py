@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import pathlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +12,7 @@ from test.polling import PATIENCE
 from test.unit.serving import ground
 
 from topology_api.vocabulary import Topology
-from topology_controller import cli, logs, process, reconcile, run_options
+from topology_controller import cli, logs, process, reconcile
 from topology_controller.definitions import current
 from topology_controller.observe import watches
 from topology_controller.report import events
@@ -21,6 +20,7 @@ from topology_controller.serve import server, tls
 from topology_deploy import cli as deploy
 
 if TYPE_CHECKING:
+    import pathlib
     from collections.abc import Callable
 
 CLEANING = 5.0
@@ -142,31 +142,6 @@ def test_a_task_that_ends_without_an_error_ends_the_process_as_a_failure(
     monkeypatch.setattr(owner, name, _nothing)
     assert operator(*flags) == cli.FAILED
     assert "ended, and nothing had asked for that" in caplog.text
-
-
-# -- its flags
-
-FLAGS = {
-    "--kubeconfig=k": ("kubeconfig", "k"),
-    "--context=c": ("context", "c"),
-    "--namespace=n": ("namespace", "n"),
-    "--no-leader-elect": ("leader_elect", False),
-    "--settle-seconds=7": ("settle_seconds", 7),
-    "--serving-cert-dir=d": ("certificates", pathlib.Path("d")),
-    "--etcd-cert-dir=e": ("etcd_certificates", pathlib.Path("e")),
-    "--config=f": ("configuration", pathlib.Path("f")),
-}
-
-
-@pytest.mark.parametrize("flag", FLAGS)
-def test_each_flag_sets_its_option(flag: str) -> None:
-    name, value = FLAGS[flag]
-    plain, with_flag = (
-        run_options.parse(cli.parser(cli.COMMANDS).parse_args(["run", "--bind-address=127.0.0.1:0", *more]))
-        for more in ([], [flag])
-    )
-    assert getattr(with_flag, name) == value
-    assert getattr(plain, name) != value
 
 
 def test_the_lease_has_the_figures_of_the_topology() -> None:
