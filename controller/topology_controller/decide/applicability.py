@@ -83,40 +83,32 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
     return None
 
 
-NATIVE_ACTS = (
-    "The controller of cluster-config-operator (feature gate MutableTopology) changes the topology of this cluster"
-)
+NATIVE_ACTS = "The controller of cluster-config-operator (feature gate MutableTopology) changes the topology"
 
 
 def _handed_over(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
-    """How a request reaches it: the only change that it makes, and that the API lets through, is from one node on."""
+    """How a request reaches it: the only change that it makes, and that the API lets through, is from one node on.
+
+    One command, the next; `explain NativeControllerActive` has all of them, in their order.
+    """
     here, desired, native = infrastructure.control_plane, infrastructure.desired, infrastructure.native_desired
-    single = here == Topology.SINGLE_REPLICA
-    text, installed = "", known.installed
-    unserved = native is None and isinstance(installed, facts.Installed) and not installed.native
+    single, installed = here == Topology.SINGLE_REPLICA, known.installed
     lacks = isinstance(installed, facts.Installed) and installed.lacks is not None
-    if unserved:
-        field = f"spec.{vocabulary.NATIVE_DESIRED}"
-        text = f". The served definition of Infrastructure has no {field}, so it cannot be requested of it"
-        if not lacks:
-            text += (
-                ": our patch keeps the version operator from replacing that definition. Take the patch out with: "
-                "sh crd-patch.sh remove"
-            )
-    then = "once spec.controlPlaneTopology is served, " if unserved else ""
-    request = _native_request(Topology.HIGHLY_AVAILABLE)
+    if native is None and isinstance(installed, facts.Installed) and not installed.native:
+        text = f". The served definition of Infrastructure has no spec.{vocabulary.NATIVE_DESIRED}"
+        if lacks:
+            return f"{text}, so it cannot be requested of it: wait until it is served"
+        return f"{text}: our patch keeps it out. Take the patch out with: sh crd-patch.sh remove"
     if single and desired == Topology.HIGHLY_AVAILABLE != native:
-        text += f". It does not read spec.desiredTopology; {then}hand the request over with: {request}"
-    elif single and lacks and native is None and desired is None:
+        return f". It does not read spec.desiredTopology; hand the request over with: {_native_request(desired)}"
+    if single and lacks and native is None and desired is None:
         # Our field is not served, so what is wanted cannot be requested with it.
-        text += f". To request {Topology.HIGHLY_AVAILABLE} of it: {then}{request}"
-    elif native not in {None, here} and not (single and native == Topology.HIGHLY_AVAILABLE):
+        return f". To request {Topology.HIGHLY_AVAILABLE} of it: {_native_request(Topology.HIGHLY_AVAILABLE)}"
+    if native not in {None, here} and not (single and native == Topology.HIGHLY_AVAILABLE):
         # What is fulfilled is always accepted.
-        text += (
-            f". No transition leads to spec.controlPlaneTopology {native}, and while it is requested upgrades are "
-            f"blocked. Take it back with: {_native_request(here)}"
-        )
-    return text
+        request = _native_request(here)
+        return f". No transition of it leads to {native}, which blocks upgrades. Take it back with: {request}"
+    return ""
 
 
 def _native_request(topology: str | None) -> str:

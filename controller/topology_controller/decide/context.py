@@ -15,7 +15,7 @@ from topology_api.types import LastTransition, TopologyTransition, fit
 from topology_api.vocabulary import CheckStatus, Phase, Reason
 
 from ..checks import advisories, etcd
-from ..checks.result import sentences
+from ..checks.result import fitting, listed, sentences
 from ..observe import facts
 from . import acceptance, assessment, cadence, discovery, events, records
 from .decision import Cause, Step
@@ -100,8 +100,9 @@ def unreadable(checks: tuple[Check, ...], now: datetime) -> Cause | None:
     lasting = [check for check in unknown if now - check.last_transition_time >= _UNREADABLE_BOUND]
     if not lasting:
         return None
-    text = "; ".join(f"{check.name}: {check.message}" for check in lasting)
-    return Cause(Reason.EVIDENCE_UNREADABLE, f"Unknown for more than 5 minutes: {text}")
+    texts = [f"{check.name}: {check.message}" for check in lasting]
+    message = fitting(lambda most: f"Unknown for more than 5 minutes: {listed(texts, most, '; ')}")
+    return Cause(Reason.EVIDENCE_UNREADABLE, message)
 
 
 def written(context: Context, decision: Decision) -> Decision:

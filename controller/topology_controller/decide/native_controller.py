@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
 _PROGRESSING = "TopologyTransitionControllerProgressing"
-_LONGEST = 1024
+_SHORTEST = 32
+"""Characters of its words below which they say nothing."""
 _MOVING = "TopologyTransitionInProgress"
 ROUTE = (
     TopologyPair(control_plane=Topology.SINGLE_REPLICA, infrastructure=Topology.SINGLE_REPLICA),
@@ -47,16 +48,19 @@ def transition(
     return TopologyTransition(phase=phase, source=here, target=None if phase is Phase.IDLE else target)
 
 
-def text(known: facts.Facts, phase: Phase) -> str:
-    """The sentence about it in condition Disabled."""
+def text(known: facts.Facts, phase: Phase, space: int) -> str:
+    """The sentence about it in condition Disabled, as long as `space` allows; empty where there is none."""
     condition, progressing = _condition(known), _find(known, _PROGRESSING)
     if condition is not None and progressing is not None and progressing.reason == condition.reason:
         condition = progressing
+    short = f"Its transition is {phase}"
     if condition is None:
-        return f"Its transition is {phase}"
-    why = f": {fit(condition.message, _LONGEST)}" if condition.message else ""
-    reason = condition.reason or "no reason given"
-    return f"Its transition is {phase} ({condition.type}={condition.status}, {reason}{why})"
+        return short if len(short) <= space else ""
+    begin = f"{short} ({condition.type}={condition.status}, {condition.reason or 'no reason given'}"
+    longest = space - len(begin) - len(": )")
+    if condition.message and longest >= _SHORTEST:
+        return f"{begin}: {fit(condition.message, longest)})"
+    return next((text for text in (f"{begin})", short) if len(text) <= space), "")
 
 
 def abandoned(known: facts.Facts, here: TopologyPair) -> bool:

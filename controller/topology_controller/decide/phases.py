@@ -19,7 +19,7 @@ from topology_api.types import TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, AdvisoryName, Phase, ProblemReason, Reason
 
 from ..checks import advisories, operators
-from ..checks.result import listed, sentences
+from ..checks.result import LONGEST, listed, sentences
 from ..observe import facts
 from . import (
     admission,
@@ -214,8 +214,8 @@ def _disabled(context: contexts.Context, cause: Cause, lacks: str | None) -> Dec
     if cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE:
         observed = native_controller.transition(context.known, context.infrastructure, context.transitions)
         phase = observed.phase
-        text = native_controller.text(context.known, phase)
-        cause = dataclasses.replace(cause, message=f"{cause.message}. {text}")
+        text = native_controller.text(context.known, phase, LONGEST - len(cause.message) - len(". "))
+        cause = dataclasses.replace(cause, message=sentences(cause.message, text))
     unwritten = lacks or cause.reason is Reason.HOSTED_CONTROL_PLANE
     # Its own transition is followed by the native controller again.
     given_back = observed is not None and record is not None and (record.phase, record.by_native) == _INHERITED

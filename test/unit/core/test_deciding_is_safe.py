@@ -238,9 +238,8 @@ def assert_readable(found: decision.Decision) -> None:
         assert len(answer.message) <= result.LONGEST, answer
         wrong = [one for one in answer.findings if one.status is answer.status and not answer.met]
         assert not wrong or wrong[0].text[:100] in answer.message or wrong[0].name in answer.message, answer
-    # What has gone wrong, who is in charge, and why upgrades are blocked may end with a command, which is whole.
-    if not found.degraded and not found.disabled:
-        assert len(found.sentence) <= result.LONGEST, found.sentence
+    for text in (found.sentence, *(cause.message for cause in (found.degraded, found.disabled) if cause is not None)):
+        assert len(text) <= result.LONGEST, text
 
 
 @given(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_api.vocabulary import CheckName, ConditionStatus, ConditionType, Phase, Reason
-from topology_controller.checks import operators
+from topology_controller.checks import operators, result
 from topology_controller.decide import applicability, leader, state
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
@@ -48,7 +48,9 @@ def in_charge(known: facts.Facts, found: facts.NativeController | None = None) -
 
 
 def message(found: Decision, type_: ConditionType) -> str:
-    return next(one.message for one in conditions.of(found) if one.type is type_)
+    text = next(one.message for one in conditions.of(found) if one.type is type_)
+    assert len(text) <= result.LONGEST, text
+    return text
 
 
 def test_gate_on_and_nobody_there_we_wait_for_its_lease_a_retry_and_its_start_and_then_act() -> None:

@@ -264,7 +264,7 @@ def test_a_definition_without_either_field_gets_no_command_that_it_would_drop() 
     answer = replies.told(read(in_charge(dataclasses.replace(LACKING, native=False))))
     message = answer["disabled"]["message"]
     assert "has no spec.controlPlaneTopology, so it cannot be requested of it" in message
-    assert "once spec.controlPlaneTopology is served" in message
+    assert "wait until it is served" in message
     assert "crd-patch" not in message, "there is no patch of ours to take out"
 
 
