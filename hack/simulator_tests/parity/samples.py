@@ -242,6 +242,14 @@ def node(name: str = "{row}", **labels: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
 
 
+def of_node(body: dict[str, Any]) -> dict[str, Any]:
+    """Return what a row compares of a node: the real server fills in much else."""
+    meta, status = body["metadata"], body["status"]
+    shown = {"labels": meta.get("labels"), "annotations": meta.get("annotations"), "spec": body["spec"]}
+    conditions = [[condition["type"], condition["status"]] for condition in status.get("conditions", [])]
+    return {**shown, "capacity": status.get("capacity"), "conditions": conditions}
+
+
 def config_map(name: str = "one", **data: str) -> dict[str, Any]:
     """Return a config map."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}

@@ -13,7 +13,7 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any
 
-from . import cel, columns, field_errors, jsonpath, scales, statuses, structural, times, validation
+from . import cel, columns, field_errors, jsonpath, statuses, structural, times, validation
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
 from .resources import Column, Resource
 
@@ -182,7 +182,6 @@ def resources_of(obj: dict[str, Any]) -> list[Resource]:
                 short_names=tuple(names.get("shortNames") or ()),
                 categories=tuple(names.get("categories") or ()),
                 has_status=(version.get("subresources") or {}).get("status") is not None,
-                scaling=scales.scaling(version),
                 list_kind=names["listKind"],
                 custom=True,
                 stored_as=f"{group}/{storage}",
