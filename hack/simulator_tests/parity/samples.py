@@ -83,7 +83,7 @@ WIDGET_SPEC = _object(
     free={"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     tags={"type": "array", "items": STRING, "x-kubernetes-list-type": "set"},
     parts={"type": "array", "maxItems": 3, "items": _object(name=STRING, count={"type": "integer", "default": 7})},
-    labels={"type": "object", "additionalProperties": STRING, "maxProperties": 2},
+    labels={"type": "object", "additionalProperties": STRING},
     port={"x-kubernetes-int-or-string": True},
     deep={"type": "object", "default": {}, "properties": {"level": {"type": "integer", "default": 3}}},
     pair={"type": "object", "required": ["left"], "properties": {"left": STRING, "right": STRING}},

@@ -37,7 +37,7 @@ class Schema(Protocol):
     def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """Return the object without unknown fields, and the paths of those."""
 
-    def default(self, obj: dict[str, Any]) -> dict[str, Any]:
+    def default(self, obj: dict[str, Any]) -> Any:
         """Return the object with defaults filled in."""
 
     def validate(

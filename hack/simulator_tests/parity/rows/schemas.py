@@ -91,9 +91,8 @@ ROWS = (
         patch(ONE + "/status", {"status": {"conditions": [{"status": "A"}]}}),
     ),
     row(
-        "objects have required fields and limits",
+        "objects have required fields",
         post(s.WIDGETS, s.widget(pair={"right": "x"})),
-        post(s.WIDGETS, s.widget(labels={"a": "1", "b": "2", "c": "3"})),
         post(s.WIDGETS, s.widget(pair="x")),
         post(s.WIDGETS, {**s.widget(), "spec": "x"}),
     ),
