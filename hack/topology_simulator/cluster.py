@@ -171,32 +171,19 @@ def machine_config(pool: str, topology: str, version: str = VERSION) -> dict[str
     return config
 
 
-def pool_states(
-    *, updating: bool, name: str, paused: bool = False, node_error: str = "", render_error: str = ""
-) -> list[conditions.Condition]:
+def pool_states(*, updating: bool, name: str, paused: bool = False, node_error: str = "") -> list[conditions.Condition]:
     """Return the conditions of a machine config pool that is not all at configuration `name` while `updating`."""
-    done, moving, waiting = (
-        f"All nodes are updated with MachineConfig {name}",
-        f"All nodes are updating to MachineConfig {name}",
-        f"Pool is paused; will not update to MachineConfig {name}",
-    )
-    degraded = bool(node_error or render_error)
+    done = "" if updating else f"All nodes are updated with MachineConfig {name}"
+    words = "Pool is paused; will not update to" if paused else "All nodes are updating to"
+    degraded, why = ("True", "1 nodes are reporting degraded status on sync") if node_error else ("False", "")
     return [
-        conditions.Condition("Updated", "False" if updating else "True", "", "" if updating else done),
+        conditions.Condition("Updated", "False" if updating else "True", "", done),
         conditions.Condition(
-            "Updating",
-            "True" if updating and not paused else "False",
-            "",
-            (waiting if paused else moving) if updating else "",
+            "Updating", str(updating and not paused), "", f"{words} MachineConfig {name}" if updating else ""
         ),
-        conditions.Condition("RenderDegraded", "True" if render_error else "False", "", render_error),
-        conditions.Condition(
-            "NodeDegraded",
-            "True" if node_error else "False",
-            "1 nodes are reporting degraded status on sync" if node_error else "",
-            node_error,
-        ),
-        conditions.Condition("Degraded", "True" if degraded else "False", "", node_error),
+        conditions.Condition("RenderDegraded", "False", "", ""),
+        conditions.Condition("NodeDegraded", degraded, why, node_error),
+        conditions.Condition("Degraded", degraded, "", node_error),
     ]
 
 

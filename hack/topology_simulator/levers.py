@@ -70,7 +70,7 @@ def commands(played: scenario.Scenario) -> Iterator[str]:
 
 
 def _name(place: _Place, value: Any) -> str:
-    return place.name or str(getattr(value, "pool", value))
+    return place.name or str(value)
 
 
 @dataclass(slots=True)

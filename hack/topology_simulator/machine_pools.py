@@ -43,7 +43,7 @@ def pool_of(node: Mapping[str, Any], pools: Iterable[Mapping[str, Any]]) -> str:
     return WORKER if machines.LABEL + WORKER in labels else ""
 
 
-def status(pool: Mapping[str, Any], members: Iterable[Mapping[str, Any]], render_error: str = "") -> dict[str, Any]:
+def status(pool: Mapping[str, Any], members: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the status of a pool with these nodes, conditions apart as `states` wants them.
 
     The configuration follows spec only when every machine has it, is available and none is degraded.
@@ -67,11 +67,7 @@ def status(pool: Mapping[str, Any], members: Iterable[Mapping[str, Any]], render
         "unavailableMachineCount": sum(not available(node) or notes(node).get(STATE) != DONE for node in nodes),
         "degradedMachineCount": len(degraded),
         "states": cluster.pool_states(
-            updating=not level,
-            name=wanted,
-            paused=pool["spec"].get("paused") is True,
-            node_error=reasons,
-            render_error=render_error,
+            updating=not level, name=wanted, paused=pool["spec"].get("paused") is True, node_error=reasons
         ),
     }
 

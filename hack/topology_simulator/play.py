@@ -66,7 +66,6 @@ class Player:
             "delete_host": lambda node: self._delete(kinds.BARE_METAL_HOSTS, node),
             "pause_pool": lambda name: self._merge(kinds.MACHINE_CONFIG_POOLS, name, {"paused": True}),
             "unpause_pool": lambda name: self._merge(kinds.MACHINE_CONFIG_POOLS, name, {"paused": False}),
-            "degrade_pool": self._degrade_pool,
             "start_upgrade": self._start_upgrade,
             "feature_gate": self._switch,
             "run_printed": self._run_printed,
@@ -260,12 +259,9 @@ class Player:
             "end_upgrade": announced(lambda _: actors.version.release_upgrades(), "the upgrade may finish"),
             "hold": announced(actors.hold, "operator {} will not react to a new topology"),
             "release": announced(actors.release, "operator {} reacts again"),
+            "degrade_pool": announced(actors.degrade_pool, "machine config pool {} is degraded"),
             "mend_pool": announced(actors.mend_pool, "machine config pool {} is no longer degraded"),
         }
-
-    def _degrade_pool(self, pool: scenario.Degraded) -> None:
-        self._actors.degrade_pool(pool.pool, pool.by)
-        self._tell(f"machine config pool {pool.pool} is degraded")
 
     def _running(self) -> operator_process.Operator:
         if self._operator is None:

@@ -14,7 +14,7 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from . import backups, kinds, upgradeable  # noqa: TC001 - pydantic reads annotations when it runs
-from .actors import actor, hub
+from .actors import hub
 from .shape import VERSION, Name, Part, Shape, kebab  # noqa: TC001 - as above
 
 FOLDER = pathlib.Path(__file__).parent / "scenarios"
@@ -162,13 +162,6 @@ class Flap(Part):
     seconds: Seconds = 1.0
 
 
-class Degraded(Part):
-    """A machine config pool that is degraded by one of its nodes, or because its configuration cannot be rendered."""
-
-    pool: Name
-    by: Literal["Node", "Render"] = actor.NODE
-
-
 class Printed(_Choice):
     """Where the operator has printed a command: an advisory, or the message of a condition (from `oc` on)."""
 
@@ -232,8 +225,8 @@ class Step(_Choice):
     release: Following | None = None
     pause_pool: Name | None = None
     unpause_pool: Name | None = None
-    degrade_pool: Annotated[Degraded, _short("pool")] | None = None
-    """A machine config pool is degraded until mend-pool."""
+    degrade_pool: Name | None = None
+    """A machine config pool is degraded by one of its nodes until mend-pool."""
     mend_pool: Name | None = None
     run_printed: Printed | None = None
     """Do what the operator has printed, to the letter."""

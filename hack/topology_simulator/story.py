@@ -1,8 +1,9 @@
 """Tells what happens in the cluster as it happens, from watches: phases, checks, conditions, nodes, voters.
 
-It reads only what anybody may read, and says a thing once, when it changes. Every event is looked at (no mirror in
+It reads only what anybody may read, and prints a thing once, when it changes. Every event is looked at (no mirror in
 between), so that a phase that lasts a moment is shown too. What changes by the dozen while a cluster converges (nodes,
-pools, checks) is printed in beats: where things stand now, not each step between; `check_progress` prints checks.
+pools, checks) is printed in beats: where things stand now, not each step between. The message of a convergence check is
+printed only when the check has been among the last ones for a while: that is the one that may need action.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Any
 
-from . import check_progress, client, cluster, conditions, kinds, machine_api, machines
+from . import client, cluster, conditions, kinds, machine_api, machines
 
 if TYPE_CHECKING:
     from . import terminal
@@ -21,16 +22,19 @@ _RETRY_SECONDS = 0.5
 _BEAT_SECONDS = 0.4
 _CHECKS = " checks not met: "
 _OBJECTION = re.compile(r"Cluster operator (\S+) should not be upgraded")
+_FEW, _LONG_SECONDS = 2, 2.0
 
 
 class Story:
-    """Watches and tells. `run` goes on until cancelled."""
+    """Watches and tells. `run` continues until cancelled."""
 
     def __init__(self, api: client.Client, screen: terminal.Terminal) -> None:
         self._api = api
         self._screen = screen
         self._shown: dict[object, object] = {}
-        self._checks = check_progress.CheckProgress(screen)
+        self._checks: list[dict[str, Any]] = []
+        self._waiting: list[str] = []
+        self._since = 0.0
         self._operators: dict[str, bool] = {}
         self._later: dict[object, tuple[object, str, str, bool]] = {}
         self._tellers = {
@@ -52,25 +56,9 @@ class Story:
         async with asyncio.TaskGroup() as group:
             for kind in self._tellers:
                 group.create_task(self._follow(kind))
-            group.create_task(self._beat())
-
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(_BEAT_SECONDS)
-            self.beat()
-
-    def beat(self) -> None:
-        """Print what goes by beats."""
-        for key, (value, subject, text, first) in self._later.items():
-            if self._new(key, value, first=first):
-                self._screen.say(subject, text, "" if subject == "node" else "dim")
-        self._later.clear()
-        for moving, words in ((True, "progressing"), (False, "stable again")):
-            names = [name for name, now in self._operators.items() if now is moving]
-            names = [name for name in names if self._new(("moving", name), moving, first=moving)]
-            if names:
-                self._screen.say("operator", f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {words}", "dim")
-        self._checks.beat()
+            while True:
+                await asyncio.sleep(_BEAT_SECONDS)
+                self._beat()
 
     async def _follow(self, kind: kinds.Kind) -> None:
         tell = self._tellers[kind]
@@ -91,37 +79,60 @@ class Story:
         self._shown[key] = value
         return known or first
 
+    def _beat(self) -> None:
+        """Print what is printed in beats."""
+        for key, (value, subject, text, first) in self._later.items():
+            if self._new(key, value, first=first):
+                self._screen.say(subject, text, "" if subject == "node" else "dim")
+        self._later.clear()
+        for moving, words in ((True, "progressing"), (False, "stable again")):
+            names = [name for name, now in self._operators.items() if now is moving]
+            names = [name for name in names if self._new(("moving", name), moving, first=moving)]
+            if names:
+                self._screen.say("operator", f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {words}", "dim")
+        for check in self._checks:
+            if check["stage"] == "Preflight":
+                self._tell_check(check)
+        self._converging([check for check in self._checks if check["stage"] == "Convergence"])
+
+    def _converging(self, checks: list[dict[str, Any]]) -> None:
+        for word in ("Met", "Unmet", "Unknown"):
+            names = [check["name"] for check in checks if check["status"] == word]
+            names = [name for name in names if self._new(("converging", name), word)]
+            if names:
+                self._screen.say("check", f"{self._screen.mark(word)} {', '.join(names)} {word}")
+        waiting = [check["name"] for check in checks if check["status"] != "Met"]
+        if waiting != self._waiting:
+            self._waiting, self._since = waiting, self._screen.seconds
+        elif len(waiting) <= _FEW and self._screen.seconds - self._since >= _LONG_SECONDS:
+            for check in checks:
+                if check["name"] in waiting:
+                    self._tell_check(check)
+
+    def _tell_check(self, check: dict[str, Any]) -> None:
+        """Print a check that is another than before, with its message; one that is Met needs none."""
+        status, name = check["status"], check["name"]
+        message = "" if status == "Met" else f": {check.get('message', '')}"
+        if self._new(("check", check["stage"], name), (status, message)):
+            self._screen.say("check", f"{self._screen.mark(status)} {name} {status}{message}")
+
     def _infrastructure(self, obj: dict[str, Any]) -> None:
         status = obj.get("status") or {}
         pair = f"{status.get('controlPlaneTopology')}/{status.get('infrastructureTopology')}"
         desired = (obj.get("spec") or {}).get("desiredTopology")
         if self._new("request", desired, first=desired is not None):
-            self._screen.say(
-                "request", f"desiredTopology is {desired}" if desired else "desiredTopology is cancelled", "bold"
-            )
+            text = f"desiredTopology is {desired}" if desired else "desiredTopology is cancelled"
+            self._screen.say("request", text, "bold")
         if self._new("topology", pair):
             self._screen.say("topology", f"status is {pair}", "bold")
         record = status.get("topologyTransition") or {}
         phase = record.get("phase")
         if phase and self._new("phase", phase):
-            self.beat()
+            self._beat()
             name = f" ({record['name']})" if record.get("name") else ""
             self._screen.say("phase", self._screen.paint(phase, _PHASES.get(phase, "bold")) + name, "bold")
-        self._checks.update(record.get("checks") or [])
+        self._checks = record.get("checks") or []
         self._advisories(record.get("advisories") or [])
-
-    def _machine(self, obj: dict[str, Any]) -> None:
-        phase = machine_api.phase(obj)
-        name = obj["metadata"]["name"]
-        if phase and self._new(("machine", name), phase, first=phase != "Running"):
-            self._screen.say("machine", f"{name} is {phase}", "dim")
-
-    def _host(self, obj: dict[str, Any]) -> None:
-        status, name = obj.get("status") or {}, obj["metadata"]["name"]
-        state = (status.get("provisioning") or {}).get("state")
-        text = f"{state}, {status.get('errorType')}: {status.get('errorMessage')}" if status.get("errorType") else state
-        if text and self._new(("host", name), text, first=state != "externally provisioned"):
-            self._screen.say("host", f"{name} is {text}", "dim")
 
     def _advisories(self, advisories: list[dict[str, Any]]) -> None:
         for advisory in advisories:
@@ -135,26 +146,30 @@ class Story:
                 del self._shown[key]
                 self._screen.say("advisory", f"{self._screen.mark('Met')} {key[1]} is no longer needed", "yellow")
 
+    def _machine(self, obj: dict[str, Any]) -> None:
+        phase, name = machine_api.phase(obj), obj["metadata"]["name"]
+        if phase and self._new(("machine", name), phase, first=phase != "Running"):
+            self._screen.say("machine", f"{name} is {phase}", "dim")
+
+    def _host(self, obj: dict[str, Any]) -> None:
+        status, name = obj.get("status") or {}, obj["metadata"]["name"]
+        state = (status.get("provisioning") or {}).get("state")
+        text = f"{state}, {status.get('errorType')}: {status.get('errorMessage')}" if status.get("errorType") else state
+        if text and self._new(("host", name), text, first=state != "externally provisioned"):
+            self._screen.say("host", f"{name} is {text}", "dim")
+
     def _operator(self, obj: dict[str, Any]) -> None:
-        name = obj["metadata"]["name"]
-        if name == "topology":
-            for condition in (obj.get("status") or {}).get("conditions") or []:
-                state = f"{condition['type']}={condition['status']} {condition.get('reason', '')}"
-                message = condition.get("message", "")
-                if _CHECKS in message and self._shown.get(("state", condition["type"])) == state:
-                    continue  # the checks are printed by themselves
-                self._shown["state", condition["type"]] = state
-                before = str(self._shown.get(("message", condition["type"]), ""))
-                same = not self._new(("message", condition["type"]), message)
-                if self._new(("operator", condition["type"]), (state, message)):
-                    news = "" if same else _news(before, message)
-                    self._screen.say("co topology", f"{state}: {news}" if news else state, "blue")
+        name, states = obj["metadata"]["name"], (obj.get("status") or {}).get("conditions") or []
+        if name != "topology":
+            if conditions.find(obj, "Progressing"):
+                self._operators[name] = conditions.is_true(obj, "Progressing")
             return
-        if not any(
-            condition.get("type") == "Progressing" for condition in (obj.get("status") or {}).get("conditions") or []
-        ):
-            return
-        self._operators[name] = conditions.is_true(obj, "Progressing")
+        for condition in states:
+            state = f"{condition['type']}={condition['status']} {condition.get('reason', '')}"
+            # The checks are printed by themselves.
+            message = "" if _CHECKS in condition.get("message", "") else condition.get("message", "")
+            if self._new(("operator", condition["type"]), (state, message)):
+                self._screen.say("co topology", f"{state}: {message}" if message else state, "blue")
 
     def _node(self, obj: dict[str, Any]) -> None:
         name = obj["metadata"]["name"]
@@ -164,19 +179,15 @@ class Story:
         if (obj.get("spec") or {}).get("unschedulable"):
             words.append("cordoned")
         roles = (role.removeprefix(machines.LABEL) for role in obj["metadata"].get("labels") or {})
-        labels = [role for role in roles if "/" not in role and role in ("control-plane", "worker")]
-        text = f"{name} {', '.join(words)} ({', '.join(sorted(labels))})"
-        self._later["node", name] = ((words, labels), "node", text, True)
+        labels = sorted(role for role in roles if role in ("control-plane", "worker"))
+        self._later["node", name] = ((words, labels), "node", f"{name} {', '.join(words)} ({', '.join(labels)})", True)
 
     def _endpoints(self, obj: dict[str, Any]) -> None:
-        if (obj["metadata"].get("namespace"), obj["metadata"]["name"]) != (
-            cluster.ETCD_NAMESPACE,
-            cluster.ETCD_ENDPOINTS,
-        ):
-            return
-        voters = obj.get("data") or {}
-        if self._new("voters", sorted(voters)):
-            self._screen.say("etcd", f"{len(voters)} voter{'s' if len(voters) != 1 else ''}")
+        meta = obj["metadata"]
+        if (meta.get("namespace"), meta["name"]) == (cluster.ETCD_NAMESPACE, cluster.ETCD_ENDPOINTS):
+            voters = obj.get("data") or {}
+            if self._new("voters", sorted(voters)):
+                self._screen.say("etcd", f"{len(voters)} voter{'s' if len(voters) != 1 else ''}")
 
     def _version(self, obj: dict[str, Any]) -> None:
         condition = conditions.find(obj, "Upgradeable")
@@ -188,18 +199,16 @@ class Story:
             self._screen.say("version", str(progressing.get("message")))
 
     def _pool(self, obj: dict[str, Any]) -> None:
-        status = obj.get("status") or {}
-        count = status.get("machineCount")
-        updated = status.get("updatedMachineCount")
+        status, name = obj.get("status") or {}, obj["metadata"]["name"]
+        count, updated = status.get("machineCount"), status.get("updatedMachineCount")
         if count is not None:
-            name = obj["metadata"]["name"]
             text = f"{name}: {updated} of {count} machines updated"
             self._later["pool", name] = ((updated, count), "pool", text, False)
 
     def _router(self, obj: dict[str, Any]) -> None:
-        available = (obj.get("status") or {}).get("availableReplicas")
-        if self._new(("router", obj["metadata"]["name"]), available, first=False):
-            self._screen.say("router", f"{obj['metadata']['name']}: {available} available", "dim")
+        available, name = (obj.get("status") or {}).get("availableReplicas"), obj["metadata"]["name"]
+        if self._new(("router", name), available, first=False):
+            self._screen.say("router", f"{name}: {available} available", "dim")
 
     def _static_pods(self, obj: dict[str, Any]) -> None:
         status = obj.get("status") or {}
@@ -213,16 +222,3 @@ class Story:
         if condition and self._new("native", (condition.get("reason"), condition.get("message"))):
             message = f": {condition['message']}" if condition.get("message") else ""
             self._screen.say("native", f"the native controller says {condition.get('reason')}{message}")
-
-
-def _news(before: str, message: str) -> str:
-    """Return a message without the sentences with which the one before began, and without checks and actions.
-
-    Those are printed by themselves.
-    """
-    if _CHECKS in message:
-        return ""
-    old, new = before.split(". "), message.split(". ")
-    while len(new) > 1 and old and old[0] == new[0]:
-        del old[0], new[0]
-    return ". ".join(new)

@@ -30,20 +30,13 @@ async def api(request, samples):
 
 
 @pytest.mark.parametrize(
-    ("code", "beginning"),
-    [
-        (401, ("text/plain", b"Unauthorized\n")),
-        (500, ("text/plain", b"")),
-        (503, ("text/plain", b"")),
-        (502, ("text/html", b"<html>")),
-    ],
+    ("code", "text"), [(401, b"Unauthorized\n"), (500, b""), (503, b""), (502, b"502 Bad Gateway\n")]
 )
-async def test_status_as_proxies_and_servers_say_it(client, api, samples, code, beginning):
+async def test_status_as_proxies_and_servers_say_it(client, api, samples, code, text):
     api.faults.add(Fault(action="status", code=code, count=1))
     refused = await client.get(samples.NODES)
-    assert refused.code == code
-    assert refused.body.startswith(beginning[1])
-    assert refused.headers["Content-Type"].startswith(beginning[0])
+    assert (refused.code, refused.body) == (code, text)
+    assert refused.headers["Content-Type"].startswith("text/plain")
     assert (await client.get(samples.NODES)).code == 200
 
 
@@ -51,10 +44,10 @@ async def test_status_as_proxies_and_servers_say_it(client, api, samples, code, 
     ("code", "reason"), [(403, "Forbidden"), (404, "NotFound"), (410, "Expired"), (429, "TooManyRequests")]
 )
 async def test_status_with_a_status_body(client, api, samples, code, reason):
-    api.faults.add(Fault(action="status", code=code, retry_after=7, verb="list"))
+    api.faults.add(Fault(action="status", code=code, verb="list"))
     refused = await client.get(samples.NODES)
     assert (refused.code, refused.body["reason"], refused.body["code"]) == (code, reason, code)
-    assert refused.headers.get("Retry-After") == ("7" if code == 429 else None)
+    assert refused.headers.get("Retry-After") == ("1" if code == 429 else None)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +60,6 @@ async def test_status_with_a_status_body(client, api, samples, code, reason):
         ({"user_agent": "tester/*"}, True),
         ({"user_agent": "cluster-topology-operator*"}, False),
         ({"token": "somebody"}, False),
-        ({"path": "/api/v1/*"}, True),
-        ({"method": "GET", "subresource": ""}, True),
         ({"subresource": "status"}, False),
         ({"body": "x"}, False),
     ],
@@ -80,14 +71,6 @@ async def test_only_matching_requests_are_hit(client, api, samples, rule, hit):
     assert active.hits == int(hit)
     api.faults.clear()
     assert (await client.get(f"{samples.NODES}/n")).code == 200
-
-
-async def test_somebody_is_known_by_a_token(client, api, samples):
-    api.faults.add(Fault(action="status", code=503, token="operator-a"))
-    for token, code in (("operator-a", 503), ("operator-b", 200)):
-        headers = {"Authorization": f"Bearer {token}"}
-        async with client.session.get(api.url + samples.NODES, headers=headers) as response:
-            assert response.status == code
 
 
 async def test_duration_ends_by_itself(client, api, samples):
@@ -187,13 +170,12 @@ async def test_hook_runs_between_two_requests(client, api, samples):
         seen.append(json.loads(request.body)["status"])
         await client.merge(path, {"spec": {"size": 2}})
 
-    hook = api.faults.on_request(lambda one: one.target.subresource == "status", change, count=1)
+    api.faults.on_request(lambda one: one.target.subresource == "status", change, count=1)
     found = await client.get(path)
     guarded = {"metadata": {"resourceVersion": found.version}, "status": {"size": 1}}
     assert (await client.merge(f"{path}/status", guarded)).code == 409
     assert seen == [{"size": 1}]
     assert (await client.merge(f"{path}/status", {"status": {"size": 1}})).code == 200
-    assert hook.calls == 1
 
 
 async def test_audit_log_records_every_request_once(client, api, samples):
@@ -213,16 +195,9 @@ async def test_audit_log_records_every_request_once(client, api, samples):
 
 
 async def test_faults_and_audit_over_http(client, api, samples):
-    rule = {
-        "action": "status",
-        "code": 429,
-        "retryAfter": 3,
-        "resource": "nodes",
-        "userAgent": "tester*",
-        "count": 2,
-    }
-    assert (await client.post("/simulator/faults", [rule])).code == 200
-    assert (await client.get(samples.NODES)).headers["Retry-After"] == "3"
+    rule = {"action": "status", "code": 429, "resource": "nodes", "userAgent": "tester*", "count": 2}
+    assert (await client.post("/simulator/faults", [rule])).body == [{"hits": 0}]
+    assert (await client.get(samples.NODES)).headers["Retry-After"] == "1"
     assert (await client.get(samples.NODES)).code == 429
     assert (await client.get(samples.NODES)).code == 200
     log = (await client.get("/simulator/requests")).body
@@ -234,16 +209,10 @@ async def test_faults_and_audit_over_http(client, api, samples):
     [
         ({"code": 500}, "1.action\n  Field required"),
         ({"action": "explode"}, "Input should be 'status', 'slow', "),
-        ({"action": "status", "code": 200}, "1.code\n  Input should be greater than or equal to 400"),
-        ({"action": "slow", "delay": "1s"}, "1.delay\n  Input should be a valid number"),
-        ({"action": "slow", "delay": -1}, "1.delay\n  Input should be greater than or equal to 0"),
-        ({"action": "drop", "count": 0}, "1.count\n  Input should be greater than or equal to 1"),
-        ({"action": "drop", "verbs": "get"}, "1.verbs\n  Extra inputs are not permitted"),
-        ("drop", "Input should be an object"),
     ],
 )
 async def test_faults_that_make_no_sense_are_refused(client, api, rule, words):
-    refused = await client.post("/simulator/faults", [{"action": "drop", "path": "/none"}, rule])
+    refused = await client.post("/simulator/faults", [{"action": "drop", "resource": "none"}, rule])
     assert refused.code == 400
     assert words in refused.body["message"]
     assert api.faults.active() == []

@@ -54,7 +54,7 @@ async def test_serves_writes_a_kubeconfig_and_ends_on_sigterm(standalone):
     assert config["clusters"][0]["cluster"]["server"] == standalone.url
     listed = await asyncio.to_thread(fetch, f"{standalone.url}/api/v1/nodes")
     assert listed["items"] == []
-    await asyncio.to_thread(fetch, f"{standalone.url}/simulator/faults", b'[{"action": "drop", "path": "/x"}]')
+    await asyncio.to_thread(fetch, f"{standalone.url}/simulator/faults", b'[{"action": "drop", "resource": "x"}]')
     standalone.process.send_signal(signal.SIGTERM)
     async with asyncio.timeout(DEADLINE):
         _, errors = await standalone.process.communicate()

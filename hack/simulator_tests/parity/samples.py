@@ -83,7 +83,7 @@ WIDGET_SPEC = _object(
     free={"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     tags={"type": "array", "items": STRING, "x-kubernetes-list-type": "set"},
     parts={"type": "array", "maxItems": 3, "items": _object(name=STRING, count={"type": "integer", "default": 7})},
-    labels={"type": "object", "additionalProperties": STRING, "maxProperties": 2},
+    labels={"type": "object", "additionalProperties": STRING},
     port={"x-kubernetes-int-or-string": True},
     deep={"type": "object", "default": {}, "properties": {"level": {"type": "integer", "default": 3}}},
     pair={"type": "object", "required": ["left"], "properties": {"left": STRING, "right": STRING}},
@@ -240,6 +240,14 @@ def meta(obj: dict[str, Any], **more: Any) -> dict[str, Any]:
 def node(name: str = "{row}", **labels: str) -> dict[str, Any]:
     """Return a node."""
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+
+
+def of_node(body: dict[str, Any]) -> dict[str, Any]:
+    """Return what a row compares of a node: the real server fills in much else."""
+    meta, status = body["metadata"], body["status"]
+    shown = {"labels": meta.get("labels"), "annotations": meta.get("annotations"), "spec": body["spec"]}
+    conditions = [[condition["type"], condition["status"]] for condition in status.get("conditions", [])]
+    return {**shown, "capacity": status.get("capacity"), "conditions": conditions}
 
 
 def config_map(name: str = "one", **data: str) -> dict[str, Any]:

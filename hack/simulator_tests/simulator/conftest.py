@@ -118,7 +118,10 @@ def running(served, access, api):
         **shape: Any,
     ):
         await install.install(api, cluster.Shape(**shape))
-        async with hub.Actors(access, speeds, hold=hold, release=release) as actors:
+        cast = hub.Actors(access, speeds, release=release)
+        for name in hold:
+            cast.hold(name)
+        async with cast as actors:
             yield SimulatedCluster(api, actors, served)
 
     return opened

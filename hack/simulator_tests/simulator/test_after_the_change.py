@@ -128,37 +128,6 @@ async def test_an_operator_that_is_held_does_not_react_until_it_is_released(livi
     await living.eventually(lambda: living.ready_of("openshift-console", "console"), 2)
 
 
-async def test_what_is_broken_never_gets_ready_until_it_is_mended(living):
-    await grown(living)
-    await living.eventually(lambda: revisions(living), (operands.REVISION, 3, 3))
-    for name in ("openshift-console/downloads", "kube-apiserver", "machine-config", "ingress"):
-        living.actors.break_(name)
-    await living.change()
-    await living.eventually(lambda: living.ready_of("openshift-console", "console"), 2)
-    await living.eventually(lambda: living.operator("ingress", "Progressing"), "True")
-
-    async def failed():
-        status = (await living.api.get(kinds.KUBE_API_SERVERS, "cluster"))["status"]
-        return [one["nodeName"] for one in status["nodeStatuses"] if one.get("lastFailedRevision")]
-
-    async def degraded():
-        return (await living.api.get(kinds.MACHINE_CONFIG_POOLS, "master"))["status"]["degradedMachineCount"]
-
-    await living.eventually(failed, ["master-0"])
-    await living.eventually(degraded, 1)
-    assert (await revisions(living))[1] == 0
-    assert await living.ready_of("openshift-console", "downloads") == 1
-    assert await living.routers() == 1
-    for name in ("openshift-console/downloads", "kube-apiserver", "machine-config", "ingress"):
-        living.actors.mend(name)
-    await living.eventually(lambda: living.ready_of("openshift-console", "downloads"), 2)
-    await living.eventually(lambda: revisions(living), (operands.REVISION + 2, 3, 3))
-    await living.eventually(living.routers, 2)
-    await living.eventually(living.pool, (3, 3, 3))
-    await living.eventually(degraded, 0)
-    assert await failed() == ["master-0"], "a failure of long ago stays written there"
-
-
 async def test_masters_that_carry_no_workloads_are_tainted_and_workers_get_a_pool(running):
     async with running(workers=1, schedulable=False) as living:
         await living.join("master-1")

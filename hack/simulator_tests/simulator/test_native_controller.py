@@ -164,21 +164,6 @@ async def test_a_changed_gate_ends_it_and_its_lease_stays_until_the_next_one_beg
     await living.eventually(reason, "AsExpected")
 
 
-async def test_one_that_died_leaves_its_conditions_and_a_lease_that_nobody_renews(living, switch, reason):
-    await switch(on=True)
-    await living.eventually(reason, "AsExpected")
-    died = next(one for one in living.actors._cast if isinstance(one, native.NativeController))
-    died.stop()
-    await living.join("master-1", "master-2")  # what it had begun has an end meanwhile
-    last = await renewed(living)
-    await living.eventually(living.voters, ["master-0", "master-1", "master-2"])
-    await ask_for(living, "HighlyAvailable")
-    assert await renewed(living) == last
-    assert (await reason(), await topology(living)) == ("AsExpected", "SingleReplica")
-    died.start()
-    await living.eventually(lambda: topology(living), "HighlyAvailable")
-
-
 async def test_it_writes_the_whole_status_and_drops_what_it_does_not_know(living, switch, reason):
     """A typed client: our record goes, the request stays."""
     await living.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": "HighlyAvailable"}})

@@ -12,7 +12,7 @@ from __future__ import annotations
 import abc
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from topology_simulator import client, conditions, kinds, mirror
 
@@ -24,29 +24,19 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-NODE: Final = "Node"
-RENDER: Final = "Render"
-"""How a machine config pool may be degraded: its first node is, or its configuration cannot be rendered."""
-
-
 class Troubles:
-    """What does not work as it should: operators that do not react, operands that never get ready, degraded pools.
+    """What does not work as it should: operators that do not react, and degraded pools. One for all actors.
 
-    One for all actors. Names are those of ClusterOperators, or namespace/name of one workload; of pools in `degraded`.
+    Names are those of ClusterOperators, or namespace/name of one workload; of pools in `degraded`.
     """
 
-    def __init__(self, held: Iterable[str] = ()) -> None:
-        self.held = set(held)
-        self.broken: set[str] = set()
-        self.degraded: dict[str, str] = {}
+    def __init__(self) -> None:
+        self.held: set[str] = set()
+        self.degraded: set[str] = set()
 
     def holds(self, *names: str) -> bool:
         """Whether any of these does not react to a new topology."""
         return not self.held.isdisjoint(names)
-
-    def breaks(self, *names: str) -> bool:
-        """Whether any of these never gets ready."""
-        return not self.broken.isdisjoint(names)
 
 
 class Waits:

@@ -94,8 +94,7 @@ class Console(workloads.Workloads):
             pods.template, pods.old, pods.new = template, pods.old + pods.new, 0
             self.waits.clear(timer)
         places = sum(conditions.is_true(node, "Ready") for node in self.mirror.all(kinds.NODES))
-        broken = self.troubles.breaks(workload.operator, workload.key)
-        reachable = min(places, replicas - 1 if broken else replicas)
+        reachable = min(places, replicas)
         pods.new = min(pods.new, reachable)
         if pods.new < reachable and self.waits.due(timer, self.pace.replica):
             self.waits.clear(timer)

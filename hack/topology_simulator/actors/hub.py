@@ -5,7 +5,7 @@ run in one task group: leaving the context cancels and awaits every task, and an
 takes the others with it instead of leaving a cluster in which nothing moves.
 
 Whatever follows the topology can be kept from it: `hold` an operator (by the name of its ClusterOperator) and it does
-not react until `release`; `break_` it and what it rolls out never gets ready until `mend`.
+not react until `release`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from . import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from types import TracebackType
 
     from topology_simulator import kubeconfig, pace, upgradeable
@@ -52,8 +52,8 @@ FOLLOWING = (
 class Actors:
     """Every actor; use it as an async context manager. Those that take orders are attributes.
 
-    `real_etcd` is a cluster whose first member runs, for the etcd operator to drive; without it, it pretends. `hold`
-    names the operators that do not react from the beginning. `release` is the version operator's, with its delays.
+    `real_etcd` is a cluster whose first member runs, for the etcd operator to drive; without it, it pretends.
+    `release` is the version operator's, with its delays.
     """
 
     kubelets: kubelets.Kubelets
@@ -67,7 +67,6 @@ class Actors:
         speeds: pace.Pace,
         *,
         real_etcd: etcds.Cluster | None = None,
-        hold: Iterable[str] = (),
         release: upgradeable.Release | None = None,
     ) -> None:
         self._access = access
@@ -76,7 +75,7 @@ class Actors:
         self._running = contextlib.AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._cast: list[actor.Actor] = []
-        self._troubles = actor.Troubles(hold)
+        self._troubles = actor.Troubles()
         self._release: upgradeable.Release | None = release
         self._absent: tuple[kinds.Kind, ...] = ()
 
@@ -90,22 +89,14 @@ class Actors:
         """Let an operator react again, now if there is something to react to."""
         self._trouble(self._troubles.held.discard, name)
 
-    def break_(self, name: str) -> None:
-        """Let what an operator deploys never get ready: a workload lacks a replica, a roll-out its last step."""
-        self._trouble(self._troubles.broken.add, name)
-
-    def mend(self, name: str) -> None:
-        """Let it get ready again."""
-        self._trouble(self._troubles.broken.discard, name)
-
-    def degrade_pool(self, name: str, how: str = actor.NODE) -> None:
-        """Let a machine config pool be degraded until `mend_pool`: by a node, or by what cannot be rendered."""
-        self._troubles.degraded[name] = how
+    def degrade_pool(self, name: str) -> None:
+        """Let a machine config pool be degraded by its first node, until `mend_pool`."""
+        self._troubles.degraded.add(name)
         self._wake()
 
     def mend_pool(self, name: str) -> None:
         """Let a machine config pool be well again."""
-        self._troubles.degraded.pop(name, None)
+        self._troubles.degraded.discard(name)
         self._wake()
 
     def _trouble(self, change: Callable[[str], None], name: str) -> None:

@@ -29,7 +29,7 @@ class Ingress(actor.Actor):
         wanted = self._wanted(router)
         ready = sum(conditions.is_true(node, "Ready") for node in self.nodes_with("worker"))
         available = int((router.get("status") or {}).get("availableReplicas") or 0)
-        reachable = min(wanted, ready) - (1 if self.troubles.breaks("ingress") and wanted <= ready else 0)
+        reachable = min(wanted, ready)
         if available == reachable:
             self.waits.clear("router")
         elif available > reachable or self.waits.due("router", self.pace.router):

@@ -141,8 +141,6 @@ class MachineConfig(actor.Actor):
                 await self._render(pool, wanted[_name(pool)], topology)
 
     async def _render(self, pool: dict[str, Any], wanted: str, topology: str) -> None:
-        if self._render_error(_name(pool)):
-            return
         noted = ((self._controller() or {})["metadata"].get("annotations") or {}).get(configured.RELEASE_VERSION)
         config = cluster.machine_config(_name(pool), topology, noted or cluster.VERSION)
         try:
@@ -161,7 +159,7 @@ class MachineConfig(actor.Actor):
         pools = {_name(pool): pool for pool in self._pools()}
         for node in self.mirror.all(kinds.NODES):
             name = _name(node)
-            if not self._ready(node):
+            if not conditions.is_true(node, "Ready"):
                 self.waits.clear(("label", name))
                 continue
             if not self.waits.due(("label", name), self.pace.label):
@@ -199,7 +197,7 @@ class MachineConfig(actor.Actor):
                 await self._annotate(members)
             await self._move(name, pool["spec"]["configuration"]["name"])
         self._synced[name] = events
-        status = machine_pools.status(pool, self._members(name), self._render_error(name))
+        status = machine_pools.status(pool, self._members(name))
         await self.say(kinds.MACHINE_CONFIG_POOLS, pool, status.pop("states"), **status)
 
     async def _annotate(self, members: list[dict[str, Any]]) -> None:
@@ -212,8 +210,11 @@ class MachineConfig(actor.Actor):
     async def _move(self, pool: str, wanted: str) -> None:
         """Take the next node of a pool a step further."""
         members = self._members(pool)
-        if members and self.troubles.degraded.get(pool) == actor.NODE:
-            await self._degrade(members[0])
+        if members and pool in self.troubles.degraded:
+            node = members[0]
+            if machine_pools.notes(node).get(machine_pools.STATE) != machine_pools.DEGRADED:
+                why = "unexpected on-disk state validating against " + machine_pools.notes(node)[machine_pools.DESIRED]
+                await self._note(node, {machine_pools.STATE: machine_pools.DEGRADED, machine_pools.REASON: why})
             return
         busy = [node for node in members if machine_pools.notes(node).get(machine_pools.STATE) != machine_pools.DONE]
         old = [node for node in members if machine_pools.notes(node).get(machine_pools.CURRENT) != wanted]
@@ -234,10 +235,8 @@ class MachineConfig(actor.Actor):
                 await self._note(node, {machine_pools.STATE: "Rebooting", _BOOT_BEFORE: boot})
         elif _BOOT_BEFORE not in notes:
             await self._note(node, {machine_pools.STATE: machine_pools.DONE, machine_pools.REASON: ""})
-        elif boot == notes[_BOOT_BEFORE] or not self._ready(node):
+        elif boot == notes[_BOOT_BEFORE] or not conditions.is_true(node, "Ready"):
             return
-        elif self.troubles.breaks("machine-config"):
-            await self._degrade(node)
         else:
             done = {
                 machine_pools.CURRENT: wanted,
@@ -247,11 +246,6 @@ class MachineConfig(actor.Actor):
                 _BOOT_BEFORE: None,
             }
             await self._note(node, done, unschedulable=None)
-
-    async def _degrade(self, node: dict[str, Any]) -> None:
-        if machine_pools.notes(node).get(machine_pools.STATE) != machine_pools.DEGRADED:
-            why = "unexpected on-disk state validating against " + machine_pools.notes(node)[machine_pools.DESIRED]
-            await self._note(node, {machine_pools.STATE: machine_pools.DEGRADED, machine_pools.REASON: why})
 
     async def _note(self, node: dict[str, Any], notes: dict[str, str | None], **spec: Any) -> None:
         change: dict[str, Any] = {"metadata": {"annotations": notes}}
@@ -273,19 +267,11 @@ class MachineConfig(actor.Actor):
     def _pools(self) -> list[dict[str, Any]]:
         return self.mirror.all(kinds.MACHINE_CONFIG_POOLS)
 
-    def _render_error(self, pool: str) -> str:
-        if self.troubles.degraded.get(pool) != actor.RENDER:
-            return ""
-        return f"Failed to render configuration for pool {pool}: parsing Ignition config failed"
-
     def _members(self, pool: str) -> list[dict[str, Any]]:
         """Return the nodes of a pool that have a configuration."""
         pools = self._pools()
         nodes = [node for node in self.mirror.all(kinds.NODES) if machine_pools.CURRENT in machine_pools.notes(node)]
         return [node for node in nodes if machine_pools.pool_of(node, pools) == pool]
-
-    def _ready(self, node: dict[str, Any]) -> bool:
-        return conditions.is_true(node, "Ready")
 
 
 def _name(obj: dict[str, Any]) -> str:

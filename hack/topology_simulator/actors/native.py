@@ -12,7 +12,7 @@ Seen: openshift/cluster-config-operator PR 495, head 3c62e476, on a real kube-ap
 * writes the topology as a typed PUT of status, which drops our record; a request stays, since spec is not written;
 * says Complete after a pause (`pace.native`), whether anything has followed or not.
 
-It knows one transition. Where its process ends and begins again on purpose: `stop` and `start`.
+It knows one transition.
 """
 
 from __future__ import annotations
@@ -50,25 +50,14 @@ class NativeController(actor.Actor):
     watched = (kinds.FEATURE_GATES, kinds.CLUSTER_VERSIONS, kinds.CONFIGS, kinds.INFRASTRUCTURES, kinds.NODES,
                kinds.CONFIG_MAPS, kinds.CLUSTER_OPERATORS)  # fmt: skip
 
-    _alive = True
     _gate: bool | None = None
     """As the running process has read it at its start; None before the first."""
     _starts = 0
 
-    def stop(self) -> None:
-        """End the process without a word: its Lease and its conditions stay."""
-        self._alive, self._gate = False, None
-        self.waits.clear("away")
-
-    def start(self) -> None:
-        """Begin again."""
-        self._alive = True
-        self.mirror.wake()
-
     async def step(self) -> None:
         """Be there, or be away; where the gate is on, look at the request and change the topology once."""
         on = self._switched_on()
-        if not self._alive or self.topology in {"", "External"}:
+        if self.topology in {"", "External"}:
             return
         if self._gate is not None and self._gate is not on:
             self._gate = None

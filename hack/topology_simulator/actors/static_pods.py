@@ -126,9 +126,6 @@ class StaticPods(actor.Actor):
             return status
         if not self.waits.due(timer, self.pace.static_pod):
             return status
-        if self.troubles.breaks(pods.operator):
-            failed = {"lastFailedRevision": latest, "lastFailedReason": "OperandFailed", "lastFailedCount": 1}
-            return {"lastFailedTime": conditions.now(), **status, **failed}
         return {**status, "currentRevision": latest, "targetRevision": 0}
 
     async def _tell(self, pods: operands.StaticPods, old: list[str]) -> None:

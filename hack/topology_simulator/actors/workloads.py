@@ -96,8 +96,6 @@ class Workloads(actor.Actor):
         replicas, ready = int(obj["spec"]["replicas"]), int((obj.get("status") or {}).get("readyReplicas") or 0)
         places = sum(conditions.is_true(node, "Ready") for node in self.mirror.all(kinds.NODES))
         reachable = min(replicas, places)
-        if self.troubles.breaks(workload.operator, workload.key):
-            reachable = min(reachable, replicas - 1)
         timer = ("replica", workload.key)
         if ready > reachable:
             ready = reachable

@@ -34,19 +34,8 @@ class Record:
 def record(request: requests.Request, path: str, code: int, time: float) -> Record:
     """Return the record of a request."""
     target = request.target
-    return Record(
-        request.verb,
-        target.plural,
-        target.namespace,
-        target.name,
-        target.subresource,
-        request.user_agent,
-        code,
-        time,
-        request.watch,
-        target.group,
-        path,
-    )
+    what = (target.plural, target.namespace, target.name, target.subresource)
+    return Record(request.verb, *what, request.user_agent, code, time, request.watch, target.group, path)
 
 
 Log = collections.deque[Record]

@@ -1,48 +1,27 @@
 """The kinds that every cluster has, as data, and what is special about one of them as a small function.
 
-Left out on purpose: whatever neither kubectl nor this project needs. Those kinds that the project writes have
-their types in `forms` and their rules in `builtin_rules`, the others are stored as they come. Reviews
-(`TokenReview`, `SubjectAccessReview`) are answered and never stored: everybody is allowed, because nothing
-here enforces RBAC; a client that asks about its own rights is warned of that.
+Left out on purpose: whatever neither kubectl nor this project needs, and the types of these kinds: objects are stored
+as they come, but for `builtin_rules`. Reviews (`TokenReview`, `SubjectAccessReview`) are answered and never stored:
+everybody is allowed, because nothing here enforces RBAC; a client that asks about its own rights is warned of that.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import columns, events, forms
+from . import columns, events
 from .resources import Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 EVENTS_GROUP = "events.k8s.io"
 CRD_GROUP = "apiextensions.k8s.io"
 PROTECTED_NAMESPACES = ("default", "kube-public", "kube-system")
 _ALL_ALLOWED = ("the embedded API server allows everything: start it with APISERVER=real to have rights judged",)
 INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-
-
-def _read(*path: str) -> Callable[[dict[str, Any]], str]:
-    def value(obj: dict[str, Any]) -> str:
-        part: Any = obj
-        for name in path:
-            part = part.get(name) if isinstance(part, dict) else None
-        if isinstance(part, bool):
-            return "true" if part else "false"
-        return "" if part is None else str(part)
-
-    return value
-
-
 _ABOUT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-_CORE_EVENT_FIELDS = {f"involvedObject.{name}": _read("involvedObject", name) for name in _ABOUT} | {
-    "reason": _read("reason"),
-    "type": _read("type"),
-    "reportingComponent": _read("reportingComponent"),
-    "source": _read("source", "component"),
+_EVENT_FIELDS = {f"involvedObject.{name}": columns.at("involvedObject", name) for name in _ABOUT} | {
+    name: columns.at(name) for name in ("reason", "type", "reportingComponent")
 }
-_POD_FIELDS = {"spec.nodeName": _read("spec", "nodeName"), "status.phase": _read("status", "phase")}
+_POD_FIELDS = {"spec.nodeName": columns.at("spec", "nodeName"), "status.phase": columns.at("status", "phase")}
 
 
 def _kind(group: str, plural: str, kind: str, *short_names: str, namespaced: bool = True, **more: Any) -> Resource:
@@ -53,23 +32,18 @@ def _review(group: str, plural: str, kind: str, **more: Any) -> Resource:
     return _kind(group, plural, kind, namespaced=False, verbs=("create",), **more)
 
 
-def _rbac(plural: str, kind: str, *, namespaced: bool, shown: Any) -> Resource:
+def _rbac(plural: str, kind: str, *, namespaced: bool) -> Resource:
+    shown = columns.WITH_CREATION
     return _kind("rbac.authorization.k8s.io", plural, kind, namespaced=namespaced, columns=shown)
 
 
 def _extension(group: str, plural: str, kind: str, *short_names: str, **more: Any) -> Resource:
-    return _kind(
-        group, plural, kind, *short_names,
-        namespaced=False, categories=("api-extensions",), counts_generation=True, **more,
-    )  # fmt: skip
+    more |= {"namespaced": False, "categories": ("api-extensions",), "counts_generation": True}
+    return _kind(group, plural, kind, *short_names, **more)
 
 
 def _event(group: str, **more: Any) -> Resource:
     return _kind(group, "events", "Event", "ev", columns=columns.EVENTS, **more)
-
-
-def _unschedulable(obj: dict[str, Any]) -> str:
-    return "true" if (obj.get("spec") or {}).get("unschedulable") else "false"
 
 
 _IN_ALL: dict[str, Any] = {"categories": ("all",)}
@@ -79,39 +53,7 @@ CUSTOM_RESOURCE_DEFINITIONS = _extension(
     CRD_GROUP, "customresourcedefinitions", "CustomResourceDefinition", "crd", "crds",
     unconditional_update=False, columns=columns.WITH_CREATION, **_STATUS,
 )  # fmt: skip
-NAMESPACES = _kind(
-    "", "namespaces", "Namespace", "ns",
-    namespaced=False, has_status=True, form=forms.form(forms.NAMESPACE), columns=columns.NAMESPACES,
-    selectable={"status.phase": _read("status", "phase"), "name": _read("metadata", "name")},
-)  # fmt: skip
-_NODES = _kind(
-    "", "nodes", "Node", "no",
-    namespaced=False, has_status=True, status_on_create=True, status_metadata=True, form=forms.form(forms.NODE),
-    columns=columns.NODES, selectable={"spec.unschedulable": _unschedulable},
-)  # fmt: skip
-_PODS = _kind(
-    "", "pods", "Pod", "po", status_metadata=True, columns=columns.PODS, selectable=_POD_FIELDS, **_STATUS, **_IN_ALL
-)
-_SERVICES = _kind(
-    "", "services", "Service", "svc",
-    selectable={"spec.type": _read("spec", "type"), "spec.clusterIP": _read("spec", "clusterIP")},
-    **_STATUS, **_IN_ALL,
-)  # fmt: skip
-_NEW_EVENTS = _event(
-    EVENTS_GROUP, form=forms.form(forms.NEW_EVENT),
-    stored_as="v1", store_name="/events", read=events.to_new, write=events.to_core,
-)  # fmt: skip
-_LEASES = _kind(
-    "coordination.k8s.io", "leases", "Lease",
-    columns=columns.LEASES, form=forms.form(forms.LEASE), unconditional_update=False,
-)  # fmt: skip
-_BUDGETS = _kind(
-    "policy", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", columns=columns.DISRUPTION_BUDGETS, **_RECONCILED
-)
-_NETWORK_POLICIES = _kind(
-    "networking.k8s.io", "networkpolicies", "NetworkPolicy", "netpol",
-    counts_generation=True,
-)  # fmt: skip
+NAMESPACES = _kind("", "namespaces", "Namespace", "ns", namespaced=False, columns=columns.NAMESPACES, **_STATUS)
 
 
 def kinds() -> list[Resource]:
@@ -119,33 +61,37 @@ def kinds() -> list[Resource]:
     policies = "admissionregistration.k8s.io"
     return [
         NAMESPACES,
-        _NODES,
-        _kind("", "configmaps", "ConfigMap", "cm", form=forms.form(forms.CONFIG_MAP), columns=columns.CONFIGMAPS),
         _kind(
-            "", "secrets", "Secret",
-            form=forms.form(forms.SECRET), columns=columns.SECRETS, selectable={"type": _read("type")},
+            "", "nodes", "Node", "no",
+            namespaced=False, status_on_create=True, status_metadata=True, columns=columns.NODES, **_STATUS,
         ),
+        _kind("", "configmaps", "ConfigMap", "cm", columns=columns.CONFIGMAPS),
+        _kind("", "secrets", "Secret", columns=columns.SECRETS),
         _kind("", "serviceaccounts", "ServiceAccount", "sa"),
-        _PODS,
-        _SERVICES,
-        _event("", selectable=_CORE_EVENT_FIELDS, form=forms.form(forms.EVENT)),
-        _NEW_EVENTS,
-        _LEASES,
+        _kind(
+            "", "pods", "Pod", "po",
+            status_metadata=True, columns=columns.PODS, selectable=_POD_FIELDS, **_STATUS, **_IN_ALL,
+        ),
+        _kind("", "services", "Service", "svc", **_STATUS, **_IN_ALL),
+        _event("", selectable=_EVENT_FIELDS),
+        _event(EVENTS_GROUP, stored_as="v1", store_name="/events", read=events.to_new, write=events.to_core),
+        _kind(
+            "coordination.k8s.io", "leases", "Lease",
+            columns=columns.LEASES, always=("spec",), unconditional_update=False,
+        ),
         _kind("apps", "deployments", "Deployment", "deploy", columns=columns.DEPLOYMENTS, **_RECONCILED, **_IN_ALL),
         _kind("apps", "statefulsets", "StatefulSet", "sts", columns=columns.STATEFUL_SETS, **_RECONCILED, **_IN_ALL),
-        _BUDGETS,
-        _NETWORK_POLICIES,
-        _rbac("roles", "Role", namespaced=True, shown=columns.WITH_CREATION),
-        _rbac("rolebindings", "RoleBinding", namespaced=True, shown=columns.WITH_CREATION),
-        _rbac("clusterroles", "ClusterRole", namespaced=False, shown=columns.WITH_CREATION),
-        _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False, shown=columns.WITH_CREATION),
-        _extension(
-            policies, "validatingadmissionpolicies", "ValidatingAdmissionPolicy",
-            has_status=True, columns=columns.DEFAULT,
+        _kind(
+            "policy", "poddisruptionbudgets", "PodDisruptionBudget", "pdb",
+            columns=columns.DISRUPTION_BUDGETS, **_RECONCILED,
         ),
-        _extension(
-            policies, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", columns=columns.DEFAULT
-        ),
+        _kind("networking.k8s.io", "networkpolicies", "NetworkPolicy", "netpol", counts_generation=True),
+        _rbac("roles", "Role", namespaced=True),
+        _rbac("rolebindings", "RoleBinding", namespaced=True),
+        _rbac("clusterroles", "ClusterRole", namespaced=False),
+        _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+        _extension(policies, "validatingadmissionpolicies", "ValidatingAdmissionPolicy", has_status=True),
+        _extension(policies, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
         _kind(
             "certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest", "csr",
             namespaced=False, parts_of_status=("approval",), columns=columns.SIGNING_REQUESTS, **_STATUS,

@@ -1,120 +1,72 @@
-"""What `kubectl get` shows of the built-in kinds that a simulated cluster has, as the real server computes it.
+"""What `kubectl get` shows of the built-in kinds that a simulated cluster has, without what only `-o wide` adds.
 
 Read by `builtins`; the columns of custom resources come from their definitions (`crds`).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import times
 from .resources import Column
 
-
-def _meta(obj: dict[str, Any]) -> dict[str, Any]:
-    meta: dict[str, Any] = obj["metadata"]
-    return meta
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
-def created(obj: dict[str, Any]) -> str:
-    """Return the age of an object."""
-    return times.age(_meta(obj).get("creationTimestamp"))
+def at(*path: str, default: Any = "") -> Callable[[dict[str, Any]], Any]:
+    """Return what reads the value at a path of an object; `default` where it is missing or empty."""
 
-
-def _at(*path: str, default: Any = "<none>") -> Any:
-    def cell(obj: dict[str, Any]) -> Any:
+    def read(obj: dict[str, Any]) -> Any:
         value: Any = obj
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
         return default if value is None or value == "" else value
 
-    return cell
+    return read
 
 
-NAME = Column("Name", "string", lambda obj: _meta(obj)["name"], "Name must be unique within a namespace.", 0, "name")
-AGE = Column("Age", "string", created, "How long ago the object was created.")
-CREATED_AT = Column("Created At", "date", lambda obj: _meta(obj).get("creationTimestamp"), "When it was created.")
+def _text(name: str, cell: Callable[[dict[str, Any]], Any]) -> Column:
+    return Column(name, "string", cell)
+
+
+def _age(obj: dict[str, Any]) -> str:
+    return times.age(obj["metadata"].get("creationTimestamp"))
+
+
+NAME = Column("Name", "string", at("metadata", "name"), "Name must be unique within a namespace.", 0, "name")
+AGE = _text("Age", _age)
 DEFAULT = (NAME, AGE)
-CUSTOM = (NAME, Column("Age", "date", created, AGE.description))
+CUSTOM = (NAME, Column("Age", "date", _age))
+WITH_CREATION = (NAME, Column("Created At", "date", at("metadata", "creationTimestamp")))
 
 
 def _node_status(obj: dict[str, Any]) -> str:
-    conditions = (obj.get("status") or {}).get("conditions") or []
-    words = ["Unknown"]
-    for condition in conditions:
-        if condition.get("type") == "Ready":
-            words = ["Ready" if condition.get("status") == "True" else "NotReady"]
-    if (obj.get("spec") or {}).get("unschedulable"):
-        words.append("SchedulingDisabled")
-    return ",".join(words)
+    ready = [item["status"] for item in at("status", "conditions", default=[])(obj) if item["type"] == "Ready"]
+    word = "Unknown" if not ready else "Ready" if ready[0] == "True" else "NotReady"
+    return f"{word},SchedulingDisabled" if at("spec", "unschedulable")(obj) else word
 
 
 def _node_roles(obj: dict[str, Any]) -> str:
-    roles = set()
-    for label, value in (_meta(obj).get("labels") or {}).items():
-        if label.startswith("node-role.kubernetes.io/"):
-            roles.add(label.removeprefix("node-role.kubernetes.io/"))
-        elif label == "kubernetes.io/role" and value:
-            roles.add(value)
-    return ",".join(sorted(role for role in roles if role)) or "<none>"
-
-
-def _address(kind: str) -> Any:
-    def cell(obj: dict[str, Any]) -> str:
-        for address in (obj.get("status") or {}).get("addresses") or []:
-            if address.get("type") == kind:
-                return str(address.get("address"))
-        return "<none>"
-
-    return cell
-
-
-def _info(name: str) -> Any:
-    return _at("status", "nodeInfo", name, default="<unknown>")
-
-
-def _kernel(obj: dict[str, Any]) -> str:
-    info = (obj.get("status") or {}).get("nodeInfo") or {}
-    version, machine = info.get("kernelVersion"), info.get("architecture")
-    return f"{version} ({machine})" if version and machine else version or "<unknown>"
+    prefix = "node-role.kubernetes.io/"
+    labels = at("metadata", "labels", default={})(obj)
+    return ",".join(sorted(label.removeprefix(prefix) for label in labels if label.startswith(prefix))) or "<none>"
 
 
 NODES = (
-    NAME,
-    Column("Status", "string", _node_status, "The status of the node"),
-    Column("Roles", "string", _node_roles, "The roles of the node"),
-    AGE,
-    Column("Version", "string", _at("status", "nodeInfo", "kubeletVersion", default=""), "Kubelet version"),
-    Column("Internal-IP", "string", _address("InternalIP"), "", 1),
-    Column("External-IP", "string", _address("ExternalIP"), "", 1),
-    Column("OS-Image", "string", _info("osImage"), "", 1),
-    Column("Kernel-Version", "string", _kernel, "", 1),
-    Column("Container-Runtime", "string", _info("containerRuntimeVersion"), "", 1),
-)
-NAMESPACES = (NAME, Column("Status", "string", _at("status", "phase", default=""), "The status"), AGE)
-
-
-def _data(obj: dict[str, Any]) -> int:
-    return len(obj.get("data") or {}) + len(obj.get("binaryData") or {})
-
-
-CONFIGMAPS = (NAME, Column("Data", "string", _data, "Number of entries"), AGE)
-SECRETS = (
-    NAME,
-    Column("Type", "string", _at("type", default="Opaque"), "Type of the secret"),
-    Column("Data", "string", _data, "Number of entries"),
-    AGE,
-)
-LEASES = (NAME, Column("Holder", "string", _at("spec", "holderIdentity", default=""), "Who holds it"), AGE)
+    NAME, _text("Status", _node_status), _text("Roles", _node_roles), AGE,
+    _text("Version", at("status", "nodeInfo", "kubeletVersion")),
+)  # fmt: skip
+NAMESPACES = (NAME, _text("Status", at("status", "phase")), AGE)
+_DATA = _text("Data", lambda obj: len(obj.get("data") or {}) + len(obj.get("binaryData") or {}))
+CONFIGMAPS = (NAME, _DATA, AGE)
+SECRETS = (NAME, _text("Type", at("type", default="Opaque")), _DATA, AGE)
+LEASES = (NAME, _text("Holder", at("spec", "holderIdentity")), AGE)
 
 
 def _event_seen(obj: dict[str, Any]) -> str:
-    series = obj.get("series") or {}
-    return times.age(series.get("lastObservedTime") or obj.get("lastTimestamp") or obj.get("eventTime"))
-
-
-def _event_first(obj: dict[str, Any]) -> str:
-    return times.age(obj.get("firstTimestamp") or obj.get("eventTime"))
+    seen = at("series", "lastObservedTime")(obj) or obj.get("lastTimestamp") or obj.get("eventTime")
+    return times.age(seen)
 
 
 def _event_object(obj: dict[str, Any]) -> str:
@@ -122,129 +74,50 @@ def _event_object(obj: dict[str, Any]) -> str:
     return f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}"
 
 
-def _event_source(obj: dict[str, Any]) -> str:
-    source = obj.get("source") or {}
-    component = source.get("component") or obj.get("reportingComponent") or ""
-    host = source.get("host") or obj.get("reportingInstance")
-    return f"{component}, {host}" if host else str(component)
-
-
-def _event_count(obj: dict[str, Any]) -> int:
-    return int((obj.get("series") or {}).get("count") or obj.get("count") or 1)
-
-
 EVENTS = (
-    Column("Last Seen", "string", _event_seen, "When it was last seen"),
-    Column("Type", "string", _at("type", default=""), "Normal or Warning"),
-    Column("Reason", "string", _at("reason", default=""), "Why"),
-    Column("Object", "string", _event_object, "What it is about"),
-    Column("Subobject", "string", _at("involvedObject", "fieldPath", default=""), "", 1),
-    Column("Source", "string", _event_source, "", 1),
-    Column("Message", "string", lambda obj: str(obj.get("message") or "").strip(), "What happened"),
-    Column("First Seen", "string", _event_first, "", 1),
-    Column("Count", "string", lambda obj: str(_event_count(obj)), "", 1),
-    Column("Name", "string", NAME.cell, "", 1, "name"),
-)
-
-
-def _containers(obj: dict[str, Any]) -> list[dict[str, Any]]:
-    return (obj.get("status") or {}).get("containerStatuses") or []
+    _text("Last Seen", _event_seen), _text("Type", at("type")), _text("Reason", at("reason")),
+    _text("Object", _event_object), _text("Message", at("message")),
+)  # fmt: skip
 
 
 def _pod_ready(obj: dict[str, Any]) -> str:
-    ready = sum(1 for container in _containers(obj) if container.get("ready"))
-    return f"{ready}/{len((obj.get('spec') or {}).get('containers') or [])}"
+    containers = at("status", "containerStatuses", default=[])(obj)
+    ready = sum(1 for container in containers if container.get("ready"))
+    return f"{ready}/{len(at('spec', 'containers', default=[])(obj))}"
 
 
-def _pod_status(obj: dict[str, Any]) -> str:
-    if _meta(obj).get("deletionTimestamp"):
-        return "Terminating"
-    status = obj.get("status") or {}
-    return str(status.get("reason") or status.get("phase") or "")
+def _pod_status(obj: dict[str, Any]) -> Any:
+    return "Terminating" if at("metadata", "deletionTimestamp")(obj) else at("status", "phase")(obj)
 
 
-PODS = (
-    NAME,
-    Column("Ready", "string", _pod_ready, "Containers that are ready"),
-    Column("Status", "string", _pod_status, "The phase, or the reason"),
-    Column(
-        "Restarts", "string", lambda obj: str(sum(container.get("restartCount", 0) for container in _containers(obj)))
-    ),
-    AGE,
-    Column("IP", "string", _at("status", "podIP"), "", 1),
-    Column("Node", "string", _at("spec", "nodeName"), "", 1),
-    Column("Nominated Node", "string", _at("status", "nominatedNodeName"), "", 1),
-    Column("Readiness Gates", "string", lambda _: "<none>", "", 1),
-)
+def _restarts(obj: dict[str, Any]) -> str:
+    return str(sum(each.get("restartCount", 0) for each in at("status", "containerStatuses", default=[])(obj)))
 
 
-def _replicas(obj: dict[str, Any]) -> str:
-    wanted = (obj.get("spec") or {}).get("replicas", 1)
-    return f"{(obj.get('status') or {}).get('readyReplicas') or 0}/{wanted}"
-
-
-def _template(field: str) -> Any:
-    def cell(obj: dict[str, Any]) -> str:
-        spec = (((obj.get("spec") or {}).get("template") or {}).get("spec")) or {}
-        return ",".join(str(container.get(field, "")) for container in spec.get("containers") or ())
-
-    return cell
-
-
-def _selector(name: str) -> Any:
-    def cell(obj: dict[str, Any]) -> str:
-        labels = ((obj.get("spec") or {}).get(name) or {}).get("matchLabels") or {}
-        return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "<none>"
-
-    return cell
-
-
-_CONTAINERS = (
-    Column("Containers", "string", _template("name"), "", 1),
-    Column("Images", "string", _template("image"), "", 1),
+PODS = (NAME, _text("Ready", _pod_ready), _text("Status", _pod_status), _text("Restarts", _restarts), AGE)
+_REPLICAS = _text(
+    "Ready", lambda obj: f"{at('status', 'readyReplicas', default=0)(obj)}/{at('spec', 'replicas', default=1)(obj)}"
 )
 DEPLOYMENTS = (
-    NAME,
-    Column("Ready", "string", _replicas, "Replicas that are ready"),
-    Column("Up-to-date", "string", _at("status", "updatedReplicas", default=0), "Replicas of the present spec"),
-    Column("Available", "string", _at("status", "availableReplicas", default=0), "Replicas that are available"),
-    AGE,
-    *_CONTAINERS,
-    Column("Selector", "string", _selector("selector"), "", 1),
-)
-STATEFUL_SETS = (NAME, Column("Ready", "string", _replicas, "Replicas that are ready"), AGE, *_CONTAINERS)
-
-
-def _budget(name: str) -> Any:
-    def cell(obj: dict[str, Any]) -> str:
-        value = (obj.get("spec") or {}).get(name)
-        return "N/A" if value is None else str(value)
-
-    return cell
-
-
+    NAME, _REPLICAS, _text("Up-to-date", at("status", "updatedReplicas", default=0)),
+    _text("Available", at("status", "availableReplicas", default=0)), AGE,
+)  # fmt: skip
+STATEFUL_SETS = (NAME, _REPLICAS, AGE)
 DISRUPTION_BUDGETS = (
     NAME,
-    Column("Min Available", "string", _budget("minAvailable"), "What must stay"),
-    Column("Max Unavailable", "string", _budget("maxUnavailable"), "What may go"),
-    Column("Allowed Disruptions", "integer", _at("status", "disruptionsAllowed", default=0), "How many may go now"),
+    _text("Min Available", at("spec", "minAvailable", default="N/A")),
+    _text("Max Unavailable", at("spec", "maxUnavailable", default="N/A")),
+    Column("Allowed Disruptions", "integer", at("status", "disruptionsAllowed", default=0)),
     AGE,
 )
 
 
 def _approval(obj: dict[str, Any]) -> str:
-    status = obj.get("status") or {}
-    types = {condition.get("type") for condition in status.get("conditions") or []}
-    word = next((type_ for type_ in ("Denied", "Approved") if type_ in types), "Pending")
-    return word + ",Failed" * ("Failed" in types) + ",Issued" * bool(status.get("certificate"))
+    types = {item["type"] for item in at("status", "conditions", default=[])(obj)}
+    return next((word for word in ("Denied", "Approved") if word in types), "Pending")
 
 
 SIGNING_REQUESTS = (
-    NAME,
-    AGE,
-    Column("SignerName", "string", _at("spec", "signerName"), "Who is asked to sign"),
-    Column("Requestor", "string", _at("spec", "username"), "Who asks"),
-    Column("RequestedDuration", "string", lambda _: "<none>", "How long it is to last"),
-    Column("Condition", "string", _approval, "How far it is"),
-)
-WITH_CREATION = (NAME, CREATED_AT)
+    NAME, AGE, _text("SignerName", at("spec", "signerName", default="<none>")),
+    _text("Requestor", at("spec", "username", default="<none>")), _text("Condition", _approval),
+)  # fmt: skip

@@ -1,6 +1,6 @@
 """The simulator's own paths, for a server in a process of its own: /simulator/faults and /simulator/requests.
 
-    POST   /simulator/faults     a JSON list of faults (`faults.Fault`); all are added, or none with a 400
+    POST   /simulator/faults     a JSON list of faults (`faults.Fault`); all are added, or none with a 400; the `hits`
     POST   /simulator/compact    forgets the log
     GET    /simulator/requests   the audit log, oldest first; `?since=UNIX_SECONDS` for the later part
 
@@ -35,7 +35,7 @@ class Control:
         """Return the answer. Raises StatusError."""
         match request.method, request.path.removeprefix(PREFIX):
             case "POST", "faults":
-                self._add(request.body)
+                return handlers.Answer(200, storage.encode([{"hits": hits} for hits in self._add(request.body)]))
             case "POST", "compact":
                 self._storage.compact()
             case "GET", "requests":
@@ -46,10 +46,10 @@ class Control:
                 return handlers.unknown_path()
         return handlers.Answer(200, b"{}")
 
-    def _add(self, body: bytes) -> None:
+    def _add(self, body: bytes) -> list[int]:
+        """Add faults; return how many watches each has hit now."""
         try:
             wanted = _FAULTS.validate_json(body)
         except pydantic.ValidationError as error:
             raise statuses.bad_request(str(error)) from None
-        for fault in wanted:
-            self._faults.add(fault)
+        return [self._faults.add(fault).hits for fault in wanted]

@@ -13,7 +13,7 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any
 
-from . import cel, columns, field_errors, jsonpath, scales, statuses, structural, times, validation
+from . import cel, columns, field_errors, jsonpath, statuses, structural, times, validation
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
 from .resources import Column, Resource
 
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 _BLOCKING = frozenset({
     "FieldValueRequired", "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid",
 })  # fmt: skip
-_NOT_JUDGED = ("allOf", "oneOf", "not", "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "minProperties")
+_NOT_JUDGED = (
+    "allOf", "oneOf", "not", "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "minProperties", "maxProperties",
+    "minItems",
+)  # fmt: skip
 """Words of schemas that none of the definitions has that are served here."""
 _UNCHECKED = (
     "some validation rules were not checked because the object was invalid; "
@@ -44,10 +47,9 @@ class StructuralSchema:
         """Return the object without unknown fields, and the paths of those."""
         return structural.prune_object(self._schema, obj)
 
-    def default(self, obj: dict[str, Any]) -> dict[str, Any]:
+    def default(self, obj: dict[str, Any]) -> Any:
         """Return the object with defaults filled in."""
-        filled: dict[str, Any] = structural.default(self._schema, obj)
-        return filled
+        return structural.default(self._schema, obj)
 
     def validate(
         self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
@@ -122,27 +124,13 @@ def _cell(kind: str, path: str) -> Callable[[dict[str, Any]], Any]:
         if not values:
             return None
         value = values[0]
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        match kind:
-            case "string":
-                return value if isinstance(value, str) else _text(value)
-            case "date":
-                return times.age(value) if isinstance(value, str) else "<unknown>"
-            case "integer":
-                return int(value) if number else None
-            case "number":
-                return value if number else None
-        return value if isinstance(value, bool) else None
+        if kind == "date":
+            return times.age(value) if isinstance(value, str) else "<unknown>"
+        if kind == "string" and not isinstance(value, str):
+            return "" if value is None else json.dumps(value, separators=(",", ":"))
+        return value
 
     return cell
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return json.dumps(value, separators=(",", ":"))
 
 
 def _columns(version: dict[str, Any]) -> tuple[Column, ...]:
@@ -151,15 +139,9 @@ def _columns(version: dict[str, Any]) -> tuple[Column, ...]:
 
 
 def _column(declared: dict[str, Any]) -> Column:
-    path = declared["jsonPath"]
-    return Column(
-        declared["name"],
-        declared["type"],
-        _cell(declared["type"], path),
-        declared.get("description") or f"Custom resource definition column (in JSONPath format): {path}",
-        int(declared.get("priority") or 0),
-        declared.get("format", ""),
-    )
+    name, kind, path = declared["name"], declared["type"], declared["jsonPath"]
+    about = declared.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
+    return Column(name, kind, _cell(kind, path), about, int(declared.get("priority") or 0))
 
 
 def resources_of(obj: dict[str, Any]) -> list[Resource]:
@@ -182,7 +164,6 @@ def resources_of(obj: dict[str, Any]) -> list[Resource]:
                 short_names=tuple(names.get("shortNames") or ()),
                 categories=tuple(names.get("categories") or ()),
                 has_status=(version.get("subresources") or {}).get("status") is not None,
-                scaling=scales.scaling(version),
                 list_kind=names["listKind"],
                 custom=True,
                 stored_as=f"{group}/{storage}",

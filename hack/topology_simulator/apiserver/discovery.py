@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import requests, scales
+from . import requests
 
 if TYPE_CHECKING:
     from . import resources
@@ -26,7 +26,6 @@ VERSION = {
 }
 _VERSIONS = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
 _STATUS_VERBS = ["get", "patch", "update"]
-_SCALE = {**dict(zip(("group", "version"), scales.API_VERSION.split("/"), strict=True)), "kind": scales.KIND}
 
 
 def _group_version(group: str, version: str) -> str:
@@ -83,8 +82,7 @@ class Discovery:
             entries.append({**names, **where, "verbs": list(kind.verbs), **_further_names(kind)})
             for part in kind.subresources:
                 names = {"name": f"{kind.plural}/{part}", "singularName": ""}
-                answered = {**where, **_SCALE} if part == "scale" else where
-                entries.append({**names, **answered, "verbs": _STATUS_VERBS})
+                entries.append({**names, **where, "verbs": _STATUS_VERBS})
         head = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {})}
         return requests.JSON, {**head, "groupVersion": _group_version(group, version), "resources": entries}
 

@@ -3,8 +3,8 @@
 A `Fault` says which requests it hits (every given field must match; texts are shell patterns) and what
 happens to them:
 
-    status       answered with `code` and not executed; 401 in plain text, 500 and 503 without a body, 502 as
-                 HTML, the others as a Status (429 with Retry-After), as real servers and proxies do
+    status       answered with `code` and not executed; 401 and 5xx in plain text, the others as a Status (429
+                 with Retry-After), as real servers and proxies do
     slow         executed after `delay` seconds
     silent       taken and never answered; open watches stop sending, bookmarks included, and stay connected
     drop         the connection ends before the request is executed
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Literal
 import pydantic
 from pydantic import alias_generators
 
-from . import handlers, statuses, storage
+from . import handlers, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Action = Literal["status", "slow", "silent", "drop", "lost", "cut", "expire"]
 _AT_ONCE: tuple[Action, ...] = ("cut", "expire")
-_HTML = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>\n"
+_TEXTS = {401: b"Unauthorized\n", 502: b"502 Bad Gateway\n"}
 _EXPIRED = "too old resource version: 1 (2)"
 
 
@@ -57,13 +57,9 @@ class Fault(pydantic.BaseModel):
     user_agent: str = ""
     token: str = ""
     """The bearer token of the client."""
-    method: str = ""
-    path: str = ""
     body: str = ""
     """Text that the request's body contains."""
     code: int = pydantic.Field(default=503, ge=400, le=599)
-    retry_after: int = 1
-    message: str = ""
     delay: float = pydantic.Field(default=0.0, ge=0)
     mid_line: bool = False
     count: int | None = pydantic.Field(default=None, ge=1)
@@ -80,8 +76,6 @@ class Fault(pydantic.BaseModel):
             (self.subresource, target.subresource),
             (self.user_agent, request.user_agent),
             (self.token, request.headers.get("Authorization", "").removeprefix("Bearer ")),
-            (self.method, request.method),
-            (self.path, request.path),
         )
         if not all(not pattern or fnmatch.fnmatchcase(value, pattern) for pattern, value in pairs):
             return False
@@ -122,7 +116,6 @@ class Hook:
     predicate: Callable[[requests.Request], bool]
     callback: Callable[[requests.Request], Awaitable[None]]
     remaining: int | None
-    calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +137,7 @@ class Faults:
         self._hooks: list[Hook] = []
 
     def add(self, fault: Fault) -> Active:
-        """Put a fault in force.
-
-        What it does to open watches it does now; `hits` of the result counts them too.
-        """
+        """Put a fault in force. What it does to open watches it does now; `hits` of the result counts them too."""
         until = None if fault.seconds is None else time.monotonic() + fault.seconds
         active = Active(fault, until, fault.count)
         if fault.action in (*_AT_ONCE, "silent"):
@@ -160,10 +150,7 @@ class Faults:
         return active
 
     def remove(self, active: Active) -> None:
-        """Take one fault away; what it held is let go (the connection ends).
-
-        Harmless when it is gone already.
-        """
+        """Take one fault away; what it held is let go (the connection ends). Harmless when it is gone already."""
         active.gone.set()
         if active in self._active:
             self._active.remove(active)
@@ -195,19 +182,13 @@ class Faults:
         self._hooks.append(hook)
         return hook
 
-    def remove_hook(self, hook: Hook) -> None:
-        """Take a hook away; harmless when it is gone already."""
-        if hook in self._hooks:
-            self._hooks.remove(hook)
-
     async def before(self, request: requests.Request) -> Verdict:
         """Run the hooks and return what the faults want; waits for as long as `slow` says."""
         for hook in [hook for hook in self._hooks if hook.predicate(request)]:
-            hook.calls += 1
             if hook.remaining is not None:
                 hook.remaining -= 1
-                if hook.remaining <= 0:
-                    self.remove_hook(hook)
+                if hook.remaining <= 0 and hook in self._hooks:
+                    self._hooks.remove(hook)
             await hook.callback(request)
         for active in [active for active in self.active() if active.fault.hits(request)]:
             active.hits += 1
@@ -231,7 +212,7 @@ def _disturb(stream: streams.Stream, fault: Fault) -> None:
 def _verdict(active: Active) -> Verdict:
     match active.fault.action:
         case "status":
-            return Verdict(answer=answer_of(active.fault))
+            return Verdict(answer=_answer(active.fault))
         case "silent":
             return Verdict(hold=active)
         case "drop":
@@ -239,20 +220,10 @@ def _verdict(active: Active) -> Verdict:
     return Verdict(lost=active.fault)
 
 
-def answer_of(fault: Fault) -> handlers.Answer:
+def _answer(fault: Fault) -> handlers.Answer:
     """Return the answer of a `status` fault."""
-    match fault.code:
-        case 401:
-            return handlers.Answer(401, b"Unauthorized\n", "text/plain; charset=utf-8")
-        case 500 | 503:
-            return handlers.Answer(fault.code, b"", "text/plain; charset=utf-8")
-        case 502:
-            return handlers.Answer(502, _HTML, "text/html")
-    message = fault.message or {
-        410: _EXPIRED,
-        429: "too many requests, please try again later",
-    }.get(fault.code, "refused by a fault of the simulator")
-    details = {"retryAfterSeconds": fault.retry_after} if fault.code == 429 else None
-    error = statuses.StatusError(fault.code, message, details=details)
-    headers = {"Retry-After": str(fault.retry_after)} if fault.code == 429 else {}
-    return handlers.Answer(fault.code, storage.encode(error.body()), headers=headers)
+    if fault.code == 401 or fault.code >= 500:
+        return handlers.Answer(fault.code, _TEXTS.get(fault.code, b""), "text/plain; charset=utf-8")
+    message = _EXPIRED if fault.code == 410 else "refused by a fault of the simulator"
+    details = {"retryAfterSeconds": 1} if fault.code == 429 else None
+    return handlers.refusal(statuses.StatusError(fault.code, message, details=details))

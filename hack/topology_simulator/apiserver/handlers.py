@@ -8,23 +8,11 @@ reading, the waiting, the faults and the sending.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from . import (
-    builtins,
-    discovery,
-    openapi,
-    options,
-    patch,
-    reads,
-    requests,
-    scales,
-    statuses,
-    storage,
-    strategic,
-    writes,
-)
+from . import builtins, discovery, openapi, options, patch, reads, requests, statuses, storage, strategic, table, writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,10 +46,10 @@ def unknown_path() -> Answer:
 class Handlers:
     """Answers requests on one storage and one registry."""
 
-    def __init__(self, store: storage.Storage, registry: resources.Registry, watch_limit: int) -> None:
+    def __init__(self, store: storage.Storage, registry: resources.Registry) -> None:
         self._storage = store
         self._registry = registry
-        self.reads = reads.Reads(store, watch_limit)
+        self.reads = reads.Reads(store)
         self.writes = writes.Writes(store, registry)
         self._discovery = discovery.Discovery(registry)
         self._openapi = openapi.OpenApi(registry)
@@ -80,26 +68,24 @@ class Handlers:
             if resource.custom:
                 return unknown_path()
             raise statuses.resource_unknown()
-        self._check_shape(request, resource)
+        self._check_method(request, resource)
         return self._execute(request, resource)
 
     def _execute(self, request: requests.Request, resource: resources.Resource) -> Answer | reads.Opening:
         match request.verb:
             case "watch":
                 return self.reads.watch(request, resource)
-            case "get" if request.target.subresource == "scale":
-                return self._scale(request, resource)
             case "get":
-                return Answer(200, self.reads.get(request, resource), warnings=list(resource.warnings))
+                return Answer(200, self.reads.get(request, resource))
             case "list":
-                return Answer(200, self.reads.list_all(request, resource), warnings=list(resource.warnings))
+                return Answer(200, self.reads.list_all(request, resource))
             case "create":
                 return self._create(request, resource)
             case "delete":
                 return self._delete(request, resource)
         return self._update(request, resource)
 
-    def _check_shape(self, request: requests.Request, resource: resources.Resource) -> None:
+    def _check_method(self, request: requests.Request, resource: resources.Resource) -> None:
         """Raise StatusError unless path and method fit the kind."""
         target = request.target
         if target.subresource and target.subresource not in resource.subresources:
@@ -138,21 +124,13 @@ class Handlers:
             raise statuses.resource_unknown()
         return unknown_path()
 
-    def _shown(  # the parts of one answer
-        self,
-        request: requests.Request,
-        resource: resources.Resource,
-        code: int,
-        obj: dict[str, Any],
-        warnings: list[str] | None = None,
-    ) -> Answer:
+    def _shown(self, request: requests.Request, resource: resources.Resource, code: int, obj: dict[str, Any]) -> Answer:
         form = requests.negotiate(request.headers.get("Accept", ""))
         meta = obj["metadata"]
         item = self._storage.get(resource.store, meta.get("namespace", ""), meta["name"])
         if item is None or item.obj is not obj:
             item = storage.Item(obj, self._storage.revision)
-        all_warnings = [*resource.warnings, *(warnings or [])]
-        return Answer(code, self.reads.show(request, resource, item, form), warnings=all_warnings)
+        return Answer(code, table.shown(resource, item, form))
 
     def _create(self, request: requests.Request, resource: resources.Resource) -> Answer:
         value = requests.decode(request.body, requests.media_type(request.headers))
@@ -165,7 +143,7 @@ class Handlers:
         intent = options.intent_of(request, resource.api_version)
         with _warned(intent):
             obj = self.writes.create(resource, request.target.namespace, value, intent)
-        return self._shown(request, resource, 201, obj, intent.warnings)
+        return dataclasses.replace(self._shown(request, resource, 201, obj), warnings=intent.warnings)
 
     def _update(self, request: requests.Request, resource: resources.Resource) -> Answer:
         target = request.target
@@ -180,24 +158,11 @@ class Handlers:
         else:
             value = requests.decode(request.body, media)
         with _warned(intent):
-            if target.subresource == "scale":
-                self.writes.update(resource, key, lambda old: _scaled(old, value, media, resource, intent), intent)
-                return self._scale(request, resource)
             if intent.patch is not None:
-                obj = self.writes.update(resource, key, lambda old: _patched(old, value, media, resource), intent)
+                obj = self.writes.update(resource, key, lambda old: _patched(old, value, media), intent)
             else:
                 obj = self.writes.update(resource, key, lambda _: value, intent)
-        return self._shown(request, resource, 200, obj, intent.warnings)
-
-    def _scale(self, request: requests.Request, resource: resources.Resource) -> Answer:
-        item = self._storage.get(resource.store, request.target.namespace, request.target.name)
-        if item is None:
-            raise statuses.not_found(resource, request.target.name)
-        try:
-            scale = resource.scaled.read(resource.to_wire(item.obj))
-        except scales.ScaleError as error:
-            raise statuses.plain(str(error)) from None
-        return Answer(200, storage.encode(scale), warnings=list(resource.warnings))
+        return dataclasses.replace(self._shown(request, resource, 200, obj), warnings=intent.warnings)
 
     def _delete(self, request: requests.Request, resource: resources.Resource) -> Answer:
         how = options.delete_of(request)
@@ -225,29 +190,15 @@ def _check_patch_type(resource: resources.Resource, media: str) -> None:
     if media in requests.PATCH_TYPES:
         return
     if media == requests.APPLY_PATCH:
-        raise statuses.no_apply()
+        instead = "leave out --server-side, or start it with APISERVER=real"
+        raise statuses.StatusError(415, f"the embedded API server has no server-side apply: {instead}")
     if resource.custom:
         raise statuses.unsupported_media_type((*requests.PATCH_TYPES, requests.APPLY_PATCH))
     if media != requests.STRATEGIC_PATCH:
         raise statuses.StatusError(415, "415: Unsupported Media Type", details={})
-    if not strategic.type_name(resource):
-        raise statuses.no_strategic_merge(resource)
 
 
-def _scaled(
-    old: dict[str, Any], value: Any, media: str, resource: resources.Resource, intent: options.Intent
-) -> dict[str, Any]:
-    """Return an object as a Scale wants it, or a patch of one."""
-    scaling = resource.scaled
-    if intent.patch is not None:
-        value = _patched(scaling.patchable(old), value, media, resource)
-    try:
-        return scaling.write(old, value)
-    except scales.ScaleError as error:
-        raise statuses.bad_request(str(error)) from None
-
-
-def _patched(old: dict[str, Any], operations: Any, media: str, resource: resources.Resource) -> Any:
+def _patched(old: dict[str, Any], operations: Any, media: str) -> Any:
     try:
         if media == requests.JSON_PATCH:
             return patch.apply_json_patch(old, operations)
@@ -255,8 +206,9 @@ def _patched(old: dict[str, Any], operations: Any, media: str, resource: resourc
             raise statuses.bad_request("error decoding patch: it is not an object")
         if media == requests.MERGE_PATCH:
             return patch.merge(old, operations)
-        return strategic.merge(old, operations, strategic.type_name(resource))
+        return strategic.merge(old, operations)
     except patch.PatchError:
-        raise statuses.patch_rejected() from None
+        message = "the server rejected our request due to an error in our request"
+        raise statuses.StatusError(422, message, details={}) from None
     except strategic.StrategicError as error:
         raise statuses.bad_request(str(error)) from None

@@ -1,8 +1,7 @@
-"""What a write may ask for besides its body: dry run, strictness, field manager, preconditions of a delete.
+"""What a write may want besides its body: dry run, strictness, field manager, preconditions of a delete.
 
-The real server reads these parameters as objects (`CreateOptions`, `UpdateOptions`, `PatchOptions`,
-`DeleteOptions`) and judges them like any other object; so do the functions here. `writes` is handed the
-result, never the query.
+The real server reads these parameters as objects (`CreateOptions`, `DeleteOptions` and the like) and judges them like
+any other object; so do the functions here. `writes` is handed the result, never the query.
 """
 
 from __future__ import annotations
@@ -15,14 +14,12 @@ from . import field_errors, managed_fields, requests, statuses
 if TYPE_CHECKING:
     from . import resources
 
-_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
-
 
 @dataclass(slots=True)
 class Intent:
     """How a write is to be done: by whom, on what, really or not, and how strict about unknown fields.
 
-    `warnings` collects what the client is shown besides the answer.
+    `warnings` collects what the client is shown besides the answer; `patch` is the body of one: its errors quote it.
     """
 
     writer: managed_fields.Writer
@@ -31,7 +28,6 @@ class Intent:
     field_validation: str = "Warn"
     subresource: str = ""
     patch: str | None = None
-    """The body, when the write is a patch: its errors quote it."""
 
 
 def intent_of(request: requests.Request, api_version: str) -> Intent:
@@ -41,7 +37,7 @@ def intent_of(request: requests.Request, api_version: str) -> Intent:
     if validation not in ("Ignore", "Warn", "Strict"):
         causes.append(field_errors.unsupported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
     if causes:
-        raise statuses.options(_KINDS[request.verb], *causes)
+        raise statuses.options(f"{request.verb.title()}Options", *causes)
     subresource = request.target.subresource
     writer = managed_fields.Writer(request.manager, api_version, subresource)
     return Intent(writer, [], request.dry_run, validation, subresource)
@@ -62,25 +58,17 @@ class Delete:
 
     def check(self, resource: resources.Resource, meta: dict[str, Any]) -> None:
         """Raise StatusError 409 when the object is another one by now."""
-        if self.uid is not None and self.uid != meta["uid"]:
-            why = (
-                f"the UID in the precondition ({self.uid}) does not match the UID in record ({meta['uid']}). "
-                "The object might have been deleted and then recreated"
-            )
-            raise statuses.precondition_failed(resource, meta["name"], why)
-        if self.resource_version is not None and self.resource_version != meta["resourceVersion"]:
-            why = (
-                f"the ResourceVersion in the precondition ({self.resource_version}) does not match the "
-                f"ResourceVersion in record ({meta['resourceVersion']}). The object might have been modified"
-            )
-            raise statuses.precondition_failed(resource, meta["name"], why)
+        for name, wanted, actual, why in (
+            ("UID", self.uid, meta["uid"], "deleted and then recreated"),
+            ("ResourceVersion", self.resource_version, meta["resourceVersion"], "modified"),
+        ):
+            if wanted is not None and wanted != actual:
+                text = f"the {name} in the precondition ({wanted}) does not match the {name} in record ({actual})"
+                raise statuses.precondition_failed(resource, meta["name"], f"{text}. The object might have been {why}")
 
 
 def delete_of(request: requests.Request) -> Delete:
-    """Return how a request wants to delete, from its body and its query. Raises StatusError 400, 415 or 422.
-
-    What becomes of dependents is for the garbage collector, which there is none of.
-    """
+    """Return how a request wants to delete, from its body and its query. Raises StatusError 400, 415 or 422."""
     body: Any = {}
     if request.body.strip():
         body = requests.decode(request.body, requests.media_type(request.headers))
@@ -89,6 +77,5 @@ def delete_of(request: requests.Request) -> Delete:
     if causes := _dry_run(request):
         raise statuses.options("DeleteOptions", *causes)
     conditions = body.get("preconditions") or {}
-    return Delete(
-        conditions.get("uid"), conditions.get("resourceVersion"), request.dry_run or body.get("dryRun") == ["All"]
-    )
+    dry_run = request.dry_run or body.get("dryRun") == ["All"]
+    return Delete(conditions.get("uid"), conditions.get("resourceVersion"), dry_run)

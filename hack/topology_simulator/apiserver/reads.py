@@ -21,7 +21,6 @@ _WATCH_SECONDS = (1800.0, 3600.0)
 """The range of a watch's length where the client sets none (--min-request-timeout of the real server)."""
 _LATEST = -1
 """In a continue token: whatever the revision is when it is used."""
-LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 CONTINUE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new "
     "list without the continue parameter, or use the continue token in this response to retrieve the remainder "
@@ -54,13 +53,7 @@ def select(request: requests.Request, resource: resources.Resource) -> watch.Sel
         selectors.parse_labels(labels) if labels.strip() else None,
         selectors.parse_fields(resource, fields) if fields else None,
         form,
-        request.query.get("includeObject") or "Metadata",
     )
-
-
-def expired(error: storage.Compacted) -> statuses.StatusError:
-    """Return 410 for a revision that the log has forgotten."""
-    return statuses.StatusError(410, str(error))
 
 
 def _too_new(error: storage.FutureRevision) -> statuses.StatusError:
@@ -78,9 +71,8 @@ def _too_new(error: storage.FutureRevision) -> statuses.StatusError:
 class Reads:
     """The read side of the server, on one storage."""
 
-    def __init__(self, store: storage.Storage, watch_limit: int) -> None:
+    def __init__(self, store: storage.Storage) -> None:
         self._storage = store
-        self._watch_limit = watch_limit
 
     def get(self, request: requests.Request, resource: resources.Resource) -> bytes:
         """Return one object, encoded. Raises StatusError."""
@@ -92,23 +84,7 @@ class Reads:
         item = self._storage.get(resource.store, target.namespace, target.name)
         if item is None:
             raise statuses.not_found(resource, target.name)
-        return self.show(request, resource, item, form)
-
-    def show(
-        self,
-        request: requests.Request,
-        resource: resources.Resource,
-        item: storage.Item,
-        form: requests.Form,
-    ) -> bytes:
-        """Return one object in a form, encoded."""
-        if form is requests.Form.OBJECT:
-            return item.wire(resource.api_version, resource.to_wire)
-        if form is requests.Form.METADATA:
-            return storage.encode(table.metadata_only(item.obj))
-        include = request.query.get("includeObject") or "Metadata"
-        list_meta = {"resourceVersion": item.obj["metadata"]["resourceVersion"]}
-        return storage.encode(table.render(resource, (item.obj,), list_meta, include))
+        return table.shown(resource, item, form)
 
     def list_all(self, request: requests.Request, resource: resources.Resource) -> bytes:
         """Return a list, encoded. Raises StatusError."""
@@ -133,23 +109,21 @@ class Reads:
         return self._encode_list(selection, items, meta)
 
     def _snapshot(self, request: requests.Request) -> tuple[int, tuple[str, str] | None]:
-        """Return the revision to list at and the key to go on after."""
+        """Return the revision to list at and the key to continue after."""
         token = request.query.get("continue", "")
         wanted = request.revision(prefix="invalid resource version: ", code=400)
+        current = self._storage.revision
         if token:
             revision, after = _parse_token(token)
-            return (self._storage.revision if revision == _LATEST else revision), after
-        current = self._storage.revision
+            return (current if revision == _LATEST else revision), after
         if wanted is not None and wanted > current:
             raise _too_new(storage.FutureRevision(wanted, current))
-        exact = request.query.get("resourceVersionMatch") == "Exact"
-        return (wanted if wanted and exact else current), None
+        return current, None
 
     def _encode_list(self, selection: watch.Selection, items: list[storage.Item], meta: dict[str, Any]) -> bytes:
         resource = selection.resource
         if selection.form is requests.Form.TABLE:
-            objects = (item.obj for item in items)
-            return storage.encode(table.render(resource, objects, meta, selection.include))
+            return storage.encode(table.render(resource, (item.obj for item in items), meta))
         if selection.form is requests.Form.METADATA:
             head = {"kind": "PartialObjectMetadataList", "apiVersion": table.META, "metadata": meta}
             encoded = [storage.encode(table.metadata_only(item.obj)) for item in items]
@@ -162,25 +136,22 @@ class Reads:
         """Return an open watch, subscribed and filled with what it starts with. Raises StatusError."""
         selection = select(request, resource)
         wanted = request.revision()
-        initial = request.query.get("sendInitialEvents")
-        bookmarks = request.flag("allowWatchBookmarks")
+        bookmarks, initial = request.flag("allowWatchBookmarks"), request.flag("sendInitialEvents")
         seconds = request.number("timeoutSeconds")
-        watcher = watch.Watcher(selection, self._watch_limit)
+        watcher = watch.Watcher(selection)
         opening = Opening(watcher, float(seconds) if seconds else random.uniform(*_WATCH_SECONDS), bookmarks)
         try:
-            if initial is None and wanted:
+            if wanted and not initial:
                 for change in self._storage.since(resource.store, wanted):
                     watcher.offer(change)
             else:
-                self._storage.check(wanted or self._storage.revision) if initial is None else None
-                if initial is None or request.flag("sendInitialEvents"):
-                    for item in self._storage.items(resource.store, request.target.namespace):
-                        if selection.takes(item):
-                            watcher.add_initial(item)
-                if request.flag("sendInitialEvents") and bookmarks:
+                for item in self._storage.items(resource.store, request.target.namespace):
+                    if selection.takes(item):
+                        watcher.append(storage.ADDED, item)
+                if initial:
                     watcher.add_bookmark(self._storage.revision, initial_end=True)
         except storage.Compacted as error:
-            watcher.add_error(expired(error).body())
+            watcher.add_error(statuses.StatusError(410, str(error)).body())
             return opening
         except storage.FutureRevision:
             watcher.begin_after(wanted or 0)
@@ -191,8 +162,8 @@ class Reads:
 def _expired_list(after: tuple[str, str] | None) -> statuses.StatusError:
     """Return 410; for a page with the token of the rest as it is now, which no longer fits what was read before."""
     if after is None:
-        return statuses.expired(LIST_EXPIRED)
-    error = statuses.expired(CONTINUE_EXPIRED)
+        return statuses.StatusError(410, "The resourceVersion for the provided list is too old.")
+    error = statuses.StatusError(410, CONTINUE_EXPIRED)
     error.metadata["continue"] = _token(_LATEST, after)
     return error
 

@@ -29,14 +29,7 @@ ANSWER_TYPES = ("application/json", "application/yaml", PROTOBUF)
 """What a 406 names: the list of the real server, though only the first is available here."""
 MAX_BODY = 3 * 1024 * 1024
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
-_METHODS = {
-    "POST": "create",
-    "PUT": "update",
-    "PATCH": "patch",
-    "DELETE": "delete",
-    "GET": "get",
-    "HEAD": "get",
-}
+_METHODS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get", "HEAD": "get"}
 
 
 class Form(enum.Enum):
@@ -49,7 +42,7 @@ class Form(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a path below /api or /apis names. `group_only` marks a path that is discovery, not a resource."""
+    """What a path below /api or /apis names."""
 
     group: str = ""
     version: str = ""
@@ -153,12 +146,12 @@ def parse(method: str, path: str, query: Mapping[str, str], headers: Mapping[str
 
 
 def _accepted(header: str) -> list[tuple[str, dict[str, str]]]:
-    ranked: list[tuple[float, int, str, dict[str, str]]] = []
-    for position, clause in enumerate(header.split(",")):
+    """Return the media types of an Accept header with their parameters, in their order: no client here ranks them."""
+    accepted = []
+    for clause in header.split(","):
         media, *raw = (part.strip() for part in clause.split(";"))
-        parameters = {key.strip(): value.strip() for key, _, value in (part.partition("=") for part in raw)}
-        ranked.append((-float(parameters.pop("q", "1")), position, media.lower(), parameters))
-    return [(media, parameters) for _, _, media, parameters in sorted(ranked, key=lambda entry: entry[:2])]
+        accepted.append((media.lower(), {key: value for key, _, value in (part.partition("=") for part in raw)}))
+    return accepted
 
 
 def negotiate(header: str) -> Form:
@@ -194,8 +187,14 @@ def decode(data: bytes, media: str) -> Any:
         try:
             return json.loads(data)
         except ValueError as error:
-            raise statuses.bad_request("couldn't get version/kind; json parse error: " + _json_error(error)) from None
-    raise statuses.no_protobuf() if media == PROTOBUF else statuses.unsupported_media_type(ANSWER_TYPES)
+            text = f"couldn't get version/kind; json parse error: {str(error)[:200]}"
+            raise statuses.bad_request(text) from None
+    if media == PROTOBUF:
+        raise statuses.StatusError(
+            415,
+            "the embedded API server reads no protobuf: send a manifest (create -f), or start it with APISERVER=real",
+        )
+    raise statuses.unsupported_media_type(ANSWER_TYPES)
 
 
 def decode_patch(data: bytes) -> Any:
@@ -203,8 +202,4 @@ def decode_patch(data: bytes) -> Any:
     try:
         return json.loads(data)
     except ValueError as error:
-        raise statuses.bad_request(f"error decoding patch: {_json_error(error)}") from None
-
-
-def _json_error(error: ValueError) -> str:
-    return str(error)[:200]
+        raise statuses.bad_request(f"error decoding patch: {str(error)[:200]}") from None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from . import field_errors, scales
+    from . import field_errors
 
 ALL_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
 
@@ -37,7 +37,7 @@ class Schema(Protocol):
     def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """Return the object without unknown fields, and the paths of those."""
 
-    def default(self, obj: dict[str, Any]) -> dict[str, Any]:
+    def default(self, obj: dict[str, Any]) -> Any:
         """Return the object with defaults filled in."""
 
     def validate(
@@ -66,8 +66,6 @@ class Resource:
     has_status: bool = False
     parts_of_status: tuple[str, ...] = ()
     """Further sub-resources by which the status is written, such as the approval of a certificate."""
-    scaling: scales.Scaling | None = None
-    """Where the scale sub-resource finds its numbers; None: there is none."""
     list_kind: str = ""
     custom: bool = False
     stored_as: str = ""
@@ -76,7 +74,7 @@ class Resource:
     """The store, where it is not `group/plural` (events live in two groups and one store)."""
     columns: tuple[Column, ...] | None = None
     warnings: tuple[str, ...] = ()
-    """What every answer about this kind carries (a deprecated version)."""
+    """Of a review: what its answer carries."""
     selectable: Mapping[str, Callable[[dict[str, Any]], str]] = field(default_factory=dict)
     """Fields besides metadata.name and metadata.namespace that a field selector may ask for."""
     schema: Schema | None = None
@@ -91,8 +89,6 @@ class Resource:
     counts_generation: bool = False
     always: tuple[str, ...] = ()
     """Parts that every object of a built-in kind has, if empty: structs that are no pointers in the real server."""
-    form: Callable[[Resource, dict[str, Any]], tuple[dict[str, Any], list[str]]] | None = None
-    """Brings the body of a built-in kind into form: (body, paths of unknown fields). Raises StatusError 400."""
     read: Callable[[dict[str, Any]], dict[str, Any]] = _same
     """Stored form → this version's form, apart from apiVersion and kind."""
     write: Callable[[dict[str, Any]], dict[str, Any]] = _same
@@ -108,16 +104,9 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
-    def scaled(self) -> scales.Scaling:
-        """Where the scale sub-resource finds its numbers. Raises LookupError for a kind that has none."""
-        if self.scaling is None:
-            raise LookupError(f"{self.qualified} has no scale sub-resource")
-        return self.scaling
-
-    @property
     def subresources(self) -> tuple[str, ...]:
         """What is served below an object."""
-        return (*(("scale",) if self.scaling else ()), *(("status",) if self.has_status else ()), *self.parts_of_status)
+        return (*(("status",) if self.has_status else ()), *self.parts_of_status)
 
     @property
     def store(self) -> str:
@@ -189,30 +178,15 @@ class Registry:
         return list(self._kinds.values())
 
     def groups(self) -> dict[str, list[str]]:
-        """Return the served groups with their versions, the preferred one first; "" is the core group."""
+        """Return the served groups with their versions, in the order of their definitions; "" is the core group."""
         groups: dict[str, list[str]] = {}
         for group, version, _ in self._kinds:
             versions = groups.setdefault(group, [])
             if version not in versions:
                 versions.append(version)
-        return {group: sorted(versions, key=version_priority) for group, versions in groups.items()}
+        return groups
 
     def kinds_of(self, group: str, version: str) -> list[Resource]:
         """Return the kinds of one group version, by plural."""
         kinds = [kind for kind in self._kinds.values() if (kind.group, kind.version) == (group, version)]
         return sorted(kinds, key=lambda kind: kind.plural)
-
-
-def version_priority(version: str) -> tuple[int, int, int, str]:
-    """Return the sort key of an API version.
-
-    V2, v1, v1beta2, v1beta1, v1alpha1, then anything else by name.
-    """
-    body = version[1:] if version.startswith("v") else ""
-    for stage, word in ((1, "beta"), (2, "alpha")):
-        major, separator, minor = body.partition(word)
-        if separator and major.isdigit() and minor.isdigit():
-            return stage, -int(major), -int(minor), ""
-    if body.isdigit():
-        return 0, -int(body), 0, ""
-    return 3, 0, 0, version

@@ -66,8 +66,8 @@ class ApiServer(front.Front):
     """An in-memory Kubernetes API server; its state outlasts a `stop`.
 
     `crds` are served from the start. `history` bounds the log (changes), `bookmark_seconds` is the time between
-    bookmarks, and a watcher that leaves `watch_limit` events unread is dropped. `tls` is for tests of what clients send
-    as credentials; here nothing checks those. Raises StatusError when a definition is refused.
+    bookmarks. `tls` is for tests of what clients send as credentials; here nothing checks those. Raises StatusError
+    when a definition is refused.
     """
 
     def __init__(
@@ -76,7 +76,6 @@ class ApiServer(front.Front):
         crds: Sequence[dict[str, Any]] = (),
         history: int = 4096,
         bookmark_seconds: float = 60.0,
-        watch_limit: int = 10_000,
         tls: certificates.Served | None = None,
     ) -> None:
         super().__init__(None if tls is None else tls.context)
@@ -84,7 +83,7 @@ class ApiServer(front.Front):
         self.storage = storage.Storage(history)
         self.registry = resources.Registry(builtins.kinds())
         self.bookmark_seconds = bookmark_seconds
-        self._handlers = handlers.Handlers(self.storage, self.registry, watch_limit)
+        self._handlers = handlers.Handlers(self.storage, self.registry)
         self._control = control.Control(self.storage, self.faults, self.requests)
         for name in builtins.INITIAL_NAMESPACES:
             self.install({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})

@@ -56,20 +56,10 @@ class StatusError(Exception):
 
     def body(self) -> dict[str, Any]:
         """Return the `metav1.Status` object."""
-        status: dict[str, Any] = {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": self.metadata,
-            "status": "Failure",
-            "message": self.message,
-            "reason": self.reason,
-        }
-        if not self.reason:
-            del status["reason"]
-        if self.details is not None:
-            status["details"] = self.details
-        status["code"] = self.code
-        return status
+        head = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure"}
+        reason = {"reason": self.reason} if self.reason else {}
+        details = {} if self.details is None else {"details": self.details}
+        return {**head, "message": self.message, **reason, **details, "code": self.code}
 
 
 def details(resource: resources.Resource, name: str, kind: str = "") -> dict[str, Any]:
@@ -190,46 +180,10 @@ def too_large(limit: int) -> StatusError:
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
     """Return 415 with what would be taken."""
-    return StatusError(
-        415,
-        "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted),
-    )
-
-
-def no_protobuf() -> StatusError:
-    """Return 415 for a body in protobuf, with what to do instead."""
-    return StatusError(
-        415, "the embedded API server reads no protobuf: send a manifest (create -f), or start it with APISERVER=real"
-    )
-
-
-def no_apply() -> StatusError:
-    """Return 415 for server-side apply, with what to do instead."""
-    return StatusError(
-        415,
-        "the embedded API server has no server-side apply: leave out --server-side, or start it with APISERVER=real",
-    )
-
-
-def no_strategic_merge(resource: resources.Resource) -> StatusError:
-    """Return 415 for a strategic merge patch of a built-in kind whose merge keys are not known."""
-    return StatusError(
-        415,
-        f"the embedded API server does not know how {resource.qualified} merge: use --type merge, "
-        "or start it with APISERVER=real",
-    )
+    text = "the body of the request was in an unknown format - accepted media types include: "
+    return StatusError(415, text + ", ".join(accepted))
 
 
 def not_acceptable(offered: Sequence[str]) -> StatusError:
     """Return 406 with what could be served."""
     return StatusError(406, f"only the following media types are accepted: {', '.join(offered)}")
-
-
-def patch_rejected() -> StatusError:
-    """Return 422 for a JSON patch that does not fit the object, a failed `test` included."""
-    return StatusError(422, "the server rejected our request due to an error in our request", details={})
-
-
-def expired(message: str) -> StatusError:
-    """Return 410: the asked-for version of the past is gone."""
-    return StatusError(410, message)

@@ -7,17 +7,15 @@ which is what makes it safe to hand the same object to many readers. `Item` keep
 list or a watch event costs one encoding however many read it.
 
 The log is bounded (`history` changes) and can be compacted on request; what is older than that is
-`Compacted`, which the handlers say as 410. Because a change carries the state before it, any state that the
-log still covers can be rebuilt (`items(at=...)`), which gives paged lists and exact reads a consistent
-snapshot.
-
-Neighbours: `writes` decides what is stored; `watch` subscribes; nothing else touches the log.
+`Compacted`, which the handlers report as 410. Because a change carries the state before it, any state that the
+log still covers can be rebuilt (`items(at=...)`), which gives paged lists a consistent snapshot.
 """
 
 from __future__ import annotations
 
 import bisect
 import collections
+import itertools
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,21 +27,14 @@ ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
 
 class Compacted(Exception):  # noqa: N818  # the word that the field uses for it, not an error of ours
-    """The log does not reach back to `revision`; `oldest` is the oldest that can still be asked for."""
-
-    def __init__(self, revision: int, oldest: int) -> None:
-        super().__init__(f"too old resource version: {revision} ({oldest})")
-        self.revision = revision
-        self.oldest = oldest
+    """The log does not reach back to a revision."""
 
 
 class FutureRevision(Exception):  # noqa: N818  # as above
-    """A client asked for a revision that was not handed out yet."""
+    """A client wants a revision that was not handed out yet."""
 
     def __init__(self, revision: int, current: int) -> None:
         super().__init__(f"Too large resource version: {revision}, current: {current}")
-        self.revision = revision
-        self.current = current
 
 
 def encode(value: Any) -> bytes:
@@ -53,10 +44,7 @@ def encode(value: Any) -> bytes:
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """One version of one object.
-
-    `obj` must not be changed. `encoded` remembers its wire forms by their name.
-    """
+    """One version of one object. `obj` must not be changed. `encoded` remembers its wire forms by their name."""
 
     obj: dict[str, Any]
     revision: int
@@ -69,10 +57,7 @@ class Item:
         return meta.get("namespace", ""), meta["name"]
 
     def wire(self, form: str, convert: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
-        """Return the object encoded in a wire form.
-
-        `convert` makes the dict when it was not asked for before.
-        """
+        """Return the object encoded in a wire form; `convert` makes it the first time."""
         data = self.encoded.get(form)
         if data is None:
             data = self.encoded[form] = encode(convert(self.obj))
@@ -81,10 +66,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry of the log.
-
-    `item` is the state after it (for DELETED the last state, with the delete's revision).
-    """
+    """One entry of the log. `item` is the state after it (for DELETED the last state, with the delete's revision)."""
 
     revision: int
     store: str
@@ -139,21 +121,16 @@ class Storage:
             order = order[first : bisect.bisect_left(order, (namespace + "\0", ""))]
         return [objects[key] for key in order]
 
-    def check(self, revision: int) -> None:
+    def _check(self, revision: int) -> None:
         """Raise Compacted or FutureRevision unless the log covers everything after `revision`."""
         if revision > self._revision:
             raise FutureRevision(revision, self._revision)
         if revision < self._compacted:
-            raise Compacted(revision, self._compacted)
+            raise Compacted(f"too old resource version: {revision} ({self._compacted})")
 
     def _rebuild(self, store: str, at: int) -> dict[tuple[str, str], Item]:
-        self.check(at)
         objects = dict(self._stores[store])
-        for change in reversed(self._log):
-            if change.revision <= at:
-                break
-            if change.store != store:
-                continue
+        for change in reversed(self.since(store, at)):
             if change.previous is None:
                 objects.pop(change.item.key, None)
             else:
@@ -161,10 +138,7 @@ class Storage:
         return objects
 
     def put(self, store: str, obj: dict[str, Any]) -> Item:
-        """Store a new object or a new state of one; sets `metadata.resourceVersion` in place.
-
-        Returns what is stored.
-        """
+        """Store a new object or a new state of one, and return it; sets `metadata.resourceVersion` in place."""
         revision = self._revision + 1
         obj["metadata"]["resourceVersion"] = str(revision)
         item = Item(obj, revision)
@@ -179,10 +153,7 @@ class Storage:
     def remove(self, store: str, obj: dict[str, Any]) -> Item:
         """Delete an object; `obj` is its last state, which watchers see with the revision of the delete."""
         revision = self._revision + 1
-        last = Item(
-            {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}},
-            revision,
-        )
+        last = Item({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}, revision)
         previous = self._stores[store].pop(last.key)
         order = self._order[store]
         del order[bisect.bisect_left(order, last.key)]
@@ -198,19 +169,10 @@ class Storage:
             subscriber.offer(change)
 
     def since(self, store: str, revision: int) -> list[Change]:
-        """Return the changes of a store after `revision`, oldest first.
-
-        Raises Compacted or FutureRevision.
-        """
-        self.check(revision)
-        changes: list[Change] = []
-        for change in reversed(self._log):
-            if change.revision <= revision:
-                break
-            if change.store == store:
-                changes.append(change)
-        changes.reverse()
-        return changes
+        """Return the changes of a store after `revision`, oldest first. Raises Compacted or FutureRevision."""
+        self._check(revision)
+        later = itertools.takewhile(lambda change: change.revision > revision, reversed(self._log))
+        return [change for change in later if change.store == store][::-1]
 
     def compact(self) -> None:
         """Forget the log."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -93,8 +94,6 @@ class WatchStream(Stream):
         """Send until the client goes, the time is over, or the watch was ended. Raises ConnectionError."""
         loop = asyncio.get_running_loop()
         watcher = self._opening.watcher
-        if self.transport is not None:
-            watcher.on_drop = self.transport.abort
         self._ends = loop.time() + self._opening.seconds
         self._next_bookmark = min(
             loop.time() + self._bookmark_seconds, max(self._ends - _FINAL_BOOKMARK_SECONDS, loop.time())
@@ -107,8 +106,6 @@ class WatchStream(Stream):
                 watcher.pending.clear()
                 continue
             self._bookmark(loop.time())
-            if watcher.dropped:
-                return
             if watcher.pending:
                 chunk = b"".join(watcher.pending)
                 watcher.pending.clear()
@@ -118,17 +115,11 @@ class WatchStream(Stream):
 
     async def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
         watcher = self._opening.watcher
-        if watcher.pending and not self.muted:
-            watcher.wake.clear()
-            return
-        due = None
-        if not self.muted:
+        if self.muted or not watcher.pending:
             due = min(self._ends, self._next_bookmark) if self._opening.bookmarks else self._ends
-        try:
-            async with asyncio.timeout_at(due if due is None or due > loop.time() else loop.time()):
-                await watcher.wake.wait()
-        except TimeoutError:
-            pass
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(None if self.muted else max(due, loop.time())):
+                    await watcher.wake.wait()
         watcher.wake.clear()
 
     def _bookmark(self, now: float) -> None:

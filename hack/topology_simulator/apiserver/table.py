@@ -1,14 +1,13 @@
-"""Answers as a `meta.k8s.io/v1` Table, which is what `kubectl get` prints, and as PartialObjectMetadata.
+"""Answers in the form that a client wants: an object, its metadata, or the Table that `kubectl get` prints.
 
-The columns come from the kind; here they are only laid out. `includeObject` decides what each row carries
-besides its cells: the metadata (default), the whole object, or nothing.
+The columns come from the kind; here they are only laid out. Each row carries the whole object beside its cells.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import columns
+from . import columns, requests, storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,44 +22,29 @@ def metadata_only(obj: dict[str, Any]) -> dict[str, Any]:
     return {"kind": "PartialObjectMetadata", "apiVersion": META, "metadata": obj["metadata"]}
 
 
-def headers(resource: resources.Resource) -> list[dict[str, Any]]:
-    """Return the columnDefinitions of a kind."""
-    return [
-        {
-            "name": column.name,
-            "type": column.type,
-            "format": column.format,
-            "description": column.description,
-            "priority": column.priority,
-        }
-        for column in resource.columns or columns.DEFAULT
-    ]
-
-
-def row(resource: resources.Resource, obj: dict[str, Any], include: str) -> dict[str, Any]:
-    """Return one stored object as a row."""
-    cells = [column.cell(obj) for column in resource.columns or columns.DEFAULT]
-    shown: dict[str, Any] = {"cells": cells, "object": None}
-    if include == "Metadata":
-        shown["object"] = metadata_only(obj)
-    elif include == "Object":
-        shown["object"] = resource.to_wire(obj)
-    return shown
+def shown(resource: resources.Resource, item: storage.Item, form: requests.Form, *, with_headers: bool = True) -> bytes:
+    """Return one object in a form, encoded; plain JSON at most once."""
+    if form is requests.Form.OBJECT:
+        return item.wire(resource.api_version, resource.to_wire)
+    if form is requests.Form.METADATA:
+        return storage.encode(metadata_only(item.obj))
+    list_meta = {"resourceVersion": item.obj["metadata"]["resourceVersion"]}
+    return storage.encode(render(resource, (item.obj,), list_meta, with_headers=with_headers))
 
 
 def render(
     resource: resources.Resource,
     objects: Iterable[dict[str, Any]],
     list_metadata: dict[str, Any],
-    include: str,
     *,
     with_headers: bool = True,
 ) -> dict[str, Any]:
     """Return a Table of stored objects. In a watch only the first Table has headers."""
-    return {
-        "kind": "Table",
-        "apiVersion": META,
-        "metadata": list_metadata,
-        "columnDefinitions": headers(resource) if with_headers else None,
-        "rows": [row(resource, obj, include) for obj in objects],
-    }
+    shown_columns = resource.columns or columns.DEFAULT
+    names = ("name", "type", "format", "description", "priority")
+    headers = [{name: getattr(column, name) for name in names} for column in shown_columns]
+    rows = [
+        {"cells": [column.cell(obj) for column in shown_columns], "object": resource.to_wire(obj)} for obj in objects
+    ]
+    head = {"kind": "Table", "apiVersion": META, "metadata": list_metadata}
+    return {**head, "columnDefinitions": headers if with_headers else None, "rows": rows}

@@ -6,6 +6,12 @@ import datetime as dt
 import re
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_UNITS = (
+    (2 * _MINUTE, "s", 1, "", 1), (10 * _MINUTE, "m", _MINUTE, "s", 1), (3 * _HOUR, "m", _MINUTE, "", 1),
+    (8 * _HOUR, "h", _HOUR, "m", _MINUTE), (2 * _DAY, "h", _HOUR, "", 1), (8 * _DAY, "d", _DAY, "h", _HOUR),
+    (730 * _DAY, "d", _DAY, "", 1), (2920 * _DAY, "y", 365 * _DAY, "d", _DAY),
+)  # fmt: skip
+"""Below so many seconds: the unit and its size, and the smaller unit beside it with its size."""
 
 
 def now() -> str:
@@ -14,19 +20,6 @@ def now() -> str:
 
 
 _WRITTEN = re.compile(r"(?<=\")(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?=(?:\.\d+)?Z\")")
-_MICROS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
-
-
-def seconds(text: str) -> str:
-    """Return a time as most fields write it: whole seconds, in UTC. Raises ValueError."""
-    return dt.datetime.fromisoformat(text).astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def micros(text: str) -> str:
-    """Return a time with exactly six decimals, in UTC, as leases and events have it. Raises ValueError."""
-    if _MICROS.fullmatch(text) is None:
-        raise ValueError(f'parsing time "{text}": not of the form 2006-01-02T15:04:05.000000Z')
-    return dt.datetime.fromisoformat(text).astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def moved(text: str, seconds: int) -> str:
@@ -40,38 +33,15 @@ def age(text: str | None) -> str:
     if not text:
         return "<unknown>"
     try:
-        then = dt.datetime.fromisoformat(text)
-    except ValueError:
+        return duration(max(0, int((dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(text)).total_seconds())))
+    except (ValueError, TypeError):
         return "<invalid>"
-    if then.tzinfo is None:
-        return "<invalid>"
-    return duration(int((dt.datetime.now(dt.UTC) - then).total_seconds()))
 
 
 def duration(seconds: int) -> str:
     """Return a duration with at most two units, coarser as it grows (the rule of the field's printers)."""
-    if seconds < -1:
-        return "<invalid>"
-    seconds = max(seconds, 0)
-    years = seconds // (365 * _DAY)
-    if seconds < 2 * _MINUTE:
-        return f"{seconds}s"
-    if seconds < 10 * _MINUTE:
-        return _pair(seconds // _MINUTE, "m", seconds % _MINUTE, "s")
-    if seconds < 3 * _HOUR:
-        return f"{seconds // _MINUTE}m"
-    if seconds < 8 * _HOUR:
-        return _pair(seconds // _HOUR, "h", seconds // _MINUTE % 60, "m")
-    if seconds < 2 * _DAY:
-        return f"{seconds // _HOUR}h"
-    if seconds < 8 * _DAY:
-        return _pair(seconds // _DAY, "d", seconds // _HOUR % 24, "h")
-    if years < 2:
-        return f"{seconds // _DAY}d"
-    if years < 8:
-        return _pair(years, "y", seconds // _DAY % 365, "d")
-    return f"{years}y"
-
-
-def _pair(major: int, major_unit: str, minor: int, minor_unit: str) -> str:
-    return f"{major}{major_unit}{minor}{minor_unit}" if minor else f"{major}{major_unit}"
+    for limit, unit, size, below, part in _UNITS:
+        if seconds < limit:
+            rest = seconds % size // part if below else 0
+            return f"{seconds // size}{unit}" + (f"{rest}{below}" if rest else "")
+    return f"{seconds // (365 * _DAY)}y"

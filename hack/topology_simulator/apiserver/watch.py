@@ -1,13 +1,10 @@
 """One open watch: from the log's changes to lines of JSON, in order, for one client at its own pace.
 
-`Selection` is which objects a client asked for and in which form; lists use it as well. `Watcher` receives
-of every change in the same step as the write (`storage.Subscriber`), turns it into a line right away, and
+`Selection` is which objects a client wants and in which form; lists use it as well. `Watcher` receives
+every change in the same step as the write (`storage.Subscriber`), turns it into a line right away, and
 keeps lines until its client has taken them. An object that enters the selection is ADDED, one that leaves
 is DELETED with its last state in it. Lines in plain JSON are encoded once per object version however many
-watch. A client that lets more than `limit` lines pile up is dropped: it re-lists, and no other client waits for
-it.
-
-The sending itself, with its clock (bookmarks, timeoutSeconds), is in `streams`.
+watch. The sending itself, with its clock (bookmarks, timeoutSeconds), is in `streams`.
 """
 
 from __future__ import annotations
@@ -27,14 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects of a kind are asked for, and in which form."""
+    """Which objects of a kind are wanted, and in which form."""
 
     resource: resources.Resource
     namespace: str
     labels: Callable[[dict[str, str]], bool] | None
     fields: Callable[[dict[str, Any]], bool] | None
     form: requests.Form = requests.Form.OBJECT
-    include: str = "Metadata"
 
     def takes(self, item: storage.Item) -> bool:
         """Return whether an object belongs to the selection."""
@@ -45,82 +41,68 @@ class Selection:
             return False
         return self.fields is None or self.fields(item.obj)
 
-    def object_bytes(self, item: storage.Item) -> bytes:
-        """Return one object in plain JSON, encoded at most once."""
-        return item.wire(self.resource.api_version, self.resource.to_wire)
-
     def list_item_bytes(self, item: storage.Item) -> bytes:
         """Return one object as an item of a list, encoded at most once."""
         if self.resource.custom:
-            return self.object_bytes(item)
+            return item.wire(self.resource.api_version, self.resource.to_wire)
         return item.wire(f"{self.resource.api_version} item", self.resource.to_list_item)
-
-
-def _line(kind: str, payload: bytes) -> bytes:
-    return b'{"type":"%s","object":%s}\n' % (kind.encode(), payload)
 
 
 class Watcher:
     """The lines that wait for one client. `wake` is set whenever there is something to do."""
 
-    def __init__(self, selection: Selection, limit: int) -> None:
+    def __init__(self, selection: Selection) -> None:
         self.selection = selection
-        self.dropped = False
         self.closed = False
         self.pending: collections.deque[bytes] = collections.deque()
         self.wake = asyncio.Event()
-        self.on_drop: Callable[[], None] | None = None
-        self._limit = limit
         self._headers_sent = False
         self._after = 0
 
     def offer(self, change: storage.Change) -> None:
         """Take one change of the store."""
-        if self.dropped or self.closed or change.revision <= self._after:
+        if self.closed or change.revision <= self._after:
             return
         after = change.type != storage.DELETED and self.selection.takes(change.item)
         before = change.previous is not None and self.selection.takes(change.previous)
-        if not after and not before:
-            return
         if after:
-            self._add(storage.MODIFIED if before else storage.ADDED, change.item)
-        elif change.type == storage.DELETED:
-            self._add(storage.DELETED, change.item)
-        elif change.previous is not None:
+            self.append(storage.MODIFIED if before else storage.ADDED, change.item)
+        elif before and change.type == storage.DELETED:
+            self.append(storage.DELETED, change.item)
+        elif before and change.previous is not None:
             obj = change.previous.obj
             meta = {**obj["metadata"], "resourceVersion": str(change.revision)}
-            self._add(storage.DELETED, storage.Item({**obj, "metadata": meta}, change.revision))
+            self.append(storage.DELETED, storage.Item({**obj, "metadata": meta}, change.revision))
 
     def begin_after(self, revision: int) -> None:
-        """Say nothing up to a revision that is still to come, not even by bookmarks."""
+        """Send nothing up to a revision that is still to come, not even bookmarks."""
         self._after = revision
 
-    def add_initial(self, item: storage.Item) -> None:
-        """Send an object that was there when the watch began; the limit does not count these."""
-        self._append(storage.ADDED, item)
+    def append(self, kind: str, item: storage.Item) -> None:
+        """Send an object."""
+        selection = self.selection
+        payload = table.shown(selection.resource, item, selection.form, with_headers=not self._headers_sent)
+        self._headers_sent = True
+        self._push(kind, payload)
 
     def add_bookmark(self, revision: int, *, initial_end: bool = False) -> None:
         """Tell the client how far it has come."""
         if revision < self._after:
             return
-        resource = self.selection.resource
-        meta: dict[str, Any] = {"resourceVersion": str(revision)}
+        resource, meta = self.selection.resource, dict[str, Any](resourceVersion=str(revision))
         if initial_end:
             meta["annotations"] = {"k8s.io/initial-events-end": "true"}
         obj: dict[str, Any] = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": meta}
-        if resource.form is not None:
-            obj |= resource.form(resource, {})[0]
         if self.selection.form is requests.Form.METADATA:
             obj = table.metadata_only(obj)
         elif self.selection.form is requests.Form.TABLE:
             row = {"cells": [], "object": table.metadata_only(obj)}
-            list_meta = {"resourceVersion": str(revision)}
-            obj = {**table.render(resource, (), list_meta, "None", with_headers=False), "rows": [row]}
-        self._push(_line("BOOKMARK", storage.encode(obj)))
+            obj = {**table.render(resource, (), meta, with_headers=False), "rows": [row]}
+        self._push("BOOKMARK", storage.encode(obj))
 
     def add_error(self, status: dict[str, Any]) -> None:
         """Tell the client why this watch ends, and end it."""
-        self._push(_line("ERROR", storage.encode(status)))
+        self._push("ERROR", storage.encode(status))
         self.close()
 
     def close(self) -> None:
@@ -128,35 +110,6 @@ class Watcher:
         self.closed = True
         self.wake.set()
 
-    def _add(self, kind: str, item: storage.Item) -> None:
-        if len(self.pending) >= self._limit:
-            self.dropped = True
-            self.pending.clear()
-            self.wake.set()
-            if self.on_drop is not None:
-                self.on_drop()
-            return
-        self._append(kind, item)
-
-    def _append(self, kind: str, item: storage.Item) -> None:
-        selection = self.selection
-        if selection.form is requests.Form.OBJECT:
-            payload = selection.object_bytes(item)
-        elif selection.form is requests.Form.METADATA:
-            payload = storage.encode(table.metadata_only(item.obj))
-        else:
-            list_meta = {"resourceVersion": item.obj["metadata"]["resourceVersion"]}
-            answer = table.render(
-                selection.resource,
-                (item.obj,),
-                list_meta,
-                selection.include,
-                with_headers=not self._headers_sent,
-            )
-            self._headers_sent = True
-            payload = storage.encode(answer)
-        self._push(_line(kind, payload))
-
-    def _push(self, line: bytes) -> None:
-        self.pending.append(line)
+    def _push(self, kind: str, payload: bytes) -> None:
+        self.pending.append(b'{"type":"%s","object":%s}\n' % (kind.encode(), payload))
         self.wake.set()

@@ -13,18 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import (
-    bodies,
-    builtin_rules,
-    builtins,
-    crds,
-    managed_fields,
-    metadata,
-    patch,
-    statuses,
-    storage,
-    times,
-)
+from . import builtin_rules, builtins, crds, managed_fields, metadata, patch, statuses, storage, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,19 +76,18 @@ class Writes:
 
         Raises StatusError.
         """
-        item = self._storage.get(resource.store, *key)
-        if item is None:
-            raise statuses.not_found(resource, key[1])
-        old = item.obj
+        old = self._stored(resource, key)
         new = self._admitted(resource, change(resource.to_wire(old)), intent)
         self._check_identity(resource, old, new, intent)
         new = self._confined(resource, old, new, intent)
         if resource is builtins.CUSTOM_RESOURCE_DEFINITIONS:
             new = crds.admit(new, old)
-        if self._unchanged(old, new):
+        unversioned = [{**obj, "metadata": obj["metadata"] | {"resourceVersion": None}} for obj in (old, new)]
+        if patch.same(*unversioned):
             return old
         self._validate(resource, new, old)
-        if self._counts(resource, old, new):
+        apart = {"metadata": None, "apiVersion": None, **({"status": None} if resource.has_status else {})}
+        if resource.counts_generation and not patch.same({**old, **apart}, {**new, **apart}):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         self._own(resource, old, new, new, intent)
         new = dict(patch.whole(new))
@@ -114,6 +102,12 @@ class Writes:
         self._serve(resource, stored, old)
         return stored
 
+    def _stored(self, resource: resources.Resource, key: tuple[str, str]) -> dict[str, Any]:
+        item = self._storage.get(resource.store, *key)
+        if item is None:
+            raise statuses.not_found(resource, key[1])
+        return item.obj
+
     def _own(
         self,
         resource: resources.Resource,
@@ -123,18 +117,13 @@ class Writes:
         intent: options.Intent,
     ) -> None:
         """Write down in `obj` who owns what was `sent`; what the server itself fills in has no owner."""
-        before = resource.to_wire(old) if old is not None else self._nothing(resource)
-        after = {**self._nothing(resource), **resource.to_wire(sent)}
+        nothing = resource.read(resource.write({part: {} for part in resource.always}))
+        before = nothing if old is None else resource.to_wire(old)
+        after = {**nothing, **resource.to_wire(sent)}
         owners = managed_fields.record(before, after, intent.writer, times.now(), created=old is None)
         obj["metadata"].pop("managedFields", None)
         if owners:
             obj["metadata"]["managedFields"] = owners
-
-    def _nothing(self, resource: resources.Resource) -> dict[str, Any]:
-        """Return what an object of a kind is before anybody has set a field of it."""
-        if resource.form is not None:
-            return resource.form(resource, {})[0]
-        return {part: {} for part in resource.always}
 
     def _check_size(self, obj: dict[str, Any]) -> None:
         if len(storage.encode(obj)) > _LARGEST:
@@ -147,10 +136,7 @@ class Writes:
 
         Returns its last state and whether it is gone.
         """
-        item = self._storage.get(resource.store, *key)
-        if item is None:
-            raise statuses.not_found(resource, key[1])
-        obj = item.obj
+        obj = self._stored(resource, key)
         how.check(resource, obj["metadata"])
         if resource.store == "/namespaces" and key[1] in builtins.PROTECTED_NAMESPACES:
             raise statuses.forbidden(resource, key[1], "this namespace may not be deleted")
@@ -165,7 +151,9 @@ class Writes:
         if how.dry_run:
             return obj, True
         if resource.store == "/namespaces":
-            self._empty_namespace(key[1])
+            for store in {kind.store for kind in self._registry.all() if kind.namespaced}:
+                for each in self._storage.items(store, key[1]):
+                    self._storage.remove(store, each.obj)
         return self._remove(resource, obj), True
 
     def _remove(self, resource: resources.Resource, obj: dict[str, Any]) -> dict[str, Any]:
@@ -176,11 +164,6 @@ class Writes:
                 self._storage.dismiss(kind.store)
             self._registry.remove(obj["spec"]["group"], obj["spec"]["names"]["plural"])
         return self._storage.remove(resource.store, obj).obj
-
-    def _empty_namespace(self, namespace: str) -> None:
-        for store in {kind.store for kind in self._registry.all() if kind.namespaced}:
-            for item in self._storage.items(store, namespace):
-                self._storage.remove(store, item.obj)
 
     def _serve(self, resource: resources.Resource, stored: dict[str, Any], old: dict[str, Any] | None) -> None:
         """Put a definition to use. Where it says something new, watches by the old one end, as on the real server."""
@@ -195,18 +178,34 @@ class Writes:
                 item.encoded.clear()  # what is shown depends on the schema
 
     def _admitted(self, resource: resources.Resource, body: Any, intent: options.Intent) -> dict[str, Any]:
+        """Return a body as an object of its kind. One of a built-in kind may leave kind and version out."""
         metadata.check_shape(body)
-        bodies.check_type(resource, body)
+        kind, version = body.get("kind"), body.get("apiVersion")
+        if not resource.custom:
+            kind, version = kind or resource.kind, version or resource.api_version
+        if (kind, version) != (resource.kind, resource.api_version):
+            wanted = f"{resource.kind} of {resource.api_version}"
+            raise statuses.bad_request(f"the body is {kind} of {version}, the path is for {wanted}")
         if resource.schema is not None:
             body, unknown = resource.schema.prune(body)
-            bodies.report_unknown(resource, body, unknown, intent)
+            self._report_unknown(resource, body, unknown, intent)
             body = resource.schema.default(body)
-        elif resource.form is not None:
-            body, unknown = resource.form(resource, body)
-            bodies.report_unknown(resource, body, unknown, intent)
         if not resource.custom:
             body = builtin_rules.settle(resource, body)
         return resource.to_stored(body)
+
+    def _report_unknown(
+        self, resource: resources.Resource, body: dict[str, Any], unknown: list[str], intent: options.Intent
+    ) -> None:
+        """Report unknown fields as the request wants it: in warnings, in a refusal (StatusError), or not at all."""
+        texts = [f'unknown field "{path}"' for path in unknown]
+        if intent.field_validation == "Warn":
+            intent.warnings += texts
+        elif texts and intent.field_validation == "Strict":
+            problem = f"strict decoding error: {', '.join(texts)}"
+            raise (
+                statuses.undecodable(resource, problem) if intent.patch is None else statuses.unpatchable(body, problem)
+            )
 
     def _check_namespace(self, resource: resources.Resource, namespace: str, meta: dict[str, Any]) -> None:
         if not resource.namespaced:
@@ -271,18 +270,6 @@ class Writes:
             if "status" in old:
                 new["status"] = old["status"]
         return new
-
-    def _unchanged(self, old: dict[str, Any], new: dict[str, Any]) -> bool:
-        same_meta = patch.same(
-            {**new["metadata"], "resourceVersion": None}, {**old["metadata"], "resourceVersion": None}
-        )
-        return same_meta and patch.same({**new, "metadata": None}, {**old, "metadata": None})
-
-    def _counts(self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any]) -> bool:
-        if not resource.counts_generation:
-            return False
-        apart = {"metadata": None, "apiVersion": None, **({"status": None} if resource.has_status else {})}
-        return not patch.same({**old, **apart}, {**new, **apart})
 
     def _validate(self, resource: resources.Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> None:
         causes = metadata.check(resource, obj["metadata"])

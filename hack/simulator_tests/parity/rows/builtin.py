@@ -46,16 +46,7 @@ ROWS = (
         "an incomplete event is refused",
         *(
             post(s.DEFAULT_EVENTS, {key: value for key, value in s.event().items() if key != missing})
-            for missing in (
-                "eventTime",
-                "reportingController",
-                "reportingInstance",
-                "action",
-                "reason",
-                "type",
-                "note",
-                "regarding",
-            )
+            for missing in ("eventTime", "reportingInstance", "action", "reason", "note", "regarding")
         ),
         namespace=False,
     ),
@@ -75,8 +66,9 @@ ROWS = (
                 "spec": {"unschedulable": True},
                 "status": {"capacity": {"cpu": "4"}},
             },
+            view=s.of_node,
         ),
-        patch(NODE, {"status": {"capacity": {"cpu": "5"}}}),
+        patch(NODE, {"status": {"capacity": {"cpu": "5"}}}, view=s.of_node),
         namespace=False,
     ),
     row(

@@ -39,13 +39,6 @@ ROWS = (
     ),
     row("unknown fields are refused when asked for", post(s.WIDGETS, UNKNOWN, fieldValidation="Strict"), get(ONE)),
     row(
-        "unknown fields of a built-in kind are dropped with a warning",
-        post(s.CONFIG_MAPS, {**s.config_map(a="1"), "surprise": 1}),
-        get(s.CONFIG_MAPS + "/one"),
-        post(s.CONFIG_MAPS, {**s.config_map("two"), "surprise": 1}, fieldValidation="Strict"),
-        patch(s.CONFIG_MAPS + "/one", {"surprise": 1}),
-    ),
-    row(
         "fields below preserve-unknown-fields are kept",
         post(s.WIDGETS, s.widget(free={"a": {"b": [1, {"c": None}]}})),
         get(ONE),
@@ -98,9 +91,8 @@ ROWS = (
         patch(ONE + "/status", {"status": {"conditions": [{"status": "A"}]}}),
     ),
     row(
-        "objects have required fields and limits",
+        "objects have required fields",
         post(s.WIDGETS, s.widget(pair={"right": "x"})),
-        post(s.WIDGETS, s.widget(labels={"a": "1", "b": "2", "c": "3"})),
         post(s.WIDGETS, s.widget(pair="x")),
         post(s.WIDGETS, {**s.widget(), "spec": "x"}),
     ),

@@ -59,9 +59,9 @@ ROWS = (
     row(
         "a strategic merge patch merges conditions by their type",
         first(post(s.NODES, s.node())),
-        patch(NODE + "/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, t.STRATEGIC),
-        patch(NODE + "/status", {"status": {"conditions": [{"type": "DiskPressure", "status": "False"}]}}, t.STRATEGIC),
-        patch(NODE, {"metadata": {"labels": {"a": "b"}}, "spec": {"unschedulable": True}}, t.STRATEGIC),
+        _patch({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, NODE + "/status", s.of_node),
+        _patch({"status": {"conditions": [{"type": "DiskPressure", "status": "False"}]}}, NODE + "/status", s.of_node),
+        _patch({"metadata": {"labels": {"a": "b"}}, "spec": {"unschedulable": True}}, NODE, s.of_node),
         namespace=False,
     ),
     row(
