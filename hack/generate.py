@@ -20,7 +20,7 @@ import explained
 import kustomization
 import operand_rights
 import runbooks
-from kubectl_topology import explanations
+from kubectl_topology.commands import explain
 from topology_controller.definitions import load
 from topology_deploy import manifests
 from topology_deploy.fleet import argo, objects, plan, policy, work
@@ -33,7 +33,7 @@ _PAGE = _ROOT / "docs" / "development" / "rights.md"
 _DOCS = _ROOT / "docs"
 _RUNBOOKS = _ROOT / "docs" / "runbooks"
 _SCHEMAS = _ROOT / "docs" / "schemas"
-_EXPLANATIONS = _ROOT / "bindata" / explanations.FILE
+_EXPLANATIONS = _ROOT / "bindata" / explain.FILE
 _TRANSITIONS = _ROOT / "bindata" / "transitions"
 _FLEET = _ROOT / "bindata" / "fleet"
 _GITOPS = _ROOT / "docs" / "examples" / "gitops"
