@@ -68,7 +68,6 @@ def _fleet(transitions: load.Transitions) -> dict[pathlib.Path, str]:
     wanted = plan.Wanted("HighlyAvailable", canaries=("edge-1", "edge-2", "edge-3"))
     defaults = plan.checked(wanted, transitions)
     files = {
-        "rbac.yaml": objects.rights(),
         "survey.yaml": objects.survey(defaults),
         "work.yaml": f"{work.roll_out(defaults)}{work.withdraw(defaults)}",
         "policy.yaml": policy.request(defaults),
@@ -82,7 +81,7 @@ def _fleet(transitions: load.Transitions) -> dict[pathlib.Path, str]:
         raise SystemExit(f"{flux} has lost the line {_FLUX.strip()}")
     return {
         **{_FLEET / name: text for name, text in files.items()},
-        _GITOPS / "argocd" / "health.lua": argo.HEALTH,
+        _GITOPS / "argocd" / "health.lua": argo.health(),
         flux: before + _FLUX + argo.flux_checks(),
     }
 

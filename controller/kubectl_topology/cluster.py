@@ -227,13 +227,18 @@ class Snapshot:
         """The phase that the operator has recorded, None when there is no record."""
         return None if self.record is None else self.record.phase.value
 
-    def heading(self, kind: str) -> answers.Answer:
-        """What an answer of this kind begins with: which cluster this is, and its topology now."""
-        return heading(kind, self.infrastructure, self.now)
+    def judged(self, kind: str) -> answers.Judged:
+        """What an answer of this kind about the request begins with."""
+        return {
+            **heading(kind, self.infrastructure, self.now),
+            "desired": self.infrastructure.desired,
+            "phase": self.phase,
+            "operator": operator_state(self),
+        }
 
 
 def heading(kind: str, here: facts.Infrastructure, now: datetime) -> answers.Answer:
-    """What an answer of this kind about this cluster begins with."""
+    """What an answer of this kind begins with: which cluster this is, and its topology now."""
     return {
         "apiVersion": answers.API_VERSION,
         "kind": kind,

@@ -1,8 +1,7 @@
 """`status --watch`: the answer of `status`, again and again, until it is cancelled.
 
 The watches of the operator (`observe.watches`) bring the facts, `cluster` and `recorded` make the answer of them that
-`status` would give, and a display shows it: `live_screen` on a terminal, `live_lines` anywhere else. Nothing is asked
-twice and nothing is judged here.
+`status` would give, and `display` shows it. Nothing is asked twice and nothing is judged here.
 
 While the server cannot be reached the last answer stays, with the time since when it is old; the watches go on by
 themselves. Only what cannot recover ends it: credentials that are no longer accepted, or a right that lacks.
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -101,7 +99,6 @@ class Following:
         self._answer: answers.Status | None = None
         self._judged = -math.inf
         self._lost: Lost | None = None
-        self._lost_at = 0.0
         self._denied_at: float | None = None
         self._stale_since: dict[str, float] = {}
         self._looking: asyncio.Task[None] | None = None
@@ -161,7 +158,7 @@ class Following:
         if self._answer is None:
             raise errors.PluginError(f"Infrastructure of {self._connection.server} makes no sense to watch")
         lost = self._lost
-        lasting = lost is not None and loop.time() - self._lost_at >= _PATIENCE
+        lasting = lost is not None and (now - lost.since).total_seconds() >= _PATIENCE
         return Update(self._answer, lost if lasting else None, self._stale() if lost is None else ())
 
     async def _begin(self) -> None:
@@ -243,14 +240,12 @@ class Following:
         if trouble is None:
             self._lost = self._denied_at = None
             return
-        why = live_reads.unobserved("", trouble).why
-        clock = asyncio.get_running_loop().time()
-        if self._lost is None:
-            self._lost, self._lost_at = Lost(now, why), clock
-        self._lost = dataclasses.replace(self._lost, why=why)
+        self._lost = Lost(now if self._lost is None else self._lost.since, live_reads.unobserved("", trouble).why)
         if not isinstance(trouble, kube.Unauthorized | kube.Forbidden):
             self._denied_at = None
-        elif self._denied_at is None:
+            return
+        clock = asyncio.get_running_loop().time()
+        if self._denied_at is None:
             self._denied_at = clock
         elif clock - self._denied_at >= _DENIED:
             # Asked plainly once more, which says what is wrong; if nothing is, only watching is refused.

@@ -17,7 +17,7 @@ from topology_controller import shell
 from topology_controller.decide import assessment
 from topology_controller.definitions import registry
 
-from . import machines, sections
+from . import sections
 from .document import Row, command
 
 if TYPE_CHECKING:
@@ -375,4 +375,4 @@ def _add_objects(document: Document, answer: answers.Status) -> None:
             for member in answer["etcd"]["items"]
         ],
     )
-    machines.table(document, answer["machines"])
+    sections.add_machines(document, answer["machines"])

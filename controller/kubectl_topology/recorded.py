@@ -20,7 +20,7 @@ from topology_controller.decide import acceptance, applicability, records
 from topology_controller.observe import facts
 from topology_controller.report import evidence, view
 
-from . import cluster, machines, progress, simulate
+from . import progress, sections, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load, model
     from topology_controller.report import state
 
-    from . import answers
+    from . import answers, cluster
 
 NOT_NOW = "Looked at while a transition is under way"
 _AT_REST = frozenset({Phase.IDLE, Phase.UNSUPPORTED})
@@ -56,20 +56,17 @@ def status(
         nodes = evidence.nodes(known, results, leads=True)
         etcd = evidence.members(known, stage, leads=True)
     answer: answers.Status = {
-        **snapshot.heading("TopologyStatus"),
+        **snapshot.judged("TopologyStatus"),
         "assessment": "",
         "problem": shown["problem"],
         "lastTransition": shown["lastTransition"],
         "awaited": _awaited(shown["checks"], results, operands["items"]),
         "topologyWriter": snapshot.infrastructure.topology_writer,
-        "desired": shown["desired"],
         "cancel": shown["cancel"],
-        "phase": snapshot.phase,
         "since": shown["since"],
         "stuck": shown["stuck"],
         "paused": shown["paused"],
         "headline": shown["headline"],
-        "operator": cluster.operator_state(snapshot),
         "disabled": shown["disabled"],
         "degraded": shown["degraded"],
         "conditions": shown["conditions"],
@@ -80,7 +77,7 @@ def status(
         "operands": operands,
         "nodes": nodes,
         "etcd": etcd,
-        "machines": machines.rows(known),
+        "machines": sections.machines(known),
         "accepted": shown["accepted"],
         "advisories": shown["advisories"],
         "required": shown["required"],

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from topology_api import vocabulary
 from topology_controller import shell
+from topology_controller.checks import etcd
+from topology_controller.checks import machines as checked
+from topology_controller.observe import facts
 
 from . import cluster, hosted
 from .document import Row, command
@@ -159,3 +162,41 @@ def pair(of: state.Pair) -> str:
 def sentence(text: str) -> str:
     """The text with a full stop."""
     return text if text.endswith(".") else f"{text}."
+
+
+def machines(known: facts.Facts) -> list[answers.Machine]:
+    """One entry for each Machine, more where it has the addresses of several nodes. Empty where they are not read."""
+    published = etcd.members(known)
+    voters = frozenset() if isinstance(published, facts.Unobserved) else frozenset(published.values())
+    nodes = () if isinstance(known.control_plane_nodes, facts.Unobserved) else known.control_plane_nodes
+    addresses = {node.name: node.addresses for node in nodes if isinstance(node, facts.Node)}
+    return [
+        {
+            "node": claim.node,
+            "machine": claim.machine.name,
+            "phase": claim.machine.phase,
+            "authority": claim.machine.authority,
+            "boundBy": None if claim.bound_by is None else claim.bound_by.value,
+            "leaving": claim.leaving,
+            "host": claim.machine.host if claim.host is None else claim.host.name,
+            "hostState": None if claim.host is None else claim.host.state,
+            # An arbiter is no control-plane node: only its Machine knows its address here.
+            "voter": not voters.isdisjoint(addresses.get(claim.node or "", claim.machine.addresses)),
+        }
+        for claim in checked.claims(known)
+    ]
+
+
+def add_machines(document: Document, items: Sequence[answers.Machine]) -> None:
+    """Add the Machines of the control plane, where Machines are in use: whose node each is, and how far it is."""
+    if not any(item["phase"] == "Running" for item in items):
+        return
+    rows = []
+    for item in items:
+        node = item["node"] or "no node"
+        if item["node"] is not None and item["boundBy"] != checked.BoundBy.ADDRESS.value:
+            node += " (by nodeRef only)"
+        host = f"{item['host']} ({item['hostState'] or 'no state'})" if item["host"] is not None else ""
+        phase = "leaving" if item["leaving"] else item["phase"] or "no phase"
+        rows.append((item["machine"], phase, node, host, "voter" if item["voter"] else ""))
+    document.add("Machines of the control plane", rows)

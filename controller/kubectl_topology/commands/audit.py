@@ -64,7 +64,7 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
     elif all(values[name] is None for name in ("masters_schedulable", "control_plane_nodes", "dedicated_workers")):
         verdict, code = "CannotTell", errors.ExitCode.FAILED
     answer: answers.Audit = {
-        **snapshot.heading("TopologyAudit"),  # type: ignore[typeddict-item] # it has no key that may be left out
+        **cluster.heading("TopologyAudit", here, snapshot.now),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict,
         "phase": snapshot.phase,
         "shape": None if named is None else named.value,
@@ -74,11 +74,9 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
         "open": unanswered,
         "unread": list(snapshot.unread),
     }
-    if hosted.is_hosted(here):
-        answer["advisories"] = hosted.advised(snapshot.known, here, transitions, snapshot.now)
-        answer["next"] = hosted.step(here)
-        if any(advisory["name"] == hosted.REQUIRED for advisory in answer["advisories"]):
-            code = errors.ExitCode.BLOCKED
+    hosted.add(answer, snapshot.known, here, transitions, snapshot.now)
+    if any(advisory["name"] == hosted.REQUIRED for advisory in answer.get("advisories", [])):
+        code = errors.ExitCode.BLOCKED
     return answer, code
 
 

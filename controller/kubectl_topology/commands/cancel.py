@@ -88,11 +88,8 @@ def judged(
     desired, version = here.desired, here.resource_version
     plan = simulate.item("Plan", "What can be requested from here", "oc topology plan")
     return {
-        **snapshot.heading("TopologyCancel"),
-        "desired": desired,
+        **snapshot.judged("TopologyCancel"),
         "requestedBy": by if desired is not None else None,
-        "phase": snapshot.phase,
-        "operator": cluster.operator_state(snapshot),
         "result": result,
         "message": message,
         "patch": write.patch(version, None, acting) if result == "WouldWrite" else None,

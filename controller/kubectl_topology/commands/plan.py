@@ -10,7 +10,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller import shell
 
-from .. import answers, cluster, disruption, front, hosted, machines, probe, progress, sections, simulate, write
+from .. import answers, cluster, disruption, front, hosted, probe, progress, sections, simulate, write
 from ..document import command
 from . import show
 
@@ -79,10 +79,7 @@ def _plan(
     met = sum(check["status"] == "Met" for check in checks)
     unasked = judgement.leads and snapshot.infrastructure.desired != wanted
     plan: answers.Plan = {
-        **snapshot.heading("TopologyPlan"),  # type: ignore[typeddict-item] # it has no key that may be left out
-        "desired": snapshot.infrastructure.desired,
-        "phase": snapshot.phase,
-        "operator": cluster.operator_state(snapshot),
+        **snapshot.judged("TopologyPlan"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "target": wanted,
         "verdict": judgement.verdict.value,
         "message": judgement.message,
@@ -91,7 +88,7 @@ def _plan(
         "progress": {"met": met, "total": len(checks)} if checks else None,
         "onlyOperator": _checks(simulate.only_recorded(snapshot.record, judgement)),
         "advisories": [simulate.item(todo.name, todo.message, todo.command) for todo in judgement.advisories],
-        "machines": machines.rows(snapshot.known),
+        "machines": sections.machines(snapshot.known),
         "changes": [],
         "expected": [],
         "checklist": [],
@@ -120,10 +117,7 @@ def _plan(
             {"check": check.value, "advisory": advisory.name, "command": advisory.command}
             for check, advisory in judgement.left
         ]
-    here = snapshot.infrastructure
-    if hosted.is_hosted(here):
-        plan["advisories"] = hosted.advised(snapshot.known, here, transitions, snapshot.now)
-        plan["next"] = hosted.step(here)
+    hosted.add(plan, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
     return plan
 
 
@@ -147,18 +141,13 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
     elif verdict is simulate.Verdict.CANNOT_TELL:
         message = "Cannot tell whether a transition is possible: what decides that could not be read"
     answer: answers.Overview = {
-        **snapshot.heading("TopologyPlanList"),  # type: ignore[typeddict-item] # it has no key that may be left out
-        "desired": snapshot.infrastructure.desired,
-        "phase": snapshot.phase,
-        "operator": cluster.operator_state(snapshot),
+        **snapshot.judged("TopologyPlanList"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict.value,
         "message": message or "No transition is possible now; see below what blocks each of them",
         "transitions": [_way(way) for way in ways],
         "unread": list(snapshot.unread),
     }
-    if hosted.is_hosted(snapshot.infrastructure):
-        answer["advisories"] = hosted.advised(snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
-        answer["next"] = hosted.step(snapshot.infrastructure)
+    hosted.add(answer, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
     return answer, verdict
 
 
@@ -247,7 +236,7 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
     sections.explained(document, [*answer["checks"], *answer["onlyOperator"]])
     _add_probed(document, answer)
     sections.steps(document, sections.REQUIRED, answer["advisories"])
-    machines.table(document, answer["machines"])
+    sections.add_machines(document, answer["machines"])
     changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
     document.add("What would change", changes)
     sections.steps(document, "What to expect", answer["expected"], wide=_longest(answer["expected"]))

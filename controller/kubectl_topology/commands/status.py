@@ -28,15 +28,12 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 async def _follow(
     connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions
 ) -> NoReturn:
-    from .. import live, live_lines  # noqa: PLC0415 - most of what is imported here only --watch needs
+    from .. import display, live  # noqa: PLC0415 - only --watch needs what is imported here
 
     connection.interruption.text = "watch again with: oc topology status --watch"
     form = "text" if options.output == "wide" else options.output
-    draws = form == "text" and live_lines.can_draw(sys.stdout, os.environ)
+    draws = form == "text" and display.can_draw(sys.stdout, os.environ)
     following = live.Following(connection, transitions, options.operator_namespace, draws=draws)
     if draws:
-        from .. import live_screen  # noqa: PLC0415 - only a terminal needs it
-
-        await following.show(live_screen.screen(sys.stdout, whole=options.output == "wide"))
-    lines = live_lines.Lines(sys.stdout, sys.stderr, form)
-    await following.show(contextlib.nullcontext(lines.show))
+        await following.show(display.screen(sys.stdout, whole=options.output == "wide"))
+    await following.show(contextlib.nullcontext(display.Lines(sys.stdout, sys.stderr, form).show))

@@ -21,7 +21,7 @@ from topology_api import crd, vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller import shell
 
-from .. import crd_script, manifests
+from .. import manifests
 from . import objects, policy
 from .files import HUB, File
 
@@ -59,7 +59,7 @@ _OVERRIDE = f"""\
 {{{{- $version := lookup "config.openshift.io/v1" "ClusterVersion" "" "version" }}}}
 {{{{- $kept := list }}}}
 {{{{- range (dig "spec" "overrides" (list) $version) }}}}
-{{{{- if not (and (eq .kind "{crd_script.OVERRIDE["kind"]}") (eq .name "{crd.NAME}")) }}}}
+{{{{- if not (and (eq .kind "{manifests.OVERRIDE["kind"]}") (eq .name "{crd.NAME}")) }}}}
 {{{{- $kept = append $kept . }}}}{{{{ end }}}}{{{{ end }}}}
 {{{{- $spec := omit (dig "spec" (dict) $version) "overrides" }}}}
 {{{{- if $kept }}}}{{{{ $spec = set $spec "overrides" $kept }}}}{{{{ end }}}}
@@ -113,7 +113,7 @@ def install(namespace: str, cluster_set: str, operator: list[Raw]) -> tuple[File
         "apiVersion": "config.openshift.io/v1",
         "kind": "ClusterVersion",
         "metadata": {"name": "version"},
-        "spec": {"overrides": [crd_script.OVERRIDE]},
+        "spec": {"overrides": [manifests.OVERRIDE]},
     }
     rights = [*yaml.safe_load_all(objects.rights())]
     # The status of ClusterOperator is the operator's own.

@@ -9,6 +9,7 @@ import yaml
 
 from topology_api import vocabulary
 from topology_api.vocabulary import Phase, Stage
+from topology_controller import bindata
 
 from . import meaning
 from . import plan as plans
@@ -56,76 +57,7 @@ def rights() -> str:
     controllers/configurationpolicy_controller.go, checkAndUpdateResource); there the marker is what bounds it: our
     admission policy refuses every other field to a client that has it without the right to all.
     """
-    marker = f"""\
-  - apiGroups: [topology.openshift.io]
-    resources: [infrastructures/{vocabulary.DESIRED.lower()}]
-    resourceNames: [cluster]
-    verbs: [set]
-"""
-    return f"""\
-# On each cluster: what the work agent may do to Infrastructure. The label adds it to the agent's own role.
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: topology-fleet-work-agent
-  labels: {{open-cluster-management.io/aggregate-to-work: "true"}}
-rules:
-  - apiGroups: [config.openshift.io]
-    resources: [infrastructures]
-    verbs: [get, list, watch]
-  - apiGroups: [config.openshift.io]
-    resources: [infrastructures]
-    resourceNames: [cluster]
-    verbs: [patch]
-{marker}\
----
-# The survey also looks at why the operator does not act, where it does not.
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: topology-fleet-survey
-  labels: {{open-cluster-management.io/aggregate-to-work: "true"}}
-rules:
-  - apiGroups: [config.openshift.io]
-    resources: [clusteroperators]
-    resourceNames: [{vocabulary.CLUSTER_OPERATOR}]
-    verbs: [get]
----
-# The same for the policy controller, where it is no cluster administrator, and what it needs for itself: bind it to the
-# controller's ServiceAccount. It can only write whole objects, and asks for that also where it informs, as a dry run;
-# our admission policy refuses it every field but spec.{vocabulary.DESIRED}.
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: topology-fleet-policy-controller
-rules:
-  - apiGroups: [config.openshift.io]
-    resources: [infrastructures]
-    verbs: [get, list, watch]
-  - apiGroups: [config.openshift.io]
-    resources: [infrastructures]
-    resourceNames: [cluster]
-    verbs: [update]
-{marker}\
-  - apiGroups: [policy.open-cluster-management.io]
-    resources: [configurationpolicies, operatorpolicies]
-    verbs: [get, list, watch, update, patch]
-  - apiGroups: [policy.open-cluster-management.io]
-    resources: [configurationpolicies/status, operatorpolicies/status]
-    verbs: [get, update, patch]
-  - apiGroups: [policy.open-cluster-management.io]
-    resources: [configurationpolicies/finalizers, operatorpolicies/finalizers]
-    verbs: [update]
-  - apiGroups: [apiextensions.k8s.io]
-    resources: [customresourcedefinitions]
-    verbs: [get, list, watch]
-  - apiGroups: [""]
-    resources: [namespaces]
-    verbs: [get, list, watch]
-  - apiGroups: ["", events.k8s.io]
-    resources: [events]
-    verbs: [create, patch, update]
-"""
+    return (bindata.root() / "fleet" / "rbac.yaml").read_text(encoding="utf-8")
 
 
 def place(namespace: str, cluster_set: str) -> str:

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from test import sentences
 
 from kubectl_topology import cluster as connection
-from kubectl_topology import errors, live, live_lines, live_screen, progress
+from kubectl_topology import display as displays
+from kubectl_topology import errors, live, progress
 from topology_api import crd, vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller.kube import errors as kube
@@ -231,11 +232,11 @@ COMPLETED = replies.told(replies.in_phase(Phase.COMPLETED))
 def drawn(answer: dict[str, Any], width: int = 80, height: int = 60, **shown: Any) -> list[str]:
     whole: Any = answer
     size = os.terminal_size((width, height))
-    lines = live_screen.drawing(live.Update(whole, **shown), LATER, size, colour=False)
-    assert sum(live_screen.rows(line, width) for line in lines) <= height
+    lines = displays.drawing(live.Update(whole, **shown), LATER, size, colour=False)
+    assert sum(displays.rows(line, width) for line in lines) <= height
     if width >= 40:
         # A command is left to the terminal, and so is a name that is wider than the room that it has.
-        broken = [line for line in lines if live_screen.rows(line, width) > 1 and "oc " not in line]
+        broken = [line for line in lines if displays.rows(line, width) > 1 and "oc " not in line]
         assert not [line for line in broken if max(map(len, line.split()), default=0) < width // 3], broken
     return [line.rstrip() for line in lines]
 
@@ -290,7 +291,7 @@ def test_the_terminal_is_drawn_over_without_being_cleared_and_is_given_back(monk
     monkeypatch.setenv("TERM", "xterm-256color")
     whole: Any = CONVERGING
     terminal = replies.Terminal()
-    with live_screen.screen(terminal, {"COLUMNS": "100"}) as show:
+    with displays.screen(terminal, {"COLUMNS": "100"}) as show:
         for seconds in range(3):
             show(live.Update(whole), LATER + timedelta(seconds=seconds))
     before, _, after = terminal.seen.partition(_GIVEN_BACK)
@@ -303,13 +304,13 @@ def test_the_terminal_is_drawn_over_without_being_cleared_and_is_given_back(monk
 
 def test_a_letter_of_two_columns_is_counted_as_two_and_a_colour_as_none() -> None:
     lines = {"": 1, "abcd": 1, "abcde": 2, "\u6f22\u5b57\u6f22": 2, "\x1b[31mabcd\x1b[0m": 1}
-    assert {line: live_screen.rows(line, 4) for line in lines} == lines
+    assert {line: displays.rows(line, 4) for line in lines} == lines
 
 
 def test_a_terminal_that_has_gone_ends_it_without_another_word() -> None:
     whole: Any = CONVERGING
     terminal = replies.Terminal()
-    with live_screen.screen(terminal, {}) as show:
+    with displays.screen(terminal, {}) as show:
         show(live.Update(whole), LATER)
         terminal.gone = True
         with pytest.raises(BrokenPipeError):
@@ -325,7 +326,7 @@ class Pipe:
 
     def __init__(self, form: str = "text") -> None:
         self.out, self.err = io.StringIO(), io.StringIO()
-        self.lines = live_lines.Lines(self.out, self.err, form)
+        self.lines = displays.Lines(self.out, self.err, form)
         self.now = worlds.NOW
 
     def show(self, answer: dict[str, Any], **shown: Any) -> list[str]:
@@ -397,4 +398,4 @@ def test_no_message_breaks_a_line_or_moves_a_cursor() -> None:
     ],
 )
 def test_where_it_draws(stream: Any, term: str, *, draws: bool) -> None:
-    assert live_lines.can_draw(stream, {"TERM": term} if term else {}) is draws
+    assert displays.can_draw(stream, {"TERM": term} if term else {}) is draws
