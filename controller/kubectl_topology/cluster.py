@@ -253,14 +253,14 @@ def heading(kind: str, here: facts.Infrastructure, now: datetime) -> answers.Ans
 
 async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the transitions that start here are judged by."""
-    here = await _infrastructure(connection)
+    here = await whole(connection)
     sources = (*catalog.offered(*transitions.starting_at(records.pair(here))), *hosted.sources(here, transitions))
     return await _read(connection, namespace, here, (*_IDLE, *dict.fromkeys(sources)))
 
 
 async def everything(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the operator watches while a request is open, and the settings that are to be set back after it."""
-    here = await _infrastructure(connection)
+    here = await whole(connection)
     settings = catalog.single_node_settings(transitions.matrix)
     return await _read(connection, namespace, here, (*_IDLE, *catalog.watched(transitions), *settings))
 
@@ -270,7 +270,7 @@ async def present(connection: Connection, transitions: load.Transitions, namespa
 
     What can be requested is read as for `plan`, where the operator looked at it more than `LOOK_AGAIN` ago.
     """
-    here = await _infrastructure(connection)
+    here = await whole(connection)
     record = here.record if isinstance(here.record, TopologyTransition) else None
     sources = status_sources(record, transitions)
     if is_old(here, record, connection.now):
@@ -299,17 +299,18 @@ def status_sources(record: TopologyTransition | None, transitions: load.Transiti
 
 async def head(connection: Connection, namespace: str) -> Snapshot:
     """Read the desired topology and the phase, and no more: a cancel is in a hurry."""
-    here = await _infrastructure(connection)
+    here = await whole(connection)
     return await _read(connection, namespace, here, _IDLE, served=isinstance(here.record, TopologyTransition))
 
 
 async def census(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the shape of a cluster is derived from. The API need not have our fields."""
-    here = await _infrastructure(connection)
+    here = await whole(connection)
     return await _read(connection, namespace, here, (*_CENSUS, *hosted.sources(here, transitions)), served=True)
 
 
-async def _infrastructure(connection: Connection) -> facts.Infrastructure:
+async def whole(connection: Connection) -> facts.Infrastructure:
+    """Infrastructure `cluster`, reduced. Raises PluginError."""
     first, connection.first = connection.first, None
     raw = first if first is not None else await infrastructure(connection)
     try:
@@ -367,15 +368,15 @@ def assembled(
             continue
         if (fact.missing or fact.awaited) and source is not catalog.Sources.installed:
             continue
-        changed[source], missing = _with_right(fact, source.selection)
+        changed[source], missing = with_right(fact, source.selection)
         unread.append(missing)
     known = catalog.filled(known, changed)
     if isinstance(operator, facts.Unobserved):
-        operator, _ = _with_right(operator, lease(namespace).selection)
+        operator, _ = with_right(operator, lease(namespace).selection)
     return Snapshot(known, here, operator, now, tuple(unread))
 
 
-def _with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple[facts.Unobserved, answers.Unread]:
+def with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple[facts.Unobserved, answers.Unread]:
     """The same fact, with the right that lacks when the read was refused: a verb and a resource, as in a role."""
     if fact.kind is not facts.Kind.FORBIDDEN:
         return fact, {"what": fact.what, "why": fact.why, "right": None}

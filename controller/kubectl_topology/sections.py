@@ -86,9 +86,10 @@ def explained(document: Document, answered: Iterable[answers.Check | state.Check
         document.add("What a check asks, and what to do", [command(explain)])
 
 
-def steps(document: Document, title: str, expected: Sequence[answers.Expected], wide: int = 0) -> None:
-    """What is to be expected, or done by a person, each with its command. A command ends a table, hence `wide`."""
+def steps(document: Document, title: str, expected: Sequence[answers.Expected], *, aligned: bool = False) -> None:
+    """What is to be expected, or done by a person, each with its command, which ends a table unless `aligned`."""
     rows: list[Row] = []
+    wide = max((len(step["name"]) for step in expected), default=0) if aligned else 0
     before = ""
     for step in expected:
         name = "" if step["name"] == before else step["name"]

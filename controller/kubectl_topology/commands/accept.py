@@ -29,6 +29,7 @@ from topology_controller.report import view
 
 from .. import answers, cluster, document, errors, sections, write
 from ..errors import Ended, ExitCode
+from . import wait
 
 if TYPE_CHECKING:
     import argparse
@@ -56,10 +57,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A check that can be accepted now, for this attempt. `operator` says who leads, or that no operator runs."""
+    """A check that can be accepted now, for the attempt of this record. `operator`: who leads, or that none runs."""
 
     record: TopologyTransition
-    attempt: str
     check: Check
     operator: str
 
@@ -70,20 +70,23 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     async def consent(offer: Offer) -> Ended | None:
         sheet = document.Document.for_stream(sys.stderr)
         add_offer(sheet, offer.record, offer.check, offer.operator)
-        sys.stderr.write(sheet.text())
-        sys.stderr.flush()
-        if options.yes:
-            return None
-        if not sys.stdin.isatty():
-            return Ended("there is no terminal to ask at: --yes accepts without being asked", ExitCode.USAGE)
-        answer = await typed(f"\nType {options.check} to accept that: ", sys.stdin, sys.stderr)
-        if answer.strip() == options.check:
+        if options.yes or not sys.stdin.isatty():
+            sys.stderr.write(sheet.text())
+            no_terminal = "there is no terminal to ask at: --yes accepts without being asked"
+            return None if options.yes else Ended(no_terminal, ExitCode.USAGE)
+        if await consented(sheet, options.check, "accept that"):
             return None
         return Ended("not accepted; nothing was written", ExitCode.FAILED)
 
     asked = Asked(options.check, options.reason, options.timeout)
     ended = await accept(connection, transitions, options.operator_namespace, asked, consent)
     return ended.printed(sys.stdout)
+
+
+async def consented(sheet: document.Document, word: str, what: str) -> bool:
+    """Show what it means, and have the word typed that consents."""
+    sys.stderr.write(sheet.text())
+    return (await typed(f"\nType {word} to {what}: ", sys.stdin, sys.stderr)).strip() == word
 
 
 async def typed(prompt: str, terminal: TextIO, output: TextIO) -> str:
@@ -131,10 +134,10 @@ async def accept(
         now = await read()
         if isinstance(now, Ended):
             return now, None
-        if now.attempt != offer.attempt:
+        if now.record.attempt != offer.record.attempt:
             message = "another attempt is under way than the one that was shown; nothing was written"
             return Ended(message, ExitCode.BLOCKED), None
-        return None, await _patch(connection, target, asked, offer.attempt)
+        return None, await _patch(connection, target, asked, offer.record.attempt)
 
     ended, _, outcome = await write.guarded(connection, target, judge)
     if ended is not None:
@@ -144,10 +147,10 @@ async def accept(
     elif not outcome.outcome_unknown:
         raise _explained(connection, outcome) from outcome
     # Where the answer was lost, whether it was written is seen from whether it is taken up.
-    return await _taken_up(connection, namespace, asked, offer.attempt)
+    return await _taken_up(connection, namespace, asked, offer.record.attempt)
 
 
-async def _patch(connection: cluster.Connection, target: write.Target, asked: Asked, attempt: str) -> write.Raw:
+async def _patch(connection: cluster.Connection, target: write.Target, asked: Asked, attempt: str | None) -> write.Raw:
     """The patch of the ConfigMap as it is now. What others have accepted stays: it names one key."""
     try:
         raw = await connection.client.get(target.resource, target.name, namespace=target.namespace)
@@ -190,8 +193,8 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
         until = deadline or "when the operator says TransitionStuck"
         why = f"{check} may still come: nothing is accepted before the deadline, {until}"
     else:
-        return Offer(record, record.attempt, checks[check], cluster.operator_state(snapshot)["message"])
-    failing = _failing(record) if late else ()
+        return Offer(record, checks[check], cluster.operator_state(snapshot)["message"])
+    failing = {item.name for item in wait.failing(record)} if late else set()
     could = [name for name in registry.ACCEPTABLE_CHECKS if name in failing]
     return Ended(
         f"{why}. Could be accepted now: {', '.join(could)}" if could else f"{why}. Nothing could be accepted now",
@@ -199,19 +202,12 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
     )
 
 
-def _failing(record: TopologyTransition) -> tuple[str, ...]:
-    """What the transition still waits for."""
-    accepted = {check.name for check in record.accepted}
-    checks = records.of_stage(record, Stage.CONVERGENCE)
-    return tuple(check.name for check in checks if check.status is not CheckStatus.MET and check.name not in accepted)
-
-
 def _done(record: TopologyTransition, check: str) -> Ended | None:
     """It is in the record of this attempt already."""
     accepted = {item.name: item for item in record.accepted}
     if not record.phase.changed or check not in accepted:
         return None
-    failing = _failing(record)
+    failing = [item.name for item in wait.failing(record)]
     if record.phase is Phase.COMPLETED:
         rest = f"The transition is completed, accepted without: {', '.join(sorted(accepted))}"
     elif failing:
@@ -242,7 +238,7 @@ def _explained(connection: cluster.Connection, error: kube.KubeError) -> errors.
     return cluster.explained(connection, error)
 
 
-async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked, attempt: str) -> Ended:
+async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked, attempt: str | None) -> Ended:
     """Wait until it is recorded, or it is certain that it need not be."""
     check, latest = asked.check, None
 

@@ -32,11 +32,10 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
         show(options, ways, add_overview)
         return verdict.exit_code
     snapshot = await cluster.everything(connection, transitions, options.operator_namespace)
-    plan, judgement = (
-        target(snapshot, transitions, options.target)
-        if options.filename is None
-        else manifest(snapshot, transitions, options.manifest)
-    )
+    if options.filename is None:
+        plan, judgement = target(snapshot, transitions, options.target)
+    else:
+        plan, judgement = manifest(snapshot, transitions, options.manifest)
     if options.probe:
         seen = await probe.run(connection, snapshot.known)
         plan["probes"], plan["findings"], plan["probeNotes"] = seen.probes, seen.findings, seen.notes
@@ -104,11 +103,14 @@ def _plan(
             "source": answers.pair(source),
             "target": answers.pair(target),
         }
-        fields = (
-            ("status.controlPlaneTopology", source.control_plane, target.control_plane),
-            ("status.infrastructureTopology", source.infrastructure, target.infrastructure),
-        )
-        plan["changes"] = [{"field": name, "now": now, "then": then} for name, now, then in fields if now != then]
+        plan["changes"] = [
+            {"field": f"status.{name}Topology", "now": now, "then": then}
+            for name, now, then in (
+                ("controlPlane", source.control_plane, target.control_plane),
+                ("infrastructure", source.infrastructure, target.infrastructure),
+            )
+            if now != then
+        ]
         left = {check: advisory.name for check, advisory in judgement.left}
         plan["expected"] = disruption.disruption(snapshot.known, definition, source, transitions, left)
         plan["checklist"] = disruption.checklist(snapshot.known, definition, source)
@@ -130,10 +132,8 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
     verdict = simulate.best(ways)
     possible = sorted({way.definition.name for way in ways if way.verdict is simulate.Verdict.POSSIBLE})
     if snapshot.phase == Phase.CONVERGING and not ways:
-        verdict, message = (
-            simulate.Verdict.UNDER_WAY,
-            "The topology has changed, and the cluster follows: see oc topology status",
-        )
+        verdict = simulate.Verdict.UNDER_WAY
+        message = "The topology has changed, and the cluster follows: see oc topology status"
     elif not ways and simulate.is_settled(snapshot.known, transitions):
         verdict, message = simulate.Verdict.NOTHING_TO_DO, f"The cluster has its topology. {message}"
     elif not message and possible:
@@ -180,16 +180,11 @@ def add_overview(document: Document, answer: answers.Overview) -> None:
     sections.head(document, answer, [("Phase", answer["phase"] or "")])
     ways = answer["transitions"]
     if ways:
-        rows = [
-            (
-                answers.words(way["verdict"]),
-                way["name"],
-                sections.pair(way["target"]),
-                way["elsewhere"] or way["summary"],
-            )
-            for way in ways
-        ]
-        document.add("", [("VERDICT", "TRANSITION", "TARGET", "WHAT"), *rows])
+        rows = [("VERDICT", "TRANSITION", "TARGET", "WHAT")]
+        for way in ways:
+            what = way["elsewhere"] or way["summary"]
+            rows.append((answers.words(way["verdict"]), way["name"], sections.pair(way["target"]), what))
+        document.add("", rows)
     else:
         document.add("", [(answers.words(answer["verdict"]), sections.sentence(answer["message"]))])
     clock = datetime.fromisoformat(answer["evaluated"])
@@ -223,14 +218,10 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
             *(command(step["command"]) for step in left),
         ],
     )
-    recorded = answer["recorded"]
-    if recorded is not None:
-        clock = datetime.fromisoformat(answer["evaluated"])
-        source = (
-            "You may not read all that this depends on: where so, it is as the operator evaluated it "
-            f"{progress.age(recorded, clock)}."
-        )
-        document.add("", [source])
+    if (recorded := answer["recorded"]) is not None:
+        age = progress.age(recorded, datetime.fromisoformat(answer["evaluated"]))
+        lacking = "You may not read all that this depends on"
+        document.add("", [f"{lacking}: where so, it is as the operator evaluated it {age}."])
     sections.checks(document, "Preflight", answer["checks"])
     sections.checks(document, "Checked by the operator only, as last recorded", answer["onlyOperator"])
     sections.explained(document, [*answer["checks"], *answer["onlyOperator"]])
@@ -239,7 +230,7 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
     sections.add_machines(document, answer["machines"])
     changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
     document.add("What would change", changes)
-    sections.steps(document, "What to expect", answer["expected"], wide=_longest(answer["expected"]))
+    sections.steps(document, "What to expect", answer["expected"], aligned=True)
     add_checklist(document, answer)
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"], answer["operator"])
@@ -257,25 +248,15 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
 
 def add_checklist(document: Document, answer: answers.Plan) -> None:
     """What an administrator has to look at outside the cluster."""
-    steps = answer["checklist"]
-    sections.steps(document, "Verify yourself, outside the cluster", steps, wide=_longest(steps))
-
-
-def _longest(steps: Iterable[answers.Expected]) -> int:
-    return max((len(step["name"]) for step in steps), default=0)
+    sections.steps(document, "Verify yourself, outside the cluster", answer["checklist"], aligned=True)
 
 
 def _add_probed(document: Document, answer: answers.Plan) -> None:
     """What names and addresses answered, then what that means, and what it leaves open."""
-    rows = [
-        (
-            probe["result"],
-            probe["what"],
-            probe["address"] if probe["node"] is None else f"{probe['address']} ({probe['node']})",
-            probe["message"],
-        )
-        for probe in answer.get("probes", [])
-    ]
+    rows = []
+    for asked in answer.get("probes", []):
+        where = asked["address"] if asked["node"] is None else f"{asked['address']} ({asked['node']})"
+        rows.append((asked["result"], asked["what"], where, asked["message"]))
     document.add("Asked from here", rows)
     sections.steps(document, "What that means", answer.get("findings", []))
     document.add("What that leaves open", [("*", sections.sentence(note)) for note in answer.get("probeNotes", [])])

@@ -41,20 +41,18 @@ _ANEW = 60.0
 """Seconds after which the operator's Lease is read again: one that is not renewed is no event."""
 
 
-async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    """Wait, and print how it ended."""
-    return await until_completed(connection, options, transitions, sys.stdout)
-
-
-async def until_completed(
-    connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions, out: TextIO
+async def run(
+    connection: cluster.Connection,
+    options: argparse.Namespace,
+    transitions: load.Transitions,
+    out: TextIO | None = None,
 ) -> int:
     """Wait for at most `options.timeout` seconds, None without limit.
 
-    Progress goes to standard error, the end to `out`. Raises PluginError when the cluster cannot be asked, or there is
-    nothing to wait for.
+    Progress goes to standard error, the end to `out`, by default standard output. Raises PluginError when the cluster
+    cannot be asked, or there is nothing to wait for.
     """
-    loop = asyncio.get_running_loop()
+    loop, out = asyncio.get_running_loop(), out or sys.stdout
     deadline = None if options.timeout is None else loop.time() + options.timeout
     await cluster.infrastructure(connection)
     news, shown = asyncio.Event(), _Shown()
@@ -110,7 +108,7 @@ class _Shown:
         paper = document.Document.for_stream(sys.stderr)
         here = known.infrastructure
         record = None if isinstance(here, facts.Unobserved) else records.shown(here, known.own_operator)
-        waited = [] if record is None else _failing(record)
+        waited = [] if record is None else failing(record)
         rows = [
             document.Row((progress.length(f"{check.last_transition_time}", now), check.name, check.message), lines=2)
             for check in waited
@@ -176,12 +174,12 @@ def _require(desired: str | None, target: str | None) -> None:
 
 def summary(record: TopologyTransition, degraded: state.Said | None = None) -> str:
     """Where it is and what it waits for, from the record alone: the conditions are written a moment later."""
-    checks, failing = _checks(record), _failing(record)
+    checks, waited = _checks(record), failing(record)
     text = record.phase.value
     if checks:
         text += f" {sum(check.status is CheckStatus.MET for check in checks)}/{len(checks)}"
-    if failing:
-        text += f": waiting for {', '.join(check.name for check in failing)}"
+    if waited:
+        text += f": waiting for {', '.join(check.name for check in waited)}"
     if record.phase is Phase.CONVERGING:
         text += acceptance.note(record)
     return text if degraded is None else f"{text}. {degraded['message']} ({degraded['reason']})"
@@ -191,7 +189,7 @@ def _checks(record: TopologyTransition) -> Sequence[Check]:
     return records.of_stage(record, Stage.CONVERGENCE if record.phase is Phase.CONVERGING else Stage.PREFLIGHT)
 
 
-def _failing(record: TopologyTransition) -> list[Check]:
+def failing(record: TopologyTransition) -> list[Check]:
     """The checks that are waited for."""
     accepted = acceptance.names(record)
     return [check for check in _checks(record) if check.status is not CheckStatus.MET and check.name not in accepted]
