@@ -24,7 +24,7 @@ from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
 from topology_controller.observe import catalog, facts, fields, live
 
-from . import answers, cluster, errors
+from . import answers, cluster, errors, sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -319,7 +319,7 @@ def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
     elif not definitions:
         verdict = "NothingToLookAt"
     return {
-        **cluster.heading("CAPIAudit", reading.infrastructure, reading.now),
+        **sections.heading("CAPIAudit", reading.infrastructure, reading.now),
         "verdict": verdict,
         "platform": reading.platform,
         "definitions": definitions,

@@ -2,10 +2,8 @@
 
 A kubeconfig that cannot be used, a server that does not answer, a cluster that is not OpenShift or an Infrastructure
 that may not be read ends the command with one line (`PluginError`). Everything that cannot be read after that is a
-fact, and every check that needs it answers Unknown. The operator's words for a refusal name its own role; here a person
-asks, so the fact and the answer name the right that this person lacks.
-
-The same sources as the operator's are read (`observe.catalog`): all at once, and Infrastructure last (`observe.live`).
+fact, and every check that needs it answers Unknown; what was refused names the right that this person lacks. The same
+sources as the operator's are read (`observe.catalog`), all at once.
 """
 
 from __future__ import annotations
@@ -29,11 +27,10 @@ from topology_controller.definitions import read, settings
 from topology_controller.kube import client as clients
 from topology_controller.kube import config, credentials
 from topology_controller.kube import errors as kube
-from topology_controller.kube import lease as leases
 from topology_controller.kube import resource as resources
 from topology_controller.observe import catalog, facts, live, parse
 
-from . import answers, errors, hosted, kubeconfig, naming
+from . import errors, hosted, kubeconfig, naming
 
 if TYPE_CHECKING:
     import argparse
@@ -41,15 +38,14 @@ if TYPE_CHECKING:
 
     from topology_controller.definitions import load
 
+    from . import answers
+
 T = TypeVar("T")
 Acting = credentials.Acting
 _FIRST_TRY = 1.0
 """Seconds. A server that refuses connections is given up after this; one that is only slow then gets its whole time."""
 _CONFIGURATION_TIMEOUT = 1.0
 """Seconds. The next request reports a server that does not answer."""
-_CLOCK_SKEW = timedelta(seconds=30)
-_LEASE_DURATION = timedelta(seconds=270)
-"""Of a Lease that does not say its own: the longest that the operator uses."""
 READER = "cluster-reader"
 """OpenShift's own cluster role, which may read what this program reads once ADDED_TO_READER is installed."""
 ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
@@ -227,29 +223,6 @@ class Snapshot:
         """The phase that the operator has recorded, None when there is no record."""
         return None if self.record is None else self.record.phase.value
 
-    def judged(self, kind: str) -> answers.Judged:
-        """What an answer of this kind about the request begins with."""
-        return {
-            **heading(kind, self.infrastructure, self.now),
-            "desired": self.infrastructure.desired,
-            "phase": self.phase,
-            "operator": operator_state(self),
-        }
-
-
-def heading(kind: str, here: facts.Infrastructure, now: datetime) -> answers.Answer:
-    """What an answer of this kind begins with: which cluster this is, and its topology now."""
-    return {
-        "apiVersion": answers.API_VERSION,
-        "kind": kind,
-        "evaluated": answers.stamp(now),
-        "cluster": {
-            "name": here.cluster_name,
-            "platform": here.platform,
-            "topology": {"controlPlane": here.control_plane, "infrastructure": here.infrastructure},
-        },
-    }
-
 
 async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the transitions that start here are judged by."""
@@ -390,37 +363,6 @@ def lease(namespace: str) -> catalog.Source:
     """The operator's own Lease, where it runs in that namespace."""
     selection = resources.Selection(catalog.LEASES, namespace=namespace, name=vocabulary.LEASE)
     return catalog.Source(selection, parse.lease)
-
-
-def operator_state(snapshot: Snapshot) -> answers.Operator:
-    """Whether the operator runs, by its Lease: renewed every minute at most, and released when the operator stops.
-
-    Conditions and the record outlive the operator, so they do not count.
-    """
-    held, own = snapshot.operator, snapshot.known.own_operator
-    if isinstance(held, facts.Unobserved) and not held.missing:
-        return {"state": "Unknown", "message": f"Cannot tell whether the operator runs: {held}"}
-    if isinstance(held, facts.Unobserved):
-        if isinstance(own, facts.Unobserved) and own.missing:
-            absent = f"ClusterOperator {vocabulary.CLUSTER_OPERATOR} does not exist: the operator is not installed"
-            return {"state": "NotInstalled", "message": f"{absent}, so a request would have no effect"}
-        if not isinstance(own, facts.Unobserved) and own.elsewhere:
-            elsewhere = "The operator runs in another cluster, and only there is it seen whether it runs"
-            return {"state": "Unknown", "message": elsewhere}
-        never = "The operator has no Lease: it has not run yet, or not in this namespace"
-        return {"state": "NotRunning", "message": never}
-    if not held.holder:
-        return {"state": "NotRunning", "message": "The operator was stopped: no request is acted on until it runs"}
-    holder = held.holder.partition("_")[0]
-    if held.renew_time is None:
-        return {"state": "Unknown", "message": f"{holder} holds the Lease and has never renewed it"}
-    seconds = held.duration_seconds
-    lasting = _LEASE_DURATION if seconds is None else timedelta(seconds=min(seconds, leases.LONGEST))
-    if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
-        return {"state": "Running", "message": f"leader: {holder}"}
-    when = answers.stamp(held.renew_time)
-    until = "no request is acted on until the operator runs"
-    return {"state": "NotRunning", "message": f"{holder} renewed its Lease at {when} for the last time: {until}"}
 
 
 async def configured(

@@ -1,8 +1,7 @@
 """What kubectl's flags about the connection put in the place of what a context of a kubeconfig has.
 
-kubectl hands a plugin its flags unread, so they are read here, by their names. The entries are replaced before the
-client reads them (`kube.config`): with --token no credential plugin runs, with --certificate-authority the authority of
-the file does not count. Nothing is written to a file.
+kubectl hands a plugin its flags unread. The entries are replaced before the client reads them (`kube.config`): with
+--token no credential plugin runs, with --certificate-authority the authority of the file does not count.
 """
 
 from __future__ import annotations

@@ -68,6 +68,11 @@ Show = Callable[[Update, datetime], None]
 """Shows an update at a time, in aware UTC."""
 
 
+def _record(known: facts.Facts) -> TopologyTransition | None:
+    here = known.infrastructure
+    return None if isinstance(here, facts.Unobserved) else records.recover(here, known.own_operator)
+
+
 class Following:
     """The watches, and the answers that follow from them.
 
@@ -79,11 +84,8 @@ class Following:
         self, connection: cluster.Connection, transitions: load.Transitions, namespace: str, *, draws: bool
     ) -> None:
         self._news = asyncio.Event()
-        self._connection = connection
-        self._transitions = transitions
-        self._namespace = namespace
-        self._draws = draws
-        client = connection.client
+        self._connection, client = connection, connection.client
+        self._transitions, self._namespace, self._draws = transitions, namespace, draws
         self._watches = watches.Watches(client, self._news.set, sources=catalog.watched(transitions), timing=TIMING)
         self._source = cluster.lease(namespace)
         self._unread = facts.Unobserved(self._source.what, "not read yet", kind=facts.Kind.AWAITED)
@@ -96,14 +98,13 @@ class Following:
             timing=TIMING,
         )
         self._task: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._looked: tuple[AvailableTransition, ...] = ()
+        self._judged = self._looked_at = -math.inf
         self._answer: answers.Status | None = None
-        self._judged = -math.inf
         self._lost: Lost | None = None
         self._denied_at: float | None = None
         self._stale_since: dict[str, float] = {}
-        self._looking: asyncio.Task[None] | None = None
-        self._looked: tuple[AvailableTransition, ...] = ()
-        self._looked_at = -math.inf
 
     async def show(
         self, display: contextlib.AbstractContextManager[Show], now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -157,9 +158,9 @@ class Following:
         await self._notice(now)
         if self._answer is None:
             raise errors.PluginError(f"Infrastructure of {self._connection.server} makes no sense to watch")
-        lost = self._lost
-        lasting = lost is not None and (now - lost.since).total_seconds() >= _PATIENCE
-        return Update(self._answer, lost if lasting else None, self._stale() if lost is None else ())
+        if (lost := self._lost) is None:
+            return Update(self._answer, stale=self._stale())
+        return Update(self._answer, lost if (now - lost.since).total_seconds() >= _PATIENCE else None)
 
     async def _begin(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -178,7 +179,7 @@ class Following:
         await self._read_installed()
 
     async def _read_installed(self) -> None:
-        if self._record(self._watches.known()) is None:
+        if _record(self._watches.known()) is None:
             self._watches.installed = await live_reads.read(self._connection.client, catalog.Sources.installed)
         else:
             self._watches.installed = facts.Installed()
@@ -188,19 +189,17 @@ class Following:
         if isinstance(known.infrastructure, facts.Unobserved):
             # Gone, or nonsense: what was known is kept, and `_stale` names it.
             return
-        wanted = cluster.status_sources(self._record(known), self._transitions)
-        if any(source in catalog.EVIDENCE for source in wanted):
-            if not self._watches.is_open:
-                self._watches.open()
-                if not self._draws:
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(_FIRST):
-                            await self._watches.first_answers()
-                known = self._watches.known()
-        elif self._watches.is_open:
+        wanted = cluster.status_sources(_record(known), self._transitions)
+        needs = any(source in catalog.EVIDENCE for source in wanted)
+        if needs and not self._watches.is_open:
+            self._watches.open()
+            if not self._draws:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_FIRST):
+                        await self._watches.first_answers()
+        elif self._watches.is_open and not needs:
             await self._watches.close()
-            known = self._watches.known()
-        seen = cluster.assembled(known, self._operator(), wanted, self._namespace, now)
+        seen = cluster.assembled(self._watches.known(), self._operator(), wanted, self._namespace, now)
         self._answer = recorded.status(seen, self._transitions, self._looked)
         self._look_again(seen)
 
@@ -220,10 +219,6 @@ class Following:
         if self._looking is None or self._looking.done():
             self._looked_at = clock
             self._looking = asyncio.create_task(look(), name="look at what can be requested")
-
-    def _record(self, known: facts.Facts) -> TopologyTransition | None:
-        here = known.infrastructure
-        return None if isinstance(here, facts.Unobserved) else records.recover(here, known.own_operator)
 
     def _operator(self) -> facts.Fact[facts.Lease]:
         snapshot = self._lease.snapshot()

@@ -56,7 +56,7 @@ def status(
         nodes = evidence.nodes(known, results, leads=True)
         etcd = evidence.members(known, stage, leads=True)
     answer: answers.Status = {
-        **snapshot.judged("TopologyStatus"),
+        **sections.judged(snapshot, "TopologyStatus"),
         "assessment": "",
         "problem": shown["problem"],
         "lastTransition": shown["lastTransition"],

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from topology_api import vocabulary
 from topology_controller import shell
 from topology_controller.checks import etcd
 from topology_controller.checks import machines as checked
+from topology_controller.kube import lease as leases
 from topology_controller.observe import facts
 
-from . import cluster, hosted
+from . import answers, cluster, hosted
 from .document import Row, command
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
+    from datetime import datetime
 
     from topology_controller.report import state
 
-    from . import answers
     from .document import Document
 
 _ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
@@ -27,6 +29,64 @@ REQUIRED: Final = "Required"
 ABSENT: Final = frozenset({"NotRunning", "NotInstalled"})
 """States of an operator that acts on nothing."""
 REFUSED: Final = "Nothing was written"
+_CLOCK_SKEW: Final = timedelta(seconds=30)
+_LEASE_DURATION: Final = timedelta(seconds=270)
+"""Of a Lease that does not say its own: the longest that the operator uses."""
+
+
+def heading(kind: str, here: facts.Infrastructure, now: datetime) -> answers.Answer:
+    """What an answer of this kind begins with: which cluster this is, and its topology now."""
+    return {
+        "apiVersion": answers.API_VERSION,
+        "kind": kind,
+        "evaluated": answers.stamp(now),
+        "cluster": {
+            "name": here.cluster_name,
+            "platform": here.platform,
+            "topology": {"controlPlane": here.control_plane, "infrastructure": here.infrastructure},
+        },
+    }
+
+
+def judged(snapshot: cluster.Snapshot, kind: str) -> answers.Judged:
+    """What an answer of this kind about the request begins with."""
+    return {
+        **heading(kind, snapshot.infrastructure, snapshot.now),
+        "desired": snapshot.infrastructure.desired,
+        "phase": snapshot.phase,
+        "operator": operator_state(snapshot),
+    }
+
+
+def operator_state(snapshot: cluster.Snapshot) -> answers.Operator:
+    """Whether the operator runs, by its Lease: renewed every minute at most, and released when the operator stops.
+
+    Conditions and the record outlive the operator, so they do not count.
+    """
+    held, own = snapshot.operator, snapshot.known.own_operator
+    if isinstance(held, facts.Unobserved) and not held.missing:
+        return {"state": "Unknown", "message": f"Cannot tell whether the operator runs: {held}"}
+    if isinstance(held, facts.Unobserved):
+        if isinstance(own, facts.Unobserved) and own.missing:
+            absent = f"ClusterOperator {vocabulary.CLUSTER_OPERATOR} does not exist: the operator is not installed"
+            return {"state": "NotInstalled", "message": f"{absent}, so a request would have no effect"}
+        if not isinstance(own, facts.Unobserved) and own.elsewhere:
+            elsewhere = "The operator runs in another cluster, and only there is it seen whether it runs"
+            return {"state": "Unknown", "message": elsewhere}
+        never = "The operator has no Lease: it has not run yet, or not in this namespace"
+        return {"state": "NotRunning", "message": never}
+    if not held.holder:
+        return {"state": "NotRunning", "message": "The operator was stopped: no request is acted on until it runs"}
+    holder = held.holder.partition("_")[0]
+    if held.renew_time is None:
+        return {"state": "Unknown", "message": f"{holder} holds the Lease and has never renewed it"}
+    seconds = held.duration_seconds
+    lasting = _LEASE_DURATION if seconds is None else timedelta(seconds=min(seconds, leases.LONGEST))
+    if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
+        return {"state": "Running", "message": f"leader: {holder}"}
+    when = answers.stamp(held.renew_time)
+    until = "no request is acted on until the operator runs"
+    return {"state": "NotRunning", "message": f"{holder} renewed its Lease at {when} for the last time: {until}"}
 
 
 def head(

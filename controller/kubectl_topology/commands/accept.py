@@ -193,7 +193,7 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
         until = deadline or "when the operator says TransitionStuck"
         why = f"{check} may still come: nothing is accepted before the deadline, {until}"
     else:
-        return Offer(record, checks[check], cluster.operator_state(snapshot)["message"])
+        return Offer(record, checks[check], sections.operator_state(snapshot)["message"])
     failing = {item.name for item in wait.failing(record)} if late else set()
     could = [name for name in registry.ACCEPTABLE_CHECKS if name in failing]
     return Ended(
@@ -259,7 +259,7 @@ async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked
     if any(item.name == check and item.status is CheckStatus.MET for item in checks):
         return Ended(f"{message}. It is Met now, and is taken up only if that changes", ExitCode.TIMED_OUT)
     try:
-        operator = cluster.operator_state(await cluster.head(connection, namespace))["message"]
+        operator = sections.operator_state(await cluster.head(connection, namespace))["message"]
     except errors.PluginError as error:
         operator = str(error)
     logs = shell.command("oc -n {} logs deployment/{}", namespace, vocabulary.OPERATOR_NAME)

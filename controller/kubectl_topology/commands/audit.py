@@ -64,7 +64,7 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
     elif all(values[name] is None for name in ("masters_schedulable", "control_plane_nodes", "dedicated_workers")):
         verdict, code = "CannotTell", errors.ExitCode.FAILED
     answer: answers.Audit = {
-        **cluster.heading("TopologyAudit", here, snapshot.now),  # type: ignore[typeddict-item] # it has no key that may be left out
+        **sections.heading("TopologyAudit", here, snapshot.now),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict,
         "phase": snapshot.phase,
         "shape": None if named is None else named.value,

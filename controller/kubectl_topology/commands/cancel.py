@@ -84,7 +84,7 @@ def judged(
     desired, version = here.desired, here.resource_version
     plan = simulate.item("Plan", "What can be requested from here", "oc topology plan")
     return {
-        **snapshot.judged("TopologyCancel"),
+        **sections.judged(snapshot, "TopologyCancel"),
         "requestedBy": by if desired is not None else None,
         "result": result,
         "message": message,

@@ -128,14 +128,14 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 
 
 def _here(answer: answers.Status, name: str) -> list[Here]:
-    checks = [(check["name"], check["status"], check["message"], "") for check in answer["checks"]]
-    steps = [(step["name"], "", step["message"], step["command"]) for step in answer["advisories"]]
-    conditions = [(item["reason"], item["type"], item["message"], "") for item in answer["conditions"]]
-    problem = answer["problem"]
-    problems = [] if problem is None else [(problem["reason"], "", problem["message"], "")]
+    every = [(check["name"], check["status"], check["message"], "") for check in answer["checks"]]
+    every += [(step["name"], "", step["message"], step["command"]) for step in answer["advisories"]]
+    every += [(item["reason"], item["type"], item["message"], "") for item in answer["conditions"]]
+    if (problem := answer["problem"]) is not None:
+        every.append((problem["reason"], "", problem["message"], ""))
     return [
         {"status": status, "message": message, "command": command}
-        for known, status, message, command in dict.fromkeys((*checks, *steps, *conditions, *problems))
+        for known, status, message, command in dict.fromkeys(every)
         if known.lower() == name
     ]
 
@@ -148,14 +148,8 @@ def alone(options: argparse.Namespace, here: list[Here] | None = None, unread: s
         meant = f"did you mean {', '.join(near)}?" if near else "no name is like it."
         errors.complain(f"unknown name {options.name!r}; {meant} Without a name, explain lists all")
         return errors.ExitCode.USAGE
-    answer: Explanations = {
-        "apiVersion": answers.API_VERSION,
-        "kind": "TopologyExplanationList",
-        "items": items,
-        "here": here,
-        "unread": unread,
-    }
-    show(options, answer, _listed if options.name is None else _explained)
+    head = {"apiVersion": answers.API_VERSION, "kind": "TopologyExplanationList"}
+    show(options, {**head, "items": items, "here": here, "unread": unread}, _explained if options.name else _listed)
     return errors.ExitCode.DONE
 
 

@@ -78,7 +78,7 @@ def _plan(
     met = sum(check["status"] == "Met" for check in checks)
     unasked = judgement.leads and snapshot.infrastructure.desired != wanted
     plan: answers.Plan = {
-        **snapshot.judged("TopologyPlan"),  # type: ignore[typeddict-item] # it has no key that may be left out
+        **sections.judged(snapshot, "TopologyPlan"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "target": wanted,
         "verdict": judgement.verdict.value,
         "message": judgement.message,
@@ -141,7 +141,7 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
     elif verdict is simulate.Verdict.CANNOT_TELL:
         message = "Cannot tell whether a transition is possible: what decides that could not be read"
     answer: answers.Overview = {
-        **snapshot.judged("TopologyPlanList"),  # type: ignore[typeddict-item] # it has no key that may be left out
+        **sections.judged(snapshot, "TopologyPlanList"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict.value,
         "message": message or "No transition is possible now; see below what blocks each of them",
         "transitions": [_way(way) for way in ways],

@@ -1,9 +1,8 @@
 """`wait`: until the transition is completed, or it is certain that it will not be.
 
-The idle watches of the operator (`observe.watches`) bring everything that is needed: Infrastructure with the record,
-and ClusterOperator `topology`. A watch that is cut continues automatically. Only a record that speaks of the present
-generation counts, since a request that was made a moment ago still finds the record of the one before. Whether an
-operator runs is read from its Lease once a minute. `standing` is pure.
+The idle watches of the operator (`observe.watches`) bring Infrastructure with the record, and ClusterOperator
+`topology`. Only a record that speaks of the present generation counts, since a request that was made a moment ago still
+finds the record of the one before. Whether an operator runs is read from its Lease once a minute. `standing` is pure.
 """
 
 from __future__ import annotations
@@ -35,8 +34,6 @@ _FINAL = frozenset(
     {Reason.HOSTED_CONTROL_PLANE, Reason.UNKNOWN_TOPOLOGY, Reason.IMAGE_BASED_INSTALL, Reason.NATIVE_CONTROLLER_ACTIVE}
 )
 """Reasons of Disabled with which the operator never carries a request out."""
-
-
 _ANEW = 60.0
 """Seconds after which the operator's Lease is read again: one that is not renewed is no event."""
 
@@ -89,7 +86,7 @@ async def _absent(connection: cluster.Connection, namespace: str, known: facts.F
     if isinstance(here, facts.Unobserved):
         return ""
     held = await live.read(connection.client, cluster.lease(namespace))
-    operator = cluster.operator_state(cluster.Snapshot(known, here, held, connection.now))
+    operator = sections.operator_state(cluster.Snapshot(known, here, held, connection.now))
     return operator["message"] if operator["state"] in sections.ABSENT else ""
 
 
@@ -101,10 +98,7 @@ class _Shown:
         self._checks: frozenset[str] = frozenset()
 
     def show(self, message: str, absent: str, known: facts.Facts, now: datetime) -> None:
-        """Print the message if it is another one than before, and why nothing happens where no operator runs.
-
-        `now` is in aware UTC.
-        """
+        """Print the message if it is another one than before, and why nothing happens where no operator runs."""
         paper = document.Document.for_stream(sys.stderr)
         here = known.infrastructure
         record = None if isinstance(here, facts.Unobserved) else records.shown(here, known.own_operator)
@@ -149,12 +143,9 @@ def standing(known: facts.Facts, transitions: load.Transitions, target: str | No
         raise errors.PluginError(degraded["message"])
     if record.phase is Phase.COMPLETED:
         # What an administrator reads next, where it is not over with that.
-        count = len(record.advisories)
+        count, now = len(record.advisories), f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}"
         left = f". {count} recommended action{'s' * (count > 1)}, see: oc topology status" if count else ""
-        return Ended(
-            f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}{left}",
-            ExitCode.DONE,
-        )
+        return Ended(f"{now}{left}", ExitCode.DONE)
     if record.phase is Phase.IDLE and here.desired == here.control_plane:
         return Ended(f"Fulfilled: the cluster is {records.pair(here)}", ExitCode.DONE)
     if record.phase is Phase.UNSUPPORTED:
@@ -165,7 +156,6 @@ def standing(known: facts.Facts, transitions: load.Transitions, target: str | No
 
 
 def _require(desired: str | None, target: str | None) -> None:
-    """Raise PluginError when nothing is requested, or another topology than the target."""
     if desired is None or target not in {None, desired}:
         what = "there is no request to wait for" if target is None else f"{target} is not requested"
         request = "" if desired is None else f": the request is {desired}"

@@ -1,26 +1,15 @@
 """What Infrastructure `cluster` means to a roll-out: where a cluster can be, and who is asked first.
 
 An engine sees one object and knows nothing of topologies. Here are the expressions by which three of them find the
-state: CEL for the work agent and for Flux, a Go template for the policy; Argo CD's Lua is in `argo`. All are held to a
-table of recorded objects (test/unit/fleet/verdicts.yaml): who changes one changes all. The order of their tests
-is the same, and the first that holds decides:
+state: CEL for the work agent and for Flux, a Go template for the policy; Argo CD's Lua is bindata/fleet/health.lua. All
+are held to a table of recorded objects (test/unit/fleet/verdicts.yaml): who changes one changes all. The order of their
+tests is the same, and the first that holds decides. A cluster without a record is neither done nor failed, and a record
+that answers an older request says nothing about the newest. An engine that applies what stands in Git (Argo CD, Flux)
+has no target but what the object requests; where nothing is requested all is Ready for it.
 
-    the topology is decided elsewhere             NotForUs
-    there is no record                            UnderWay where it is requested, else Silent
-    nothing is requested, and nothing goes on     Done where the cluster has the topology, else Ready or NotReady
-    the record answers an older request           UnderWay
-    what is requested is there, and all followed  Done
-    a problem, or the operator does not act       NeedsAPerson
-    anything else                                 UnderWay
-
-Two things an engine gets wrong by itself are settled by that: a cluster without a record is neither done nor failed,
-and a record that answers an older request says nothing about the newest. An engine that applies what stands in Git
-(Argo CD, Flux) has no target but what the object requests; where nothing is requested all is Ready for it.
-
-Each language reads what may be missing in its own way, so that no expression ends with an error: one engine takes an
-error for success (open-cluster-management.io/ocm v1.2.0 pkg/work/spoke/conditions/reader.go: the condition is False,
-and what is not Progressing has succeeded). The CEL uses optional values, which OCM, Flux and Kubernetes have; the
-template needs `dig`, `kindIs`, `toString` and `int64` of sprig, which config-policy-controller allows.
+No expression ends with an error where something is missing: one engine takes an error for success (open-cluster-
+management.io/ocm v1.2.0 pkg/work/spoke/conditions/reader.go). The CEL uses optional values; the template needs `dig`,
+`kindIs`, `toString` and `int64` of sprig, which config-policy-controller allows.
 """
 
 from __future__ import annotations
