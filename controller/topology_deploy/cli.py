@@ -176,13 +176,13 @@ def _fleet(options: argparse.Namespace) -> None:
     from topology_controller.definitions import load
 
     from . import manifests
-    from .fleet import files, install, plan
+    from .fleet import install, objects, plan
 
     try:
         parts, explanation = fleet.pack(options, load.load(bindata.root() / "transitions"))
         folder = options.output_dir
-        text = files.stream(parts) if folder is None else files.write(folder, options.engine, parts)
-    except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, files.ForeignFolderError) as error:
+        text = objects.stream(parts) if folder is None else objects.write(folder, options.engine, parts)
+    except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, objects.ForeignFolderError) as error:
         raise cli.CommandError(cli.USAGE, error) from error
     except (load.DefinitionError, bindata.BindataMissingError, OSError, UnicodeDecodeError) as error:
         raise cli.CommandError(cli.FAILED, error) from error

@@ -179,24 +179,23 @@ def _script(served: object) -> str:
     except crd_patch.NotPatchableError as error:
         raise ManifestsError(str(error)) from error
     back = crd_patch.remove(crd_patch.apply(served, operations))
-    text = (bindata.root() / "crd" / "patch.sh").read_text(encoding="utf-8")
     # A rule is appended: a patch that is sent twice would append it twice.
     generation = served_fields.mapping(served.get("metadata")).get("generation")
     read = "oc get crd \"$crd\" -o jsonpath='{.metadata.generation}'"
     unchanged = f'  [ "$({read})" = {shell.command("{}", generation)} ] || fail "$changed"\n'
-    for mark, value in (
-        ("GENERATION", unchanged if operations and generation else ""),
-        ("ADD", _patch(operations) if operations else '  echo "$crd has our part at this level"'),
-        ("REMOVE", _patch(back)),
-        ("OVERRIDE", json.dumps(OVERRIDE, separators=(",", ":"))),
-        ("ADMITTING", Phase.ADMITTING.value),
-        ("CONVERGING", Phase.CONVERGING.value),
-        ("NAME", crd.NAME),
-        ("VERSION", crd.VERSION),
-        ("RECORD", crd.RECORD),
-        ("DESIRED", crd.DESIRED),
-    ):
-        text = text.replace(f"@{mark}@", value)
+    text = filled(
+        "crd/patch.sh",
+        GENERATION=unchanged if operations and generation else "",
+        ADD=_patch(operations) if operations else '  echo "$crd has our part at this level"',
+        REMOVE=_patch(back),
+        OVERRIDE=json.dumps(OVERRIDE, separators=(",", ":")),
+        ADMITTING=Phase.ADMITTING.value,
+        CONVERGING=Phase.CONVERGING.value,
+        NAME=crd.NAME,
+        VERSION=crd.VERSION,
+        RECORD=crd.RECORD,
+        DESIRED=crd.DESIRED,
+    )
     return f"""\
 #!/bin/sh
 #
@@ -220,6 +219,14 @@ PATCH"""
 def image_tag() -> str:
     """Return the version as an image's tag and an archive's name have it: without the commit of a build."""
     return _version.__version__.partition("+")[0]
+
+
+def filled(file: str, **values: str) -> str:
+    """Return a file of bindata with these values for its marks, such as @NAME@."""
+    text = (bindata.root() / file).read_text(encoding="utf-8")
+    for mark, value in values.items():
+        text = text.replace(f"@{mark}@", value)
+    return text
 
 
 def files(folder: str) -> list[pathlib.Path]:

@@ -14,8 +14,8 @@ from topology_controller import bindata
 
 from . import meaning, objects
 from . import plan as plans
-from .files import CLUSTERS, HUB, File
 from .meaning import State
+from .objects import CLUSTERS, HUB, File
 
 
 def health() -> str:

@@ -17,6 +17,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from .. import manifests
+
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
@@ -120,50 +122,24 @@ def choice(tests: Tests, values: Mapping[State, str]) -> str:
     return "".join(f"{test} ? {value} :\n" for test, value in lines) + last
 
 
-_TEMPLATE = """\
-{{- $controlPlaneTopology := (dig "status" "controlPlaneTopology" nil $infrastructure) }}
-{{- $image_based_install := (dig "metadata" "labels" "topology.openshift.io/image-based-install" nil $infrastructure) }}
-{{- $topologyTransition := (dig "status" "topologyTransition" nil $infrastructure) }}
-{{- $desiredTopology := (dig "spec" "desiredTopology" nil $infrastructure) }}
-{{- $phase := (dig "status" "topologyTransition" "phase" nil $infrastructure) }}
-{{- $problem := (dig "status" "topologyTransition" "problem" nil $infrastructure) }}
-{{- $infrastructureTopology := (dig "status" "infrastructureTopology" nil $infrastructure) }}
-{{- $available := (dig "status" "topologyTransition" "available" nil $infrastructure) }}
-{{- $observedGeneration := (dig "status" "topologyTransition" "observedGeneration" nil $infrastructure) }}
-{{- $generation := (dig "metadata" "generation" nil $infrastructure) }}
-{{- $state := "UnderWay" }}
-{{- if or (not (kindIs "invalid" $problem)) (eq (toString $phase) "Unsupported") (eq (toString $phase) "Idle") }}{{ $state = "NeedsAPerson" }}{{ end }}
-{{- if and AT_REST (eq (toString $desiredTopology) "CONTROL_PLANE") HAS_IT }}{{ $state = "Done" }}{{ end }}
-{{- if not (ge (int64 $observedGeneration) (int64 $generation)) }}{{ $state = "UnderWay" }}{{ end }}
-{{- if and QUIET }}{{ $state = "NotReady" }}{{ end }}
-{{- $listed := false }}
-{{- range $available }}{{ if and LEADS_THERE (eq (toString (dig "available" nil .)) "true") }}{{ $listed = true }}{{ end }}
-{{- end }}
-{{- if and QUIET ($listed) }}{{ $state = "Ready" }}{{ end }}
-{{- if and QUIET HAS_IT }}{{ $state = "Done" }}{{ end }}
-{{- if kindIs "invalid" $topologyTransition }}{{ $state = "Silent" }}{{ end }}
-{{- if and (kindIs "invalid" $topologyTransition) (eq (toString $desiredTopology) "CONTROL_PLANE") }}{{ $state = "UnderWay" }}{{ end }}
-{{- if or (eq (toString $controlPlaneTopology) "External") (and (not (kindIs "invalid" $image_based_install)) (ne (toString $image_based_install) "false")) }}{{ $state = "NotForUs" }}{{ end }}"""  # noqa: E501 - printed as it stands
-_NOTHING = '(kindIs "invalid" $desiredTopology)'
-_CANCELLED = (
-    '(ne (toString $desiredTopology) "CONTROL_PLANE") (eq (toString $desiredTopology) (toString $controlPlaneTopology))'
-)
-_RESTS = '(or (eq (toString $phase) "Idle") (eq (toString $phase) "Completed")) (kindIs "invalid" $problem)'
-_HAS_IT = (
-    '(eq (toString $controlPlaneTopology) "CONTROL_PLANE") (eq (toString $infrastructureTopology) "INFRASTRUCTURE")'
-)
-
-
 def template(target: TopologyPair, transition: str | None = None) -> str:
     """Where is a cluster in a roll-out of `target`? Sets `$state`, prints nothing, and reads `$infrastructure`.
 
     As `work`, but with the last test first: each one that holds overrides those above it, which needs no nesting.
     """
+    desired, current = "(toString $desiredTopology)", "(toString $controlPlaneTopology)"
+    rests = '(or (eq (toString $phase) "Idle") (eq (toString $phase) "Completed")) (kindIs "invalid" $problem)'
+    cancelled = f'(and (ne {desired} "{target.control_plane}") (eq {desired} {current}))'
     leads_there = (
-        '(eq (toString (dig "target" "controlPlane" nil .)) "CONTROL_PLANE") '
-        '(eq (toString (dig "target" "infrastructure" nil .)) "INFRASTRUCTURE")'
+        f'(eq (toString (dig "target" "controlPlane" nil .)) "{target.control_plane}") '
+        f'(eq (toString (dig "target" "infrastructure" nil .)) "{target.infrastructure}")'
     )
-    leads_there = leads_there if transition is None else f'(eq (toString (dig "name" nil .)) "{transition}")'
-    text = _TEMPLATE.replace("QUIET", f"(or {_NOTHING} (and {_CANCELLED})) AT_REST").replace("AT_REST", _RESTS)
-    text = text.replace("HAS_IT", _HAS_IT).replace("LEADS_THERE", leads_there)
-    return text.replace("CONTROL_PLANE", target.control_plane).replace("INFRASTRUCTURE", target.infrastructure)
+    return manifests.filled(
+        "fleet/templates/state.gotmpl",
+        QUIET=f'(or (kindIs "invalid" $desiredTopology) {cancelled}) {rests}',
+        AT_REST=rests,
+        HAS_IT=f'(eq {current} "{target.control_plane}") '
+        f'(eq (toString $infrastructureTopology) "{target.infrastructure}")',
+        LEADS_THERE=leads_there if transition is None else f'(eq (toString (dig "name" nil .)) "{transition}")',
+        CONTROL_PLANE=target.control_plane,
+    ).rstrip("\n")

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_api import vocabulary
-from topology_api.vocabulary import Phase
 from topology_controller import shell
 
+from .. import manifests
 from . import meaning, objects
-from .files import HUB, File
-from .meaning import State
+from .objects import HUB, File
 
 if TYPE_CHECKING:
     from . import plan as plans
 
 _OWNER = "owner of the roll-out"
-_LOOKUP = '{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}'
 # A message has no `lookup`; where the policy watches, it has the whole object (open-cluster-management.io/
 # config-policy-controller v0.18.0 controllers/configurationpolicy_controller.go, doCustomMessage).
 _COMMON = """\
@@ -49,31 +46,8 @@ def request(plan: plans.Plan) -> str:
     """The policy, and where it applies: to the same clusters as the ClusterGroupUpgrade."""
     wanted = plan.wanted
     states = meaning.template(plan.pair, wanted.transition)
-    raw = f"""\
-{_LOOKUP}
-{states}
-{{{{- $wanted := toString $phase }}}}
-{{{{- if ne $state "{State.DONE}" }}}}{{{{ $wanted = "{Phase.COMPLETED}" }}}}{{{{ end }}}}
-{{{{- if and (ne $state "{State.DONE}") (eq (toString $phase) "{Phase.COMPLETED}") }}}}
-{{{{- $wanted = "{Phase.COMPLETED}, for this request and without a problem" }}}}{{{{ end }}}}
-- complianceType: musthave
-  objectDefinition:
-    apiVersion: config.openshift.io/v1
-    kind: Infrastructure
-    metadata:
-      name: cluster
-    {{{{- if or (eq $state "{State.READY}") (eq (toString $desiredTopology) "{wanted.target}") }}}}
-    spec:
-      {vocabulary.DESIRED}: {wanted.target}
-    {{{{- end }}}}
-    {{{{- if ne $state "{State.NOT_FOR_US}" }}}}
-    status:
-      controlPlaneTopology: {plan.pair.control_plane}
-      infrastructureTopology: {plan.pair.infrastructure}
-      {vocabulary.RECORD}:
-        phase: '{{{{ $wanted }}}}'
-    {{{{- end }}}}
-"""
+    target = {"CONTROL_PLANE": plan.pair.control_plane, "INFRASTRUCTURE": plan.pair.infrastructure}
+    raw = manifests.filled("fleet/templates/request.gotmpl", STATES=states, TARGET=wanted.target, **target)
     return f"""\
 # The request. A cluster is asked only where it is ready, and nothing but its own record makes it compliant.
 {_policy(wanted.namespace, wanted.name, raw, wanted.soak)}\
@@ -163,21 +137,7 @@ def withdraw(plan: plans.Plan) -> str:
     """The last step of a roll-out that was stopped: cancels what was not fulfilled yet."""
     wanted = plan.wanted
     name = f"{wanted.name}-withdraw"
-    raw = f"""\
-{_LOOKUP}
-{{{{- $desired := toString (dig "spec" "{vocabulary.DESIRED}" nil $infrastructure) }}}}
-{{{{- $current := toString (dig "status" "controlPlaneTopology" nil $infrastructure) }}}}
-- complianceType: musthave
-  objectDefinition:
-    apiVersion: config.openshift.io/v1
-    kind: Infrastructure
-    metadata:
-      name: cluster
-    {{{{- if and (eq $desired "{wanted.target}") (ne $current "{wanted.target}") }}}}
-    spec:
-      {vocabulary.DESIRED}: {plan.source}
-    {{{{- end }}}}
-"""
+    raw = manifests.filled("fleet/templates/withdraw.gotmpl", TARGET=wanted.target, SOURCE=plan.source)
     return f"""\
 # CANCEL what is left. A roll-out that was stopped leaves requests behind, and each is fulfilled as soon as its
 # cluster can.

@@ -15,8 +15,8 @@ from topology_api import vocabulary
 from topology_controller import shell
 
 from . import meaning, objects
-from .files import HUB, File
 from .meaning import State
+from .objects import HUB, File
 
 if TYPE_CHECKING:
     from . import plan as plans
