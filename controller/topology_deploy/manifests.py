@@ -224,9 +224,7 @@ def image_tag() -> str:
 def filled(file: str, **values: str) -> str:
     """Return a file of bindata with these values for its marks, such as @NAME@."""
     text = (bindata.root() / file).read_text(encoding="utf-8")
-    for mark, value in values.items():
-        text = text.replace(f"@{mark}@", value)
-    return text
+    return re.sub("@([A-Z_]+)@", lambda mark: values[mark[1]], text)
 
 
 def files(folder: str) -> list[pathlib.Path]:

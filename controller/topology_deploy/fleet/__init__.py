@@ -18,7 +18,7 @@ from topology_api import vocabulary
 from topology_controller import bindata
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from topology_controller import terminal
     from topology_controller.definitions import load
@@ -135,23 +135,19 @@ def _add_flags(engine: argparse.ArgumentParser) -> None:
         ("--max-concurrency", None, "how many are under way at once, after the canaries; default: 100 at most"),
         ("--soak", 10, "minutes for which a cluster must stay done before the next ones begin; default: %(default)s"),
     ):
-        engine.add_argument(flag, type=_whole(flag), default=default, metavar="N", help=what)
+        engine.add_argument(flag, type=_whole, default=default, metavar="N", help=what)
     engine.add_argument(
-        "--deadline", type=_whole("--deadline"), metavar="MIN",
+        "--deadline", type=_whole, metavar="MIN",
         help="minutes that one transition may take; default: what the definitions give the smallest such cluster on "
         "its slowest platform. Give more where a machine config pool has more machines",
     )  # fmt: skip
 
 
-def _whole(flag: str) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        digits = text.removeprefix("-")
-        if not digits.isascii() or not digits.isdigit() or len(digits) > 9:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
-        return int(text)
-
-    parse.__name__ = flag
-    return parse
+def _whole(text: str) -> int:
+    digits = text.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
 
 
 def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tuple[objects.File, ...], str]:

@@ -10,8 +10,8 @@ import dataclasses
 import json
 
 from topology_api import vocabulary
-from topology_controller import bindata
 
+from .. import manifests
 from . import meaning, objects
 from . import plan as plans
 from .meaning import State
@@ -20,7 +20,7 @@ from .objects import CLUSTERS, HUB, File
 
 def health() -> str:
     """The health check of Argo CD, in Lua with the basic library only: is what the object requests fulfilled?"""
-    text = (bindata.root() / "fleet" / "health.lua").read_text(encoding="utf-8")
+    text = manifests.filled("fleet/health.lua")
     return text.replace("-- controller/", "-- Made by `make generate`; controller/", 1)
 
 
@@ -93,48 +93,19 @@ data:
 def waves(plan: plans.Plan, repository: str, path: str) -> str:
     """One Application for each cluster, the canaries first."""
     wanted = plan.wanted
-    later = [wanted.wave] if wanted.wave is not None else None
-    others = (
-        {"key": "wave", "operator": "In", "values": later}
-        if later
-        else {"key": "wave", "operator": "NotIn", "values": [plans.CANARY_WAVE]}
+    others = {"key": "wave", "operator": "NotIn", "values": [plans.CANARY_WAVE]}
+    if wanted.wave is not None:
+        others = {"key": "wave", "operator": "In", "values": [wanted.wave]}
+    return manifests.filled(
+        "fleet/templates/applicationset.tmpl",
+        WAVE_LABEL=wanted.wave_label,
+        NAME=wanted.name,
+        SELECTOR=objects.flow(objects.selector(plan)),
+        OTHERS=objects.flow(others),
+        MAX_CONCURRENCY=str(wanted.max_concurrency),
+        REPOSITORY=json.dumps(repository),
+        PATH=json.dumps(path),
     )
-    return f"""\
-# Argo CD has RollingSync switched off, and then syncs nothing here. Switch it on:
-#     kubectl -n argocd patch configmap argocd-cmd-params-cm --type merge \\
-#       -p '{{"data":{{"applicationsetcontroller.enable.progressive.syncs":"true"}}}}'
-#     kubectl -n argocd rollout restart deployment argocd-applicationset-controller
-# OpenShift GitOps takes it in its ArgoCD object: spec.applicationSet.extraCommandArgs: [--enable-progressive-syncs]
-# Label the secrets of the clusters in Argo CD: {wanted.wave_label}={plans.CANARY_WAVE} for those that go first. A step
-# begins when all Applications of the one before are Healthy, so give the request an Application of its own.
-apiVersion: argoproj.io/v1alpha1
-kind: ApplicationSet
-metadata: {{name: {wanted.name}, namespace: argocd}}
-spec:
-  goTemplate: true
-  goTemplateOptions: [missingkey=error]
-  generators:
-    - clusters:
-        selector: {objects.flow(objects.selector(plan))}
-  strategy:
-    type: RollingSync
-    rollingSync:
-      steps:
-        - matchExpressions: [{{key: wave, operator: In, values: ["{plans.CANARY_WAVE}"]}}]
-          maxUpdate: 1
-        - matchExpressions: [{objects.flow(others)}]
-          maxUpdate: {wanted.max_concurrency}
-  template:
-    metadata:
-      name: '{wanted.name}-{{{{.name}}}}'
-      labels: {{wave: '{{{{index .metadata.labels "{wanted.wave_label}"}}}}'}}
-    spec:
-      project: default
-      source: {{repoURL: {json.dumps(repository)}, targetRevision: HEAD, path: {json.dumps(path)}}}
-      destination: {{server: '{{{{.server}}}}'}}
-      syncPolicy:
-        syncOptions: [ServerSideApply=true, Prune=false, Delete=false]
-"""
 
 
 def _cancel(plan: plans.Plan) -> str:

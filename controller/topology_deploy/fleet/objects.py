@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 import yaml
 
-from topology_api import vocabulary
 from topology_api.vocabulary import Phase, Stage
 from topology_controller import bindata
 
+from .. import manifests
 from . import meaning
 from . import plan as plans
 from .meaning import State
@@ -37,8 +37,6 @@ SURVEY = "topology-survey"
 """Name of the ManifestWork that says where a cluster is, in the namespace of each cluster on the hub."""
 STATE_CONDITION = "Ready"
 """Condition of the survey: its message begins with the name of the state (`meaning.State`)."""
-AGENT_MANAGER = "work-agent-topology"
-"""Field manager of the work agent; its name must begin with work-agent."""
 
 
 class ForeignFolderError(ValueError):
@@ -139,9 +137,6 @@ def shared(plan: plans.Plan) -> tuple[File, ...]:
     )  # fmt: skip
 
 
-RESOURCE = "{group: config.openshift.io, resource: infrastructures, name: cluster}"
-
-
 def rights() -> str:
     """What the engines' agents need on each cluster, and no more: no verb `delete`, and for the work agent no `update`.
 
@@ -224,61 +219,14 @@ def placement(plan: plans.Plan, *, canaries_first: bool) -> str:
 def survey(plan: plans.Plan) -> str:
     """Where each cluster is, read and never written: what `oc topology fleet` shows."""
     wanted = plan.wanted
-    operator = vocabulary.CLUSTER_OPERATOR
     tests = meaning.work(plan.pair, wanted.transition)
-    return f"""\
-# Where each cluster is. It writes nothing to any cluster (ReadOnly), and nothing is deleted with it (Orphan). Its
-# clusters do not depend on the label of the roll-out: they are all of the set that is bound.
-apiVersion: cluster.open-cluster-management.io/v1beta1
-kind: Placement
-metadata: {{name: {SURVEY}, namespace: {wanted.namespace}}}
-spec:
-{_TOLERATIONS}\
----
-apiVersion: work.open-cluster-management.io/v1alpha1
-kind: ManifestWorkReplicaSet
-metadata: {{name: {SURVEY}, namespace: {wanted.namespace}}}
-spec:
-  placementRefs:
-    - {{name: {SURVEY}, rolloutStrategy: {{type: All}}}}
-  manifestWorkTemplate:
-    deleteOption: {{propagationPolicy: Orphan}}
-    workload:
-      manifests:
-        - {{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {{name: cluster}}}}
-        - apiVersion: config.openshift.io/v1
-          kind: ClusterOperator
-          metadata: {{name: {operator}}}
-    manifestConfigs:
-      - resourceIdentifier: {RESOURCE}
-        updateStrategy: {{type: ReadOnly}}
-        feedbackScrapeType: Watch # Poll would be 250 requests an hour
-        feedbackRules:
-          - type: JSONPaths
-            jsonPaths:
-              - {{name: controlPlane, path: .controlPlaneTopology}}
-              - {{name: infrastructure, path: .infrastructureTopology}}
-              - {{name: phase, path: .{vocabulary.RECORD}.phase}}
-              - {{name: since, path: .{vocabulary.RECORD}.phaseTransitionTime}}
-              - {{name: problem, path: .{vocabulary.RECORD}.problem.reason}}
-              - {{name: problemSince, path: .{vocabulary.RECORD}.problem.since}}
-              - {{name: deadline, path: .{vocabulary.RECORD}.deadlineTime}}
-        conditionRules:
-          - type: CEL
-            condition: {STATE_CONDITION}
-            celExpressions:
-              - |-
-                {block(meaning.holds(tests, {State.READY}), 16)}
-            messageExpression: |-
-              {block(meaning.choice(tests, _message(plan)), 14)}
-      - resourceIdentifier: {{group: config.openshift.io, resource: clusteroperators, name: {operator}}}
-        updateStrategy: {{type: ReadOnly}}
-        feedbackScrapeType: Poll # to watch, the agent lists every ClusterOperator, and may get only this one
-        feedbackRules:
-          - type: JSONPaths
-            jsonPaths:
-              - {{name: disabled, path: '.conditions[?(@.type=="Disabled")].reason'}}
-"""
+    return manifests.filled(
+        "fleet/templates/survey.tmpl",
+        NAMESPACE=wanted.namespace,
+        TOLERATIONS=_TOLERATIONS.rstrip("\n"),
+        READY=block(meaning.holds(tests, {State.READY}), 16),
+        MESSAGE=block(meaning.choice(tests, _message(plan)), 14),
+    )
 
 
 def _message(plan: plans.Plan) -> dict[State, str]:
