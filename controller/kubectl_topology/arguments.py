@@ -8,13 +8,12 @@ words, with where to read on: exit code 2.
 from __future__ import annotations
 
 import argparse
-import math
-import pathlib
 import re
 import shutil
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+import types
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from topology_api import vocabulary
 from topology_api.vocabulary import EXTERNAL, Topology
@@ -25,17 +24,9 @@ from topology_controller.definitions import registry
 from . import kubeconfig, naming
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    _Verbs: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001 - its public name is what add_subparsers returns
-
-DEFAULT_REQUEST_TIMEOUT = 10.0
-"""Seconds for one request, when --request-timeout is not given or 0."""
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
-_PLAIN = re.compile(r"[0-9]{1,9}\Z")
 _ACCEPTABLE = [name.value for name in registry.ACCEPTABLE_CHECKS]
-_SURVEYS = "topology-fleet"
 _SHORT = {
     "ha": Topology.HIGHLY_AVAILABLE, "sno": Topology.SINGLE_REPLICA, "tna": Topology.HIGHLY_AVAILABLE_ARBITER,
     "arbiter": Topology.HIGHLY_AVAILABLE_ARBITER, "tnf": Topology.DUAL_REPLICA, "single": Topology.SINGLE_REPLICA,
@@ -53,23 +44,6 @@ _GROUPS = {
     "learn": ("explain", "options", "version", "help"),
 }
 _EXIT_CODES = "exit codes: 0 done or possible, 1 error, 2 usage, 3 blocked, 4 unsupported, 5 timed out, 130 interrupted"
-
-
-def duration(text: str) -> float:
-    """Seconds of 90m, 1h30m, 45s, 250ms, or a plain number of seconds."""
-    if _PLAIN.match(text):
-        return float(text)
-    parts = _PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90m, 1h30m or 45s")
-    return math.fsum(float(number) * _UNITS[unit] for number, unit in parts)
-
-
-def _name(text: str) -> str:
-    """The name of a user or a group, as it may stand in a header."""
-    if text and text.isprintable() and text == text.strip():
-        return text
-    raise argparse.ArgumentTypeError(f"{text!r} is no name")
 
 
 def target(text: str) -> str:
@@ -122,6 +96,9 @@ def closest(text: str, words: Iterable[str], cutoff: float = 0.65) -> str | None
 class _Parser(terminal.Parser):
     """Says what is wrong in one line of our words. As with kubectl a flag is written in full."""
 
+    verbs: Mapping[str, argparse.ArgumentParser] = types.MappingProxyType({})
+    """The parser of each verb; a verb has none."""
+
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
 
@@ -156,8 +133,8 @@ class _Parser(terminal.Parser):
 
     def _flags(self) -> list[str]:
         """Every flag that may stand here, a verb's own ones too where the verb is not known any more."""
-        parsers = [self, *verbs(self).values()]
-        return [name for known in parsers for action in known._actions for name in action.option_strings]  # noqa: SLF001 - as in `_subparsers`
+        parsers = [self, *self.verbs.values()]
+        return [name for known in parsers for action in known._actions for name in action.option_strings]  # noqa: SLF001 - argparse has no other way to tell what it understands
 
 
 _ARCHIVE = {
@@ -259,7 +236,7 @@ _VERBS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
         ),
         ("fleet -o wide", "fleet --list Ready"),
         {
-            "-n --namespace NS": f"where the survey is; default: {_SURVEYS}",
+            "-n --namespace NS": f"where the survey is; default: {kubeconfig.SURVEYS}",
             "--name NAME": "name of the roll-out's objects; default: %(default)s",
             "--list STATE": f"only the names of the clusters in this state, one a line: {', '.join(FLEET_STATES)}",
             "--wave-label KEY": "label of the roll-out's waves, for -o wide; default: %(default)s",
@@ -281,44 +258,24 @@ _FURTHER: dict[str, dict[str, Any]] = {
     "--name NAME": {"default": "topology"},
     "--list STATE": {"choices": FLEET_STATES},
     "--wave-label KEY": {"default": vocabulary.WAVE_LABEL},
-    "--request-timeout D": {"default": DEFAULT_REQUEST_TIMEOUT},
-    "--as USER": {"dest": "as_user", "type": _name},
-    "--as-group GROUP": {"dest": "as_group", "type": _name, "action": "append", "default": []},
-    "--as-uid UID": {"type": _name},
-    "-n --namespace NS": {"default": _SURVEYS},
-    "--operator-namespace NS": {"default": vocabulary.DEFAULT_NAMESPACE},
-    "--transitions-dir D": {"type": pathlib.Path},
+    **kubeconfig.FURTHER,
 }
 """What the words of a flag do not say themselves."""
-_CONNECTION = {
-    "--kubeconfig F": "default: KUBECONFIG, ~/.kube/config, the service account of this pod",
-    "--context NAME": "context of the kubeconfig",
-    **{
-        f"{'-s ' if name == 'server' else ''}--{name.replace('_', '-')} X": f"instead of the context's: {text}"
-        for name, text in kubeconfig.FLAGS.items()
-    },
-    "--request-timeout D": f"how long one request may take; default: {DEFAULT_REQUEST_TIMEOUT:g}s",
-    "--insecure-skip-tls-verify": "do not check the certificate of the API server",
-    "--as USER": "act as this user, which takes the right to impersonate",
-    "--as-group GROUP": "with --as: a group of that user; may be given more than once",
-    "--as-uid UID": "with --as: its uid",
-    "-n --namespace NS": "accepted and ignored: the topology is the cluster's",
-    "--operator-namespace NS": f"where the operator runs; default: {vocabulary.DEFAULT_NAMESPACE}",
-    "--transitions-dir D": "transition definitions, where the operator was given others than those that are built in",
-}
 
 
 class _Program(_Parser):
     """Its help has the verbs in groups, and the flags of the connection apart, since every verb takes them."""
 
     connection: argparse._ArgumentGroup
+    listed: Sequence[argparse.Action] = ()
+    """The verbs as the help lists them."""
 
     def format_help(self) -> str:
         """The help of the program."""
         formatter = self._get_formatter()
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text(self.description)
-        known = {verb.dest: verb for verb in listed(self)}
+        known = {verb.dest: verb for verb in self.listed}
         for title, names in _GROUPS.items():
             formatter.start_section(title)
             formatter.add_arguments([known[name] for name in names])
@@ -356,7 +313,7 @@ def parser() -> _Program:
     )
     program.add_argument("--version", action="version", version=f"{naming.PROGRAM} {__version__}")
     program.connection = program.add_argument_group("connection")
-    for words, text in _CONNECTION.items():
+    for words, text in kubeconfig.CONNECTION.items():
         _add(program.connection, words, text)
     program.set_defaults(must_gather=None, archive=None)
     added = program.add_subparsers(dest="verb", metavar="VERB", title="verbs", prog=program.prog, parser_class=_Parser)
@@ -372,13 +329,14 @@ def parser() -> _Program:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         group = verb.add_argument_group("connection")
-        for words in (words for words in _CONNECTION if words not in flags):
+        for words in (words for words in kubeconfig.CONNECTION if words not in flags):
             # Either side of the verb: a default here, or a second list of groups, would replace what stands before it.
             options = {"dest": "as_group_after"} if words == "--as-group GROUP" else {}
             _add(group, words, argparse.SUPPRESS, default=argparse.SUPPRESS, **options)
         for words, text in flags.items():
-            _add(verb, words, text, **({"default": argparse.SUPPRESS} if words in _CONNECTION else {}))
+            _add(verb, words, text, **({"default": argparse.SUPPRESS} if words in kubeconfig.CONNECTION else {}))
     added.choices["accept"].set_defaults(timeout=30.0)
+    program.verbs, program.listed = added.choices, added._choices_actions  # noqa: SLF001 - where argparse keeps the help of each verb
     about = added.choices["help"]
     about.add_argument("about", nargs="?", choices=sorted(added.choices), metavar="VERB")
     return program
@@ -397,42 +355,24 @@ def _add(where: argparse._ActionsContainer, words: str, text: str, **options: An
     elif "|" in last:
         where.add_argument(*names, choices=last.split("|"), default=last.partition("|")[0], **options)
     else:
-        options.setdefault("type", duration if last == "D" else None)
+        options.setdefault("type", kubeconfig.duration if last == "D" else None)
         where.add_argument(*names, metavar=last, **options)
-
-
-def listed(program: argparse.ArgumentParser) -> list[argparse.Action]:
-    """The verbs as the help lists them."""
-    return [verb for added in _subparsers(program) for verb in added._choices_actions]  # noqa: SLF001 - as in `_subparsers`
-
-
-def verbs(program: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The parser of each verb."""
-    return {name: verb for added in _subparsers(program) for name, verb in added.choices.items()}
-
-
-def _subparsers(program: argparse.ArgumentParser) -> list[_Verbs]:
-    kind = argparse._SubParsersAction  # noqa: SLF001 - its public name is what add_subparsers returns
-    return [action for action in program._actions if isinstance(action, kind)]  # noqa: SLF001 - argparse has no other way to tell what it understands
 
 
 def parse(words: Sequence[str] | None) -> argparse.Namespace:
     """Parse, or end with exit code 2. The verb `help`, also of an empty command line, has its `text`."""
     program = parser()
     options = program.parse_args(words)
-    if options.verb is None:
-        options.verb, options.about = "help", None
     if options.verb == "options":
         options.text = program.format_options()
         return options
-    if options.verb == "help":
-        options.text = program.format_help()
-        if options.about is not None:
-            options.text = verbs(program)[options.about].format_help()
+    if options.verb in {None, "help"}:
+        about = getattr(options, "about", None)
+        options.verb, options.text = "help", (program if about is None else program.verbs[about]).format_help()
         return options
     if not options.request_timeout:
         # kubectl means "no bound" by 0; here every request has one.
-        options.request_timeout = DEFAULT_REQUEST_TIMEOUT
+        options.request_timeout = kubeconfig.REQUEST_TIMEOUT
     # A list on either side of the verb would replace the other one.
     options.as_group = [*options.as_group, *vars(options).pop("as_group_after", ())]
     if options.as_user is None and (options.as_group or options.as_uid is not None):

@@ -44,7 +44,8 @@ Candidates = dict[str, str]
 def candidates(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> tuple[Candidates, int]:
     """What the last of these words could become, and the directive for the shell."""
     *before, begun = words or [""]
-    parser = program = arguments.parser()
+    program = arguments.parser()
+    parser: argparse.ArgumentParser = program
     awaited: argparse.Action | None = None  # a flag whose value comes next
     given: dict[str, str] = {}
     positionals = 0
@@ -57,7 +58,7 @@ def candidates(words: Sequence[str], environ: Mapping[str, str] = os.environ) ->
                 given[action.dest] = value
                 awaited = action if action.nargs != 0 and not equals else None
         elif parser is program:
-            parser = arguments.verbs(program).get(word, argparse.ArgumentParser(add_help=False))
+            parser = program.verbs.get(word, argparse.ArgumentParser(add_help=False))
         else:
             positionals += 1
     flag, equals, value = begun.partition("=")
@@ -67,7 +68,7 @@ def candidates(words: Sequence[str], environ: Mapping[str, str] = os.environ) ->
         # The shell puts back what stands before the equals sign.
         awaited, begun = _flags(parser).get(flag), value
     elif awaited is None and parser is program:
-        choices = {choice.dest: _described(choice) for choice in arguments.listed(program)}
+        choices = {choice.dest: _described(choice) for choice in program.listed}
         return _beginning(begun, choices), NOTHING | IN_ORDER
     elif awaited is None:
         expected = [action for action in parser._actions if not action.option_strings]  # noqa: SLF001 - as in `_flags`

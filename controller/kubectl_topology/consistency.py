@@ -12,14 +12,19 @@ them, fit together and are unclassified. Nor is every disagreement a fault: a cl
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypeAlias, TypedDict
 
 from topology_api.vocabulary import EXTERNAL, Topology
+
+from . import answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topology_api.shape import Vector
+    from topology_api import shape
+    from topology_api.shape import Shape
+    from topology_api.vocabulary import Phase
+    from topology_controller.report import state
 
 _SINGLE, _HA = Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE
 _ARBITER, _DUAL = Topology.HIGHLY_AVAILABLE_ARBITER, Topology.DUAL_REPLICA
@@ -92,7 +97,46 @@ class OpenQuestion(TypedDict):
     missing: list[Annotated[str, tuple(NAMES.values())]]
 
 
-def compared(vector: Vector, control_plane_workers: int | None = None) -> tuple[list[Disagreement], list[OpenQuestion]]:
+class Vector(TypedDict):
+    """What the shape of a cluster is derived from; None is "not known". `fencing` always is: no Secret is read.
+
+    Nodes by label: control-plane or master, those of them with worker too, arbiter, and those that are neither.
+    """
+
+    controlPlaneTopology: str | None
+    infrastructureTopology: str | None
+    mastersSchedulable: bool | None
+    controlPlaneNodes: int | None
+    controlPlaneWorkers: int | None
+    arbiterNodes: int | None
+    dedicatedWorkers: int | None
+    fencing: bool | None
+
+
+class Audit(answers.Answer):
+    """`audit`: which kind of cluster this is, and what in it does not fit together.
+
+    `shape` is None while what is known leaves several; those are `candidates`. `advisories` and `next` are there only
+    on a hosted cluster: what was fixed when it was made and no longer fits, and what the management cluster can change.
+    The exit code is 3 with any of `disagreements` or RouterReplicasPinned; CannotTell: neither scheduler nor nodes
+    could be read, exit code 1.
+    """
+
+    verdict: answers.Consistency
+    phase: Annotated[str, Phase] | None
+    shape: Annotated[str, Shape] | None
+    candidates: list[Annotated[str, Shape]]
+    vector: Vector
+    disagreements: list[Disagreement]
+    open: list[OpenQuestion]
+    unread: list[answers.Unread]
+    advisories: NotRequired[list[state.Advisory]]
+    next: NotRequired[list[answers.Expected]]
+
+
+def compared(
+    vector: shape.Vector, control_plane_workers: int | None = None
+) -> tuple[list[Disagreement], list[OpenQuestion]]:
     """Hold status, scheduler and nodes against each other: every question that is answered by no, and those left open.
 
     `control_plane_workers`: how many of the control-plane nodes have the label node-role.kubernetes.io/worker. None,
@@ -142,7 +186,7 @@ def _known(question: Question, name: str, value: str | None, values: tuple[str, 
     return _disagreement(question, (Part.STATUS,), f"{NAMES[name]} {value or 'empty'}", " or ".join(values), meaning)
 
 
-def _control_plane_nodes(vector: Vector) -> Answer:
+def _control_plane_nodes(vector: shape.Vector) -> Answer:
     question = Question.CONTROL_PLANE_NODES
     if vector.control_plane == EXTERNAL:
         least, most = 0, 0
@@ -174,7 +218,7 @@ def _control_plane_nodes(vector: Vector) -> Answer:
     return _disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "control-plane node"), wanted, meaning)
 
 
-def _arbiter_nodes(vector: Vector) -> Answer:
+def _arbiter_nodes(vector: shape.Vector) -> Answer:
     question, count = Question.ARBITER_NODES, vector.arbiter_nodes
     if vector.control_plane not in _CONTROL_PLANES:
         return _open(question, "control_plane")
@@ -194,7 +238,7 @@ def _arbiter_nodes(vector: Vector) -> Answer:
     return _disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "arbiter node"), wanted, meaning)
 
 
-def _fencing(vector: Vector) -> Answer:
+def _fencing(vector: shape.Vector) -> Answer:
     question = Question.FENCING
     if vector.control_plane not in _CONTROL_PLANES:
         return _open(question, "control_plane")
@@ -212,7 +256,7 @@ def _fencing(vector: Vector) -> Answer:
     return _disagreement(question, (Part.STATUS, Part.NODES), f"{actual} fencing credentials", wanted, meaning)
 
 
-def _infrastructure_nodes(vector: Vector) -> Answer:
+def _infrastructure_nodes(vector: shape.Vector) -> Answer:
     question = Question.INFRASTRUCTURE_NODES
     if vector.infrastructure not in _INFRASTRUCTURES:
         return _open(question, "infrastructure")
@@ -260,7 +304,7 @@ def _infrastructure_nodes(vector: Vector) -> Answer:
     return _disagreement(question, (Part.STATUS, Part.SCHEDULER, Part.NODES), actual, wanted, meaning)
 
 
-def _worker_labels(vector: Vector, labelled: int | None) -> Answer:
+def _worker_labels(vector: shape.Vector, labelled: int | None) -> Answer:
     question = Question.WORKER_LABELS
     needed = ["masters_schedulable"]
     if vector.masters_schedulable is not False:
@@ -288,7 +332,7 @@ def _worker_labels(vector: Vector, labelled: int | None) -> Answer:
     )  # fmt: skip
 
 
-def _missing(vector: Vector, names: Iterable[str]) -> tuple[str, ...]:
+def _missing(vector: shape.Vector, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if getattr(vector, name) is None)
 
 

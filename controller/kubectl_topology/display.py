@@ -20,6 +20,9 @@ import re
 import shutil
 import textwrap
 import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, TextIO
 
 from topology_controller import terminal
@@ -28,9 +31,6 @@ from . import answers, document, naming, progress, sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from datetime import datetime
-
-    from . import live
 
 _COUNTING = frozenset({"evaluated", "assessment"})
 """What of an answer is another one a second later. That is no news."""
@@ -43,6 +43,27 @@ _TAKEN, _GIVEN_BACK = "\x1b[?1049h\x1b[H\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _HOME, _EMPTIED, _EMPTY_BELOW = "\x1b[H", "\x1b[2K", "\x1b[J"
 _COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
 _DIM, _BOLD_RED = "2", "1;31"
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The server cannot be followed. `since` is aware UTC, `why` one line."""
+
+    since: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What is to be shown. `stale` names what cannot be followed although the server answers, and why."""
+
+    answer: answers.Status
+    lost: Lost | None = None
+    stale: tuple[str, ...] = ()
+
+
+Show = Callable[[Update, datetime], None]
+"""Shows an update at a time, in aware UTC."""
 
 
 def can_draw(stream: TextIO, environ: Mapping[str, str]) -> bool:
@@ -60,7 +81,7 @@ class Lines:
         self._printed: dict[str, str] = dict(_SILENT if form == "text" else _ABOUT_WATCHING)
         self._answer: dict[str, object] = {}
 
-    def show(self, update: live.Update, now: datetime) -> None:
+    def show(self, update: Update, now: datetime) -> None:
         """Print what is new. Raises BrokenPipeError when the reader has gone."""
         current, stream = statements(update), self._stream
         if self._form != "text":
@@ -89,7 +110,7 @@ class Lines:
         self._stream.flush()
 
 
-def statements(update: live.Update) -> dict[str, str]:
+def statements(update: Update) -> dict[str, str]:
     """What is to be said now, by subject, the most important first."""
     answer, lost, operator = update.answer, update.lost, update.answer["operator"]
     current = {"phase": summary(answer), **_SILENT}
@@ -141,7 +162,7 @@ def _awaited(answer: answers.Status, check: str) -> str:
 
 
 @contextlib.contextmanager
-def screen(stream: TextIO, environ: Mapping[str, str] = os.environ, *, whole: bool = False) -> Iterator[live.Show]:
+def screen(stream: TextIO, environ: Mapping[str, str] = os.environ, *, whole: bool = False) -> Iterator[Show]:
     """Take the terminal behind a stream, and draw on it. It is given back however this ends.
 
     To draw raises BrokenPipeError when the terminal has gone.
@@ -155,7 +176,7 @@ def screen(stream: TextIO, environ: Mapping[str, str] = os.environ, *, whole: bo
         except OSError as error:
             raise BrokenPipeError from error
 
-    def show(update: live.Update, now: datetime) -> None:
+    def show(update: Update, now: datetime) -> None:
         nonlocal answer
         answer = update.answer
         size = shutil.get_terminal_size()
@@ -196,9 +217,7 @@ def rows(line: str, width: int) -> int:
     return max(1, -(-columns // max(width, 1)))
 
 
-def drawing(
-    update: live.Update, now: datetime, size: os.terminal_size, *, colour: bool, whole: bool = False
-) -> list[str]:
+def drawing(update: Update, now: datetime, size: os.terminal_size, *, colour: bool, whole: bool = False) -> list[str]:
     """Lines, of which the terminal folds those that are too wide; together at most as high. `now` is aware UTC."""
     troubles = []
     if update.lost is not None:

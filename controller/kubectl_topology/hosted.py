@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
     from topology_controller.observe import facts
 
-    from . import answers
+    from . import answers, consistency
 
 REQUIRED: Final = AdvisoryName.ROUTER_REPLICAS_PINNED.value
 """The one that always can be followed; whether a second registry can run depends on its storage."""
@@ -70,7 +70,7 @@ def instead(infrastructure: facts.Infrastructure) -> list[answers.Expected]:
 
 
 def add(
-    answer: answers.Plan | answers.Overview | answers.Audit,
+    answer: answers.Plan | answers.Overview | consistency.Audit,
     known: facts.Facts,
     here: facts.Infrastructure,
     transitions: load.Transitions,

@@ -1,6 +1,6 @@
 """`status --watch`: the answer of `status`, again and again, until it is cancelled.
 
-The watches of the operator (`observe.watches`) bring the facts, `cluster` and `recorded` make the answer of them that
+The watches of the operator (`observe.watches`) bring the facts, `cluster` and `status` make the answer of them that
 `status` would give, and `display` shows it. Nothing is asked twice and nothing is judged here.
 
 While the server cannot be reached the last answer stays, with the time since when it is old; the watches go on by
@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NoReturn
 
@@ -23,10 +23,12 @@ from topology_controller.kube import reflector, watch
 from topology_controller.observe import catalog, facts, watches
 from topology_controller.observe import live as live_reads
 
-from . import cluster, errors, recorded
+from . import cluster, display, errors
+from .commands import status
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    import argparse
+    from collections.abc import AsyncIterator, Callable
 
     from topology_api.types import AvailableTransition, TopologyTransition
     from topology_controller.definitions import load
@@ -47,25 +49,15 @@ _TICK, _SHORTEST = 1.0, 0.25
 """Seconds between two drawings: without news, and at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """The server cannot be followed. `since` is aware UTC, `why` one line."""
-
-    since: datetime
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """What is to be shown. `stale` names what cannot be followed although the server answers, and why."""
-
-    answer: answers.Status
-    lost: Lost | None = None
-    stale: tuple[str, ...] = ()
-
-
-Show = Callable[[Update, datetime], None]
-"""Shows an update at a time, in aware UTC."""
+async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> NoReturn:
+    """Show every change, drawn on a terminal, line by line anywhere else, until it is interrupted."""
+    connection.interruption.text = "watch again with: oc topology status --watch"
+    form = "text" if options.output == "wide" else options.output
+    draws = form == "text" and display.can_draw(sys.stdout, os.environ)
+    following = Following(connection, transitions, options.operator_namespace, draws=draws)
+    if draws:
+        await following.show(display.screen(sys.stdout, whole=options.output == "wide"))
+    await following.show(contextlib.nullcontext(display.Lines(sys.stdout, sys.stderr, form).show))
 
 
 def _record(known: facts.Facts) -> TopologyTransition | None:
@@ -102,12 +94,14 @@ class Following:
         self._looked: tuple[AvailableTransition, ...] = ()
         self._judged = self._looked_at = -math.inf
         self._answer: answers.Status | None = None
-        self._lost: Lost | None = None
+        self._lost: display.Lost | None = None
         self._denied_at: float | None = None
         self._stale_since: dict[str, float] = {}
 
     async def show(
-        self, display: contextlib.AbstractContextManager[Show], now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        display: contextlib.AbstractContextManager[display.Show],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> NoReturn:
         """Show updates until cancelled. The display is entered with the first; `now` tells the time, in aware UTC.
 
@@ -141,7 +135,7 @@ class Following:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _update(self, now: datetime) -> Update:
+    async def _update(self, now: datetime) -> display.Update:
         """The state `now` (aware UTC). Raises PluginError when it cannot be followed any more."""
         # What ended a watch other than being stopped is a bug, which must not pass for silence.
         self._watches.raise_failed()
@@ -159,8 +153,8 @@ class Following:
         if self._answer is None:
             raise errors.PluginError(f"Infrastructure of {self._connection.server} makes no sense to watch")
         if (lost := self._lost) is None:
-            return Update(self._answer, stale=self._stale())
-        return Update(self._answer, lost if (now - lost.since).total_seconds() >= _PATIENCE else None)
+            return display.Update(self._answer, stale=self._stale())
+        return display.Update(self._answer, lost if (now - lost.since).total_seconds() >= _PATIENCE else None)
 
     async def _begin(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -200,7 +194,7 @@ class Following:
         elif self._watches.is_open and not needs:
             await self._watches.close()
         seen = cluster.assembled(self._watches.known(), self._operator(), wanted, self._namespace, now)
-        self._answer = recorded.status(seen, self._transitions, self._looked)
+        self._answer = status.answer(seen, self._transitions, self._looked)
         self._look_again(seen)
 
     def _look_again(self, seen: cluster.Snapshot) -> None:
@@ -213,7 +207,7 @@ class Following:
         async def look() -> None:
             with contextlib.suppress(errors.PluginError):
                 snapshot = await cluster.present(self._connection, self._transitions, self._namespace)
-                self._looked = recorded.evaluated(snapshot, self._transitions)
+                self._looked = status.evaluated(snapshot, self._transitions)
             self._news.set()
 
         if self._looking is None or self._looking.done():
@@ -235,7 +229,9 @@ class Following:
         if trouble is None:
             self._lost = self._denied_at = None
             return
-        self._lost = Lost(now if self._lost is None else self._lost.since, live_reads.unobserved("", trouble).why)
+        self._lost = display.Lost(
+            now if self._lost is None else self._lost.since, live_reads.unobserved("", trouble).why
+        )
         if not isinstance(trouble, kube.Unauthorized | kube.Forbidden):
             self._denied_at = None
             return

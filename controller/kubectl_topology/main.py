@@ -130,7 +130,8 @@ async def _verb(options: argparse.Namespace, transitions: load.Transitions, inte
             # What keeps everything from being asked is reported alone, in one line.
             connection.first = await cluster.infrastructure(connection)
             transitions = await cluster.configured(connection, options.operator_namespace, transitions, errors.complain)
-        command = importlib.import_module(f".commands.{options.verb}", __package__)
+        name = ".live" if getattr(options, "watch", False) else f".commands.{options.verb}"
+        command = importlib.import_module(name, __package__)
         run: Callable[[cluster.Connection, argparse.Namespace, load.Transitions], Awaitable[int]] = command.run
         code = await run(connection, options, transitions)
         for older in options.archive.older.values() if options.archive is not None else ():

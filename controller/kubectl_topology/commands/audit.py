@@ -46,7 +46,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     return code
 
 
-def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[answers.Audit, errors.ExitCode]:
+def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[consistency.Audit, errors.ExitCode]:
     """The answer, and the exit code: blocked when something disagrees, an error when nothing could be read.
 
     What is left open is no disagreement. On a hosted cluster an action that is required blocks.
@@ -63,13 +63,13 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
         verdict, code = "Inconsistent", errors.ExitCode.BLOCKED
     elif all(values[name] is None for name in ("masters_schedulable", "control_plane_nodes", "dedicated_workers")):
         verdict, code = "CannotTell", errors.ExitCode.FAILED
-    answer: answers.Audit = {
+    answer: consistency.Audit = {
         **sections.heading("TopologyAudit", here, snapshot.now),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict,
         "phase": snapshot.phase,
         "shape": None if named is None else named.value,
         "candidates": [candidate.value for candidate in shape.candidates(vector)],
-        "vector": cast("answers.Vector", {name: values[field] for field, name in consistency.NAMES.items()}),
+        "vector": cast("consistency.Vector", {name: values[field] for field, name in consistency.NAMES.items()}),
         "disagreements": disagreements,
         "open": unanswered,
         "unread": list(snapshot.unread),
@@ -93,7 +93,7 @@ def control_plane_workers(known: facts.Facts) -> int | None:
     return None if unread or len(nodes) < len(known.control_plane_nodes) else sum(node.worker for node in nodes)
 
 
-def add_audit(document: Document, answer: answers.Audit) -> None:
+def add_audit(document: Document, answer: consistency.Audit) -> None:
     """`audit`: the shape, what it is derived from, then what does not fit."""
     vector, disagreements = answer["vector"], answer["disagreements"]
     sure = all(value is not None for name, value in vector.items() if name != "fencing")

@@ -121,10 +121,11 @@ def concerns_a_cluster(options: argparse.Namespace) -> bool:
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print the explanation, and what this cluster says of the name. Raises PluginError when it cannot be read."""
-    from .. import cluster, recorded  # noqa: PLC0415 - most names are explained without a cluster
+    from .. import cluster  # noqa: PLC0415 - most names are explained without a cluster
+    from . import status  # noqa: PLC0415 - as above
 
     snapshot = await cluster.present(connection, transitions, options.operator_namespace)
-    return alone(options, _here(recorded.status(snapshot, transitions), options.name.lower()))
+    return alone(options, _here(status.answer(snapshot, transitions), options.name.lower()))
 
 
 def _here(answer: answers.Status, name: str) -> list[Here]:

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 import explained
-from kubectl_topology import answers, arguments, capi, consistency, errors, main, recorded
-from kubectl_topology.commands import explain
+from kubectl_topology import answers, arguments, capi, consistency, errors, main
+from kubectl_topology.commands import explain, status
 from topology_api import crd, shape, vocabulary
 from topology_controller.definitions import load
 from topology_controller.observe import facts
@@ -89,7 +89,7 @@ def test_what_this_cluster_says_of_a_name_comes_first_with_its_command(capsys: p
     known = worlds.healthy(ingress_controller=facts.IngressController(1, 1))
     record = worlds.decide(worlds.moved(known, worlds.converging()), transitions=worlds.TRANSITIONS).record
     assert record is not None
-    answer = recorded.status(replies.seen(worlds.moved(known, record)), worlds.TRANSITIONS)
+    answer = status.answer(replies.seen(worlds.moved(known, record)), worlds.TRANSITIONS)
     options = arguments.parse(["explain", "routerREPLICASpinned"])
     explain.alone(options, explain._here(answer, "routerreplicaspinned"))
     first = capsys.readouterr().out.partition("\n\n")[0]

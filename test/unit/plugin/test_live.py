@@ -83,23 +83,23 @@ class Display:
 
     def __init__(self, *, draws: bool = True) -> None:
         self.draws = draws
-        self.shown: list[tuple[float, live.Update]] = []
+        self.shown: list[tuple[float, displays.Update]] = []
         self.taken = False
 
-    def __enter__(self) -> live.Show:
+    def __enter__(self) -> displays.Show:
         self.taken = True
         return self.show
 
     def __exit__(self, *_: object) -> None:
         self.taken = False
 
-    def show(self, update: live.Update, now: datetime) -> None:
+    def show(self, update: displays.Update, now: datetime) -> None:
         assert self.taken
         assert now == clusters.virtual_now()
         self.shown.append((asyncio.get_running_loop().time(), update))
 
     @property
-    def last(self) -> live.Update:
+    def last(self) -> displays.Update:
         return self.shown[-1][1]
 
 
@@ -232,7 +232,7 @@ COMPLETED = replies.told(replies.in_phase(Phase.COMPLETED))
 def drawn(answer: dict[str, Any], width: int = 80, height: int = 60, **shown: Any) -> list[str]:
     whole: Any = answer
     size = os.terminal_size((width, height))
-    lines = displays.drawing(live.Update(whole, **shown), LATER, size, colour=False)
+    lines = displays.drawing(displays.Update(whole, **shown), LATER, size, colour=False)
     assert sum(displays.rows(line, width) for line in lines) <= height
     if width >= 40:
         # A command is left to the terminal, and so is a name that is wider than the room that it has.
@@ -257,7 +257,7 @@ def test_no_message_moves_the_cursor_or_is_taken_for_markup() -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\x9b2J\n\r[bold]:smile:\u202e[/bold]"
     answer = replies.told(worlds.healthy(scheduler=facts.Unobserved("x", evil)))
     answer = {**answer, "headline": evil, "advisories": [{"name": evil, "message": evil, "command": evil}]}
-    text = "\n".join(drawn(answer, 120, lost=live.Lost(worlds.NOW, evil), stale=(evil,)))
+    text = "\n".join(drawn(answer, 120, lost=displays.Lost(worlds.NOW, evil), stale=(evil,)))
     assert all(letter.isprintable() or letter == "\n" for letter in text)
     assert "[bold]:smile:" in text
     assert all(line.isascii() for line in drawn(CONVERGING, 40, 20))
@@ -277,7 +277,7 @@ def test_any_cluster_fits_any_terminal_and_its_head_stays(
     known: facts.Facts, width: int, height: int, *, lost: bool
 ) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))
-    gone = live.Lost(worlds.NOW, "its way is gone " * 50) if lost else None
+    gone = displays.Lost(worlds.NOW, "its way is gone " * 50) if lost else None
     stale = tuple(f"kind{number}: malformed" for number in range(60 if lost else 0))
     lines = drawn(replies.told(known), width, height, lost=gone, stale=stale)
     if width >= 40 and height >= 24:
@@ -293,7 +293,7 @@ def test_the_terminal_is_drawn_over_without_being_cleared_and_is_given_back(monk
     terminal = replies.Terminal()
     with displays.screen(terminal, {"COLUMNS": "100"}) as show:
         for seconds in range(3):
-            show(live.Update(whole), LATER + timedelta(seconds=seconds))
+            show(displays.Update(whole), LATER + timedelta(seconds=seconds))
     before, _, after = terminal.seen.partition(_GIVEN_BACK)
     taken, _, *drawings = before.split(_HOME)
     assert (taken, len(drawings), _CLEARED in terminal.seen) == (_TAKEN, 3, False)
@@ -311,10 +311,10 @@ def test_a_terminal_that_has_gone_ends_it_without_another_word() -> None:
     whole: Any = CONVERGING
     terminal = replies.Terminal()
     with displays.screen(terminal, {}) as show:
-        show(live.Update(whole), LATER)
+        show(displays.Update(whole), LATER)
         terminal.gone = True
         with pytest.raises(BrokenPipeError):
-            show(live.Update(whole), LATER)
+            show(displays.Update(whole), LATER)
     assert _GIVEN_BACK not in terminal.seen
 
 
@@ -334,14 +334,14 @@ class Pipe:
         whole: Any = answer
         self.now += timedelta(seconds=1)
         before = len(self.out.getvalue())
-        self.lines.show(live.Update(whole, **shown), self.now)
+        self.lines.show(displays.Update(whole, **shown), self.now)
         lines = self.out.getvalue()[before:].splitlines()
         return [line[22:] if line[19:22] == "Z  " else line for line in lines]
 
 
 def test_each_change_is_one_line_and_what_stays_is_not_repeated() -> None:
     pipe = Pipe()
-    lost = live.Lost(worlds.NOW, "its way is gone")
+    lost = displays.Lost(worlds.NOW, "its way is gone")
     stopped = {**PENDING, "operator": {"state": "NotRunning", "message": "it was stopped"}}
     assert pipe.show(PENDING) == ["Pending 10/11: waiting for MastersSchedulable"]
     assert pipe.show({**PENDING, "evaluated": "2030-01-01T00:00:00Z"}) == []
@@ -370,7 +370,7 @@ def test_every_phase_has_its_line(phase: Phase) -> None:
 @pytest.mark.parametrize(("form", "load"), [("json", json.loads), ("yaml", yaml.safe_load)])
 def test_documents_are_the_answer_of_status_one_for_each_change(form: str, load: Any) -> None:
     pipe = Pipe(form)
-    lost = live.Lost(worlds.NOW, "its way is gone")
+    lost = displays.Lost(worlds.NOW, "its way is gone")
     later = {**PENDING, "evaluated": "2030-01-01T00:00:00Z"}
     printed = [pipe.show(PENDING), pipe.show(later), pipe.show(PENDING, lost=lost), pipe.show(CONVERGING)]
     assert [load("\n".join(lines).removeprefix("---\n")) for lines in printed if lines] == [PENDING, CONVERGING]
