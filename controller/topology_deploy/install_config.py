@@ -75,9 +75,8 @@ class ContradictionError(ValueError):
     """An install-config that leads nowhere; `contradictions` has everything that is wrong with it."""
 
     def __init__(self, contradictions: tuple[Contradiction, ...]) -> None:
-        super().__init__(
-            "\n".join(f"{read.spell(item.field)}: found {item.actual}; wanted {item.wanted}" for item in contradictions)
-        )
+        lines = (f"{read.spell(item.field)}: found {item.actual}; wanted {item.wanted}" for item in contradictions)
+        super().__init__("\n".join(lines))
         self.contradictions = contradictions
 
 
@@ -179,10 +178,8 @@ def notes(config: InstallConfig, numbers: Machines) -> tuple[str, ...]:
             "anyway, with one control-plane node or fewer than two workers; the topologies stay as they are."
         )
     if numbers.control_plane == 1 and numbers.workers:
-        texts.append(
-            "The agent-based installer refuses workers beside a single control-plane node; other ways of installing "
-            "accept them."
-        )
+        agent_based = "The agent-based installer refuses workers beside a single control-plane node"
+        texts.append(f"{agent_based}; other ways of installing accept them.")
     if config.fencing and (numbers.control_plane != 2 or numbers.arbiters):
         texts.append("Fencing credentials are for two control-plane nodes without an arbiter; no rule looks at them.")
     return tuple(texts)
@@ -201,10 +198,8 @@ def _one_worker(numbers: Machines) -> str:
         "once, and are gone while it is. "
     )
     if numbers.control_plane == 1:
-        return (
-            text + "By the proposed rule they run twice, but the master carries no workloads, so the second of each "
-            "waits until there is another worker."
-        )
+        waits = "so the second of each waits until there is another worker."
+        return f"{text}By the proposed rule they run twice, but the master carries no workloads, {waits}"
     text += (
         "By the proposed rule they run twice, which needs a second node for them: another worker, or "
         "mastersSchedulable set to true. To have that from a released installer, correct infrastructureTopology in "

@@ -19,17 +19,8 @@ if TYPE_CHECKING:
     from . import plan as plans
 
 _OWNER = "owner of the roll-out"
-# A message has no `lookup`; where the policy watches, it has the whole object (open-cluster-management.io/
-# config-policy-controller v0.18.0 controllers/configurationpolicy_controller.go, doCustomMessage).
-_COMMON = """\
-          customMessage:
-            noncompliant: >-
-              {{ range .Policy.status.relatedObjects }}
-              {{- dig "status" "topologyTransition" "phase" "no record" .object }}:
-              {{ dig "status" "topologyTransition" "message" "is the operator installed, and its fields?" .object }}
-              {{- end }}
-          evaluationInterval: {compliant: watch, noncompliant: watch}
-          pruneObjectBehavior: None"""
+_SOON = 30
+"""Minutes for taking requests back: one write for each cluster."""
 
 
 def pack(plan: plans.Plan) -> tuple[File, ...]:
@@ -58,28 +49,11 @@ def request(plan: plans.Plan) -> str:
 
 
 def _policy(namespace: str, name: str, raw: str, soak: int) -> str:
-    return f"""\
-apiVersion: policy.open-cluster-management.io/v1
-kind: Policy
-metadata:
-  name: {name}
-  namespace: {namespace}
-  annotations: {{ran.openshift.io/soak-seconds: "{soak * 60}"}}
-spec:
-  disabled: false
-  remediationAction: inform
-  policy-templates:
-    - objectDefinition:
-        apiVersion: policy.open-cluster-management.io/v1
-        kind: ConfigurationPolicy
-        metadata: {{name: {name}}}
-        spec:
-          remediationAction: inform
-          severity: low
-{_COMMON}
-          object-templates-raw: |
-            {objects.block(raw, 12)}
-"""
+    # A message has no `lookup`; where the policy watches, it has the whole object (open-cluster-management.io/
+    # config-policy-controller v0.18.0 controllers/configurationpolicy_controller.go, doCustomMessage).
+    indented, seconds = objects.block(raw, 12), f"{soak * 60}"
+    file = "fleet/templates/policy.tmpl"
+    return manifests.filled(file, NAME=name, NAMESPACE=namespace, SOAK_SECONDS=seconds, RAW=indented)
 
 
 def binding(namespace: str, name: str, policies: tuple[str, ...]) -> str:
@@ -103,7 +77,7 @@ def group_upgrade(plan: plans.Plan) -> str:
 # When. Begin with:
 #     {_enabled(wanted.namespace, wanted.name)}
 # {plan.arithmetic()}
-{_upgrade(plan, wanted.name, wanted.name, plan.timeout, wanted.max_concurrency)}"""
+{_upgrade(plan, wanted.name, plan.timeout, wanted.max_concurrency)}"""
 
 
 def _enabled(namespace: str, name: str, value: str = "true") -> str:
@@ -111,7 +85,7 @@ def _enabled(namespace: str, name: str, value: str = "true") -> str:
     return shell.command("oc -n {} patch clustergroupupgrade {} --type merge -p {}", namespace, name, body)
 
 
-def _upgrade(plan: plans.Plan, name: str, policy: str, timeout: int, at_once: int) -> str:
+def _upgrade(plan: plans.Plan, name: str, timeout: int, at_once: int) -> str:
     wanted = plan.wanted
     canaries = f"    canaries: {objects.flow(list(wanted.canaries))}\n" if name == wanted.name else ""
     return f"""\
@@ -121,16 +95,12 @@ metadata: {{name: {name}, namespace: {wanted.namespace}}}
 spec:
   enable: false
   clusterLabelSelectors: [{objects.flow(objects.selector(plan))}]
-  managedPolicies: [{policy}]
+  managedPolicies: [{name}]
   remediationStrategy:
 {canaries}    maxConcurrency: {at_once}
     timeout: {timeout}
   batchTimeoutAction: Abort # the default would go on to the next batch
 """
-
-
-_SOON = 30
-"""Minutes for taking requests back: one write for each cluster."""
 
 
 def withdraw(plan: plans.Plan) -> str:
@@ -147,4 +117,4 @@ def withdraw(plan: plans.Plan) -> str:
 # It has done its work when `oc topology fleet` counts none under way.
 {_policy(wanted.namespace, name, raw, 0)}\
 ---
-{_upgrade(plan, name, name, _SOON, wanted.clusters)}"""
+{_upgrade(plan, name, _SOON, wanted.clusters)}"""
