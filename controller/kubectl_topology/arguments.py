@@ -36,8 +36,7 @@ FLEET_STATES = (
     "Done", "UnderWay", "NeedsAPerson", "Ready", "NotReady", "Silent", "NotForUs", "Unreachable", "Unreported",
 )  # fmt: skip
 """What `fleet` counts; the first seven are `topology_deploy.fleet.meaning.State`."""
-_WIDTH = 100
-"""Of the help, in columns."""
+_WIDTH = 100  # of the help, in columns
 _GROUPS = {
     "look": ("status", "plan", "wait", "audit", "graph", "fleet"),
     "change": ("set", "cancel", "accept"),
@@ -52,10 +51,8 @@ def target(text: str) -> str:
     if text in legal:
         return text
     if text.lower() == EXTERNAL.lower():
-        raise argparse.ArgumentTypeError(
-            f"{EXTERNAL} cannot be requested: a hosted control plane is created on the management cluster. "
-            f"Legal are {', '.join(legal)}"
-        )
+        hosted = "a hosted control plane is created on the management cluster"
+        raise argparse.ArgumentTypeError(f"{EXTERNAL} cannot be requested: {hosted}. Legal are {', '.join(legal)}")
     raise _unknown("target", text, "Legal are", legal)
 
 

@@ -294,14 +294,10 @@ def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
     by_name: dict[str, list[Requirement]] = {}
     for name, requirement in reading.requirements:
         by_name.setdefault(name, []).append(requirement)
-    definitions: list[Definition] = [
-        {
-            **each,
-            "unmanaged": None if listed is None else each["name"] in listed,
-            "incompatible": by_name.get(each["name"], []),
-        }
-        for each in reading.definitions
-    ]
+    definitions: list[Definition] = []
+    for each in reading.definitions:
+        unmanaged = None if listed is None else each["name"] in listed
+        definitions.append({**each, "unmanaged": unmanaged, "incompatible": by_name.get(each["name"], [])})
     findings = [*(item for each in definitions for item in _findings(each))]
     for name in listed or ():
         if name not in reading.names:
@@ -333,10 +329,8 @@ def _findings(each: Definition) -> Iterator[Finding]:
     name, served = each["name"], ", ".join(each["served"]) or "no version"
     show = shell.command("oc get crd {} -o yaml --show-managed-fields", name)
     if each["unmanaged"] and each["group"] == CORE and NEEDED not in each["served"]:
-        message = (
-            f"serves {served}; the platform needs {NEEDED} and may not add it, because ClusterAPI cluster lists it as "
-            "unmanaged"
-        )
+        unmanaged = "may not add it, because ClusterAPI cluster lists it as unmanaged"
+        message = f"serves {served}; the platform needs {NEEDED} and {unmanaged}"
         yield _finding(DeadEnd.VERSION_MISSING, name, message, show)
     # What the platform once applied to a definition that it leaves alone now counts no more.
     owners = dict.fromkeys(manager["party"] for manager in each["managers"])

@@ -166,13 +166,11 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
             return errors.PluginError(connection.lacks(error), connection.grant(READER))
         case kube.NotFound() if error.reason != "NotFound":
             # The path itself is unknown: an object that is missing is answered with a Status of reason NotFound.
-            return errors.PluginError(
-                f"{server} does not serve {error.resource.label}: this is no OpenShift cluster, or not yet one"
-            )
+            lacks = f"{server} does not serve {error.resource.label}"
+            return errors.PluginError(f"{lacks}: this is no OpenShift cluster, or not yet one")
         case kube.NotFound():
-            what = error.resource.describe(error.name)
             installer = "The installer creates it; nothing can be shown without it"
-            return errors.PluginError(f"{what} does not exist", installer)
+            return errors.PluginError(f"{error.resource.describe(error.name)} does not exist", installer)
         case _:
             return errors.PluginError(str(error))
 
@@ -325,10 +323,8 @@ def assembled(
     """
     lacks = known.installed.lacks if isinstance(known.installed, facts.Installed) else None
     if lacks and not applicability.native_in_charge(known):
-        raise errors.PluginError(
-            f"the API of this cluster lacks our fields: CustomResourceDefinition {lacks}",
-            f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch",
-        )
+        hint = f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch"
+        raise errors.PluginError(f"the API of this cluster lacks our fields: CustomResourceDefinition {lacks}", hint)
     here = known.infrastructure
     if isinstance(here, facts.Unobserved):
         raise errors.PluginError(f"Infrastructure was there and cannot be read any more: {here}")
@@ -393,9 +389,6 @@ async def configured(
     try:
         return settings.applied(transitions, settings.load(path, content, names))
     except read.DefinitionError as error:
-        trouble = "; ".join(settings.complaints(error))
-        warn(
-            f"the configuration of the operator cannot be used: {trouble}. Judged by the defaults; the operator goes "
-            "on with the last good one"
-        )
+        trouble = f"the configuration of the operator cannot be used: {'; '.join(settings.complaints(error))}"
+        warn(f"{trouble}. Judged by the defaults; the operator goes on with the last good one")
         return transitions

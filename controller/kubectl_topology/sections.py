@@ -97,16 +97,8 @@ def head(
     request: str = "",
 ) -> None:
     """The paragraph that an answer begins with. `request` stands for what is requested, where that needs more words."""
-    desired, operator = answer["desired"], answer["operator"]
-    fields(
-        document,
-        [
-            *place(answer["cluster"]),
-            ("Request", request or desired or "none"),
-            ("Operator", running(operator)),
-            *more,
-        ],
-    )
+    requested = ("Request", request or answer["desired"] or "none")
+    fields(document, [*place(answer["cluster"]), requested, ("Operator", running(answer["operator"])), *more])
 
 
 def running(operator: answers.Operator) -> str:

@@ -298,12 +298,12 @@ def ways(
         return (), f"No transition leads away from {here}{f', because {why}' if why else ''}"
     available = evaluated(known, transitions, now, instead or {})
     platform = infrastructure.platform or "unknown"
-    return tuple(
-        Way(definition, available[definition.name])
-        if definition.name in available
-        else Way(definition, None, f"on platform {' or '.join(definition.platforms)} only; this is {platform}")
-        for definition in starting
-    ), ""
+    every = []
+    for definition in starting:
+        elsewhere = f"on platform {' or '.join(definition.platforms)} only; this is {platform}"
+        item = available.get(definition.name)
+        every.append(Way(definition, item, elsewhere if item is None else ""))
+    return tuple(every), ""
 
 
 def best(every: tuple[Way, ...]) -> Verdict:

@@ -1,11 +1,9 @@
 """`accept`: declares that a check of a stuck transition will not be met, so that it completes without it.
 
-Nothing is decided here. What is accepted is written into ConfigMap topology-accepted-checks, next to the attempt that
-it is for; the operator takes it up into the record, or does not (`decide.acceptance`). What it would not take up is
-refused here already, with what it would: before the deadline, for a check that is Met, for nodes, etcd, static pods and
-machine configs. That one ConfigMap is a permission of its own, Role topology-check-acceptor. The person is shown what
-accepting means and consents; meanwhile the cluster moves on, so it is read and judged again before the write (`write`).
-`judged` is pure.
+Nothing is decided here. What is accepted is written into ConfigMap topology-accepted-checks, a permission of its own,
+next to the attempt that it is for; the operator takes it up into the record, or does not (`decide.acceptance`). What it
+would not take up is refused here already, with what it would. While the person reads what accepting means the cluster
+moves on, so it is read and judged again before the write (`write`). `judged` is pure.
 """
 
 from __future__ import annotations
@@ -170,11 +168,8 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
         return done
     if record is None or record.phase is not Phase.CONVERGING or record.attempt is None:
         phase = record.phase.value if record is not None else "none, because the operator has recorded nothing here"
-        return Ended(
-            f"a check can be accepted only past the deadline, while the cluster follows a topology that has changed; "
-            f"the phase is {phase}",
-            ExitCode.BLOCKED,
-        )
+        when = "only past the deadline, while the cluster follows a topology that has changed"
+        return Ended(f"a check can be accepted {when}; the phase is {phase}", ExitCode.BLOCKED)
     if record.target != here:
         message = f"another client has set the topology back to {here}: see oc topology status"
         return Ended(message, ExitCode.BLOCKED)
@@ -196,10 +191,8 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
         return Offer(record, checks[check], sections.operator_state(snapshot)["message"])
     failing = {item.name for item in wait.failing(record)} if late else set()
     could = [name for name in registry.ACCEPTABLE_CHECKS if name in failing]
-    return Ended(
-        f"{why}. Could be accepted now: {', '.join(could)}" if could else f"{why}. Nothing could be accepted now",
-        ExitCode.BLOCKED,
-    )
+    others = f"Could be accepted now: {', '.join(could)}" if could else "Nothing could be accepted now"
+    return Ended(f"{why}. {others}", ExitCode.BLOCKED)
 
 
 def _done(record: TopologyTransition, check: str) -> Ended | None:
@@ -224,17 +217,14 @@ def _explained(connection: cluster.Connection, error: kube.KubeError) -> errors.
         user = connection.acting.user if connection.acting is not None else "YOU"
         role = vocabulary.CHECK_ACCEPTOR
         command = shell.command("oc -n {} create rolebinding accepting --role={} --user={}", namespace, role, user)
-        return errors.PluginError(
-            f"{connection.lacks(error)}, and nothing was written",
-            f"Role {role} grants it: {command}. The server says: {error.message}",
-        )
+        hint = f"Role {role} grants it: {command}. The server says: {error.message}"
+        return errors.PluginError(f"{connection.lacks(error)}, and nothing was written", hint)
     if isinstance(error, kube.NotFound):
         command = shell.command("oc -n {} create configmap {}", namespace, vocabulary.ACCEPTED_CHECKS)
-        return errors.PluginError(
-            f"{error.resource.describe(error.name, error.namespace)} does not exist, and nothing was written",
-            f"It comes with the operator: {vocabulary.OPERATOR_NAME} manifests, or {command}. Where the operator is "
-            "in another namespace, say --operator-namespace",
-        )
+        what = error.resource.describe(error.name, error.namespace)
+        comes = f"It comes with the operator: {vocabulary.OPERATOR_NAME} manifests, or {command}"
+        hint = f"{comes}. Where the operator is in another namespace, say --operator-namespace"
+        return errors.PluginError(f"{what} does not exist, and nothing was written", hint)
     return cluster.explained(connection, error)
 
 
@@ -268,14 +258,8 @@ async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked
 
 def add_offer(sheet: document.Document, record: TopologyTransition, check: Check, operator: str) -> None:
     """`accept`, before the consent: what was found, what is given up, and that it is final. `operator`: who leads."""
-    sections.fields(
-        sheet,
-        [
-            ("Check", f"{check.status.value}  {check.name}"),
-            ("Message", check.message),
-            ("Transition", f"{record.name} to {record.target}, attempt {record.attempt}"),
-            ("Operator", operator),
-        ],
-    )
+    transition = f"{record.name} to {record.target}, attempt {record.attempt}"
+    about = [("Check", f"{check.status.value}  {check.name}"), ("Message", check.message)]
+    sections.fields(sheet, [*about, ("Transition", transition), ("Operator", operator)])
     given_up = f"It is not repaired: {registry.TRAITS[CheckName(check.name)].acceptable}."
     sheet.add(f"If you accept that {check.name} will not be met", [("*", sentence) for sentence in (given_up, *_FINAL)])
