@@ -46,11 +46,10 @@ def control_plane(context: CheckContext) -> CheckResult:
         Finding("Node", name, CheckStatus.MET if why is None else CheckStatus.UNMET, why or "eligible")
         for name, why in sorted(reasons.items())
     )
-    eligible = [finding.name for finding in findings if finding.status is CheckStatus.MET]
+    eligible = [finding.name for finding in findings if finding.met]
     wanted = context.spec.at_least or 0
     if len(eligible) >= wanted:
-        text = f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible)}"
-        return context.met(text, findings)
+        return context.met(f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible)}", findings)
     unfit = [f"{finding.name} ({finding.text})" for finding in findings if not finding.met]
     shown = _candidates(eligible, unfit, _CONTROL_PLANE, machines.on_the_way(context.facts))
     count = Count(len(eligible), wanted, "nodes")
@@ -70,25 +69,24 @@ def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserve
     Source: machine-config-operator pkg/controller/node/node_controller.go updateMasterNodeControlPlaneLabel
     (release-4.22) adds the label control-plane to what its pool `master` selects, which is an empty label master.
     """
-    nodes, others = result.every(context.facts.control_plane_nodes), result.every(context.facts.other_nodes)
-    members = etcd.members(context.facts)
+    nodes, members = result.every_node(context.facts), etcd.members(context.facts)
     if isinstance(nodes, facts.Unobserved):
         return nodes
-    if isinstance(others, facts.Unobserved):
-        return others
     if isinstance(members, facts.Unobserved):
         return members
     # Of two kubelet versions that are equally frequent the newer counts as that of the others.
-    versions = [version for node in nodes if (version := _minor(node))]
+    versions = [version for node in nodes if isinstance(node, facts.Node) and (version := _minor(node))]
     common = max(versions, key=lambda v: (versions.count(v), [int(n) for n in v.split(".")]), default=None)
     voters = frozenset(members.values())
     left_out = machines.left_out(context.facts)
-    failures = {node.name: _failing(node, context, common, voters, left_out.get(node.name, "")) for node in nodes}
-    for other in others:
-        if other.master_has_value:
-            failures[other.name] = _MASTER_HAS_VALUE
-        elif other.master:
-            failures[other.name] = f"lacks label {_CONTROL_PLANE}"
+    failures: dict[str, str | None] = {}
+    for node in nodes:
+        if isinstance(node, facts.Node):
+            failures[node.name] = _failing(node, context, common, voters, left_out.get(node.name, ""))
+        elif node.master_has_value:
+            failures[node.name] = _MASTER_HAS_VALUE
+        elif node.master:
+            failures[node.name] = f"lacks label {_CONTROL_PLANE}"
     return failures
 
 
@@ -115,7 +113,7 @@ def carrying(known: facts.Facts) -> dict[str, str] | None:
 
 
 def lost(known: facts.Facts, names: Iterable[str]) -> list[str] | None:
-    """Those of these nodes that carry the control plane no more, each with why; none where as many others do.
+    """Those of these nodes that carry the control plane no more, with why; none where as many others do.
 
     None when that is not known.
     """
@@ -134,8 +132,7 @@ def _failing(
 ) -> str | None:
     """The first reason why this node cannot carry the control plane, None when it can.
 
-    `common` is the kubelet minor version that most nodes have; `voters` are addresses of etcd voters; `left_out` is why
-    the etcd operator would make none of it.
+    `common` is the kubelet version of most nodes, `voters` are addresses, `left_out` is why it gets no etcd member.
     """
     cpus = context.spec.min_cpus or DEFAULT_CPUS
     gib = context.spec.min_memory_gib or DEFAULT_MEMORY_GIB
@@ -157,7 +154,7 @@ def _failing(
 
 
 def _state(node: facts.Node) -> tuple[tuple[bool, str], ...]:
-    """What every node is asked, whatever it is to carry: each with the words for its failure.
+    """What every node is asked, each with the words for its failure.
 
     Source of pressure and the taints that come with it: kubernetes
     pkg/controller/nodelifecycle/node_lifecycle_controller.go (master), nodeConditionToTaintKeyStatusMap.
@@ -193,14 +190,11 @@ def dedicated_workers(context: CheckContext) -> CheckResult:
     workers = [node.name for node in others if node.dedicated_worker]
     wanted = context.definition.workers
     if wanted.fits(len(workers)):
-        return context.met(f"{len(workers)} {_nouns(len(workers))}; {context.definition.name} wants {wanted}")
+        noun = "dedicated worker" if len(workers) == 1 else "dedicated workers"
+        return context.met(f"{len(workers)} {noun}; {context.definition.name} wants {wanted}")
     shown = result.few(sorted(workers)) or "none"
-    noun = _nouns(wanted.min if wanted.max is None else wanted.max)
+    noun = "dedicated worker" if (wanted.min if wanted.max is None else wanted.max) == 1 else "dedicated workers"
     return context.unmet(f"{wanted} {noun}", f"{len(workers)}: {shown}", "Look at oc get nodes")
-
-
-def _nouns(count: int) -> str:
-    return "dedicated worker" if count == 1 else "dedicated workers"
 
 
 def eligible_workers(context: CheckContext) -> CheckResult:
@@ -208,13 +202,10 @@ def eligible_workers(context: CheckContext) -> CheckResult:
 
     Two routers, two Prometheuses and so on are spread over different nodes; on fewer nodes they never become ready.
     """
-    nodes: list[facts.Node] = []
-    for group in (context.facts.control_plane_nodes, context.facts.workers):
-        readable = result.every(group)
-        if isinstance(readable, facts.Unobserved):
-            return context.unknown(readable)
-        nodes += [node for node in readable if node.worker]
-    reasons = {node.name: _unfit(node, context.facts.ingress_controller) for node in nodes}
+    nodes = result.every(context.facts.control_plane_nodes, context.facts.workers)
+    if isinstance(nodes, facts.Unobserved):
+        return context.unknown(nodes)
+    reasons = {node.name: _unfit(node, context.facts.ingress_controller) for node in nodes if node.worker}
     eligible = sorted(name for name, why in reasons.items() if why is None)
     wanted = context.spec.at_least or 0
     if len(eligible) >= wanted:
@@ -233,16 +224,14 @@ def _unfit(node: facts.Node, routers: facts.Fact[facts.IngressController]) -> st
     """The first reason why this node cannot carry infrastructure pods, None when it can.
 
     A taint that routers tolerate marks a node that is meant for infrastructure. Source: cluster-ingress-operator
-    pkg/operator/controller/ingress/deployment.go (release-4.22): routers get nodePlacement of their IngressController,
-    tolerations and nodeSelector. While that is not read, no taint is known to be tolerated.
+    pkg/operator/controller/ingress/deployment.go (release-4.22). While that is not read, none is known to be tolerated.
     """
     why = first_reason(*_state(node))
     if why is not None or not node.taints:
         return why
     if isinstance(routers, facts.Unobserved):
         return _tainted(node.taints)
-    tolerations = routers.tolerations
-    refused = [taint for taint in node.taints if not any(entry.tolerates(taint) for entry in tolerations)]
+    refused = [taint for taint in node.taints if not any(entry.tolerates(taint) for entry in routers.tolerations)]
     if refused:
         return f"{_tainted(refused)}, which IngressController default does not tolerate"
     if lacking := sorted(routers.node_labels.difference(node.labels)):
@@ -261,8 +250,7 @@ def masters_schedulable(context: CheckContext) -> CheckResult:
     wanted, value = (str(bool(flag)).lower() for flag in (context.spec.wanted, scheduler.masters_schedulable))
     if value == wanted:
         return context.met(f"Scheduler cluster has mastersSchedulable={wanted}")
-    command = shell.command(
-        "oc patch scheduler cluster --type merge -p {}", f'{{"spec":{{"mastersSchedulable":{wanted}}}}}'
-    )
+    body = f'{{"spec":{{"mastersSchedulable":{wanted}}}}}'
+    command = shell.command("oc patch scheduler cluster --type merge -p {}", body)
     aim = f"schedulers.config.openshift.io/cluster with mastersSchedulable={wanted}"
     return context.unmet(aim, value, f"Change it with: {command}")

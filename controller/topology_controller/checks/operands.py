@@ -1,28 +1,24 @@
 """Operands: has each of them followed the topology, as the operand matrix says it does?
 
-A group of the matrix says which objects show that an operator has followed. Three kinds are judged, one object at a
-time, and their findings add up to one answer that names each object, what is wanted and where to look:
+Each object of a group of the matrix is judged, and the findings add up to one answer:
 
-* Workloads run as many replicas as the target implies, or as the configuration of their operator asks for where
-  topology implies no number; more is fine. Counts matter only once the controller has seen what is asked of it. Where
-  an administrator has fixed the number, the message names the advisory that has the command.
-* Static pods are at their newest revision on every control-plane node. That is also true before their operator has
-  noticed the change; where the matrix says that the topologies differ in configuration, the newest revision must
-  therefore be another than at the change.
+* Workloads run as many replicas as the target implies, or as the configuration of their operator asks for; more is
+  fine. Counts matter only once the controller has seen what is asked of it.
+* Static pods are at their newest revision on every control-plane node; where the matrix says that the topologies differ
+  in configuration, at another than at the change, because at first their operator has not noticed it.
 * PodDisruptionBudgets of guard pods allow one control-plane node less than there are (library-go
-  pkg/operator/staticpod/controller/guard, release-4.20 to 4.22). Their controllers watch pods, nodes and service
-  accounts, not Infrastructure: on a quiet cluster nothing happens until the next such event, so the message has a
-  command that makes one.
+  pkg/operator/staticpod/controller/guard, release-4.20 to 4.22). Their controllers do not watch Infrastructure: on a
+  quiet cluster nothing happens until the next event of a node or pod, so the message has a command that makes one.
 
-An operand that the baseline does not mention was added to the matrix by a newer version, in the middle of a transition.
-There is nothing to compare it with: it is asked for its present state, and where it is absent, it is not in use. A
-record that has no baseline at all has lost it; then nothing that needs it is called done.
+An operand that the baseline does not mention was added to the matrix by a newer version, in the middle of a transition:
+it is asked for its present state, and where it is absent, it is not in use. A record without a baseline has lost it;
+then nothing that needs it is called done.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
@@ -56,7 +52,7 @@ def followed(context: CheckContext) -> CheckResult:
         return context.met(text, (Finding("", group.operator, _MET, text),))
     if isinstance(absent, facts.Unobserved):
         unknown = [_finding(group, operand, _UNKNOWN, str(absent)) for operand in group.operands]
-        return context.unknown(absent, tuple(dataclasses.replace(finding, lacks=absent) for finding in unknown))
+        return context.unknown(absent, tuple([dataclasses.replace(finding, lacks=absent) for finding in unknown]))
     if not group.operands:
         return context.unknown(f"the operand matrix names no operand for {context.spec.check}")
     judges = {"StaticPods": _static_pods, "PodDisruptionBudget": _budget}
@@ -65,11 +61,13 @@ def followed(context: CheckContext) -> CheckResult:
 
 
 def _finding(
-    group: matrices.Group, operand: matrices.Operand, status: CheckStatus, text: str, wanted: str = ""
+    group: matrices.Group, operand: matrices.Operand, status: CheckStatus, text: str, wanted: str = "", **more: Any
 ) -> Finding:
-    """The finding of an operand; static pods go by their operator."""
+    """The finding of an operand. Static pods go by their operator; a number that is configured lacks nothing of it."""
     name = group.operator_of(operand) if operand.kind == "StaticPods" else f"{operand.namespace}/{operand.name}"
-    return Finding(operand.kind, name, status, text, wanted or operand.key, operand.look)
+    if operand.replicas == "perConfiguration":
+        more["lacks"] = None
+    return Finding(operand.kind, name, status, text, wanted or operand.key, operand.look, **more)
 
 
 def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved | None:
@@ -122,8 +120,7 @@ def _implied(context: CheckContext, group: matrices.Group, operand: matrices.Ope
 
 def at(operand: matrices.Operand, topology: str) -> int | facts.Unobserved:
     """How many replicas this topology implies, by the matrix alone."""
-    counts = operand.replicas if isinstance(operand.replicas, dict) else {}
-    for named, count in counts.items():
+    for named, count in operand.replicas.items() if isinstance(operand.replicas, dict) else ():
         if named.value == topology:
             return count
     return facts.Unobserved(operand.key, f"the operand matrix does not say what topology {topology} implies for it")
@@ -136,76 +133,65 @@ def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
     They go by the label master alone (library-go, pkg/operator/staticpod/controller/node): a node that has only the
     newer label control-plane never gets their pods, and must not be waited for.
     """
-    names: list[str] = []
-    for group in (result.every(known.control_plane_nodes), result.every(known.other_nodes)):
-        if isinstance(group, facts.Unobserved):
-            return group
-        names += [node.name for node in group if node.master]
-    return tuple(sorted(names)) or facts.Unobserved(f"nodes with label {_MASTER}", "there are none")
+    nodes = result.every_node(known)
+    if isinstance(nodes, facts.Unobserved):
+        return nodes
+    names = sorted([node.name for node in nodes if node.master])
+    return tuple(names) or facts.Unobserved(f"nodes with label {_MASTER}", "there are none")
 
 
 def _before(context: CheckContext, operand: matrices.Operand) -> OperandBaseline | None:
     """The operand at the change, None when it was not recorded."""
     baseline = context.convergence.baseline
-    recorded = baseline.operands if baseline is not None else ()
-    for entry in recorded:
+    for entry in baseline.operands if baseline is not None else ():
         if entry.name == operand.key:
             return entry
     return None
 
 
 def unmeasured(what: str, field: str) -> str:
-    """Say that the record has lost its baseline, that something cannot be judged without it, and what to do."""
+    """Say that the record has lost its baseline, and what to do."""
     return (
         f"the record does not say how {what} was when the topology changed. If you know it, write it to "
         f"status.topologyTransition.baseline.{field} with: oc edit infrastructure cluster --subresource=status"
     )
 
 
-def _missing(context: CheckContext, group: matrices.Group, operand: matrices.Operand, wanted: str) -> Finding:
-    """The operand does not exist: Met where this cluster does not use it.
-
-    An optional one that did not exist at the change either need not follow. One that a baseline does not mention is
-    younger than the version that changed the topology: absent, it is not in use. Guard budgets are never recorded.
-    """
+def _missing(
+    context: CheckContext, group: matrices.Group, operand: matrices.Operand, wanted: str, action: str = ""
+) -> Finding:
+    """The operand does not exist: Met where this cluster does not use it. Guard budgets are never recorded."""
     before = _before(context, operand)
-    text = lacks = f"{operand.key} does not exist"
+    text = f"{operand.key} does not exist"
     if before is None and context.convergence.baseline is not None and operand.kind != "PodDisruptionBudget":
-        return _finding(
-            group, operand, _MET, f"nothing has to follow: {text}, and the record has no entry of it", wanted
-        )
+        text = f"nothing has to follow: {text}, and the record has no entry of it"
+        return _finding(group, operand, _MET, text, wanted)
     if not operand.optional:
-        return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), lacks=lacks)
+        return _finding(group, operand, _UNMET, text, wanted, lacks=text, action=action)
     if before is None:
-        text = f"{lacks}, and {unmeasured('it', 'operands')}"
-        unread = facts.Unobserved(operand.key, f"NotFound, and {unmeasured('it', 'operands')}")
-        return dataclasses.replace(_finding(group, operand, _UNKNOWN, text, wanted), lacks=unread)
+        lost = unmeasured("it", "operands")
+        unread = facts.Unobserved(operand.key, f"NotFound, and {lost}")
+        return _finding(group, operand, _UNKNOWN, f"{text}, and {lost}", wanted, lacks=unread, action=action)
     if before.missing:
         text = f"nothing has to follow: {operand.key} did not exist when the topology changed either"
         return _finding(group, operand, _MET, text, wanted)
-    return dataclasses.replace(_finding(group, operand, _UNMET, f"{lacks} any more", wanted), lacks=lacks)
+    return _finding(group, operand, _UNMET, f"{text} any more", wanted, lacks=text, action=action)
 
 
 def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
     """A Deployment, StatefulSet or IngressController has the replicas that the target implies.
 
-    It lacks something of its operator as long as that has not asked enough of it. The operator need not where topology
-    implies no number, or where an administrator has fixed it.
+    It lacks something of its operator until that has asked enough of it, unless an administrator has fixed the number.
     """
-    finding = _ready(context, group, operand)
-    return dataclasses.replace(finding, lacks=None) if operand.replicas == "perConfiguration" else finding
-
-
-def _ready(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
     count, workload = _implied(context, group, operand), context.facts.operand(operand.key)
     if isinstance(count, facts.Unobserved):
-        return dataclasses.replace(_finding(group, operand, _UNKNOWN, str(count)), lacks=count)
+        return _finding(group, operand, _UNKNOWN, str(count), lacks=count)
     replicas = "replica" if count == 1 else "replicas"
     wanted = f"{count} ready {replicas}"
     if isinstance(workload, facts.Unobserved):
         if workload.missing:
             return _missing(context, group, operand, wanted)
-        return dataclasses.replace(_finding(group, operand, _UNKNOWN, str(workload), wanted), lacks=workload)
+        return _finding(group, operand, _UNKNOWN, str(workload), wanted, lacks=workload)
     asks: int | None
     # The key of the one IngressController is longer than all that is said of it.
     subject = f"{operand.kind} {operand.name}" if operand.kind == "IngressController" else operand.key
@@ -220,18 +206,14 @@ def _ready(context: CheckContext, group: matrices.Group, operand: matrices.Opera
             (have < count, f"has {have} of {count} available"),
         )
     else:
-        text = f"{operand.key} is not what was expected there"
         unread = facts.Unobserved(operand.key, "is not a workload", _MALFORMED)
-        return dataclasses.replace(_finding(group, operand, _UNKNOWN, text, wanted), lacks=unread)
-    action = _action(context.facts, group, operand, count) if asks is not None and asks < count else ""
-    if why is None:
-        # Not how many it has: one more or less above what is implied is no news.
-        has = f"asks for at least {count}" if operand.restarts else f"has at least {count} ready"
-        finding = _finding(group, operand, _MET, f"{subject} {has} {replicas}", wanted)
-    else:
-        finding = dataclasses.replace(_finding(group, operand, _UNMET, f"{subject} {why}", wanted), action=action)
-    lacks = None if action else lacks
-    return dataclasses.replace(finding, count=Count(have, count, "replicas"), lacks=lacks)
+        return _finding(group, operand, _UNKNOWN, f"{operand.key} is not what was expected there", wanted, lacks=unread)
+    # Not how many it has: one more or less above what is implied is no news.
+    enough = f"asks for at least {count} {replicas}" if operand.restarts else f"has at least {count} ready {replicas}"
+    status, text = (_MET, enough) if why is None else (_UNMET, why)
+    action = _action(context.facts, group, operand) if asks is not None and asks < count else ""
+    lacks, counted = None if action else lacks, Count(have, count, "replicas")
+    return _finding(group, operand, status, f"{subject} {text}", wanted, action=action, lacks=lacks, count=counted)
 
 
 def _short_of(workload: facts.Workload, count: int, *, restarts: bool) -> str | None:
@@ -250,17 +232,14 @@ def _short_of(workload: facts.Workload, count: int, *, restarts: bool) -> str | 
     )
 
 
-def _action(known: facts.Facts, group: matrices.Group, operand: matrices.Operand, count: int) -> str:
+def _action(known: facts.Facts, group: matrices.Group, operand: matrices.Operand) -> str:
     """What an administrator can do about a number that is too small as one has set it; empty where none has."""
-    workload = known.operand(operand.key)
-    if isinstance(workload, facts.IngressController):
-        fixed = workload.wanted_replicas is not None and workload.wanted_replicas < count
-        return f"See advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}" if fixed else ""
+    if operand.kind == "IngressController":
+        return f"See advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}"
     managed = _configuration(known, group)
     if group.managed_by is None or not isinstance(managed, facts.Managed) or managed.state != "Unmanaged":
         return ""
-    key = group.managed_by.key
-    return f"Scale it yourself: {key} has managementState Unmanaged"
+    return f"Scale it yourself: {group.managed_by.key} has managementState Unmanaged"
 
 
 def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
@@ -299,11 +278,7 @@ def _revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[fact
 
 
 def needs_revision(definition: model.Definition, group: matrices.Group, operand: matrices.Operand) -> bool:
-    """Do the topologies that the definition may start from differ in configuration from the one that it leads to?
-
-    Source for the one that does: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver
-    (release-4.20 to 4.22).
-    """
+    """Do the topologies that the definition may start from differ in configuration from the one that it leads to?"""
     target = group.topology(definition.target.pair)
     infrastructure = group.follows == "infrastructure"
     sources = definition.source.infrastructure if infrastructure else (definition.source.control_plane.value,)
@@ -338,8 +313,7 @@ def _revision(
 def _behind(pods: facts.StaticPods, nodes: tuple[str, ...]) -> list[str]:
     """What is wrong, by node. Entries of other nodes count too: the operator installs pods there.
 
-    `lastFailedRevision` survives later success, so it counts only while that very revision is being tried. Source of
-    the entries: library-go pkg/operator/staticpod/controller/node/node_controller.go (release-4.22).
+    `lastFailedRevision` survives later success, so it counts only while that very revision is being tried.
     """
     if pods.latest < 1:
         return ["no revision has been made yet"]
@@ -359,14 +333,13 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
     """A PodDisruptionBudget exists and lets one control-plane node go at a time."""
     if group.topology(context.definition.target.pair) == Topology.SINGLE_REPLICA:
         return _finding(group, operand, _MET, f"{operand.key} does not exist on a single node")
-    nodes = node_names(context.facts)
+    nodes, budget = node_names(context.facts), context.facts.operand(operand.key)
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
     wanted = f"minAvailable {len(nodes) - 1}"
-    budget = context.facts.operand(operand.key)
     if isinstance(budget, facts.Unobserved):
         if budget.missing:
-            return dataclasses.replace(_missing(context, group, operand, wanted), action=_nudge(context.facts))
+            return _missing(context, group, operand, wanted, _nudge(context.facts))
         return _finding(group, operand, _UNKNOWN, str(budget), wanted)
     if not isinstance(budget, facts.DisruptionBudget):
         return _finding(group, operand, _UNKNOWN, f"{operand.key} is not a PodDisruptionBudget", wanted)
@@ -375,7 +348,7 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
         return _finding(group, operand, _MET, text, wanted)
     if budget.min_available is None:
         text = f"{operand.key} has no number as minAvailable"
-    return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), action=_nudge(context.facts))
+    return _finding(group, operand, _UNMET, text, wanted, action=_nudge(context.facts))
 
 
 @facts.once

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from topology_api import shape
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage
 
-from ...checks import etcd, machine_advisories, machines
+from ...checks import etcd, machines
 from ...observe import facts, node_counts
 from . import families
 
@@ -100,7 +100,7 @@ def _machines(known: facts.Facts) -> Iterator[Series]:
     yield ("running",), sum(machine.running for machine in present)
     yield ("leaving",), len({claim.machine.name for claim in claims if claim.leaving})
     yield ("without_node",), sum(claim.node is None for claim in claims)
-    yield ("missing",), len(machine_advisories.missing(known))
+    yield ("missing",), len(machines.missing(known))
 
 
 def _members(known: facts.Facts) -> Iterator[Series]:
