@@ -116,10 +116,7 @@ def _dnsmasq_left(known: facts.Facts, target: TopologyPair) -> Advisory | None:
 
 
 def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.Matrix) -> Advisory | None:
-    """On the platforms of our definitions no topology changes the number of registries.
-
-    cluster-image-registry-operator pkg/storage/storage.go, GetPlatformStorage (release-4.20 to 4.22).
-    """
+    # No topology changes the number: cluster-image-registry-operator pkg/storage/storage.go (release-4.20 to 4.22).
     group = matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
     if group is None or group.managed_by is None or operands.absence(known, group) is not None:
         return None
@@ -194,10 +191,8 @@ def _restart(lease: facts.LeaderLease, known: facts.Facts) -> str:
 
 
 def asks_for_leases(record: TopologyTransition, now: datetime) -> bool:
-    """Is it time to look who was not started again? While machines restart for the change, operators do so too.
-
-    They go by the topology of the control plane only. Past the deadline an administrator should not wait for machines.
-    """
+    """Is it time to look who was not started again? While machines restart for the change, operators do so too."""
+    # They go by the topology of the control plane. Past the deadline an administrator should not wait for machines.
     source, target = record.source, record.target
     if source is not None and target is not None and source.control_plane == target.control_plane:
         return False
@@ -296,10 +291,7 @@ def _single_node_settings(
 
 
 def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory | None:
-    """An image-based install is never inferred, since the agent runs on ordinary single nodes too.
-
-    Before the change only: the label stops this operator, which is of no use once the topology has changed.
-    """
+    """An image-based install is never inferred. After the change the label is of no use any more."""
     infrastructure = known.infrastructure
     if not isinstance(known.lifecycle_agent, facts.Present) or isinstance(infrastructure, facts.Unobserved):
         return None

@@ -69,10 +69,7 @@ def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
 
 
 def voting_members(context: CheckContext) -> CheckResult:
-    """At least N voters, each at an address of a control-plane node of its own, and none elsewhere.
-
-    Only voters are published: cluster-etcd-operator pkg/operator/etcdendpointscontroller (release-4.22).
-    """
+    """At least N voters, each at an address of a control-plane node of its own, and none elsewhere."""
     voters, nodes = members(context.facts), result.every(context.facts.control_plane_nodes)
     if isinstance(voters, facts.Unobserved):
         return context.unknown(voters)
@@ -99,10 +96,8 @@ def voting_members(context: CheckContext) -> CheckResult:
 
 
 def healthy(context: CheckContext) -> CheckResult:
-    """The etcd operator reports members available, none degraded, none unstarted; all three conditions present.
-
-    Source: cluster-etcd-operator pkg/operator/etcdmemberscontroller/etcdmemberscontroller.go (release-4.20 to 4.22).
-    """
+    """The etcd operator reports members available, none degraded, none unstarted; all three conditions present."""
+    # Source: cluster-etcd-operator pkg/operator/etcdmemberscontroller/etcdmemberscontroller.go (release-4.20 to 4.22).
     etcd = context.facts.etcd
     if isinstance(etcd, facts.Unobserved):
         return context.unknown(etcd)
@@ -117,11 +112,8 @@ def healthy(context: CheckContext) -> CheckResult:
 
 
 def scaling_safe(context: CheckContext) -> CheckResult:
-    """No override keeps the etcd operator at its rules for one voter.
-
-    With one no roll-out, certificate or removal of a member waits for a quorum, and no operator removes it. Source:
-    cluster-etcd-operator pkg/operator/ceohelpers/bootstrap.go (main).
-    """
+    """No override lets roll-outs, certificates or the removal of a member go without waiting for a quorum."""
+    # Source: cluster-etcd-operator pkg/operator/ceohelpers/bootstrap.go (main). No operator removes it.
     etcd = context.facts.etcd
     if isinstance(etcd, facts.Unobserved):
         return context.unknown(etcd)
@@ -136,11 +128,7 @@ def scaling_safe(context: CheckContext) -> CheckResult:
 
 
 def operator_alive(context: CheckContext) -> CheckResult:
-    """The etcd operator renews its lease: conditions outlive their author.
-
-    Source: cluster-etcd-operator pkg/cmd/operator/cmd.go, library-go pkg/config/leaderelection/leaderelection.go
-    (release-4.22).
-    """
+    """The etcd operator renews its lease (cluster-etcd-operator pkg/cmd/operator/cmd.go): conditions outlive it."""
     lease = context.facts.etcd_lease
     if isinstance(lease, facts.Unobserved):
         return context.unknown(lease)
@@ -192,7 +180,6 @@ def members_direct(context: CheckContext) -> CheckResult:
 def _examine(
     answers: facts.EtcdMembers, confirmed: list[facts.EtcdVoice], known: facts.Facts, wanted: int
 ) -> tuple[list[str], list[str]]:
-    """What is wrong, and what is not clear."""
     if len({voice.cluster for voice in answers.voices}) > 1:
         return [f"{result.listed(voice.endpoint for voice in answers.voices)} belong to different etcd clusters"], []
     listed = confirmed[0].members
@@ -252,7 +239,6 @@ def _composition(listed: tuple[facts.EtcdMember, ...], wanted: int) -> list[str]
 
 
 def _voter(voter: facts.EtcdMember, answers: facts.EtcdMembers) -> tuple[list[str], list[str]]:
-    """What is wrong with one voter, and what is not clear about it."""
     who, wrong, unclear = _name(voter), [], []
     voices = [voice for voice in answers.voices if voice.member == voter.id]
     if not voices:

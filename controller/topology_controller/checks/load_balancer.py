@@ -20,7 +20,6 @@ from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
 from .. import shell
 from ..observe import facts
-from ..observe import load_balancer as observed
 from . import result
 from .result import Count, Finding
 
@@ -43,10 +42,8 @@ _TO_DO = (
 _TO_DO_BY_HAND = (
     "No command can name these nodes: put the addresses of those that the command shows into the annotation"
 )
-_COMMAND_LIMIT: Final = min(types.MESSAGE_LIMIT, observed.LONGEST)
+_COMMAND_LIMIT: Final = min(types.MESSAGE_LIMIT, facts.Backends.LONGEST)
 _LONGEST_QUOTE: Final = 40
-
-
 _ROUTERS = 2
 _DRAIN = vocabulary.ROUTER_DRAIN_ANNOTATION
 ROUTER_ALONE = (
@@ -67,7 +64,7 @@ class Manager(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """Who manages it, and how that is known: a sentence without its full stop."""
+    """Who manages it, and how that is known."""
 
     by: Manager
     why: str
@@ -76,10 +73,8 @@ class Managed:
 def manager(infrastructure: facts.Fact[facts.Infrastructure]) -> Managed:
     """Who manages the load balancer of the control plane. Never the cluster unless it says where it keeps its API.
 
-    A type that this version does not know, and a load balancer of the cluster's own without an address, are Unknown; on
-    vSphere no address means that the user has provided the infrastructure. Source: openshift/api
-    config/v1/types_infrastructure.go (PlatformLoadBalancerType), openshift/origin
-    pkg/monitortests/.../onpremhaproxy (where the load balancer's static pods are deployed).
+    On vSphere no address means that the user has provided the infrastructure. Source: openshift/api
+    config/v1/types_infrastructure.go (PlatformLoadBalancerType), openshift/origin pkg/monitortests/.../onpremhaproxy.
     """
     if isinstance(infrastructure, facts.Unobserved):
         return Managed(Manager.UNKNOWN, str(infrastructure))
@@ -111,67 +106,53 @@ def manager(infrastructure: facts.Fact[facts.Infrastructure]) -> Managed:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The annotation beside the nodes: which of them it confirms, and what is wrong with it.
+    """The annotation beside the nodes, by name: which it confirms, why it cannot be used, and what else to say of it.
 
-    Nodes are in the order of their names. `remarks` are about entries that keep nothing from being confirmed; `wrong`
-    is why the annotation cannot be used.
+    `command` confirms every node, or shows them where it would be too long or they have no address.
     """
 
     confirmed: tuple[facts.Node, ...]
     missing: tuple[facts.Node, ...]
-    remarks: tuple[str, ...] = ()
-    wrong: str = ""
-    given: frozenset[str] = frozenset()
+    command: str
+    remarks: tuple[str, ...]
+    wrong: str
 
     @property
     def complete(self) -> bool:
         """Every node is confirmed, by an annotation in which nothing is wrong."""
         return not (self.missing or self.wrong)
 
-    @property
-    def command(self) -> str:
-        """The command that confirms every node, or that shows them where it would be too long, or they have no address.
-
-        Of a node with several addresses the one that is confirmed already, else IPv4.
-        """
-        nodes = sorted((*self.confirmed, *self.missing), key=lambda node: node.name)
-        by_rank = [
-            sorted(node.addresses, key=lambda address: (address not in self.given, ":" in address, address))
-            for node in nodes
-        ]
-        chosen = [addresses[0] for addresses in by_rank if addresses]
-        command = shell.command(
-            "oc annotate clusteroperator {} --overwrite {}={}",
-            vocabulary.CLUSTER_OPERATOR,
-            _ANNOTATION,
-            ",".join(chosen),
-        )
-        return command if chosen and len(command) <= _COMMAND_LIMIT else _NODES
-
 
 def compare(nodes: list[facts.Node], backends: facts.Backends | None) -> Confirmation:
     """Compare the annotation with the control-plane nodes: one InternalIP of each has to be there."""
+    backends = backends or facts.Backends()
     ordered = sorted(nodes, key=lambda node: node.name)
-    if backends is None:
-        return Confirmation((), tuple(ordered))
     given = frozenset(backends.addresses)
     own = {address for node in ordered for address in node.addresses}
-    strangers = [address for address in backends.addresses if address not in own]
     remarks = []
-    if strangers:
+    if strangers := [address for address in backends.addresses if address not in own]:
         remarks.append(f"No control-plane node has {result.listed(strangers)}")
     if backends.repeated:
         remarks.append(f"It lists {result.listed(backends.repeated)} more than once")
-    wrong = f"it is longer than {observed.LONGEST} bytes, and was not read" if backends.too_long else ""
+    wrong = f"it is longer than {facts.Backends.LONGEST} bytes, and was not read" if backends.too_long else ""
     if entries := [f"entry {position} ({_quoted(text)})" for position, text in backends.wrong]:
         is_no = "is no address" if len(entries) == 1 else "are no addresses"
         wrong = f"{result.listed(entries)} {is_no}: write {_EXAMPLE}"
+
+    def rank(address: str) -> tuple[bool, bool, str]:
+        """Of a node with several addresses the one that is confirmed already, else IPv4."""
+        return address not in given, ":" in address, address
+
+    chosen = ",".join(min(node.addresses, key=rank) for node in ordered if node.addresses)
+    command = shell.command(
+        "oc annotate clusteroperator {} --overwrite {}={}", vocabulary.CLUSTER_OPERATOR, _ANNOTATION, chosen
+    )
     return Confirmation(
         confirmed=tuple(node for node in ordered if given.intersection(node.addresses)),
         missing=tuple(node for node in ordered if not given.intersection(node.addresses)),
+        command=command if chosen and len(command) <= _COMMAND_LIMIT else _NODES,
         remarks=tuple(remarks),
         wrong=wrong,
-        given=given,
     )
 
 
@@ -198,13 +179,10 @@ def backends(context: CheckContext) -> CheckResult:
         return context.unknown("no node has label node-role.kubernetes.io/control-plane")
     confirmation = compare(nodes, annotation)
     behind = "to be behind the load balancer"
-    findings = (
-        *(Finding("Node", node.name, CheckStatus.MET, f"{node.name} is confirmed") for node in confirmation.confirmed),
-        *(
-            Finding("Node", node.name, CheckStatus.UNMET, f"{node.name} is not confirmed {behind}")
-            for node in confirmation.missing
-        ),
-    )
+    confirmed = [(node, CheckStatus.MET, "is confirmed") for node in confirmation.confirmed]
+    missing = [(node, CheckStatus.UNMET, f"is not confirmed {behind}") for node in confirmation.missing]
+    judged = (*confirmed, *missing)
+    findings = tuple(Finding("Node", node.name, status, f"{node.name} {text}") for node, status, text in judged)
     if confirmation.complete:
         named = _named(confirmation.confirmed)
         text = f"As {_WHERE} names {named}; nothing inside the cluster can look at the load balancer"
@@ -253,14 +231,10 @@ def unconfirmed(known: facts.Facts, target: TopologyPair, record: TopologyTransi
     front = infrastructure.load_balancer
     hosts = [] if isinstance(front, facts.Unobserved) else [front.api_host, front.api_internal_host]
     names = list(dict.fromkeys(filter(None, hosts)))
+    itself = [f"{name} is node {node.name} itself" for name in names for node in nodes if name in node.addresses]
     message = result.sentences(
         f"{managed.why}, and nothing inside can see where {' and '.join(names) or 'api and api-int'} lead",
-        *(
-            f"{name} is node {node.name} itself: without it there is no API"
-            for name in names
-            for node in nodes
-            if name in node.addresses
-        ),
+        *(f"{text}: without it there is no API" for text in itself),
         f"Not confirmed: {_named(confirmation.missing)}" if confirmation.missing else "",
         f"Confirmed: {_named(confirmation.confirmed)}" if confirmation.confirmed else "",
         f"Of {_WHERE} {confirmation.wrong}" if confirmation.wrong else "",
@@ -279,10 +253,8 @@ def _changes(infrastructure: facts.Infrastructure, target: TopologyPair, record:
 
 
 def survives_drains(context: CheckContext) -> CheckResult:
-    """The default router asks for two replicas and has them before the change, or its drain is accepted.
-
-    Source: cluster-ingress-operator pkg/operator/controller/ingress/replicas.go (4.22): an explicit number is honoured.
-    """
+    """The default router asks for two replicas and has them before the change, or its drain is accepted."""
+    # An explicit number is honoured: cluster-ingress-operator pkg/operator/controller/ingress/replicas.go (4.22).
     router = context.facts.ingress_controller
     if drain_accepted(context.facts):
         return context.met(f"Accepted by annotation {_DRAIN} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}")
@@ -293,12 +265,9 @@ def survives_drains(context: CheckContext) -> CheckResult:
         return context.met(f"IngressController default has {_ROUTERS} replicas or more available")
     wait = "Wait until they are available" if asks is not None and asks >= _ROUTERS else f"Run: {two_routers()}"
     wait += f". To accept one, annotate ClusterOperator {vocabulary.CLUSTER_OPERATOR} with {_DRAIN}=true"
-    return context.unmet(
-        f"{_ROUTERS} routers of IngressController default",
-        f"{'none' if asks is None else asks} requested, {has} available",
-        wait,
-        count=Count(min(asks or 0, has), _ROUTERS, "replicas"),
-    )
+    seen = f"{'none' if asks is None else asks} requested, {has} available"
+    count = Count(min(asks or 0, has), _ROUTERS, "replicas")
+    return context.unmet(f"{_ROUTERS} routers of IngressController default", seen, wait, count=count)
 
 
 def drain_accepted(known: facts.Facts) -> bool:
@@ -310,9 +279,7 @@ def drain_accepted(known: facts.Facts) -> bool:
 def two_routers() -> str:
     """The command after which a node can be drained without taking ingress away."""
     body = f'{{"spec":{{"replicas":{_ROUTERS}}}}}'
-    return shell.command(
-        "oc -n {} patch ingresscontroller {} --type merge -p {}", "openshift-ingress-operator", "default", body
-    )
+    return shell.command("oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p {}", body)
 
 
 def router_alone(known: facts.Facts) -> bool:

@@ -39,11 +39,8 @@ _ANNOTATION = "machineconfiguration.openshift.io/controlPlaneTopology"
 
 
 def pools_ready(context: CheckContext) -> CheckResult:
-    """Every pool is unpaused, not degraded, at its wanted configuration, and all its machines are updated and ready.
-
-    A pool that is paused, broken or behind now can never follow once the topology has changed
-    (machine-config-operator pkg/controller/node/node_controller.go, syncMachineConfigPool; release-4.20 to 4.22).
-    """
+    """Every pool is unpaused, not degraded, at its wanted configuration, and all its machines are updated and ready."""
+    # Another can never follow: machine-config-operator pkg/controller/node/node_controller.go (release-4.20 to 4.22).
     pools = _pools(context)
     if isinstance(pools, facts.Unobserved):
         return context.unknown(pools)

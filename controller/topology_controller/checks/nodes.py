@@ -34,11 +34,9 @@ _VERSION = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.")
 
 
 def control_plane(context: CheckContext) -> CheckResult:
-    """At least N nodes that each pass everything in `_failing`.
-
-    Source: library-go pkg/operator/staticpod/controller/node/node_controller.go (release-4.22): static pods are
-    installed on the nodes that select `node-role.kubernetes.io/master=`, whatever state these are in.
-    """
+    """At least N nodes that each pass everything in `_failing`."""
+    # Static pods are installed on nodes labelled master=, whatever state these are in: library-go
+    # pkg/operator/staticpod/controller/node/node_controller.go (release-4.22).
     reasons = candidates(context)
     if isinstance(reasons, facts.Unobserved):
         return context.unknown(reasons)
@@ -64,11 +62,9 @@ def _candidates(eligible: Sequence[str], unfit: Sequence[str], label: str, comin
 
 
 def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserved:
-    """Every control-plane node by name with the first reason why it is not eligible, None when it is.
-
-    Source: machine-config-operator pkg/controller/node/node_controller.go updateMasterNodeControlPlaneLabel
-    (release-4.22) adds the label control-plane to what its pool `master` selects, which is an empty label master.
-    """
+    """Every control-plane node by name with the first reason why it is not eligible, None when it is."""
+    # What adds the label control-plane selects an empty label master: machine-config-operator
+    # pkg/controller/node/node_controller.go updateMasterNodeControlPlaneLabel (release-4.22).
     nodes, members = result.every_node(context.facts), etcd.members(context.facts)
     if isinstance(nodes, facts.Unobserved):
         return nodes
@@ -92,11 +88,8 @@ def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserve
 
 @facts.once
 def carrying(known: facts.Facts) -> dict[str, str] | None:
-    """Why a control-plane node carries no control plane now, empty where it does; None when that is not known.
-
-    A node that is cordoned may restart. Source: machine-config-operator pkg/daemon/drain.go (release-4.22): a node is
-    cordoned from before it restarts until it has come back.
-    """
+    """Why a control-plane node carries no control plane now, empty where it does; None when that is not known."""
+    # A node is cordoned from before it restarts until it has come back: machine-config-operator pkg/daemon/drain.go.
     nodes, voters = result.every(known.control_plane_nodes), etcd.members(known)
     if isinstance(nodes, facts.Unobserved) or isinstance(voters, facts.Unobserved):
         return None
@@ -113,10 +106,7 @@ def carrying(known: facts.Facts) -> dict[str, str] | None:
 
 
 def lost(known: facts.Facts, names: Iterable[str]) -> list[str] | None:
-    """Those of these nodes that carry the control plane no more, with why; none where as many others do.
-
-    None when that is not known.
-    """
+    """Those of these nodes that carry the control plane no more; none where as many others do. None: not known."""
     before = list(names)
     reasons = carrying(known) if before else {}
     if reasons is None:
@@ -130,10 +120,7 @@ def lost(known: facts.Facts, names: Iterable[str]) -> list[str] | None:
 def _failing(
     node: facts.Node, context: CheckContext, common: str | None, voters: frozenset[str], left_out: str
 ) -> str | None:
-    """The first reason why this node cannot carry the control plane, None when it can.
-
-    `common` is the kubelet version of most nodes, `voters` are addresses, `left_out` is why it gets no etcd member.
-    """
+    """`common` is the kubelet version of most nodes, `left_out` is why it gets no etcd member."""
     cpus = context.spec.min_cpus or DEFAULT_CPUS
     gib = context.spec.min_memory_gib or DEFAULT_MEMORY_GIB
     compact = context.definition.workers.max == 0
@@ -154,11 +141,7 @@ def _failing(
 
 
 def _state(node: facts.Node) -> tuple[tuple[bool, str], ...]:
-    """What every node is asked, each with the words for its failure.
-
-    Source of pressure and the taints that come with it: kubernetes
-    pkg/controller/nodelifecycle/node_lifecycle_controller.go (master), nodeConditionToTaintKeyStatusMap.
-    """
+    # Source: kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go (master).
     taints = [taint for taint in node.taints if taint.of_node_state]
     return (
         (node.deleting, "is being deleted"),
@@ -180,10 +163,8 @@ def _minor(node: facts.Node) -> str | None:
 
 
 def dedicated_workers(context: CheckContext) -> CheckResult:
-    """The number of nodes that carry workloads only fits the definition.
-
-    Source: installer pkg/asset/manifests/topologies.go (main): their number decides the infrastructure topology.
-    """
+    """The number of nodes that carry workloads only fits the definition: it decides the infrastructure topology."""
+    # Source: installer pkg/asset/manifests/topologies.go (main).
     others = result.every(context.facts.other_nodes)
     if isinstance(others, facts.Unobserved):
         return context.unknown(others)
@@ -198,10 +179,7 @@ def dedicated_workers(context: CheckContext) -> CheckResult:
 
 
 def eligible_workers(context: CheckContext) -> CheckResult:
-    """At least N nodes can carry infrastructure pods: dedicated workers, and control-plane nodes that are workers too.
-
-    Two routers, two Prometheuses and so on are spread over different nodes; on fewer nodes they never become ready.
-    """
+    """At least N nodes can carry infrastructure pods: two routers and so on are spread over different nodes."""
     nodes = result.every(context.facts.control_plane_nodes, context.facts.workers)
     if isinstance(nodes, facts.Unobserved):
         return context.unknown(nodes)
@@ -221,11 +199,9 @@ def eligible_workers(context: CheckContext) -> CheckResult:
 
 
 def _unfit(node: facts.Node, routers: facts.Fact[facts.IngressController]) -> str | None:
-    """The first reason why this node cannot carry infrastructure pods, None when it can.
-
-    A taint that routers tolerate marks a node that is meant for infrastructure. Source: cluster-ingress-operator
-    pkg/operator/controller/ingress/deployment.go (release-4.22). While that is not read, none is known to be tolerated.
-    """
+    """The first reason why this node cannot carry infrastructure pods, None when it can."""
+    # A taint that routers tolerate marks a node that is meant for infrastructure. Source: cluster-ingress-operator
+    # pkg/operator/controller/ingress/deployment.go (release-4.22). Until that is read, none is known to be tolerated.
     why = first_reason(*_state(node))
     if why is not None or not node.taints:
         return why
@@ -240,10 +216,8 @@ def _unfit(node: facts.Node, routers: facts.Fact[facts.IngressController]) -> st
 
 
 def masters_schedulable(context: CheckContext) -> CheckResult:
-    """Scheduler `cluster` says what the target shape needs (`spec.mastersSchedulable`).
-
-    Source: installer pkg/asset/manifests/scheduler.go (main): true where there are no workers.
-    """
+    """Scheduler `cluster` says what the target shape needs: true where there are no workers."""
+    # Source: installer pkg/asset/manifests/scheduler.go (main).
     scheduler = context.facts.scheduler
     if isinstance(scheduler, facts.Unobserved):
         return context.unknown(scheduler)

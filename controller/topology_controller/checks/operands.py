@@ -63,7 +63,7 @@ def followed(context: CheckContext) -> CheckResult:
 def _finding(
     group: matrices.Group, operand: matrices.Operand, status: CheckStatus, text: str, wanted: str = "", **more: Any
 ) -> Finding:
-    """The finding of an operand. Static pods go by their operator; a number that is configured lacks nothing of it."""
+    # Static pods go by their operator; a number that is configured lacks nothing of it.
     name = group.operator_of(operand) if operand.kind == "StaticPods" else f"{operand.namespace}/{operand.name}"
     if operand.replicas == "perConfiguration":
         more["lacks"] = None
@@ -85,9 +85,8 @@ def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved
     if managed is None or group.managed_by is None:
         return None
     # Where topology implies no number, one that an administrator scales has nothing to follow.
-    if managed.state == "Removed" or (
-        managed.state == "Unmanaged" and all(operand.replicas == "perConfiguration" for operand in group.operands)
-    ):
+    scaled = all(operand.replicas == "perConfiguration" for operand in group.operands)
+    if managed.state == "Removed" or (managed.state == "Unmanaged" and scaled):
         return f"{group.managed_by.key} has managementState {managed.state}"
     return None
 
@@ -128,11 +127,9 @@ def at(operand: matrices.Operand, topology: str) -> int | facts.Unobserved:
 
 @facts.once
 def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
-    """Names of the control-plane nodes as the operators count them, or why they are not known.
-
-    They go by the label master alone (library-go, pkg/operator/staticpod/controller/node): a node that has only the
-    newer label control-plane never gets their pods, and must not be waited for.
-    """
+    """Names of the control-plane nodes as the operators count them, or why they are not known."""
+    # They go by the label master (library-go pkg/operator/staticpod/controller/node): a node that has only the newer
+    # label control-plane never gets their pods, and must not be waited for.
     nodes = result.every_node(known)
     if isinstance(nodes, facts.Unobserved):
         return nodes
@@ -141,7 +138,6 @@ def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
 
 
 def _before(context: CheckContext, operand: matrices.Operand) -> OperandBaseline | None:
-    """The operand at the change, None when it was not recorded."""
     baseline = context.convergence.baseline
     for entry in baseline.operands if baseline is not None else ():
         if entry.name == operand.key:
@@ -217,11 +213,9 @@ def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Op
 
 
 def _short_of(workload: facts.Workload, count: int, *, restarts: bool) -> str | None:
-    """What a Deployment or StatefulSet is short of.
-
-    With `restarts` its pods are replaced at each write of Infrastructure: whether its controller has seen that and how
-    many are updated says nothing then, and one may be missing, so that no write of ours takes the answer back.
-    """
+    """What a Deployment or StatefulSet is short of."""
+    # With `restarts` its pods are replaced at each write of Infrastructure: what its controller has seen and how many
+    # are updated says nothing then, and one may be missing, so that no write of ours takes the answer back.
     least = max(1, count - 1) if restarts else count
     return first_reason(
         (workload.wanted < count, f"asks for {workload.wanted}"),
@@ -233,31 +227,31 @@ def _short_of(workload: facts.Workload, count: int, *, restarts: bool) -> str | 
 
 
 def _action(known: facts.Facts, group: matrices.Group, operand: matrices.Operand) -> str:
-    """What an administrator can do about a number that is too small as one has set it; empty where none has."""
     if operand.kind == "IngressController":
         return f"See advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}"
     managed = _configuration(known, group)
-    if group.managed_by is None or not isinstance(managed, facts.Managed) or managed.state != "Unmanaged":
-        return ""
-    return f"Scale it yourself: {group.managed_by.key} has managementState Unmanaged"
+    unmanaged = isinstance(managed, facts.Managed) and managed.state == "Unmanaged" and group.managed_by
+    return f"Scale it yourself: {unmanaged.key} has managementState Unmanaged" if unmanaged else ""
 
 
 def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
-    """Static pods are at their newest revision everywhere, a new one where the topologies differ.
-
-    Source: library-go pkg/operator/staticpod/controller/installer/installer_controller.go (release-4.22).
-    """
-    nodes, pods = node_names(context.facts), _revisions(context.facts, operand)
+    nodes, pods = node_names(context.facts), context.facts.operand(operand.key)
+    if not isinstance(pods, facts.StaticPods | facts.Unobserved):
+        pods = facts.Unobserved(operand.key, "has no revisions of static pods", _MALFORMED)
     before = _before(context, operand)
-    recorded = before.revision if before is not None else None
     anew = needs_revision(context.definition, group, operand)
-    finding = _revision(context, group, operand, anew=anew, recorded=recorded)
+    recorded = before.revision if before is not None and anew else None
+    finding = _revision(context, group, operand, pods, recorded)
     lacks: str | facts.Unobserved | None = None
-    if anew and finding.status is not _MET:
+    if anew and context.convergence.baseline is None:
+        lost = unmeasured("it", "operands")
+        lacks = pods if isinstance(pods, facts.Unobserved) else facts.Unobserved(operand.key, lost)
+        if finding.status is _MET:
+            text = f"{operand.key} needs another revision, and {lost}"
+            finding = dataclasses.replace(finding, status=_UNKNOWN, text=text)
+    elif anew and finding.status is not _MET:
         if isinstance(pods, facts.Unobserved):
             lacks = pods
-        elif context.convergence.baseline is None:
-            lacks = facts.Unobserved(operand.key, unmeasured("it", "operands"))
         elif recorded is not None and pods.latest <= recorded:
             lacks = f"{operand.key} is still at revision {pods.latest}"
     count = None
@@ -270,13 +264,6 @@ def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices
     return dataclasses.replace(finding, lacks=lacks, count=count)
 
 
-def _revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[facts.StaticPods]:
-    pods = known.operand(operand.key)
-    if isinstance(pods, facts.StaticPods | facts.Unobserved):
-        return pods
-    return facts.Unobserved(operand.key, "has no revisions of static pods", _MALFORMED)
-
-
 def needs_revision(definition: model.Definition, group: matrices.Group, operand: matrices.Operand) -> bool:
     """Do the topologies that the definition may start from differ in configuration from the one that it leads to?"""
     target = group.topology(definition.target.pair)
@@ -286,35 +273,34 @@ def needs_revision(definition: model.Definition, group: matrices.Group, operand:
 
 
 def _revision(
-    context: CheckContext, group: matrices.Group, operand: matrices.Operand, *, anew: bool, recorded: int | None
+    context: CheckContext,
+    group: matrices.Group,
+    operand: matrices.Operand,
+    pods: facts.Fact[facts.StaticPods],
+    recorded: int | None,
 ) -> Finding:
-    nodes, pods = node_names(context.facts), _revisions(context.facts, operand)
+    """Are static pods at their newest revision, and that another than the `recorded` one, if it must be left?"""
+    nodes, wanted = node_names(context.facts), "the newest revision on every control-plane node"
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
-    wanted = "the newest revision on every control-plane node"
     if isinstance(pods, facts.Unobserved):
         if pods.missing:
             return _missing(context, group, operand, wanted)
         return _finding(group, operand, _UNKNOWN, str(pods), wanted)
-    if anew and recorded is not None:
+    if recorded is not None:
         wanted = f"a revision above {recorded} on every control-plane node"
         if pods.latest <= recorded:
             text = f"{operand.key} is still at revision {pods.latest}, from before the topology changed"
             return _finding(group, operand, _UNMET, text, wanted)
     if behind := _behind(pods, nodes):
         return _finding(group, operand, _UNMET, f"{operand.key}: {result.few(behind)}", wanted)
-    if anew and context.convergence.baseline is None:
-        text = f"{operand.key} needs another revision, and {unmeasured('it', 'operands')}"
-        return _finding(group, operand, _UNKNOWN, text, wanted)
     text = f"{operand.key} is at its newest revision on {result.listed(nodes)}"
     return _finding(group, operand, _MET, text, wanted)
 
 
 def _behind(pods: facts.StaticPods, nodes: tuple[str, ...]) -> list[str]:
-    """What is wrong, by node. Entries of other nodes count too: the operator installs pods there.
-
-    `lastFailedRevision` survives later success, so it counts only while that very revision is being tried.
-    """
+    """What is wrong, by node. Entries of other nodes count too: the operator installs pods there."""
+    # `lastFailedRevision` survives later success, so it counts only while that very revision is being tried.
     if pods.latest < 1:
         return ["no revision has been made yet"]
     entries = {entry.node for entry in pods.nodes}
@@ -330,7 +316,6 @@ def _behind(pods: facts.StaticPods, nodes: tuple[str, ...]) -> list[str]:
 
 
 def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
-    """A PodDisruptionBudget exists and lets one control-plane node go at a time."""
     if group.topology(context.definition.target.pair) == Topology.SINGLE_REPLICA:
         return _finding(group, operand, _MET, f"{operand.key} does not exist on a single node")
     nodes, budget = node_names(context.facts), context.facts.operand(operand.key)

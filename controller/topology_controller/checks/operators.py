@@ -63,7 +63,6 @@ def stable(context: CheckContext) -> CheckResult:
 def _reacted(
     context: CheckContext, others: dict[str, facts.ClusterOperator], unstable: tuple[Finding, ...]
 ) -> CheckResult:
-    """The answer after the change."""
     version, baseline = context.facts.cluster_version, context.convergence.baseline
     before = baseline.version if baseline is not None else None
     upgraded = not isinstance(version, facts.Unobserved) and before is not None and version.newest not in {None, before}
@@ -133,11 +132,6 @@ def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) 
 
 
 def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterator[Finding]:
-    """What keeps an operator from being at rest, if anything does.
-
-    Progress that a write of Infrastructure alone sets off is none, and neither is that of a native controller that is
-    switched off: it will never end.
-    """
     # One walk for the three: this is asked of every operator at each look. Of several of a type the first counts.
     statuses = dict.fromkeys(_AT_REST, "absent")
     progressing: facts.Condition | None = None
@@ -162,10 +156,8 @@ def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterato
 
 
 def no_upgrade(context: CheckContext) -> CheckResult:
-    """ClusterVersion `version` says Progressing=False; anything absent is Unknown.
-
-    Source: cluster-version-operator pkg/cvo/status.go (release-4.22) sets it True from the first step to the last.
-    """
+    """ClusterVersion `version` says Progressing=False; anything absent is Unknown."""
+    # True from the first step to the last: cluster-version-operator pkg/cvo/status.go (release-4.22).
     status, why = _upgrading(context.facts.cluster_version)
     if status is CheckStatus.UNKNOWN:
         return context.unknown(why)
@@ -203,11 +195,9 @@ def block_message(definition: str, desired: str) -> str:
 
 
 def upgrades_blocked(version: facts.Fact[facts.ClusterVersion], message: str) -> CheckResult:
-    """ClusterVersion echoes our block: Upgradeable=False, and the message contains ours.
-
-    False alone proves nothing: other operators, overrides and acknowledgements make it False for their own reasons.
-    Source: cluster-version-operator pkg/cvo/upgradeable.go (release-4.22).
-    """
+    """ClusterVersion echoes our block: Upgradeable=False, and the message contains ours."""
+    # False alone proves nothing: others make it False for their own reasons (cluster-version-operator
+    # pkg/cvo/upgradeable.go, release-4.22).
     name = CheckName.UPGRADES_BLOCKED
     if isinstance(version, facts.Unobserved):
         return result.CheckResult(name, CheckStatus.UNKNOWN, f"Cannot tell: {version}")

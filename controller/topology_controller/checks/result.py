@@ -197,7 +197,6 @@ def sentence(status: CheckStatus, findings: tuple[Finding, ...], most: int = _MO
 
 
 def _found(findings: tuple[Finding, ...], most: int) -> str:
-    """What was found of those that are not as they should be, and then of those that are not known."""
     unmet = listed([finding.text for finding in findings if finding.status is CheckStatus.UNMET], most, "; ")
     unread = [finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN]
     if unmet and unread and most == 1:

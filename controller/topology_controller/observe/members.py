@@ -1,13 +1,9 @@
 """What the members of etcd say themselves, as a fact: asked once (`Members`), or again and again (`Poll`).
 
-Everything else is watched, but etcd has nothing that could be watched with a client certificate alone. So while a
-request is open etcd is asked every few seconds, and at once when the etcd operator publishes other members; the loop
-wakes only when the fact has changed. Whatever decides about the change is asked anew (`live`).
-
-Where to ask: at the endpoints that the administrator has named, else at every address that the etcd operator
-publishes. The package `etcd` adds every voter that a member list reveals, at the hosts of both and nowhere else.
-
-`process` imports this module only where there is a certificate folder: it brings the whole package `etcd` with it.
+etcd cannot be watched with a client certificate alone. So while a request is open it is asked every few seconds, and at
+once when the etcd operator publishes other members. Where to ask: at the endpoints that the administrator has named,
+else at every address that the etcd operator publishes. The package `etcd` adds every voter that a member list reveals,
+at the hosts of both and nowhere else; `process` imports it, and this module, only where there is a certificate folder.
 """
 
 from __future__ import annotations
@@ -37,10 +33,9 @@ _AWAITED = facts.Unobserved(WHAT, "not asked yet", kind=facts.Kind.AWAITED)
 
 
 class Members:
-    """One way to the members of etcd.
+    """One way to the members of etcd: at `endpoints` (https://host:port) instead of the published addresses.
 
-    `endpoints` (https://host:port) are asked instead of the published addresses. `budget` is in seconds, for everything
-    that one reading asks. `observer` is called for every request (see `etcd.client`).
+    `budget` is in seconds, for everything that one reading asks; `observer` is called for every request.
     """
 
     def __init__(
@@ -86,7 +81,6 @@ def _published_endpoints(published: facts.Fact[facts.EtcdEndpoints]) -> tuple[st
 
 
 def _fact(probes: tuple[survey.Probe, ...], hosts: frozenset[str]) -> facts.Fact[facts.EtcdMembers]:
-    """One fact of everything that was answered: endpoints that gave a status, and those that did not."""
     advertised: dict[str, set[str]] = {}
     voices: list[facts.EtcdVoice] = []
     silences: dict[str, facts.EtcdSilence] = {}
@@ -115,7 +109,6 @@ def _fact(probes: tuple[survey.Probe, ...], hosts: frozenset[str]) -> facts.Fact
 
 
 def _voice(probe: survey.Probe) -> facts.EtcdVoice | client.EtcdError:
-    """What one endpoint answered: at least its status, and of one member."""
     status, listed, confirmed, healthy = probe.status, probe.listed, probe.confirmed, probe.healthy
     if isinstance(status, client.EtcdError):
         return status
@@ -142,10 +135,7 @@ def _voice(probe: survey.Probe) -> facts.EtcdVoice | client.EtcdError:
 
 
 class Poll:
-    """Keeps the fact current between `start` and `stop`; outside of that nothing is asked and nothing is known.
-
-    One survey at a time. `chance` is between 0 and 1.
-    """
+    """Keeps the fact current between `start` and `stop`, by one survey at a time. `chance` is between 0 and 1."""
 
     def __init__(self, members: Members, *, chance: Callable[[], float] = random.random) -> None:
         self._members = members
@@ -155,10 +145,7 @@ class Poll:
         self.fact: facts.Fact[facts.EtcdMembers] = _NOT_ASKED
 
     def start(self, published: Callable[[], facts.Fact[facts.EtcdEndpoints]], on_change: Callable[[], None]) -> None:
-        """Ask from now on; nothing happens when that is so already.
-
-        `published` gives the latest list of addresses, `on_change` is called when the fact differs.
-        """
+        """Ask from now on, at the addresses that are `published` then; `on_change` is called when the fact differs."""
         if self._task is not None:
             return
 

@@ -13,7 +13,7 @@ from topology_api import shape
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage
 
 from ...checks import etcd, machines
-from ...observe import facts, node_counts
+from ...observe import facts
 from . import families
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _info(known: facts.Facts) -> Iterator[Series]:
     infrastructure = known.infrastructure
     if isinstance(infrastructure, facts.Unobserved):
         return
-    fitting = shape.classify(node_counts.shape_vector(known, infrastructure))
+    fitting = shape.classify(facts.shape_vector(known, infrastructure))
     values = (
         families.bounded(infrastructure.desired, families.TOPOLOGIES),
         families.bounded(infrastructure.control_plane, families.CONTROL_PLANES),
