@@ -115,11 +115,10 @@ def scaling_safe(context: CheckContext) -> CheckResult:
     """No override lets roll-outs, certificates or the removal of a member go without waiting for a quorum."""
     # Source: cluster-etcd-operator pkg/operator/ceohelpers/bootstrap.go (main). No operator removes it.
     etcd = context.facts.etcd
-    if isinstance(etcd, facts.Unobserved):
-        return context.unknown(etcd)
-    if isinstance(etcd.unsafe_scaling, facts.Unobserved):
-        return context.unknown(etcd.unsafe_scaling)
-    if not etcd.unsafe_scaling:
+    unsafe = etcd if isinstance(etcd, facts.Unobserved) else etcd.unsafe_scaling
+    if isinstance(unsafe, facts.Unobserved):
+        return context.unknown(unsafe)
+    if not unsafe:
         return context.met("The etcd operator waits for a quorum")
     key = f"/spec/unsupportedConfigOverrides/{facts.UNSAFE_SCALING}"
     command = shell.command("oc patch etcd cluster --type json -p {}", f'[{{"op":"remove","path":"{key}"}}]')

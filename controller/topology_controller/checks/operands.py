@@ -1,24 +1,21 @@
 """Operands: has each of them followed the topology, as the operand matrix says it does?
 
-Each object of a group of the matrix is judged, and the findings add up to one answer:
-
 * Workloads run as many replicas as the target implies, or as the configuration of their operator asks for; more is
   fine. Counts matter only once the controller has seen what is asked of it.
-* Static pods are at their newest revision on every control-plane node; where the matrix says that the topologies differ
-  in configuration, at another than at the change, because at first their operator has not noticed it.
+* Static pods are at their newest revision on every control-plane node; where the topologies differ in configuration, at
+  another than at the change, because at first their operator has not noticed it.
 * PodDisruptionBudgets of guard pods allow one control-plane node less than there are (library-go
-  pkg/operator/staticpod/controller/guard, release-4.20 to 4.22). Their controllers do not watch Infrastructure: on a
-  quiet cluster nothing happens until the next event of a node or pod, so the message has a command that makes one.
+  pkg/operator/staticpod/controller/guard). Their controllers do not watch Infrastructure, so there is a command.
 
-An operand that the baseline does not mention was added to the matrix by a newer version, in the middle of a transition:
-it is asked for its present state, and where it is absent, it is not in use. A record without a baseline has lost it;
-then nothing that needs it is called done.
+An operand that the baseline does not mention was added to the matrix by a newer version in the middle of a transition:
+it is asked for its present state, and where it is absent, it is not in use. Without a baseline nothing that needs it is
+called done.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
@@ -33,6 +30,8 @@ if TYPE_CHECKING:
 
     from ..definitions import model
     from .result import CheckContext, CheckResult
+
+T = TypeVar("T")
 
 _MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 _MALFORMED = facts.Kind.MALFORMED
@@ -91,14 +90,16 @@ def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved
     return None
 
 
-def _configuration(known: facts.Facts, group: matrices.Group) -> facts.Managed | facts.Unobserved | None:
-    """The configuration of the group's operator, None where the matrix names none."""
-    if group.managed_by is None:
-        return None
-    managed = known.operand(group.managed_by.key)
-    if isinstance(managed, facts.Managed | facts.Unobserved):
-        return managed
-    return facts.Unobserved(group.managed_by.key, "is not a configuration with a managementState", _MALFORMED)
+def _configuration(known: facts.Facts, group: matrices.Group) -> facts.Fact[facts.Managed] | None:
+    return None if group.managed_by is None else _read(known, group.managed_by.key, facts.Managed)
+
+
+def _read(known: facts.Facts, key: str, kind: type[T]) -> T | facts.Unobserved:
+    """An operand as the fact that its kind becomes."""
+    fact = known.operand(key)
+    if isinstance(fact, (kind, facts.Unobserved)):
+        return fact
+    return facts.Unobserved(key, f"is not a {kind.__name__}", _MALFORMED)
 
 
 def _implied(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> int | facts.Unobserved:
@@ -179,7 +180,8 @@ def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Op
 
     It lacks something of its operator until that has asked enough of it, unless an administrator has fixed the number.
     """
-    count, workload = _implied(context, group, operand), context.facts.operand(operand.key)
+    count, routers = _implied(context, group, operand), operand.kind == "IngressController"
+    workload = _read(context.facts, operand.key, facts.IngressController if routers else facts.Workload)
     if isinstance(count, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(count), lacks=count)
     replicas = "replica" if count == 1 else "replicas"
@@ -189,21 +191,17 @@ def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Op
             return _missing(context, group, operand, wanted)
         return _finding(group, operand, _UNKNOWN, str(workload), wanted, lacks=workload)
     asks: int | None
-    # The key of the one IngressController is longer than all that is said of it.
-    subject = f"{operand.kind} {operand.name}" if operand.kind == "IngressController" else operand.key
-    if isinstance(workload, facts.Workload) and operand.kind != "IngressController":
+    if isinstance(workload, facts.Workload):
         asks, have, why = workload.wanted, workload.ready, _short_of(workload, count, restarts=operand.restarts)
-        lacks = f"{operand.key} asks for {asks} of {count}" if asks < count else None
-    elif isinstance(workload, facts.IngressController) and operand.kind == "IngressController":
-        asks, have = workload.wanted_replicas, workload.available_replicas
+        subject, lacks = operand.key, f"{operand.key} asks for {asks} of {count}" if asks < count else None
+    else:
+        # The key of the one IngressController is longer than all that is said of it.
+        subject, asks, have = f"{operand.kind} {operand.name}", workload.wanted_replicas, workload.available_replicas
         lacks = f"{subject} has {have} of {count} available" if asks is None and have < count else None
         why = first_reason(
             (asks is not None and asks < count, f"has spec.replicas set to {asks}, which no operator changes"),
             (have < count, f"has {have} of {count} available"),
         )
-    else:
-        unread = facts.Unobserved(operand.key, "is not a workload", _MALFORMED)
-        return _finding(group, operand, _UNKNOWN, f"{operand.key} is not what was expected there", wanted, lacks=unread)
     # Not how many it has: one more or less above what is implied is no news.
     enough = f"asks for at least {count} {replicas}" if operand.restarts else f"has at least {count} ready {replicas}"
     status, text = (_MET, enough) if why is None else (_UNMET, why)
@@ -235,9 +233,7 @@ def _action(known: facts.Facts, group: matrices.Group, operand: matrices.Operand
 
 
 def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
-    nodes, pods = node_names(context.facts), context.facts.operand(operand.key)
-    if not isinstance(pods, facts.StaticPods | facts.Unobserved):
-        pods = facts.Unobserved(operand.key, "has no revisions of static pods", _MALFORMED)
+    nodes, pods = node_names(context.facts), _read(context.facts, operand.key, facts.StaticPods)
     before = _before(context, operand)
     anew = needs_revision(context.definition, group, operand)
     recorded = before.revision if before is not None and anew else None
@@ -318,7 +314,7 @@ def _behind(pods: facts.StaticPods, nodes: tuple[str, ...]) -> list[str]:
 def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
     if group.topology(context.definition.target.pair) == Topology.SINGLE_REPLICA:
         return _finding(group, operand, _MET, f"{operand.key} does not exist on a single node")
-    nodes, budget = node_names(context.facts), context.facts.operand(operand.key)
+    nodes, budget = node_names(context.facts), _read(context.facts, operand.key, facts.DisruptionBudget)
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
     wanted = f"minAvailable {len(nodes) - 1}"
@@ -326,8 +322,6 @@ def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Oper
         if budget.missing:
             return _missing(context, group, operand, wanted, _nudge(context.facts))
         return _finding(group, operand, _UNKNOWN, str(budget), wanted)
-    if not isinstance(budget, facts.DisruptionBudget):
-        return _finding(group, operand, _UNKNOWN, f"{operand.key} is not a PodDisruptionBudget", wanted)
     text = f"{operand.key} has minAvailable {budget.min_available}"
     if budget.min_available == len(nodes) - 1:
         return _finding(group, operand, _MET, text, wanted)

@@ -91,20 +91,12 @@ class Source:
     def __set_name__(self, _owner: type, name: str) -> None:
         self.key = name
 
-    @functools.cached_property
-    def single(self) -> bool:
-        """One object by name; otherwise a list."""
-        return self.selection.name is not None
-
-    @functools.cached_property
-    def what(self) -> str:
+    def __post_init__(self) -> None:
+        self.single = self.selection.name is not None
+        self.what = self.selection.describe()
         """How messages name it."""
-        return self.selection.describe()
-
-    @functools.cached_property
-    def beside(self) -> bool:
+        self.beside = self.watched is Watched.CONVERGENCE
         """Does no decision rest on it?"""
-        return self.watched is Watched.CONVERGENCE
 
     def of(self, known: facts.Facts) -> Any:
         """What is known of it."""
@@ -127,8 +119,7 @@ class Sources:
 
     infrastructure = Source(Selection(INFRASTRUCTURES, name="cluster"), parse.infrastructure, Watched.ALWAYS)
     """Read last before the change, after everything else."""
-    # What may forbid a change at any moment: a pause, the feature gate, the native controller. The resourceVersion of
-    # Infrastructure covers none of them.
+    # What may forbid a change at any moment, and the resourceVersion of Infrastructure does not cover.
     own_operator = Source(Selection(CLUSTER_OPERATORS, name="topology"), parse.own_operator, Watched.ALWAYS)
     feature_gates = Source(Selection(FEATURE_GATES, name="cluster"), parse.feature_gates, Watched.ALWAYS)
     native_controller = Source(Selection(OPERATOR_CONFIGS, name="cluster"), parse.native_controller, Watched.ALWAYS)
@@ -137,14 +128,8 @@ class Sources:
         parse.lease,
         Watched.NEVER,
     )
-    """Is the native controller's process alive? Its conditions outlive it, its Lease does not. Read now and then while
-    the gate is on (`discover`), and before a change then."""
-    installed = Source(
-        Selection(CRDS, name=f"{INFRASTRUCTURES.plural}.{INFRASTRUCTURES.group}"),
-        parse.installed,
-        Watched.NEVER,
-        live=False,
-    )
+    """Is the native controller's process alive? Its conditions outlive it. Read now and then, and before a change."""
+    installed = Source(Selection(CRDS, name=INFRASTRUCTURES.label), parse.installed, Watched.NEVER, live=False)
 
     cluster_version = Source(Selection(CLUSTER_VERSIONS, name="version"), parse.cluster_version)
     cluster_operators = Source(Selection(CLUSTER_OPERATORS), parse.cluster_operator)
@@ -168,8 +153,7 @@ class Sources:
         asked_by=CheckName.ELIGIBLE_WORKERS,
         enough=_enough_workers,
     )
-    """Whole nodes, and maybe thousands. Some that are eligible in the first page prove it as well as all of them, and
-    evidence may not grow old. Where the first page is full of others (cordoned, with taints), the next ones decide."""
+    """Whole nodes, and maybe thousands: some that are eligible in the first page prove it as well as all of them."""
     machines = Source(
         Selection(MACHINES, namespace=nodes.NAMESPACE, label_selector=nodes.SELECTOR, optional=True),
         nodes.machine,
@@ -179,7 +163,7 @@ class Sources:
         Selection(HOSTS, namespace=nodes.NAMESPACE, page=_WHOLE_NODES, optional=True), nodes.host, Watched.NEVER
     )
 
-    # What convergence and advisories look at besides, whatever the matrix says.
+    # What convergence and advisories look at besides.
     controller_config = Source(
         Selection(CONTROLLER_CONFIGS, name="machine-config-controller"), objects.controller_config, live=False
     )
@@ -240,11 +224,10 @@ def evidence(*definitions: model.Definition | None) -> tuple[Source, ...]:
 
 def last(definition: model.Definition | None, known: facts.Facts) -> tuple[Source, ...]:
     """What is read live before the change: of Machines and the native controller only where there may be any."""
-    needless = {Sources.infrastructure}
-    if not (isinstance(known.machines, tuple) and known.machines):
-        needless.add(Sources.machines)
     gates = () if isinstance(known.feature_gates, facts.Unobserved) else known.feature_gates.mutable_topology
     native = (Sources.native_lease,) if any(on for _, on in gates) else ()
+    machines = isinstance(known.machines, tuple) and known.machines
+    needless = {Sources.infrastructure, *(() if machines else (Sources.machines,))}
     return tuple([source for source in (*evidence(definition), *IDLE, *native) if source not in needless])
 
 

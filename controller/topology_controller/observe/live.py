@@ -99,6 +99,7 @@ async def read(client: clients.Client, source: catalog.Source, answers: list[Ans
     """Read one source; whatever goes wrong becomes the fact. What was answered is added to `answers`."""
     selection = source.selection
     entries: list[watch.Entry[Any]] = []
+    kept = [] if answers is None else answers
 
     def reduce(raw: dict[str, Any]) -> Any:
         try:
@@ -106,16 +107,14 @@ async def read(client: clients.Client, source: catalog.Source, answers: list[Ans
         except Exception as error:  # noqa: BLE001 - an object may be anything; it is reported as a fact
             metadata = raw.get("metadata")
             fact = malformed_object(source, str(metadata.get("name") if isinstance(metadata, dict) else None), error)
-        if answers is not None:
-            with contextlib.suppress(ValueError):
-                entries.append(watch.Entry(resource.key_of(raw), resource.version_of(raw), fact))
+        with contextlib.suppress(ValueError):
+            entries.append(watch.Entry(resource.key_of(raw), resource.version_of(raw), fact))
         return fact
 
     try:
         if selection.name is not None:
             fact = reduce(await client.get(selection.resource, selection.name, namespace=selection.namespace))
-            if answers is not None:
-                answers.append(Answer(source, tuple(entries)))
+            kept.append(Answer(source, tuple(entries)))
             return fact
         options: clients.ListOptions = {
             "namespace": selection.namespace,
@@ -128,8 +127,8 @@ async def read(client: clients.Client, source: catalog.Source, answers: list[Ans
             options["enough"] = source.enough
         listing = await client.list(selection.resource, reduce=reduce, **options)
         # Neither a list that may have ended early nor one with an object that has no version replaces anything.
-        if answers is not None and source.enough is None and len(entries) == len(listing.items):
-            answers.append(Answer(source, tuple(entries), listing.resource_version))
+        if source.enough is None and len(entries) == len(listing.items):
+            kept.append(Answer(source, tuple(entries), listing.resource_version))
         return value(source, listing.items)
     except errors.KubeError as error:
         if await clients.is_unserved(client, selection, error):

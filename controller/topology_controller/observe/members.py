@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 from typing import TYPE_CHECKING
 
 from ..etcd import client, survey
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WHAT = "the members of etcd"
-PERIOD = 5.0
-"""Seconds between two surveys, of which a fifth is chance: several operators must not ask in step."""
+PERIOD = 4.5
+"""Seconds from the end of a survey to the next."""
 _GAP = 1.0
 """Seconds of rest after a survey, whatever happens."""
 _SHOWN = 3
@@ -115,13 +114,12 @@ def _voice(probe: survey.Probe) -> facts.EtcdVoice | client.EtcdError:
     if listed is not None and listed.member != status.member:
         why = "several members answer there: name an endpoint of each member's own"
         return client.EtcdError(probe.endpoint, why)
+    members = [facts.EtcdMember(item.id, item.name, item.learner) for item in (listed.members if listed else ())]
     return facts.EtcdVoice(
         endpoint=probe.endpoint,
         member=status.member,
         cluster=status.cluster,
-        members=tuple(
-            facts.EtcdMember(member.id, member.name, member.learner) for member in (listed.members if listed else ())
-        ),
+        members=tuple(members),
         confirmed=not isinstance(confirmed, client.EtcdError),
         leader=status.leader or None,
         term=status.term,
@@ -135,11 +133,10 @@ def _voice(probe: survey.Probe) -> facts.EtcdVoice | client.EtcdError:
 
 
 class Poll:
-    """Keeps the fact current between `start` and `stop`, by one survey at a time. `chance` is between 0 and 1."""
+    """Keeps the fact current between `start` and `stop`, by one survey at a time."""
 
-    def __init__(self, members: Members, *, chance: Callable[[], float] = random.random) -> None:
+    def __init__(self, members: Members) -> None:
         self._members = members
-        self._chance = chance
         self._nudged = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.fact: facts.Fact[facts.EtcdMembers] = _NOT_ASKED
@@ -189,9 +186,8 @@ class Poll:
                 self.fact = fact
                 on_change()
             await asyncio.sleep(_GAP)
-            await self._nudge_within(PERIOD * (1 - 0.2 * self._chance()) - _GAP)
+            await self._nudge_within(PERIOD - _GAP)
 
     async def _nudge_within(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._nudged.wait()
+            await asyncio.wait_for(self._nudged.wait(), seconds)

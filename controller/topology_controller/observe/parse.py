@@ -83,13 +83,11 @@ def _topology_writer(raw: Raw) -> str | None:
 def _load_balancer(raw: Raw) -> facts.Fact[facts.LoadBalancer]:
     status = fields.mapping(raw, "status")
     try:
-        return facts.LoadBalancer(
-            *_managed(raw),
-            api_host=_host(status.get("apiServerURL")),
-            api_internal_host=_host(status.get("apiServerInternalURI")),
-        )
+        type_, addresses = _managed(raw)
     except fields.Malformed as error:
         return _malformed(_INFRASTRUCTURE, error)
+    hosts = _host(status.get("apiServerURL")), _host(status.get("apiServerInternalURI"))
+    return facts.LoadBalancer(type_, addresses, *hosts)
 
 
 def _managed(raw: Raw) -> tuple[str | None, tuple[str, ...]]:

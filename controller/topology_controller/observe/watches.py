@@ -26,6 +26,7 @@ from . import catalog, facts, live
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from datetime import datetime
 
     from ..kube import client as clients
     from ..kube import watch
@@ -67,7 +68,7 @@ class Watches:
         self._etcd = etcd
         self._on_restored = on_restored
         self._watches: dict[str, _Watch] = {}
-        self._lease_seen: tuple[Any, float] | None = None
+        self._lease_seen: datetime | None = None
         self._lease_moved: float | None = None
         self._lease_still: asyncio.TimerHandle | None = None
         self._news = asyncio.Event()
@@ -331,11 +332,11 @@ class Watches:
             return lease
         now = asyncio.get_running_loop().time()
         lasting = (lease.duration_seconds or 0) + _LEASE_GRACE
-        if self._lease_seen is None or self._lease_seen[0] != lease.renew_time:
+        if self._lease_seen != lease.renew_time:
             if self._lease_seen is not None:
                 self._lease_moved = now
                 self._look_once_still(lasting)
-            self._lease_seen = (lease.renew_time, now)
+            self._lease_seen = lease.renew_time
         moving = self._lease_moved is not None and now - self._lease_moved <= lasting
         return dataclasses.replace(lease, moving=moving)
 
