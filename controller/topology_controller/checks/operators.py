@@ -135,7 +135,7 @@ def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterato
     # One walk for the three: this is asked of every operator at each look. Of several of a type the first counts.
     statuses = dict.fromkeys(_AT_REST, "absent")
     progressing: facts.Condition | None = None
-    for condition in reversed(operator.conditions.items):
+    for condition in reversed(operator.conditions):
         if condition.type in statuses:
             statuses[condition.type] = condition.status
             progressing = condition if condition.type == "Progressing" else progressing

@@ -13,10 +13,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?\Z")
 _CONDITION = ("type", "status", "reason", "message")
@@ -87,15 +84,14 @@ class Condition:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(tuple[Condition, ...]):
     """The conditions of one object."""
 
-    items: tuple[Condition, ...] = ()
+    __slots__ = ()
 
     def find(self, type_: str) -> Condition | None:
         """The condition of that type, if it is there."""
-        for item in self.items:
+        for item in self:
             if item.type == type_:
                 return item
         return None
@@ -104,9 +100,6 @@ class Conditions:
         """True, False, Unknown, whatever else was written, or "absent"."""
         condition = self.find(type_)
         return condition.status if condition else "absent"
-
-    def __iter__(self) -> Iterator[Condition]:
-        return iter(self.items)
 
 
 @functools.cache

@@ -199,10 +199,10 @@ def feature_gates(raw: Raw) -> facts.FeatureGates:
 
 def native_controller(raw: Raw) -> facts.NativeController:
     """configs.operator.openshift.io/cluster: the native controller writes its conditions there."""
-    kept = tuple([item for item in _conditions(raw) if item.type.startswith(_NATIVE_CONDITION)])
+    kept = facts.Conditions(item for item in _conditions(raw) if item.type.startswith(_NATIVE_CONDITION))
     moving = fields.condition(raw, f"{_NATIVE_CONDITION}Progressing")
     since = fields.time_or_none(moving.get("lastTransitionTime")) if moving.get("status") == "True" else None
-    return facts.NativeController(bool(kept), facts.Conditions(kept), since)
+    return facts.NativeController(bool(kept), kept, since)
 
 
 def installed(raw: Raw) -> facts.Installed:
