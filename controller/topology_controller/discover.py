@@ -2,12 +2,11 @@
 
 Some questions cannot be answered by the idle watches and are not worth a watch: what could be asked for now
 (`decide.discovery`), what of a completed transition a person still has to do (`checks.advisories`), around an upgrade,
-which of two versions runs, so that it is known whose gate counts, and, while that of the native controller is on,
-whether its process lives and which request the API would take (`decide.applicability`). Each is answered by
-one read per kind, at start, when something changes that the answer depends on, hourly, and when a reader looks at what
-was found (`wanted`), at most once a minute: far below the budget of an idle operator. `reconcile` asks, and keeps the
-answers in its `LeaderState`; nothing here writes. Settings for one node are read likewise while the cluster converges,
-and Leases once its machines have restarted.
+which of two versions runs, and, while the gate of the native controller is on, whether its process lives and which
+request the API would take (`decide.applicability`). Each is answered by one read per kind, at start, when something
+changes that the answer depends on, hourly, and when a reader looks (`wanted`), at most once a minute. Settings for one
+node are read likewise while the cluster converges, and Leases once its machines have restarted. `reconcile` asks, and
+keeps the answers in its `LeaderState`; nothing here writes.
 """
 
 from __future__ import annotations
@@ -39,10 +38,9 @@ RETRY = 30.0
 SOONEST = 60.0
 """Seconds between two looks that are made for a reader."""
 _UNANSWERED = 600.0
-"""Seconds until settings are read again of which some were not answered: a webhook may be away for hours. Leases too,
-while one is left."""
+"""Seconds until settings are read again of which some were not answered, and Leases while one is left."""
 _SILENT = 180.0
-"""Seconds between two looks for a native controller that shows no sign of life. Nothing but its Lease is read then."""
+"""Seconds between two looks for a native controller that shows no sign of life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +83,12 @@ class Discoverer:
 
     def due_in(self, known: facts.Facts) -> float:
         """Seconds until a look is due; 0 where the place has changed since the last one, or there was none."""
-        if self._place != _place(known):
-            return 0.0
-        return max(0.0, self._due - asyncio.get_running_loop().time())
+        return max(0.0, self._due - _now()) if self._place == _place(known) else 0.0
 
     def wanted(self) -> float:
-        """Note that a reader looks at what was found: the next look is due once the last one is `SOONEST` old.
-
-        Not where there is nothing to see: no transition leads away, and nothing is left to do. Return the seconds
-        until the look.
-        """
-        now = asyncio.get_running_loop().time()
+        """Note that a reader looks: the next look is due once the last one is `SOONEST` old, in so many seconds."""
+        # Not where there is nothing to see: no transition leads away, and nothing is left to do.
+        now = _now()
         soon = now if self._tried is None else max(now, self._tried + SOONEST)
         if not self._empty:
             self._due = min(self._due, soon)
@@ -103,7 +96,7 @@ class Discoverer:
 
     async def look(self, known: facts.Facts, infrastructure: facts.Infrastructure) -> Found | None:
         """Read everything and answer, None when Infrastructure could not be read."""
-        self._tried = asyncio.get_running_loop().time()
+        self._tried = _now()
         left = _left(infrastructure, again=self._place == _place(known))
         sources = catalog.offered(*self._transitions.starting_at(records.pair(infrastructure)))
         settings = catalog.single_node_settings(self._transitions.matrix)
@@ -114,33 +107,26 @@ class Discoverer:
         if available is None:
             return None
         self._place = _place(known)
-        self._due = asyncio.get_running_loop().time() + PERIOD
+        self._due = _now() + PERIOD
         self._empty = not available and left is None
-        if left is not None:
-            return Found(available, self._left(evidence.facts, left, sources))
-        return Found(available, _told_again(evidence.facts, infrastructure))
-
-    def _left(
-        self, known: facts.Facts, record: TopologyTransition, sources: tuple[catalog.Source, ...]
-    ) -> tuple[Advisory, ...] | None:
-        read = {source: source.of(known) for source in sources}
-        unread = {source: fact for source, fact in read.items() if isinstance(fact, facts.Unobserved)}
-        # What could not be read is not done for that. A setting that may not be read is no evidence.
-        if record.target is None or any(_unanswered(source, fact) for source, fact in unread.items()):
-            return None
-        return advisories.advise(known, record.target, self._transitions.matrix, record, self._now())
+        if left is None:
+            return Found(available, _told_again(evidence.facts, infrastructure))
+        # What could not be read is not done for that.
+        if left.target is None or any(_unanswered(source, source.of(evidence.facts)) for source in sources):
+            return Found(available)
+        matrix = self._transitions.matrix
+        return Found(available, advisories.advise(evidence.facts, left.target, matrix, left, self._now()))
 
     async def with_version(self, known: facts.Facts) -> facts.Facts:
         """The same facts, with ClusterVersion where only that tells whether the native controller is in charge."""
         if not applicability.gate_needs_version(known):
             self._version = None
             return known
-        loop = asyncio.get_running_loop()
         about = (known.feature_gates, known.native_controller)
-        if self._version is None or self._version[0] != about or loop.time() >= self._version_due:
+        if self._version is None or self._version[0] != about or _now() >= self._version_due:
             version = await live.read(self._client, catalog.Sources.cluster_version)
             self._version = (about, version)
-            self._version_due = loop.time() + (RETRY if isinstance(version, facts.Unobserved) else PERIOD)
+            self._version_due = _now() + (RETRY if isinstance(version, facts.Unobserved) else PERIOD)
         return dataclasses.replace(known, cluster_version=self._version[1])
 
     async def with_native(self, known: facts.Facts) -> facts.Facts:
@@ -152,39 +138,31 @@ class Discoverer:
         here = known.infrastructure
         request = () if isinstance(here, facts.Unobserved) else (here.desired, here.native_desired, here.control_plane)
         about = (known.native_controller, request)
-        # A timer may fire a moment early.
-        if about != native.about or asyncio.get_running_loop().time() >= native.due - 0.01:
+        if about != native.about or _is_due(native.due):
             native.about = about
             lease = await live.read(self._client, catalog.Sources.native_lease)
-            in_charge = applicability.native_in_charge(self.noted(dataclasses.replace(known, native_lease=lease)))
-            # What could be requested of it matters only then.
             native.installed = facts.NOT_READ
-            if in_charge:
+            # What could be requested of it matters only while it is in charge.
+            if applicability.native_in_charge(self.noted(dataclasses.replace(known, native_lease=lease))):
                 native.installed = await live.read(self._client, catalog.Sources.installed)
         installed = known.installed if isinstance(native.installed, facts.Unobserved) else native.installed
         return dataclasses.replace(known, native_lease=native.lease, installed=installed)
 
     async def with_settings(self, known: facts.Facts) -> facts.Facts:
-        """The same facts, with the settings for one node while the cluster converges.
-
-        Read when that begins and hourly; what was not answered, sooner, and until then it is what it was.
-        """
+        """The same facts, with the settings for one node while the cluster converges. What is not answered stays."""
         here = known.infrastructure
         record = None if isinstance(here, facts.Unobserved) else here.record
         if not isinstance(record, TopologyTransition) or record.phase is not Phase.CONVERGING:
             self._settings, self._settings_due = {}, None
             await self._look_for_leases(record)
             return known
-        now = asyncio.get_running_loop().time()
-        # A timer may fire a moment early.
-        if self._settings_due is None or now >= self._settings_due - 0.01:
+        if _is_due(self._settings_due):
             sources = catalog.single_node_settings(self._transitions.matrix)
             evidence = await live.gather(self._client, known, sources, again=False)
             read = {source.key: source.of(evidence.facts) for source in sources}
-            unanswered = [key for source in sources if _unanswered(source, read[key := source.key])]
-            kept = {key: self._settings[key] for key in unanswered if key in self._settings}
-            self._settings = {**read, **kept}
-            self._settings_due = now + (_UNANSWERED if unanswered else PERIOD)
+            unanswered = [source.key for source in sources if _unanswered(source, read[source.key])]
+            self._settings = read | {key: self._settings[key] for key in unanswered if key in self._settings}
+            self._settings_due = _now() + (_UNANSWERED if unanswered else PERIOD)
         known = dataclasses.replace(known, operands={**known.operands, **self._settings})
         return await self._with_leases(known, record)
 
@@ -194,11 +172,10 @@ class Discoverer:
         if all(advisory.name != AdvisoryName.TOPOLOGY_READ_AT_START for advisory in advised):
             self._leases_due = None
             return
-        now = asyncio.get_running_loop().time()
+        now = _now()
         if self._leases_due is None:
             self._leases_due = now + _UNANSWERED
-        # A timer may fire a moment early.
-        if now < self._leases_due - 0.01:
+        if not _is_due(self._leases_due):
             return
         self._leases_due = now + _UNANSWERED
         leases = await live.read(self._client, catalog.Sources.leader_leases)
@@ -206,35 +183,30 @@ class Discoverer:
             self._due = now
 
     async def _with_leases(self, known: facts.Facts, record: TopologyTransition) -> facts.Facts:
-        """The same facts, with all Leases once the machines have restarted."""
         here = known.infrastructure
-        if isinstance(here, facts.Unobserved):
-            return known
         # The copy has newer checks than the record, which is written once a minute.
-        now = asyncio.get_running_loop().time()
-        if not advisories.asks_for_leases(records.shown(here, known.own_operator) or record, self._now()):
+        shown = None if isinstance(here, facts.Unobserved) else records.shown(here, known.own_operator)
+        if not advisories.asks_for_leases(shown or record, self._now()):
             # A pool fell back: what is not read is not due, and would be without end once its time has passed.
-            self._leases_due = self._leases_due if (self._leases_due or 0.0) > now else None
+            self._leases_due = None if _is_due(self._leases_due) else self._leases_due
             return known
-        if self._leases_due is None or now >= self._leases_due - 0.01:
+        if _is_due(self._leases_due):
             self._leases = await live.read(self._client, catalog.Sources.leader_leases)
             unanswered = _unanswered(catalog.Sources.leader_leases, self._leases)
-            self._leases_due = now + (RETRY if unanswered else _UNANSWERED)
+            self._leases_due = _now() + (RETRY if unanswered else _UNANSWERED)
         return dataclasses.replace(known, leader_leases=self._leases)
 
     def noted(self, known: facts.Facts) -> facts.Facts:
-        """The same facts, whose Lease of the native controller was read just now: what has been seen of its process?
-
-        Counted from when this leader first looked: before that it may have been alive. A Lease that does not exist,
-        or cannot be read, says nothing: another version may have another one.
-        """
-        lease, native, now = known.native_lease, self._native, asyncio.get_running_loop().time()
+        """The same facts, whose Lease of the native controller was read just now, with what was seen of its process."""
+        # Counted from when this leader first looked. A Lease that does not exist, or cannot be read, says nothing.
+        lease, native, now = known.native_lease, self._native, _now()
         grace = applicability.native_grace(known).total_seconds()
         if isinstance(lease, facts.Unobserved):
             native.due, native.lease = now + grace, lease
             return known
         controller = known.native_controller
-        sign = lease.holder, lease.renew_time, controller if _there(controller) else native.sign[2]
+        present = not isinstance(controller, facts.Unobserved) and controller.present
+        sign = lease.holder, lease.renew_time, controller if present else native.sign[2]
         if native.seen is None or sign != native.sign:
             native.taken = native.taken if native.seen is None or lease.holder == native.sign[0] else now
             native.sign, native.seen = sign, now
@@ -248,10 +220,10 @@ class Discoverer:
     @property
     def read_again_in(self) -> float | None:
         """Seconds until what no watch brings is read again: who is in charge, settings for one node. None: nothing."""
-        due = [self._version_due] if self._version is not None else []
-        due += [due for due in (self._settings_due, self._leases_due) if due is not None]
-        due += [self._native.due] if self._native.about is not None else []
-        return max(0.0, min(due) - asyncio.get_running_loop().time()) if due else None
+        version = None if self._version is None else self._version_due
+        native = None if self._native.about is None else self._native.due
+        due = [due for due in (version, native, self._settings_due, self._leases_due) if due is not None]
+        return max(0.0, min(due) - _now()) if due else None
 
 
 @dataclass(slots=True)
@@ -268,16 +240,19 @@ class _Native:
     taken: float | None = None
 
 
-def _there(controller: facts.Fact[facts.NativeController]) -> bool:
-    return not isinstance(controller, facts.Unobserved) and controller.present
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _is_due(due: float | None) -> bool:
+    """Is it time? A timer may fire a moment early."""
+    return due is None or _now() >= due - 0.01
 
 
 def _left(infrastructure: facts.Infrastructure, *, again: bool) -> TopologyTransition | None:
-    """The transition that may have left something to do, None where all is done, or where it led to is gone.
-
-    A record that was rebuilt from its copy has no checks, and may have lost its advisories. So has one whose next
-    request was cancelled: it is looked at once, and `again` only while something is left.
-    """
+    """The transition that may have left something to do, None where all is done, or where it led to is gone."""
+    # A record that was rebuilt from its copy, or whose next request was cancelled, may have lost its advisories: it is
+    # looked at once, and `again` only while something is left.
     record = _arrived(infrastructure)
     if record is None or record.advisories:
         return record
@@ -300,10 +275,7 @@ def _arrived(infrastructure: facts.Infrastructure) -> TopologyTransition | None:
 
 
 def _told_again(known: facts.Facts, infrastructure: facts.Infrastructure) -> tuple[Advisory, ...] | None:
-    """What is to be done again although all was done, by what is read anyway: a node may have joined, or been replaced.
-
-    None where no transition has led here, or where that cannot be seen.
-    """
+    """What is to be done again, by what is read anyway: a node may have joined, or been replaced. None: not known."""
     record = _arrived(infrastructure)
     if record is None or record.target is None or isinstance(known.control_plane_nodes, facts.Unobserved):
         return None
@@ -312,7 +284,6 @@ def _told_again(known: facts.Facts, infrastructure: facts.Infrastructure) -> tup
 
 
 def _place(known: facts.Facts) -> tuple[object, ...]:
-    """What the answers depend on and the idle watches see."""
     infrastructure, own = known.infrastructure, known.own_operator
     if isinstance(infrastructure, facts.Unobserved):
         return ()
@@ -334,9 +305,7 @@ def _unanswered(source: catalog.Source, fact: object) -> bool:
 
 
 def _advised(transitions: load.Transitions) -> tuple[catalog.Source, ...]:
-    """What advisories are made from after the change, besides the evidence."""
-    matrix = transitions.matrix
-    registry = matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
-    wanted = registry.managed_by.key if registry is not None and registry.managed_by is not None else None
-    operands = [source for source in catalog.operands(transitions) if source.key == wanted]
+    registry = transitions.matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
+    manager = None if registry is None or registry.managed_by is None else registry.managed_by.key
+    operands = [source for source in catalog.operands(transitions) if source.key == manager]
     return (catalog.Sources.ingress_controller, catalog.Sources.dnsmasq, *operands)

@@ -23,7 +23,7 @@ from topology_api.vocabulary import LEASE, OPERATOR_NAME, CheckName, Topology
 
 from . import act, logs, reconcile
 from ._version import __version__
-from .definitions import current as configured
+from .definitions import settings as configured
 from .kube import client as clients
 from .kube import config, credentials, lease, placement, queue
 from .observe import catalog, facts, live, watches

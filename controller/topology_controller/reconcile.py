@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .decide.decision import Decision, EventSpec
-    from .definitions import current as configured
     from .definitions import load, model
+    from .definitions import settings as configured
     from .kube import client as clients
     from .kube import queue as queues
     from .observe import members

@@ -22,7 +22,7 @@ from topology_controller.checks import catalog, etcd, machine_config, nodes, ope
 from topology_controller.decide import admission, applicability, cadence, convergence, inherited, phases, records
 from topology_controller.kube import errors, reflector, watch
 from topology_controller.observe import catalog as sources
-from topology_controller.observe import facts, live, parse, watches
+from topology_controller.observe import facts, live, operands, watches
 from topology_controller.report import clusteroperator
 
 from .judge import Promise
@@ -178,7 +178,7 @@ def _asking_observed(watched: Any) -> Any:
     """A ControllerConfig that is just being rendered again is for no topology."""
 
     def reduce(raw: Any) -> facts.ControllerConfig:
-        config = parse.controller_config(raw)
+        config = operands.controller_config(raw)
         observed = raw["status"]["observedGeneration"] == raw["metadata"]["generation"]
         return config if observed else dataclasses.replace(config, control_plane=None)
 

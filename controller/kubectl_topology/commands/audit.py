@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from topology_api import shape
 from topology_controller import shell
-from topology_controller.observe import facts, node_counts
+from topology_controller.observe import facts
 
 from .. import cluster, consistency, errors, hosted, sections
 from ..document import Row, command
@@ -53,7 +53,7 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[co
     """
     here = snapshot.infrastructure
     workers = control_plane_workers(snapshot.known)
-    vector = node_counts.shape_vector(snapshot.known, here)
+    vector = facts.shape_vector(snapshot.known, here)
     disagreements, unanswered = consistency.compared(vector, workers)
     values = {**dataclasses.asdict(vector), "control_plane_workers": workers}
     named = shape.classify(vector)

@@ -1,10 +1,8 @@
 """Advisories: what no operator fixes by itself, with the command that does.
 
-Some things keep a cluster from following its topology, or leave it worse off than it should be, and no operator will
-ever change them: a number that an administrator or the installer has fixed, a file left behind, an operator that looked
-only when it started. Each is shown as early as it is known, before the change too, and disappears when it is fixed.
-What cannot be read gives no advisory: it is no evidence. `decide` keeps them in the record, and the checks that depend
-on one name it.
+A number that an administrator or the installer has fixed, a file left behind, an operator that looked only when it
+started. Each is shown as early as it is known, before the change too, and disappears when it is fixed. What cannot be
+read gives no advisory: it is no evidence. `decide` keeps them in the record, and checks that depend on one name it.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Topolo
 
 from .. import shell
 from ..observe import facts
-from . import load_balancer, machine_advisories, operands, result
+from . import load_balancer, machines, operands, result
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,13 +33,18 @@ _REGISTRIES = 2
 LEASES_ROLE = f"{vocabulary.OPERATOR_NAME}-leases"
 """ClusterRole of this operator that may be left out."""
 _SINGLE_NODE_LEASE = 270
-"""Seconds of a Lease whose holder was started on a single node; 137 otherwise (library-go, as above)."""
+"""Seconds of a Lease whose holder was started on a single node; 137 otherwise.
+
+library-go pkg/config/leaderelection/leaderelection.go: an operator chooses it at its start, by the topology of the
+control plane, and writes it with each renewal."""
 _TAKEOVER = timedelta(seconds=330)
 """Until another takes over when a holder with such a Lease fails: its duration, and the period of retries."""
 _POD = re.compile(r"[a-z0-9][-a-z0-9.]{0,252}")
 _BACKUP_FOLDER = "/home/core/assets/backup"
-_NATIVE_UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
-_NATIVE_PROGRESSING = "TopologyTransitionControllerProgressing"
+_NATIVE_BLOCKS = {
+    "TopologyTransitionControllerUpgradeable": "False",
+    "TopologyTransitionControllerProgressing": "True",
+}
 NATIVE_CLEANUP = (
     "oc get config.operator.openshift.io cluster -o json | "
     """jq '.status.conditions |= map(select(.type | startswith("TopologyTransition") | not))' | """
@@ -59,52 +62,42 @@ def advise(
 ) -> tuple[Advisory, ...]:
     """Everything that an administrator should do on the way to `target`, or after it, in the order of `AdvisoryName`.
 
-    What a convergence check waits for comes first: without it the transition does not complete.
-
-    `record` says whether and when the topology changed (`admittedTime`); `now` is aware UTC.
+    What a convergence check waits for comes first. `record` says whether and when the topology changed.
     """
     changed = record.admitted_time if record is not None else None
     advisories = (
         _router_pinned(known, target, matrix),
         _dnsmasq_left(known, target),
         _registry_fixed(known, target, matrix),
-        _read_at_start(known, matrix, record, changed, now),
+        _read_at_start(known, matrix, record, now),
         _backup_outdated(known, changed, now),
         load_balancer.unconfirmed(known, target, record),
         _single_node_settings(known, target, matrix, changed),
         _lifecycle_agent(known, changed),
-        *machine_advisories.advise(known, target),
+        *machines.advise(known, target),
         native_left(known, record),
     )
     return tuple(advisory for advisory in advisories if advisory is not None)
 
 
-def _is_hosted(target: TopologyPair) -> bool:
-    """A cluster that no transition leads to: the plugin alone asks about it, with the rights of a person."""
-    return target.control_plane == vocabulary.EXTERNAL
-
-
 def _router_pinned(known: facts.Facts, target: TopologyPair, matrix: matrices.Matrix) -> Advisory | None:
     """An explicit number of routers wins over the topology (cluster-ingress-operator pkg/operator/operator.go)."""
     group = matrix.group(CheckName.ROUTER_REPLICAS)
-    for operand in group.operands if group is not None else ():
-        routers = known.operand(operand.key)
-        count = operands.at(operand, group.topology(target)) if group is not None else 0
+    if group is None:
+        return None
+    for operand in group.operands:
+        routers, count = known.operand(operand.key), operands.at(operand, group.topology(target))
         if not isinstance(routers, facts.IngressController) or isinstance(count, facts.Unobserved):
             continue
         if routers.wanted_replicas is not None and routers.wanted_replicas < count:
+            place, body = (operand.namespace, operand.name), f'{{"spec":{{"replicas":{count}}}}}'
             waits = f"{CheckName.ROUTER_REPLICAS} waits until it is changed"
             return result.advisory(
                 AdvisoryName.ROUTER_REPLICAS_PINNED,
                 f"{operand.kind} {operand.namespace}/{operand.name} has spec.replicas set to "
                 f"{routers.wanted_replicas}, so the ingress operator will not scale it to the "
-                f"{count} that {target} implies. {_HOSTED if _is_hosted(target) else waits}",
-                shell.command(
-                    "oc -n {} patch ingresscontroller {} --type merge -p {}",
-                    operand.namespace,
-                    operand.name,
-                    f'{{"spec":{{"replicas":{count}}}}}',
-                ),
+                f"{count} that {target} implies. {_HOSTED if target.control_plane == vocabulary.EXTERNAL else waits}",
+                shell.command("oc -n {} patch ingresscontroller {} --type merge -p {}", *place, body),
             )
     return None
 
@@ -123,10 +116,7 @@ def _dnsmasq_left(known: facts.Facts, target: TopologyPair) -> Advisory | None:
 
 
 def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.Matrix) -> Advisory | None:
-    """One registry is no redundancy, and on the platforms of our definitions no topology changes the number.
-
-    cluster-image-registry-operator pkg/storage/storage.go, GetPlatformStorage (release-4.20 to 4.22).
-    """
+    # No topology changes the number: cluster-image-registry-operator pkg/storage/storage.go (release-4.20 to 4.22).
     group = matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
     if group is None or group.managed_by is None or operands.absence(known, group) is not None:
         return None
@@ -135,34 +125,24 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
         return None
     if registry.state != "Managed" or registry.replicas is None or registry.replicas >= _REGISTRIES:
         return None
+    key, body = group.managed_by.key, f'{{"spec":{{"replicas":{_REGISTRIES}}}}}'
     follows = "The number follows no topology on this platform, so nothing waits for it"
     return result.advisory(
         AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED,
-        f"{group.managed_by.key} has spec.replicas set to {registry.replicas}, which is no redundancy: without its "
-        "node images cannot be pulled from it or pushed to it. "
-        f"{_HOSTED if _is_hosted(target) else follows}. {_REGISTRIES} replicas need storage that several nodes can "
-        "mount at once, an object store or a volume with ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it "
-        "is",
-        shell.command(
-            "oc patch {} --type merge -p {}", group.managed_by.key, f'{{"spec":{{"replicas":{_REGISTRIES}}}}}'
-        ),
+        f"{key} has spec.replicas set to {registry.replicas}, which is no redundancy: without its node images cannot "
+        f"be pulled from it or pushed to it. {_HOSTED if target.control_plane == vocabulary.EXTERNAL else follows}. "
+        f"{_REGISTRIES} replicas need storage that several nodes can mount at once, an object store or a volume with "
+        "ReadWriteMany: with ReadWriteOnce or emptyDir leave it as it is",
+        shell.command("oc patch {} --type merge -p {}", key, body),
     )
 
 
 def _read_at_start(
-    known: facts.Facts,
-    matrix: matrices.Matrix,
-    record: TopologyTransition | None,
-    changed: datetime | None,
-    now: datetime,
+    known: facts.Facts, matrix: matrices.Matrix, record: TopologyTransition | None, now: datetime
 ) -> Advisory | None:
-    """Operators whose Lease has the duration of a single node: they were started before the change.
-
-    An operator chooses it at its start, by the topology of the control plane, and writes it with each renewal
-    (library-go pkg/config/leaderelection/leaderelection.go, client-go tools/leaderelection).
-    """
+    """Operators whose Lease has the duration of a single node: they were started before the change."""
     leases = known.leader_leases
-    if changed is None or record is None or not asks_for_leases(record, now):
+    if record is None or record.admitted_time is None or not asks_for_leases(record, now):
         return None
     if isinstance(leases, facts.Unobserved):
         if leases.kind is not facts.Kind.FORBIDDEN:
@@ -190,10 +170,7 @@ def _read_at_start(
 
 
 def of_single_node(leases: tuple[facts.Fact[facts.LeaderLease], ...], now: datetime) -> list[facts.LeaderLease]:
-    """Leases whose holders were started on a single node.
-
-    A holder that is gone renews no more; who takes its Lease over has read the topology since.
-    """
+    """Leases whose holders were started on a single node. A holder that is gone renews no more."""
     return [
         lease
         for lease in facts.readable(leases)
@@ -214,13 +191,14 @@ def _restart(lease: facts.LeaderLease, known: facts.Facts) -> str:
 
 
 def asks_for_leases(record: TopologyTransition, now: datetime) -> bool:
-    """Is it time to look who was not started again? While machines restart for the change, operators do so too.
-
-    They go by the topology of the control plane only.
-    """
+    """Is it time to look who was not started again? While machines restart for the change, operators do so too."""
+    # They go by the topology of the control plane. Past the deadline an administrator should not wait for machines.
     source, target = record.source, record.target
-    same = source is not None and target is not None and source.control_plane == target.control_plane
-    return not same and not _restarting(record, now)
+    if source is not None and target is not None and source.control_plane == target.control_plane:
+        return False
+    overdue = record.deadline_time is not None and now >= record.deadline_time
+    pools = [check for check in record.checks if check.name == CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT]
+    return overdue or all(check.status is CheckStatus.MET for check in pools)
 
 
 def _one_after_the_other(commands: list[str]) -> str:
@@ -232,33 +210,17 @@ def _one_after_the_other(commands: list[str]) -> str:
     return command
 
 
-def _restarting(record: TopologyTransition, now: datetime) -> bool:
-    """Do machine config pools still roll out, before the deadline? Past it an administrator should not wait for them.
-
-    A record without that check (another definition, or one that has been Idle since) has none to wait for.
-    """
-    if record.deadline_time is not None and now >= record.deadline_time:
-        return False
-    for check in record.checks:
-        if check.name == CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT:
-            return check.status is not CheckStatus.MET
-    return False
-
-
 def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime) -> Advisory | None:
     """After the change a backup from before it would bring the old topology back with the old members."""
-    own, others, nodes = known.own_operator, result.every(known.cluster_operators), known.control_plane_nodes
-    if changed is None or isinstance(own, facts.Unobserved) or isinstance(nodes, facts.Unobserved):
-        return None
-    if own.backup_time is not None and changed < own.backup_time <= now + SKEW:
-        return None
-    if isinstance(others, facts.Unobserved):
+    own, others = known.own_operator, result.every(known.cluster_operators)
+    # Where to take it: the first control-plane node that is Ready, else the first.
+    nodes = facts.readable(known.control_plane_nodes)
+    homes = sorted(nodes, key=lambda node: (node.ready != "True" or node.deleting, node.name))
+    if changed is None or isinstance(own, facts.Unobserved) or isinstance(others, facts.Unobserved) or not homes:
         return None
     etcd = [operator.backup_time for operator in others if operator.name == "etcd"]
     backups = [time for time in (own.backup_time, *etcd) if time is not None]
-    # Where to take it: the first control-plane node that is Ready, else the first.
-    homes = sorted(facts.readable(nodes), key=lambda node: (node.ready != "True" or node.deleting, node.name))
-    if any(changed < time <= now + SKEW for time in backups) or not homes:
+    if any(changed < time <= now + SKEW for time in backups):
         return None
     evidence = "No etcd backup is known"
     if backups:
@@ -280,19 +242,12 @@ def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime
 
 
 def native_left(known: facts.Facts, record: TopologyTransition | None) -> Advisory | None:
-    """What a native controller that is switched off has left behind: nothing takes it back.
-
-    Only what blocks: conditions that say that all is well may stay.
-    """
+    """What a native controller that is switched off has left behind, and what blocks: nothing takes it back."""
     native = known.native_controller
     if known.mutable_topology is not False or isinstance(native, facts.Unobserved):
         return None
-    upgradeable, progressing = native.conditions.find(_NATIVE_UPGRADEABLE), native.conditions.find(_NATIVE_PROGRESSING)
-    stuck = [
-        condition
-        for condition, status in ((upgradeable, "False"), (progressing, "True"))
-        if condition is not None and condition.status == status
-    ]
+    conditions = [native.conditions.find(type_) for type_ in _NATIVE_BLOCKS]
+    stuck = [condition for condition in conditions if condition and condition.status == _NATIVE_BLOCKS[condition.type]]
     if not stuck:
         return None
     begun = any(condition.reason == "TopologyTransitionInProgress" for condition in stuck)
@@ -317,9 +272,9 @@ def _single_node_settings(
     remaining = []
     for setting in matrix.single_node_settings:
         fact = known.operand(setting.key)
-        items = fact if isinstance(fact, tuple) else (fact,)
-        settings = [item for item in items if isinstance(item, facts.SingleNodeSetting)]
-        remaining += [(setting, item) for item in settings if item.present]
+        settings = fact if isinstance(fact, tuple) else (fact,)
+        present = [item for item in settings if isinstance(item, facts.SingleNodeSetting) and item.present]
+        remaining += [(setting, item) for item in present]
     if not remaining:
         return None
     named = "; ".join(
@@ -336,10 +291,7 @@ def _single_node_settings(
 
 
 def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory | None:
-    """An image-based install is never inferred, since the agent runs on ordinary single nodes too.
-
-    Before the change only: the label stops this operator, which is of no use once the topology has changed.
-    """
+    """An image-based install is never inferred. After the change the label is of no use any more."""
     infrastructure = known.infrastructure
     if not isinstance(known.lifecycle_agent, facts.Present) or isinstance(infrastructure, facts.Unobserved):
         return None

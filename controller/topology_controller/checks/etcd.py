@@ -1,8 +1,9 @@
-"""etcd: are there enough voters, are they healthy, and is the one who says so alive?
+"""etcd: are there enough voters, are they healthy, is who says so alive, and what do the members themselves say?
 
 Three voters before the change is the promise that everything else serves: with HighlyAvailable the etcd operator scales
 only with a healthy quorum, so a topology that changes early can never get one (cluster-etcd-operator
-pkg/operator/ceohelpers/bootstrap.go).
+pkg/operator/ceohelpers/bootstrap.go). Most checks go by what that operator says; `members_direct` asks the members,
+where the administrator has given certificates for it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ from typing import TYPE_CHECKING
 from .. import shell
 from ..observe import facts, fields
 from . import machines, result
+from .result import Count
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .result import CheckContext, CheckResult
 
 ENDPOINTS = "configmaps/etcd-endpoints in namespace openshift-etcd"
 _LOOK = "oc -n openshift-etcd get configmap etcd-endpoints -o yaml"
+_PODS = "the etcd pods in namespace openshift-etcd"
 _MEMBER_ID = re.compile(r"[1-9a-f][0-9a-f]{0,15}\Z")
 _HEALTH = (
     ("EtcdMembersAvailable", "True"),
@@ -28,6 +33,7 @@ _HEALTH = (
 )
 _LEASE = "leases.coordination.k8s.io/openshift-cluster-etcd-operator-lock in namespace openshift-etcd-operator"
 LEASE_GRACE = timedelta(seconds=30)
+_LONGEST = 160
 
 
 @facts.once
@@ -40,20 +46,19 @@ def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
     pkg/operator/etcdendpointscontroller/etcdendpointscontroller.go (release-4.22; by node name since release-4.21).
     """
     endpoints = known.etcd_endpoints
-    nodes, others = result.every(known.control_plane_nodes), result.every(known.other_nodes)
     if isinstance(endpoints, facts.Unobserved):
         return endpoints
     # The name of a node that cannot be read may be one of the keys.
+    nodes = result.every_node(known)
     if isinstance(nodes, facts.Unobserved):
         return nodes
-    if isinstance(others, facts.Unobserved):
-        return others
-    names = {node.name for node in nodes} | {node.name for node in others}
+    names = {node.name for node in nodes}
     voters: dict[str, str] = {}
     for key, value in endpoints.entries:
         if key in names:
-            why = f"key {key} is a node name: the etcd operator could not list the members"
-            return facts.Unobserved(ENDPOINTS, why)
+            return facts.Unobserved(
+                ENDPOINTS, f"key {key} is a node name: the etcd operator could not list the members"
+            )
         if not _MEMBER_ID.match(key):
             return facts.Unobserved(ENDPOINTS, f"key {key} is not a member id")
         address = fields.address(value)
@@ -64,10 +69,7 @@ def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
 
 
 def voting_members(context: CheckContext) -> CheckResult:
-    """At least N voters, each at an address of a control-plane node of its own, and none elsewhere.
-
-    Only voters are published: cluster-etcd-operator pkg/operator/etcdendpointscontroller (release-4.22).
-    """
+    """At least N voters, each at an address of a control-plane node of its own, and none elsewhere."""
     voters, nodes = members(context.facts), result.every(context.facts.control_plane_nodes)
     if isinstance(voters, facts.Unobserved):
         return context.unknown(voters)
@@ -89,15 +91,13 @@ def voting_members(context: CheckContext) -> CheckResult:
             if node.name in reasons and node.name not in housed
         )
         seen = f"{len(housed)}: {result.few(housed) or 'none'}{ignored}"
-        return context.unmet(aim, seen, f"Look at {_LOOK}", count=result.Count(len(housed), wanted, "voters"))
+        return context.unmet(aim, seen, f"Look at {_LOOK}", count=Count(len(housed), wanted, "voters"))
     return context.met(f"{len(housed)} etcd voters, on {result.listed(housed)}")
 
 
 def healthy(context: CheckContext) -> CheckResult:
-    """The etcd operator reports members available, none degraded, none unstarted; all three conditions present.
-
-    Source: cluster-etcd-operator pkg/operator/etcdmemberscontroller/etcdmemberscontroller.go (release-4.20 to 4.22).
-    """
+    """The etcd operator reports members available, none degraded, none unstarted; all three conditions present."""
+    # Source: cluster-etcd-operator pkg/operator/etcdmemberscontroller/etcdmemberscontroller.go (release-4.20 to 4.22).
     etcd = context.facts.etcd
     if isinstance(etcd, facts.Unobserved):
         return context.unknown(etcd)
@@ -112,17 +112,13 @@ def healthy(context: CheckContext) -> CheckResult:
 
 
 def scaling_safe(context: CheckContext) -> CheckResult:
-    """No override keeps the etcd operator at its rules for one voter.
-
-    With it no roll-out, certificate or removal of a member waits for a quorum, whatever the topology is. No operator
-    removes it. Source: cluster-etcd-operator pkg/operator/ceohelpers/bootstrap.go (main).
-    """
+    """No override lets roll-outs, certificates or the removal of a member go without waiting for a quorum."""
+    # Source: cluster-etcd-operator pkg/operator/ceohelpers/bootstrap.go (main). No operator removes it.
     etcd = context.facts.etcd
-    if isinstance(etcd, facts.Unobserved):
-        return context.unknown(etcd)
-    if isinstance(etcd.unsafe_scaling, facts.Unobserved):
-        return context.unknown(etcd.unsafe_scaling)
-    if not etcd.unsafe_scaling:
+    unsafe = etcd if isinstance(etcd, facts.Unobserved) else etcd.unsafe_scaling
+    if isinstance(unsafe, facts.Unobserved):
+        return context.unknown(unsafe)
+    if not unsafe:
         return context.met("The etcd operator waits for a quorum")
     key = f"/spec/unsupportedConfigOverrides/{facts.UNSAFE_SCALING}"
     command = shell.command("oc patch etcd cluster --type json -p {}", f'[{{"op":"remove","path":"{key}"}}]')
@@ -131,12 +127,7 @@ def scaling_safe(context: CheckContext) -> CheckResult:
 
 
 def operator_alive(context: CheckContext) -> CheckResult:
-    """The etcd operator holds its lease and renews it: conditions outlive their author.
-
-    Past its time, but seen to move by our own clock, the two clocks disagree: Unknown. Source of its name:
-    cluster-etcd-operator pkg/cmd/operator/cmd.go; of its times: library-go pkg/config/leaderelection/leaderelection.go
-    (release-4.22).
-    """
+    """The etcd operator renews its lease (cluster-etcd-operator pkg/cmd/operator/cmd.go): conditions outlive it."""
     lease = context.facts.etcd_lease
     if isinstance(lease, facts.Unobserved):
         return context.unknown(lease)
@@ -159,3 +150,133 @@ def operator_alive(context: CheckContext) -> CheckResult:
 def expiry(lease: facts.Lease) -> timedelta:
     """How long after its last renewal the lease counts as alive."""
     return timedelta(seconds=lease.duration_seconds or 0) + LEASE_GRACE
+
+
+def members_direct(context: CheckContext) -> CheckResult:
+    """At least N voters that each answer for themselves, healthy, of one mind, and no other member.
+
+    Met needs a member list that came through the quorum, the same from every endpoint, one leader in one term, and the
+    voters that the etcd operator publishes, by member id: `voting_members` ties each id to a node. A learner or a
+    member that has not started means that etcd is still growing. A voter that is silent, and what is wrong in any
+    answer, is Unmet; an answer that cannot be read, or a quorum that might be there, is Unknown. Source: etcd
+    server/etcdserver/api/v3rpc/member.go (only a linearizable list goes through the quorum) and maintenance.go,
+    server/etcdserver/api/etcdhttp/health.go (openshift-4.20 to openshift-4.22).
+    """
+    answers = context.facts.etcd_members
+    if isinstance(answers, facts.Unobserved):
+        return context.unknown(answers)
+    wanted = context.spec.at_least or 0
+    confirmed = [voice for voice in answers.voices if voice.confirmed]
+    wrong, unclear = _examine(answers, confirmed, context.facts, wanted) if confirmed else _without_quorum(answers)
+    if wrong:
+        return context.unmet(f"{wanted} healthy etcd voters that agree, and no other member", wrong, f"Look at {_PODS}")
+    if unclear:
+        return context.unknown(unclear)
+    voters = [member for member in confirmed[0].members if not member.learner]
+    return context.met(f"{len(voters)} etcd voters answer, healthy, with one leader: {_names(voters)}")
+
+
+def _examine(
+    answers: facts.EtcdMembers, confirmed: list[facts.EtcdVoice], known: facts.Facts, wanted: int
+) -> tuple[list[str], list[str]]:
+    if len({voice.cluster for voice in answers.voices}) > 1:
+        return [f"{result.listed(voice.endpoint for voice in answers.voices)} belong to different etcd clusters"], []
+    listed = confirmed[0].members
+    if any(voice.members != listed for voice in confirmed):
+        return [f"{result.listed(voice.endpoint for voice in confirmed)} give different member lists"], []
+    voters = [member for member in listed if not member.learner]
+    wrong, unclear = _composition(listed, wanted), []
+    # What all members call themselves unhealthy for stands before them.
+    if complaints := sorted({text for voice in answers.voices for text in voice.errors}):
+        text = ", ".join(complaints)
+        wrong.append(f"etcd itself says: {text if len(text) <= _LONGEST else f'{text[:_LONGEST]}...'}")
+    # One that has not started is named by then; it can only be silent.
+    started = [voter for voter in voters if voter.name]
+    for voter in started:
+        bad, dim = _voter(voter, answers)
+        wrong += bad
+        unclear += dim
+    wrong += _leadership(voters, answers.voices)
+    strangers = sorted({voice.member for voice in answers.voices} - {member.id for member in listed})
+    wrong += [f"{stranger} answers, but is no member any more" for stranger in strangers]
+    # An endpoint that no member advertises may be anybody's. What is a member's own is said with the member.
+    unclear += [f"{silence.endpoint}: {silence.why}" for silence in answers.silences if not silence.members]
+    published = members(known)
+    if isinstance(published, facts.Unobserved):
+        return wrong, [*unclear, f"whether these are the members of this cluster: {published}"]
+    own = {voter.id: _name(voter) for voter in started}
+    if unlisted := [name for id_, name in sorted(own.items()) if id_ not in published]:
+        wrong.append(f"{result.listed(unlisted)} is not in {ENDPOINTS}")
+    if gone := [id_ for id_ in sorted(published) if id_ not in own]:
+        wrong.append(f"{result.listed(gone)} in {ENDPOINTS} is no started voter")
+    return wrong, unclear
+
+
+def _without_quorum(answers: facts.EtcdMembers) -> tuple[list[str], list[str]]:
+    """No list came through the quorum. Does etcd itself say that it has none?"""
+    silent = [f"{silence.endpoint}: {silence.why}" for silence in answers.silences]
+    if leaderless := [voice.endpoint for voice in answers.voices if voice.leader is None]:
+        return [f"etcd has no quorum: {result.listed(leaderless)} knows of no leader", *silent], []
+    waiting = [
+        f"{voice.endpoint} gave no member list through the quorum: {voice.unconfirmed}" for voice in answers.voices
+    ]
+    return [], waiting + silent or ["none of the members has answered"]
+
+
+def _composition(listed: tuple[facts.EtcdMember, ...], wanted: int) -> list[str]:
+    learners = [member for member in listed if member.learner]
+    started = [member for member in listed if member.name and not member.learner]
+    waiting = [member for member in listed if not member.name and not member.learner]
+    wrong = []
+    if len(started) < wanted:
+        wrong.append(f"{len(started)} voters: {_names(started) or 'none'}")
+    if learners:
+        wrong.append(f"{_names(learners)} is a learner, and becomes a voter once it has caught up")
+    if waiting:
+        wrong.append(f"{_names(waiting)} is a member that has not started")
+    return wrong
+
+
+def _voter(voter: facts.EtcdMember, answers: facts.EtcdMembers) -> tuple[list[str], list[str]]:
+    who, wrong, unclear = _name(voter), [], []
+    voices = [voice for voice in answers.voices if voice.member == voter.id]
+    if not voices:
+        silences = [silence for silence in answers.silences if voter.id in silence.members]
+        why = [f"{who} at {silence.endpoint}: {silence.why}" for silence in silences]
+        if silences and all(silence.down for silence in silences):
+            return why, []
+        return [], why or [f"{who} could not be asked: it advertises no endpoint to ask at"]
+    for voice in voices:
+        if not voice.confirmed:
+            wrong.append(f"{who} has lost touch with the quorum: {voice.unconfirmed or 'no leader'}")
+        if voice.learner:
+            wrong.append(f"{who} calls itself a learner")
+        if isinstance(voice.healthy, facts.Unobserved):
+            if voice.confirmed:
+                unclear.append(str(voice.healthy))
+        elif not voice.healthy:
+            wrong.append(f"{who} calls itself unhealthy")
+    return list(dict.fromkeys(wrong)), unclear
+
+
+def _leadership(voters: list[facts.EtcdMember], voices: tuple[facts.EtcdVoice, ...]) -> list[str]:
+    """What is wrong with the leader: all name one, itself a voter, in one term."""
+    leaders = {voice.leader for voice in voices}
+    if None in leaders:
+        lost = result.listed(sorted({voice.endpoint for voice in voices if voice.leader is None}))
+        return [f"{lost} knows of no leader"]
+    if len(leaders) > 1:
+        return ["the members name different leaders"]
+    if not leaders <= {voter.id for voter in voters}:
+        return ["the members name a leader that is no voter"]
+    if len({voice.term for voice in voices}) > 1:
+        return ["the members are not in the same term: a leader is being elected"]
+    return []
+
+
+def _name(member: facts.EtcdMember) -> str:
+    return f"{member.name} ({member.id})" if member.name else member.id
+
+
+def _names(listed: Iterable[facts.EtcdMember]) -> str:
+    return result.listed(sorted(_name(member) for member in listed))

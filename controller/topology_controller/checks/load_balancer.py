@@ -1,10 +1,12 @@
-"""What stands before the control plane: does it lead to every node, and who could know?
+"""What stands before the nodes: does the load balancer lead to each of them, and does a router survive their drains?
 
 A cluster that keeps the address of its API itself follows its nodes. Everywhere else a load balancer and names lead to
-it that nothing inside can look at, and after a single node has grown they usually still lead to that node: the cluster
-survives no loss of it. So an administrator confirms it, with the addresses and not with a yes: they are compared with
-the nodes, and a node that comes later is not among them. `manager` is the one place that says who manages the load
-balancer; the advisory asks for the confirmation, and the check, where it is asked, waits for it.
+it that nothing inside can look at, and after a single node has grown they usually still lead to that node. So an
+administrator confirms it, with the addresses and not with a yes: a node that comes later is not among them. The
+advisory asks for the confirmation, and the check, where it is asked, waits for it.
+
+A single node is installed with an explicit number of one router and is never drained; the nodes of a larger control
+plane are, within half a minute of the change (machine-config-operator, release-4.21).
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
 from .. import shell
 from ..observe import facts
-from ..observe import load_balancer as observed
 from . import result
 from .result import Count, Finding
 
@@ -41,9 +42,15 @@ _TO_DO = (
 _TO_DO_BY_HAND = (
     "No command can name these nodes: put the addresses of those that the command shows into the annotation"
 )
-_COMMAND_LIMIT: Final = min(types.MESSAGE_LIMIT, observed.LONGEST)
-_MOST_QUOTED: Final = 3
+_COMMAND_LIMIT: Final = min(types.MESSAGE_LIMIT, facts.Backends.LONGEST)
 _LONGEST_QUOTE: Final = 40
+_ROUTERS = 2
+_DRAIN = vocabulary.ROUTER_DRAIN_ANNOTATION
+ROUTER_ALONE = (
+    "The drains that follow the change evict the only router, and ingress is gone for about half a minute each time, "
+    "unless there are two before"
+)
+ROUTER_ALONE_BRIEFLY = "The drains that follow the change interrupt ingress, unless there are two routers before"
 
 
 class Manager(Enum):
@@ -57,7 +64,7 @@ class Manager(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """Who manages it, and how that is known: a sentence without its full stop."""
+    """Who manages it, and how that is known."""
 
     by: Manager
     why: str
@@ -66,117 +73,87 @@ class Managed:
 def manager(infrastructure: facts.Fact[facts.Infrastructure]) -> Managed:
     """Who manages the load balancer of the control plane. Never the cluster unless it says where it keeps its API.
 
-    A type that this version does not know, and a load balancer of the cluster's own without an address, are Unknown; on
-    vSphere no address means that the user has provided the infrastructure. Source: openshift/api
-    config/v1/types_infrastructure.go (PlatformLoadBalancerType), openshift/origin
-    pkg/monitortests/.../onpremhaproxy (where the load balancer's static pods are deployed).
+    On vSphere no address means that the user has provided the infrastructure. Source: openshift/api
+    config/v1/types_infrastructure.go (PlatformLoadBalancerType), openshift/origin pkg/monitortests/.../onpremhaproxy.
     """
     if isinstance(infrastructure, facts.Unobserved):
         return Managed(Manager.UNKNOWN, str(infrastructure))
     platform, front = infrastructure.platform, infrastructure.load_balancer
+    by = Manager.UNKNOWN
     if platform is None:
-        return Managed(Manager.UNKNOWN, "Infrastructure cluster names no platform")
-    if platform in _NONE_OF_ITS_OWN:
-        return Managed(Manager.OUTSIDE, f"On platform {platform} the cluster manages no load balancer")
-    if platform not in _MAY_MANAGE:
-        return Managed(
-            Manager.NOT_ASKED, f"On platform {platform} the load balancer is not the administrator's to see to"
-        )
-    if isinstance(front, facts.Unobserved):
-        return Managed(Manager.UNKNOWN, str(front))
-    if front.type == _USER:
-        return Managed(Manager.OUTSIDE, f"On this {platform} the load balancer is {_USER}")
-    if front.type not in {None, _CLUSTER}:
-        return Managed(
-            Manager.UNKNOWN,
-            f"Infrastructure cluster has loadBalancer.type {_quoted(front.type or '')}, and this version knows "
-            f"{_CLUSTER} and {_USER}",
-        )
-    if front.addresses:
+        why = "Infrastructure cluster names no platform"
+    elif platform in _NONE_OF_ITS_OWN:
+        by, why = Manager.OUTSIDE, f"On platform {platform} the cluster manages no load balancer"
+    elif platform not in _MAY_MANAGE:
+        by, why = Manager.NOT_ASKED, f"On platform {platform} the load balancer is not the administrator's to see to"
+    elif isinstance(front, facts.Unobserved):
+        why = str(front)
+    elif front.type == _USER:
+        by, why = Manager.OUTSIDE, f"On this {platform} the load balancer is {_USER}"
+    elif front.type not in {None, _CLUSTER}:
+        known = f"this version knows {_CLUSTER} and {_USER}"
+        why = f"Infrastructure cluster has loadBalancer.type {_quoted(front.type or '')}, and {known}"
+    elif front.addresses:
         addresses = result.listed(front.addresses)
-        return Managed(Manager.CLUSTER, f"The cluster manages its load balancer itself, at {addresses}")
-    if platform == "VSphere":
-        return Managed(Manager.OUTSIDE, "This VSphere has no apiServerInternalIPs: its load balancer is the user's")
-    return Managed(
-        Manager.UNKNOWN,
-        f"Infrastructure cluster says that the cluster manages its load balancer on platform {platform}, and has no "
-        "apiServerInternalIPs for it",
-    )
+        by, why = Manager.CLUSTER, f"The cluster manages its load balancer itself, at {addresses}"
+    elif platform == "VSphere":
+        by, why = Manager.OUTSIDE, "This VSphere has no apiServerInternalIPs: its load balancer is the user's"
+    else:
+        says = f"the cluster manages its load balancer on platform {platform}, and has no apiServerInternalIPs for it"
+        why = f"Infrastructure cluster says that {says}"
+    return Managed(by, why)
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The annotation beside the nodes: which of them it confirms, and what is wrong with it.
+    """The annotation beside the nodes, by name: which it confirms, why it cannot be used, and what else to say of it.
 
-    Nodes are in the order of their names. `strangers` are addresses of no control-plane node; like `repeated`, they
-    keep nothing from being confirmed.
+    `command` confirms every node, or shows them where it would be too long or they have no address.
     """
 
     confirmed: tuple[facts.Node, ...]
     missing: tuple[facts.Node, ...]
-    strangers: tuple[str, ...] = ()
-    repeated: tuple[str, ...] = ()
-    wrong: str = ""
-    """Why the annotation cannot be used, empty when it can."""
-    given: frozenset[str] = frozenset()
+    command: str
+    remarks: tuple[str, ...]
+    wrong: str
 
     @property
     def complete(self) -> bool:
         """Every node is confirmed, by an annotation in which nothing is wrong."""
         return not (self.missing or self.wrong)
 
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What is to be said of entries that keep nothing from being confirmed."""
-        strangers = f"No control-plane node has {result.listed(self.strangers)}" if self.strangers else ""
-        repeated = f"It lists {result.listed(self.repeated)} more than once" if self.repeated else ""
-        return tuple(filter(None, (strangers, repeated)))
-
-    @property
-    def command(self) -> str:
-        """The command that confirms every node, or that shows them where it would be too long, or they have no address.
-
-        Of a node with several addresses the one that is confirmed already, else IPv4.
-        """
-        nodes = sorted((*self.confirmed, *self.missing), key=lambda node: node.name)
-        chosen = [min(node.addresses, key=self._rank) for node in nodes if node.addresses]
-        command = shell.command(
-            "oc annotate clusteroperator {} --overwrite {}={}",
-            vocabulary.CLUSTER_OPERATOR,
-            _ANNOTATION,
-            ",".join(chosen),
-        )
-        return command if chosen and len(command) <= _COMMAND_LIMIT else _NODES
-
-    def _rank(self, address: str) -> tuple[bool, bool, str]:
-        return address not in self.given, ":" in address, address
-
 
 def compare(nodes: list[facts.Node], backends: facts.Backends | None) -> Confirmation:
     """Compare the annotation with the control-plane nodes: one InternalIP of each has to be there."""
+    backends = backends or facts.Backends()
     ordered = sorted(nodes, key=lambda node: node.name)
-    if backends is None:
-        return Confirmation((), tuple(ordered))
     given = frozenset(backends.addresses)
     own = {address for node in ordered for address in node.addresses}
+    remarks = []
+    if strangers := [address for address in backends.addresses if address not in own]:
+        remarks.append(f"No control-plane node has {result.listed(strangers)}")
+    if backends.repeated:
+        remarks.append(f"It lists {result.listed(backends.repeated)} more than once")
+    wrong = f"it is longer than {facts.Backends.LONGEST} bytes, and was not read" if backends.too_long else ""
+    if entries := [f"entry {position} ({_quoted(text)})" for position, text in backends.wrong]:
+        is_no = "is no address" if len(entries) == 1 else "are no addresses"
+        wrong = f"{result.listed(entries)} {is_no}: write {_EXAMPLE}"
+
+    def rank(address: str) -> tuple[bool, bool, str]:
+        """Of a node with several addresses the one that is confirmed already, else IPv4."""
+        return address not in given, ":" in address, address
+
+    chosen = ",".join(min(node.addresses, key=rank) for node in ordered if node.addresses)
+    command = shell.command(
+        "oc annotate clusteroperator {} --overwrite {}={}", vocabulary.CLUSTER_OPERATOR, _ANNOTATION, chosen
+    )
     return Confirmation(
         confirmed=tuple(node for node in ordered if given.intersection(node.addresses)),
         missing=tuple(node for node in ordered if not given.intersection(node.addresses)),
-        strangers=tuple(address for address in backends.addresses if address not in own),
-        repeated=backends.repeated,
-        wrong=_wrong(backends),
-        given=given,
+        command=command if chosen and len(command) <= _COMMAND_LIMIT else _NODES,
+        remarks=tuple(remarks),
+        wrong=wrong,
     )
-
-
-def _wrong(backends: facts.Backends) -> str:
-    if backends.too_long:
-        return f"it is longer than {observed.LONGEST} bytes, and was not read"
-    if not backends.wrong:
-        return ""
-    entries = [f"entry {position} ({_quoted(text)})" for position, text in backends.wrong]
-    is_no = "is no address" if len(entries) == 1 else "are no addresses"
-    return f"{result.listed(entries, _MOST_QUOTED)} {is_no}: write {_EXAMPLE}"
 
 
 def _quoted(text: str) -> str:
@@ -201,27 +178,27 @@ def backends(context: CheckContext) -> CheckResult:
     if not nodes:
         return context.unknown("no node has label node-role.kubernetes.io/control-plane")
     confirmation = compare(nodes, annotation)
-    findings = tuple(_finding(node, confirmation) for node in (*confirmation.confirmed, *confirmation.missing))
+    behind = "to be behind the load balancer"
+    confirmed = [(node, CheckStatus.MET, "is confirmed") for node in confirmation.confirmed]
+    missing = [(node, CheckStatus.UNMET, f"is not confirmed {behind}") for node in confirmation.missing]
+    judged = (*confirmed, *missing)
+    findings = tuple(Finding("Node", node.name, status, f"{node.name} {text}") for node, status, text in judged)
     if confirmation.complete:
-        text = (
-            f"{_WHERE} names {_named(confirmation.confirmed)}; nothing inside the cluster can look at the load balancer"
-        )
-        return context.met(". ".join((f"As {text}", *confirmation.remarks)), findings)
+        named = _named(confirmation.confirmed)
+        text = f"As {_WHERE} names {named}; nothing inside the cluster can look at the load balancer"
+        return context.met(". ".join((text, *confirmation.remarks)), findings)
     wanted = f"{_named(confirmation.missing) or 'addresses only'} in {_WHERE}"
     then = f"See advisory {AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED}"
     if not context.definition.changes_control_plane:
         # No advisory has the command, and it names annotation and addresses.
-        wanted = "every control-plane node confirmed to be behind the load balancer"
+        wanted = f"every control-plane node confirmed {behind}"
         then = f"Once it leads to every node: {confirmation.command}"
     count = Count(len(confirmation.confirmed), len(nodes), "nodes")
-    seen = result.sentences(_found(annotation, confirmation), *confirmation.remarks)
+    found = "no such annotation"
+    if annotation is not None:
+        found = confirmation.wrong or result.listed(annotation.addresses) or "no address"
+    seen = result.sentences(found, *confirmation.remarks)
     return context.unmet(wanted, seen, then, findings, count)
-
-
-def _finding(node: facts.Node, confirmation: Confirmation) -> Finding:
-    confirmed = node in confirmation.confirmed
-    text = "is confirmed" if confirmed else "is not confirmed to be behind the load balancer"
-    return Finding("Node", node.name, CheckStatus.MET if confirmed else CheckStatus.UNMET, f"{node.name} {text}")
 
 
 def _annotation(known: facts.Facts) -> facts.Fact[facts.Backends | None]:
@@ -230,12 +207,6 @@ def _annotation(known: facts.Facts) -> facts.Fact[facts.Backends | None]:
     if isinstance(own, facts.Unobserved):
         return None if own.missing else own
     return own.backends
-
-
-def _found(backends: facts.Backends | None, confirmation: Confirmation) -> str:
-    if backends is None:
-        return "no such annotation"
-    return confirmation.wrong or result.listed(backends.addresses) or "no address"
 
 
 def _named(nodes: tuple[facts.Node, ...]) -> str:
@@ -254,29 +225,22 @@ def unconfirmed(known: facts.Facts, target: TopologyPair, record: TopologyTransi
     managed = manager(infrastructure)
     if managed.by is not Manager.OUTSIDE or isinstance(nodes, facts.Unobserved) or not nodes:
         return None
-    if not _changes(infrastructure, target, record):
-        return None
     confirmation = compare(nodes, annotation)
-    if confirmation.complete:
+    if confirmation.complete or not _changes(infrastructure, target, record):
         return None
     front = infrastructure.load_balancer
     hosts = [] if isinstance(front, facts.Unobserved) else [front.api_host, front.api_internal_host]
     names = list(dict.fromkeys(filter(None, hosts)))
-    sentences = (
+    itself = [f"{name} is node {node.name} itself" for name in names for node in nodes if name in node.addresses]
+    message = result.sentences(
         f"{managed.why}, and nothing inside can see where {' and '.join(names) or 'api and api-int'} lead",
-        *(
-            f"{name} is node {node.name} itself: without it there is no API"
-            for name in names
-            for node in nodes
-            if name in node.addresses
-        ),
+        *(f"{text}: without it there is no API" for text in itself),
         f"Not confirmed: {_named(confirmation.missing)}" if confirmation.missing else "",
         f"Confirmed: {_named(confirmation.confirmed)}" if confirmation.confirmed else "",
         f"Of {_WHERE} {confirmation.wrong}" if confirmation.wrong else "",
         *confirmation.remarks,
         _TO_DO if confirmation.command != _NODES else _TO_DO_BY_HAND,
     )
-    message = ". ".join(filter(None, sentences))
     return result.advisory(AdvisoryName.LOAD_BALANCER_BACKENDS_UNCONFIRMED, message, confirmation.command)
 
 
@@ -286,3 +250,39 @@ def _changes(infrastructure: facts.Infrastructure, target: TopologyPair, record:
     if before is None and (record is None or record.admitted_time is None):
         before = infrastructure.control_plane
     return target.control_plane not in {before, Topology.SINGLE_REPLICA}
+
+
+def survives_drains(context: CheckContext) -> CheckResult:
+    """The default router asks for two replicas and has them before the change, or its drain is accepted."""
+    # An explicit number is honoured: cluster-ingress-operator pkg/operator/controller/ingress/replicas.go (4.22).
+    router = context.facts.ingress_controller
+    if drain_accepted(context.facts):
+        return context.met(f"Accepted by annotation {_DRAIN} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}")
+    if isinstance(router, facts.Unobserved):
+        return context.unknown(router)
+    asks, has = router.wanted_replicas, router.available_replicas
+    if asks is not None and min(asks, has) >= _ROUTERS:
+        return context.met(f"IngressController default has {_ROUTERS} replicas or more available")
+    wait = "Wait until they are available" if asks is not None and asks >= _ROUTERS else f"Run: {two_routers()}"
+    wait += f". To accept one, annotate ClusterOperator {vocabulary.CLUSTER_OPERATOR} with {_DRAIN}=true"
+    seen = f"{'none' if asks is None else asks} requested, {has} available"
+    count = Count(min(asks or 0, has), _ROUTERS, "replicas")
+    return context.unmet(f"{_ROUTERS} routers of IngressController default", seen, wait, count=count)
+
+
+def drain_accepted(known: facts.Facts) -> bool:
+    """Does an administrator accept that the only router is drained? Without our ClusterOperator nothing is accepted."""
+    own = known.own_operator
+    return isinstance(own, facts.OwnOperator) and own.router_drain_accepted
+
+
+def two_routers() -> str:
+    """The command after which a node can be drained without taking ingress away."""
+    body = f'{{"spec":{{"replicas":{_ROUTERS}}}}}'
+    return shell.command("oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p {}", body)
+
+
+def router_alone(known: facts.Facts) -> bool:
+    """Is there a single router that its configuration fixes, which the drains after the change will evict?"""
+    router = known.ingress_controller
+    return isinstance(router, facts.IngressController) and router.wanted_replicas == 1

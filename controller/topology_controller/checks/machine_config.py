@@ -1,14 +1,12 @@
 """The machine config operator: can its pools follow, does it work for the new topology, and has that been rolled out?
 
 The change drops the templates of a single node, so every pool gets another rendered configuration and its nodes restart
-in turn. A pool that only equals itself proves nothing: for seconds after the templates are rendered every pool
-still looks finished. So the controller has to carry the new topology first, and then each pool has to have left the
-configuration that it had when the topology changed.
+in turn. For seconds after the templates are rendered every pool still looks finished: so the controller has to carry
+the new topology first, and then each pool has to have left the configuration that it had when the topology changed.
 
-Nothing is asked here that a write to Infrastructure changes. The operator copies the whole object, resourceVersion
-included, into ControllerConfig and renders again at each event, so its generation, observedGeneration and
-TemplateControllerCompleted follow every write of ours (machine-config-operator pkg/operator/sync.go,
-lib/resourceapply/machineconfig.go, pkg/controller/template/status.go; release-4.20, release-4.21, release-4.22).
+Nothing is asked here that a write to Infrastructure changes: generation, observedGeneration and
+TemplateControllerCompleted of ControllerConfig follow every write of ours (machine-config-operator
+pkg/operator/sync.go, lib/resourceapply/machineconfig.go, pkg/controller/template/status.go; release-4.20 to 4.22).
 """
 
 from __future__ import annotations
@@ -41,11 +39,8 @@ _ANNOTATION = "machineconfiguration.openshift.io/controlPlaneTopology"
 
 
 def pools_ready(context: CheckContext) -> CheckResult:
-    """Every pool is unpaused, not degraded, at its wanted configuration, and all its machines are updated and ready.
-
-    A pool that is paused, broken or behind now can never follow once the topology has changed
-    (machine-config-operator pkg/controller/node/node_controller.go, syncMachineConfigPool; release-4.20 to 4.22).
-    """
+    """Every pool is unpaused, not degraded, at its wanted configuration, and all its machines are updated and ready."""
+    # Another can never follow: machine-config-operator pkg/controller/node/node_controller.go (release-4.20 to 4.22).
     pools = _pools(context)
     if isinstance(pools, facts.Unobserved):
         return context.unknown(pools)
@@ -59,17 +54,14 @@ def pools_ready(context: CheckContext) -> CheckResult:
 def controller_observed(context: CheckContext) -> CheckResult:
     """ControllerConfig carries the target's control plane topology, and no control-plane node goes by SingleReplica.
 
-    The node annotation is what the machine config daemon goes by: it drains a node unless that says SingleReplica
-    (machine-config-operator pkg/daemon/drain.go; release-4.20 to 4.22). That it equals the target is not asked: where
-    a pool's rendered configuration stays as it is, it is written 20 to 40 minutes later.
+    The machine config daemon drains a node unless its annotation says SingleReplica (machine-config-operator
+    pkg/daemon/drain.go; release-4.20 to 4.22). That it equals the target is not asked: where a pool's rendered
+    configuration stays as it is, it is written 20 to 40 minutes later.
     """
-    config, nodes = context.facts.controller_config, context.facts.control_plane_nodes
+    config, names = context.facts.controller_config, operands.node_names(context.facts)
     target, single = context.definition.target.control_plane.value, Topology.SINGLE_REPLICA.value
     if isinstance(config, facts.Unobserved):
         return context.unknown(config)
-    if isinstance(nodes, facts.Unobserved):
-        return context.unknown(nodes)
-    names = operands.node_names(context.facts)
     if isinstance(names, facts.Unobserved):
         return context.unknown(names)
     since = config.failing_since
@@ -82,8 +74,8 @@ def controller_observed(context: CheckContext) -> CheckResult:
         return context.unmet(f"{_CONFIG} made for control plane topology {target}", why, look)
     if config.failing not in {"True", "False"}:
         return context.unknown(f"{_CONFIG} has TemplateControllerFailing={config.failing}")
-    stale = sorted(node.name for node in facts.readable(nodes) if node.observed_topology == single != target)
-    if stale:
+    nodes = facts.readable(context.facts.control_plane_nodes)
+    if stale := sorted(node.name for node in nodes if node.observed_topology == single != target):
         pools = _pools(context)
         known = [] if isinstance(pools, facts.Unobserved) else pools
         paused = next((pool for pool in known if pool.name == MASTER and pool.paused), None)
@@ -95,9 +87,8 @@ def controller_observed(context: CheckContext) -> CheckResult:
 def pools_rolled_out(context: CheckContext) -> CheckResult:
     """Every machine config pool has rolled out, and each with machines to another configuration than at the change.
 
-    Asked only once the controller works with the new topology: before that the pools say nothing about it. The
-    configuration need not differ when both topologies have the same word in the matrix, or when the controller worked
-    with the target's topology at the change already (machine-config-operator templates/common/sno,
+    That need not differ when both topologies have the same word in the matrix, or when the controller worked with the
+    target's topology at the change already (machine-config-operator templates/common/sno,
     templates/master/00-master/sno, pkg/controller/template/render.go; release-4.20 to 4.22).
     """
     group = context.group()
@@ -127,8 +118,12 @@ def _finding(
     context: CheckContext, group: matrices.Group, pool: facts.MachineConfigPool, controller: CheckStatus, first: str
 ) -> Finding:
     """The finding of one pool. `controller` is the answer of the controller; where it is Unknown, `first` says why."""
+    baseline = context.convergence.baseline
     must_change = _must_change(context, group) and (pool.machines > 0 or pool.name == MASTER)
-    lacks = _waiting_for(pool, _before(context, pool.name) if must_change else None)
+    recorded = baseline.machine_config_pools if baseline is not None and must_change else ()
+    # A pool that is younger than the record has nothing to leave behind.
+    before = next((entry.configuration for entry in recorded if entry.name == pool.name), None)
+    lacks = _waiting_for(pool, before)
     if lacks is not None and pool.paused:
         lacks = f"paused; {_unpause(pool)}"
     status, text = CheckStatus.MET, f"{pool.name} has rolled out"
@@ -138,7 +133,7 @@ def _finding(
         status, text = CheckStatus.UNMET, _FIRST
     elif lacks is not None:
         status, text = CheckStatus.UNMET, f"{pool.name}: {lacks}"
-    elif must_change and pool.name == MASTER and context.convergence.baseline is None:
+    elif must_change and pool.name == MASTER and baseline is None:
         what = operands.unmeasured(f"{_POOLS}/{MASTER}", "machineConfigPools")
         status, text = CheckStatus.UNKNOWN, f"pool {MASTER} needs another rendered configuration, and {what}"
     rolled = pool.configuration == pool.wanted_configuration
@@ -153,7 +148,6 @@ def _finding(
 
 
 def _unpause(pool: facts.MachineConfigPool) -> str:
-    """The command that lets a paused pool follow."""
     command = shell.command('oc patch machineconfigpool {} --type merge -p \'{"spec":{"paused":false}}\'', pool.name)
     return f"unpause it: {command}"
 
@@ -174,13 +168,6 @@ def _must_change(context: CheckContext, group: matrices.Group) -> bool:
     source, target = definition.source.control_plane.value, definition.target.control_plane.value
     ready_before = baseline is not None and baseline.control_plane_observed == target
     return not (source == target or ready_before or matrices.same(group.variant, source, target))
-
-
-def _before(context: CheckContext, name: str) -> str | None:
-    """The pool's configuration when the topology changed, None where none was recorded: one of both is younger."""
-    baseline = context.convergence.baseline
-    pools = baseline.machine_config_pools if baseline is not None else ()
-    return next((pool.configuration for pool in pools if pool.name == name), None)
 
 
 def _waiting_for(pool: facts.MachineConfigPool, before: str | None) -> str | None:

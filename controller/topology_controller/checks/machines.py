@@ -1,4 +1,4 @@
-"""Machines: is anything under a control-plane node on its way out, and why does etcd leave a node out?
+"""Machines: is anything under a control-plane node on its way out or unwell, and why does etcd leave a node out?
 
 The etcd operator decides by Machines, and says so only in a log at a level that is usually off. `left_out` is its rule,
 and the one place of it here. Source: cluster-etcd-operator (main) pkg/operator/ceohelpers/machine_api.go, IsFunctional;
@@ -6,8 +6,7 @@ pkg/operator/clustermembercontroller/clustermembercontroller.go, getEtcdPeerURLT
 pkg/operator/clustermemberremovalcontroller/clustermemberremovalcontroller.go, attemptToScaleDown.
 
 A Machine belongs to a node whose InternalIP it has, as that operator sees it; else to the node that its nodeRef names,
-which is the one that the machine controller drains. Which of the two it is is kept. Two Machines may claim one node,
-and one Machine two nodes: nothing is left out because of the other.
+which the machine controller drains. Two Machines may claim one node, and one Machine two nodes.
 """
 
 from __future__ import annotations
@@ -16,22 +15,33 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topology_api.vocabulary import CheckStatus
+from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
-from ..observe import facts, machines
+from .. import shell
+from ..observe import facts
+from ..observe import nodes as observed
 from . import result
 from .result import Finding
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from topology_api.types import Advisory, TopologyPair
+
     from .result import CheckContext, CheckResult
 
 KIND = "machines.machine.openshift.io"
 """Written out, because `machines` alone may be another API's."""
-LOOK = f"oc -n {machines.NAMESPACE} get {KIND}"
+LOOK = f"oc -n {observed.NAMESPACE} get {KIND}"
 _MIGRATING = "Migrating"
 _GOING = frozenset({"deprovisioning", "deleting", "powering off before delete"})
 """States of a host that is being taken away (baremetal-operator apis/metal3.io/v1alpha1/baremetalhost_types.go)."""
 _STAYS = "no Machine and no BareMetalHost of a control-plane node on its way out"
+_COLUMNS = (
+    f"{LOOK} -l '{observed.SELECTOR}' -o custom-columns="
+    "'NAME:.metadata.name,PHASE:.status.phase,NODE:.status.nodeRef.name,ADDRESSES:.status.addresses[*].address'"
+)
+_VOTERS = 3
 
 
 class BoundBy(enum.StrEnum):
@@ -43,12 +53,12 @@ class BoundBy(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A Machine, and a node that it belongs to, if there is one; `host` is the one that it stands on."""
+    """A Machine, a node that it belongs to, and the host that it stands on."""
 
-    machine: machines.Machine
+    machine: observed.Machine
     node: str | None = None
     bound_by: BoundBy | None = None
-    host: machines.Host | None = None
+    host: observed.Host | None = None
 
     @property
     def leaving(self) -> bool:
@@ -57,7 +67,7 @@ class Claim:
 
     @property
     def machine_going(self) -> bool:
-        """Does the machine controller take it away? Nothing brings it back."""
+        """Does the machine controller take it away?"""
         return self.machine.deleting or self.machine.phase == "Deleting"
 
     @property
@@ -106,62 +116,48 @@ def claims(known: facts.Facts) -> tuple[Claim, ...]:
 
 @facts.once
 def left_out(known: facts.Facts) -> dict[str, str]:
-    """Control-plane nodes on which the etcd operator adds no member, each with the reason; empty where not in use.
-
-    A Machine that cannot be read may be the one: then a missing one is not named.
-    """
+    """Control-plane nodes on which the etcd operator adds no member, each with the reason; empty where not in use."""
     if not in_use(known):
         return {}
-    complete = isinstance(known.machines, tuple) and len(facts.readable(known.machines)) == len(known.machines)
-    by_node: dict[tuple[str | None, BoundBy | None], list[machines.Machine]] = {}
-    for claim in claims(known):
-        by_node.setdefault((claim.node, claim.bound_by), []).append(claim.machine)
-    reasons: dict[str, str] = {}
-    for node in facts.readable(known.control_plane_nodes):
-        if not node.addresses:
-            continue
-        address = " or ".join(node.addresses)
-        bound = by_node.get((node.name, BoundBy.ADDRESS), [])
-        referring = by_node.get((node.name, BoundBy.NODE_REF), [])
-        if bound:
+    reasons: dict[str, str | None] = {}
+    for node in [node for node in facts.readable(known.control_plane_nodes) if node.addresses]:
+        address, own = " or ".join(node.addresses), [claim for claim in claims(known) if claim.node == node.name]
+        if bound := [claim.machine for claim in own if claim.bound_by is BoundBy.ADDRESS]:
             # Where several have the address the etcd operator takes whichever it finds first.
-            if reason := next(filter(None, map(_unfit, bound)), None):
-                reasons[node.name] = reason
-        elif referring:
-            reasons[node.name] = f"Machine {referring[0].name} refers to it but lacks its address {address}"
-        elif complete:
-            reasons[node.name] = f"no Machine in {machines.NAMESPACE} has its address {address}"
-    return reasons
+            reasons[node.name] = next(filter(None, map(_unfit, bound)), None)
+        elif own:
+            reasons[node.name] = f"Machine {own[0].machine.name} refers to it but lacks its address {address}"
+        elif _complete(known):
+            reasons[node.name] = f"no Machine in {observed.NAMESPACE} has its address {address}"
+    return {name: why for name, why in reasons.items() if why}
 
 
-def _unfit(machine: machines.Machine) -> str | None:
+def _complete(known: facts.Facts) -> bool:
+    """Could every Machine be read? One that could not may be the one that is missed."""
+    return isinstance(known.machines, tuple) and len(facts.readable(known.machines)) == len(known.machines)
+
+
+def _unfit(machine: observed.Machine) -> str | None:
     return result.first_reason(
         (machine.deleting, f"Machine {machine.name} is being deleted"),
-        (not machine.guarded, f"Machine {machine.name} lacks preDrain hook {machines.HOOK}"),
+        (not machine.guarded, f"Machine {machine.name} lacks preDrain hook {observed.HOOK}"),
     )
 
 
 def on_the_way(known: facts.Facts) -> str:
-    """The Machines that have no node yet, each with how far it is; empty where there are none, or none is in use."""
+    """The Machines that have no node yet, each with how far it is; empty where Machines are not in use."""
     waiting = [claim for claim in claims(known) if claim.waits] if in_use(known) else []
-    named = result.listed(f"Machine {claim.machine.name} ({_progress(claim)})" for claim in waiting)
-    return f"on the way: {named}" if named else ""
-
-
-def _progress(claim: Claim) -> str:
-    phase = claim.machine.phase or "no phase yet"
-    if claim.host is None:
-        return phase
-    return f"{phase}; BareMetalHost {claim.host.name} is {claim.host.state or 'not looked at yet'}"
+    coming = []
+    for claim in waiting:
+        host, phase = claim.host, claim.machine.phase or "no phase yet"
+        below = "" if host is None else f"; BareMetalHost {host.name} is {host.state or 'not looked at yet'}"
+        coming.append(f"Machine {claim.machine.name} ({phase}{below})")
+    return f"on the way: {result.listed(coming)}" if coming else ""
 
 
 def control_plane(context: CheckContext) -> CheckResult:
-    """Nothing under a control-plane node is on its way out.
-
-    With a functional Machine API the etcd operator removes the member of a Machine that is deleted at once, as soon as
-    there are more voters than it wants, and it wants as many as the install-config says: one on a grown single node. A
-    Machine that belongs to no control-plane node does not matter here, nor does one that is missing or has failed.
-    """
+    """Nothing under a control-plane node is on its way out: the etcd operator removes the member of such a Machine."""
+    # As soon as there are more voters than the install-config says: one on a grown single node.
     known = context.facts
     if isinstance(known.machines, facts.Unobserved):
         if known.machines.missing:
@@ -171,22 +167,19 @@ def control_plane(context: CheckContext) -> CheckResult:
     if isinstance(nodes, facts.Unobserved):
         return context.unknown(nodes)
     names = {node.name for node in nodes}
-    below = [claim for claim in claims(known) if claim.node in names]
-    unread = tuple(
-        Finding("Machine", item.what, CheckStatus.UNKNOWN, str(item))
-        for item in known.machines
-        if isinstance(item, facts.Unobserved)
+    unread = [item for item in known.machines if isinstance(item, facts.Unobserved)]
+    findings = (
+        *(_judged(claim, known.hosts) for claim in claims(known) if claim.node in names),
+        *(Finding("Machine", item.what, CheckStatus.UNKNOWN, str(item)) for item in unread),
     )
-    judged = tuple(_judged(claim, known.hosts) for claim in below)
-    if not in_use(known) and not unread and not any(finding.status is CheckStatus.UNMET for finding in judged):
+    if not in_use(known) and not unread and not any(finding.status is CheckStatus.UNMET for finding in findings):
         which = f"none of {len(known.machines)} is Running" if known.machines else "there is none"
         return context.met(f"Machine API is not in use here: of Machines with role master or arbiter {which}")
-    findings = (*judged, *unread)
-    if all(finding.met for finding in findings):
-        # Not which ones: that one is replaced by another is no news.
-        return context.met("No Machine or BareMetalHost of a control-plane node is on its way out", findings)
     unmet = [finding for finding in findings if finding.status is CheckStatus.UNMET]
     unknown = [finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN]
+    if not unmet and not unknown:
+        # Not which ones: that one is replaced by another is no news.
+        return context.met("No Machine or BareMetalHost of a control-plane node is on its way out", findings)
     if not unmet:
         return context.unknown(unknown, findings)
     texts = [finding.text for finding in unmet] + [f"cannot tell: {text}" for text in unknown]
@@ -194,32 +187,89 @@ def control_plane(context: CheckContext) -> CheckResult:
     return context.unmet(_STAYS, texts, f"Look at {where}", findings)
 
 
-def _judged(claim: Claim, hosts: facts.Fact[tuple[facts.Fact[machines.Host], ...]]) -> Finding:
+def _judged(claim: Claim, hosts: facts.Fact[tuple[facts.Fact[observed.Host], ...]]) -> Finding:
     machine, subject = claim.machine, f"Machine {claim.machine.name} of node {claim.node}"
+    status, text, where = CheckStatus.MET, f"{subject} stays", ""
     if claim.machine_going:
-        return _leaving(machine, f"{subject} is being deleted", LOOK)
-    if claim.host is not None and claim.host_going:
-        text = f"BareMetalHost {claim.host.name} of {subject} {claim.host_going}"
-        return _leaving(machine, text, f"oc -n {machines.NAMESPACE} get baremetalhosts")
-    if machine.authority == _MIGRATING:
-        text = f"{subject} is {_MIGRATING}: what is half handed over is not judged"
-        return Finding("Machine", machine.name, CheckStatus.UNKNOWN, text)
-    if (unread := _unread_host(machine, hosts)) is not None:
-        return Finding("Machine", machine.name, CheckStatus.UNKNOWN, f"{subject}: {unread}")
-    return Finding("Machine", machine.name, CheckStatus.MET, f"{subject} stays")
-
-
-def _leaving(machine: machines.Machine, text: str, where: str) -> Finding:
-    return Finding("Machine", machine.name, CheckStatus.UNMET, text, _STAYS, where)
+        status, text, where = CheckStatus.UNMET, f"{subject} is being deleted", LOOK
+    elif claim.host is not None and claim.host_going:
+        status, text = CheckStatus.UNMET, f"BareMetalHost {claim.host.name} of {subject} {claim.host_going}"
+        where = f"oc -n {observed.NAMESPACE} get baremetalhosts"
+    elif machine.authority == _MIGRATING:
+        status, text = CheckStatus.UNKNOWN, f"{subject} is {_MIGRATING}: what is half handed over is not judged"
+    elif (unread := _unread_host(machine, hosts)) is not None:
+        status, text = CheckStatus.UNKNOWN, f"{subject}: {unread}"
+    return Finding("Machine", machine.name, status, text, _STAYS if where else "", where)
 
 
 def _unread_host(
-    machine: machines.Machine, hosts: facts.Fact[tuple[facts.Fact[machines.Host], ...]]
+    machine: observed.Machine, hosts: facts.Fact[tuple[facts.Fact[observed.Host], ...]]
 ) -> facts.Unobserved | None:
     """The host that it names, if that could not be read; a host that is not there is none."""
     if machine.host is None:
         return None
     if isinstance(hosts, facts.Unobserved):
         return None if hosts.missing else hosts
-    own = machines.describe_host(machine.host)
+    own = observed.describe_host(machine.host)
     return next((item for item in hosts if isinstance(item, facts.Unobserved) and item.what == own), None)
+
+
+def advise(known: facts.Facts, target: TopologyPair) -> Iterator[Advisory]:
+    """Yield what is missing or unwell under the control plane, in the order of `AdvisoryName`."""
+    if not in_use(known):
+        return
+    if homeless := missing(known):
+        yield result.advisory(
+            AdvisoryName.CONTROL_PLANE_MACHINE_MISSING,
+            f"The etcd operator goes by Machines on this cluster, and no Machine in {observed.NAMESPACE} has the "
+            f"address of {result.listed(homeless)}. It adds no etcd member on such a node, and does not say so. Give "
+            "each of them a Machine with role master and the address of the node",
+            _COLUMNS,
+        )
+    if troubles := dict(_troubles(known)):
+        yield result.advisory(
+            AdvisoryName.CONTROL_PLANE_HOST_TROUBLE,
+            f"What stands under a control-plane node needs a look. {result.listed(troubles)}",
+            next(iter(troubles.values())),
+        )
+    etcd = known.etcd
+    wanted = None if isinstance(etcd, facts.Unobserved) else etcd.desired_replicas
+    if target.control_plane == Topology.HIGHLY_AVAILABLE and wanted is not None and wanted < _VOTERS:
+        yield result.advisory(
+            AdvisoryName.ETCD_REPLICAS_BEHIND,
+            f"The etcd operator wants {wanted} member{'' if wanted == 1 else 's'}: it reads the number from the "
+            "install-config, which nothing updates. So it will remove the member of a control-plane Machine that is "
+            f"deleted at once, while there are more, and not wait for another one. Delete no such Machine while etcd "
+            f"has {_VOTERS} voters or fewer. The command shows the number; no supported way to change it is known",
+            "oc -n kube-system get configmap cluster-config-v1 -o yaml",
+        )
+
+
+def missing(known: facts.Facts) -> tuple[str, ...]:
+    """Control-plane nodes to which no Machine belongs by its address, sorted; none while Machines are not all read."""
+    if not _complete(known):
+        return ()
+    bound = {claim.node for claim in claims(known) if claim.bound_by is BoundBy.ADDRESS}
+    masters = (node for node in facts.readable(known.control_plane_nodes) if node.master and node.addresses)
+    return tuple(sorted(node.name for node in masters if node.name not in bound))
+
+
+def _troubles(known: facts.Facts) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong under a control-plane node, with the command that shows it; one thing for each Machine."""
+    nodes = {node.name: node for node in facts.readable(known.control_plane_nodes)}
+    for claim in [claim for claim in claims(known) if claim.node in nodes]:
+        node, machine, host = nodes[claim.node or ""], claim.machine, claim.host
+        below = f"of Machine {machine.name}, node {node.name}"
+        if host is not None and host.failed:
+            text = f"BareMetalHost {host.name} {below}, is in error: {host.trouble or 'no message'}"
+            yield text, _describe("baremetalhost", host.name)
+        elif machine.phase == "Failed":
+            text = f"Machine {machine.name} of node {node.name} is Failed: {machine.trouble or 'no message'}"
+            yield text, _describe(KIND, machine.name)
+        elif host is not None and node.ready == "True" and not host.powered_on:
+            text = f"BareMetalHost {host.name} {below}, is powered off, and the node is Ready"
+            yield text, _describe("baremetalhost", host.name)
+
+
+def _describe(kind: str, name: str) -> str:
+    return shell.command("oc -n {} describe {} {}", observed.NAMESPACE, kind, name)

@@ -34,11 +34,9 @@ _VERSION = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.")
 
 
 def control_plane(context: CheckContext) -> CheckResult:
-    """At least N nodes that each pass everything in `_failing`.
-
-    Source: library-go pkg/operator/staticpod/controller/node/node_controller.go (release-4.22): static pods are
-    installed on the nodes that select `node-role.kubernetes.io/master=`, whatever state these are in.
-    """
+    """At least N nodes that each pass everything in `_failing`."""
+    # Static pods are installed on nodes labelled master=, whatever state these are in: library-go
+    # pkg/operator/staticpod/controller/node/node_controller.go (release-4.22).
     reasons = candidates(context)
     if isinstance(reasons, facts.Unobserved):
         return context.unknown(reasons)
@@ -46,11 +44,10 @@ def control_plane(context: CheckContext) -> CheckResult:
         Finding("Node", name, CheckStatus.MET if why is None else CheckStatus.UNMET, why or "eligible")
         for name, why in sorted(reasons.items())
     )
-    eligible = [finding.name for finding in findings if finding.status is CheckStatus.MET]
+    eligible = [finding.name for finding in findings if finding.met]
     wanted = context.spec.at_least or 0
     if len(eligible) >= wanted:
-        text = f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible)}"
-        return context.met(text, findings)
+        return context.met(f"{len(eligible)} eligible control-plane nodes: {result.listed(eligible)}", findings)
     unfit = [f"{finding.name} ({finding.text})" for finding in findings if not finding.met]
     shown = _candidates(eligible, unfit, _CONTROL_PLANE, machines.on_the_way(context.facts))
     count = Count(len(eligible), wanted, "nodes")
@@ -65,40 +62,34 @@ def _candidates(eligible: Sequence[str], unfit: Sequence[str], label: str, comin
 
 
 def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserved:
-    """Every control-plane node by name with the first reason why it is not eligible, None when it is.
-
-    Source: machine-config-operator pkg/controller/node/node_controller.go updateMasterNodeControlPlaneLabel
-    (release-4.22) adds the label control-plane to what its pool `master` selects, which is an empty label master.
-    """
-    nodes, others = result.every(context.facts.control_plane_nodes), result.every(context.facts.other_nodes)
-    members = etcd.members(context.facts)
+    """Every control-plane node by name with the first reason why it is not eligible, None when it is."""
+    # What adds the label control-plane selects an empty label master: machine-config-operator
+    # pkg/controller/node/node_controller.go updateMasterNodeControlPlaneLabel (release-4.22).
+    nodes, members = result.every_node(context.facts), etcd.members(context.facts)
     if isinstance(nodes, facts.Unobserved):
         return nodes
-    if isinstance(others, facts.Unobserved):
-        return others
     if isinstance(members, facts.Unobserved):
         return members
     # Of two kubelet versions that are equally frequent the newer counts as that of the others.
-    versions = [version for node in nodes if (version := _minor(node))]
+    versions = [version for node in nodes if isinstance(node, facts.Node) and (version := _minor(node))]
     common = max(versions, key=lambda v: (versions.count(v), [int(n) for n in v.split(".")]), default=None)
     voters = frozenset(members.values())
     left_out = machines.left_out(context.facts)
-    failures = {node.name: _failing(node, context, common, voters, left_out.get(node.name, "")) for node in nodes}
-    for other in others:
-        if other.master_has_value:
-            failures[other.name] = _MASTER_HAS_VALUE
-        elif other.master:
-            failures[other.name] = f"lacks label {_CONTROL_PLANE}"
+    failures: dict[str, str | None] = {}
+    for node in nodes:
+        if isinstance(node, facts.Node):
+            failures[node.name] = _failing(node, context, common, voters, left_out.get(node.name, ""))
+        elif node.master_has_value:
+            failures[node.name] = _MASTER_HAS_VALUE
+        elif node.master:
+            failures[node.name] = f"lacks label {_CONTROL_PLANE}"
     return failures
 
 
 @facts.once
 def carrying(known: facts.Facts) -> dict[str, str] | None:
-    """Why a control-plane node carries no control plane now, empty where it does; None when that is not known.
-
-    A node that is cordoned may restart. Source: machine-config-operator pkg/daemon/drain.go (release-4.22): a node is
-    cordoned from before it restarts until it has come back.
-    """
+    """Why a control-plane node carries no control plane now, empty where it does; None when that is not known."""
+    # A node is cordoned from before it restarts until it has come back: machine-config-operator pkg/daemon/drain.go.
     nodes, voters = result.every(known.control_plane_nodes), etcd.members(known)
     if isinstance(nodes, facts.Unobserved) or isinstance(voters, facts.Unobserved):
         return None
@@ -115,10 +106,7 @@ def carrying(known: facts.Facts) -> dict[str, str] | None:
 
 
 def lost(known: facts.Facts, names: Iterable[str]) -> list[str] | None:
-    """Those of these nodes that carry the control plane no more, each with why; none where as many others do.
-
-    None when that is not known.
-    """
+    """Those of these nodes that carry the control plane no more; none where as many others do. None: not known."""
     before = list(names)
     reasons = carrying(known) if before else {}
     if reasons is None:
@@ -132,11 +120,7 @@ def lost(known: facts.Facts, names: Iterable[str]) -> list[str] | None:
 def _failing(
     node: facts.Node, context: CheckContext, common: str | None, voters: frozenset[str], left_out: str
 ) -> str | None:
-    """The first reason why this node cannot carry the control plane, None when it can.
-
-    `common` is the kubelet minor version that most nodes have; `voters` are addresses of etcd voters; `left_out` is why
-    the etcd operator would make none of it.
-    """
+    """`common` is the kubelet version of most nodes, `left_out` is why it gets no etcd member."""
     cpus = context.spec.min_cpus or DEFAULT_CPUS
     gib = context.spec.min_memory_gib or DEFAULT_MEMORY_GIB
     compact = context.definition.workers.max == 0
@@ -157,11 +141,7 @@ def _failing(
 
 
 def _state(node: facts.Node) -> tuple[tuple[bool, str], ...]:
-    """What every node is asked, whatever it is to carry: each with the words for its failure.
-
-    Source of pressure and the taints that come with it: kubernetes
-    pkg/controller/nodelifecycle/node_lifecycle_controller.go (master), nodeConditionToTaintKeyStatusMap.
-    """
+    # Source: kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go (master).
     taints = [taint for taint in node.taints if taint.of_node_state]
     return (
         (node.deleting, "is being deleted"),
@@ -183,38 +163,27 @@ def _minor(node: facts.Node) -> str | None:
 
 
 def dedicated_workers(context: CheckContext) -> CheckResult:
-    """The number of nodes that carry workloads only fits the definition.
-
-    Source: installer pkg/asset/manifests/topologies.go (main): their number decides the infrastructure topology.
-    """
+    """The number of nodes that carry workloads only fits the definition: it decides the infrastructure topology."""
+    # Source: installer pkg/asset/manifests/topologies.go (main).
     others = result.every(context.facts.other_nodes)
     if isinstance(others, facts.Unobserved):
         return context.unknown(others)
     workers = [node.name for node in others if node.dedicated_worker]
     wanted = context.definition.workers
     if wanted.fits(len(workers)):
-        return context.met(f"{len(workers)} {_nouns(len(workers))}; {context.definition.name} wants {wanted}")
+        noun = "dedicated worker" if len(workers) == 1 else "dedicated workers"
+        return context.met(f"{len(workers)} {noun}; {context.definition.name} wants {wanted}")
     shown = result.few(sorted(workers)) or "none"
-    noun = _nouns(wanted.min if wanted.max is None else wanted.max)
+    noun = "dedicated worker" if (wanted.min if wanted.max is None else wanted.max) == 1 else "dedicated workers"
     return context.unmet(f"{wanted} {noun}", f"{len(workers)}: {shown}", "Look at oc get nodes")
 
 
-def _nouns(count: int) -> str:
-    return "dedicated worker" if count == 1 else "dedicated workers"
-
-
 def eligible_workers(context: CheckContext) -> CheckResult:
-    """At least N nodes can carry infrastructure pods: dedicated workers, and control-plane nodes that are workers too.
-
-    Two routers, two Prometheuses and so on are spread over different nodes; on fewer nodes they never become ready.
-    """
-    nodes: list[facts.Node] = []
-    for group in (context.facts.control_plane_nodes, context.facts.workers):
-        readable = result.every(group)
-        if isinstance(readable, facts.Unobserved):
-            return context.unknown(readable)
-        nodes += [node for node in readable if node.worker]
-    reasons = {node.name: _unfit(node, context.facts.ingress_controller) for node in nodes}
+    """At least N nodes can carry infrastructure pods: two routers and so on are spread over different nodes."""
+    nodes = result.every(context.facts.control_plane_nodes, context.facts.workers)
+    if isinstance(nodes, facts.Unobserved):
+        return context.unknown(nodes)
+    reasons = {node.name: _unfit(node, context.facts.ingress_controller) for node in nodes if node.worker}
     eligible = sorted(name for name, why in reasons.items() if why is None)
     wanted = context.spec.at_least or 0
     if len(eligible) >= wanted:
@@ -230,19 +199,15 @@ def eligible_workers(context: CheckContext) -> CheckResult:
 
 
 def _unfit(node: facts.Node, routers: facts.Fact[facts.IngressController]) -> str | None:
-    """The first reason why this node cannot carry infrastructure pods, None when it can.
-
-    A taint that routers tolerate marks a node that is meant for infrastructure. Source: cluster-ingress-operator
-    pkg/operator/controller/ingress/deployment.go (release-4.22): routers get nodePlacement of their IngressController,
-    tolerations and nodeSelector. While that is not read, no taint is known to be tolerated.
-    """
+    """The first reason why this node cannot carry infrastructure pods, None when it can."""
+    # A taint that routers tolerate marks a node that is meant for infrastructure. Source: cluster-ingress-operator
+    # pkg/operator/controller/ingress/deployment.go (release-4.22). Until that is read, none is known to be tolerated.
     why = first_reason(*_state(node))
     if why is not None or not node.taints:
         return why
     if isinstance(routers, facts.Unobserved):
         return _tainted(node.taints)
-    tolerations = routers.tolerations
-    refused = [taint for taint in node.taints if not any(entry.tolerates(taint) for entry in tolerations)]
+    refused = [taint for taint in node.taints if not any(entry.tolerates(taint) for entry in routers.tolerations)]
     if refused:
         return f"{_tainted(refused)}, which IngressController default does not tolerate"
     if lacking := sorted(routers.node_labels.difference(node.labels)):
@@ -251,18 +216,15 @@ def _unfit(node: facts.Node, routers: facts.Fact[facts.IngressController]) -> st
 
 
 def masters_schedulable(context: CheckContext) -> CheckResult:
-    """Scheduler `cluster` says what the target shape needs (`spec.mastersSchedulable`).
-
-    Source: installer pkg/asset/manifests/scheduler.go (main): true where there are no workers.
-    """
+    """Scheduler `cluster` says what the target shape needs: true where there are no workers."""
+    # Source: installer pkg/asset/manifests/scheduler.go (main).
     scheduler = context.facts.scheduler
     if isinstance(scheduler, facts.Unobserved):
         return context.unknown(scheduler)
     wanted, value = (str(bool(flag)).lower() for flag in (context.spec.wanted, scheduler.masters_schedulable))
     if value == wanted:
         return context.met(f"Scheduler cluster has mastersSchedulable={wanted}")
-    command = shell.command(
-        "oc patch scheduler cluster --type merge -p {}", f'{{"spec":{{"mastersSchedulable":{wanted}}}}}'
-    )
+    body = f'{{"spec":{{"mastersSchedulable":{wanted}}}}}'
+    command = shell.command("oc patch scheduler cluster --type merge -p {}", body)
     aim = f"schedulers.config.openshift.io/cluster with mastersSchedulable={wanted}"
     return context.unmet(aim, value, f"Change it with: {command}")

@@ -1,28 +1,21 @@
 """Operands: has each of them followed the topology, as the operand matrix says it does?
 
-A group of the matrix says which objects show that an operator has followed. Three kinds are judged, one object at a
-time, and their findings add up to one answer that names each object, what is wanted and where to look:
-
-* Workloads run as many replicas as the target implies, or as the configuration of their operator asks for where
-  topology implies no number; more is fine. Counts matter only once the controller has seen what is asked of it. Where
-  an administrator has fixed the number, the message names the advisory that has the command.
-* Static pods are at their newest revision on every control-plane node. That is also true before their operator has
-  noticed the change; where the matrix says that the topologies differ in configuration, the newest revision must
-  therefore be another than at the change.
+* Workloads run as many replicas as the target implies, or as the configuration of their operator asks for; more is
+  fine. Counts matter only once the controller has seen what is asked of it.
+* Static pods are at their newest revision on every control-plane node; where the topologies differ in configuration, at
+  another than at the change, because at first their operator has not noticed it.
 * PodDisruptionBudgets of guard pods allow one control-plane node less than there are (library-go
-  pkg/operator/staticpod/controller/guard, release-4.20 to 4.22). Their controllers watch pods, nodes and service
-  accounts, not Infrastructure: on a quiet cluster nothing happens until the next such event, so the message has a
-  command that makes one.
+  pkg/operator/staticpod/controller/guard). Their controllers do not watch Infrastructure, so there is a command.
 
-An operand that the baseline does not mention was added to the matrix by a newer version, in the middle of a transition.
-There is nothing to compare it with: it is asked for its present state, and where it is absent, it is not in use. A
-record that has no baseline at all has lost it; then nothing that needs it is called done.
+An operand that the baseline does not mention was added to the matrix by a newer version in the middle of a transition:
+it is asked for its present state, and where it is absent, it is not in use. Without a baseline nothing that needs it is
+called done.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from topology_api.vocabulary import AdvisoryName, CheckStatus, Topology
 
@@ -37,6 +30,8 @@ if TYPE_CHECKING:
 
     from ..definitions import model
     from .result import CheckContext, CheckResult
+
+T = TypeVar("T")
 
 _MET, _UNMET, _UNKNOWN = CheckStatus.MET, CheckStatus.UNMET, CheckStatus.UNKNOWN
 _MALFORMED = facts.Kind.MALFORMED
@@ -56,7 +51,7 @@ def followed(context: CheckContext) -> CheckResult:
         return context.met(text, (Finding("", group.operator, _MET, text),))
     if isinstance(absent, facts.Unobserved):
         unknown = [_finding(group, operand, _UNKNOWN, str(absent)) for operand in group.operands]
-        return context.unknown(absent, tuple(dataclasses.replace(finding, lacks=absent) for finding in unknown))
+        return context.unknown(absent, tuple([dataclasses.replace(finding, lacks=absent) for finding in unknown]))
     if not group.operands:
         return context.unknown(f"the operand matrix names no operand for {context.spec.check}")
     judges = {"StaticPods": _static_pods, "PodDisruptionBudget": _budget}
@@ -65,11 +60,13 @@ def followed(context: CheckContext) -> CheckResult:
 
 
 def _finding(
-    group: matrices.Group, operand: matrices.Operand, status: CheckStatus, text: str, wanted: str = ""
+    group: matrices.Group, operand: matrices.Operand, status: CheckStatus, text: str, wanted: str = "", **more: Any
 ) -> Finding:
-    """The finding of an operand; static pods go by their operator."""
+    # Static pods go by their operator; a number that is configured lacks nothing of it.
     name = group.operator_of(operand) if operand.kind == "StaticPods" else f"{operand.namespace}/{operand.name}"
-    return Finding(operand.kind, name, status, text, wanted or operand.key, operand.look)
+    if operand.replicas == "perConfiguration":
+        more["lacks"] = None
+    return Finding(operand.kind, name, status, text, wanted or operand.key, operand.look, **more)
 
 
 def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved | None:
@@ -87,21 +84,22 @@ def absence(known: facts.Facts, group: matrices.Group) -> str | facts.Unobserved
     if managed is None or group.managed_by is None:
         return None
     # Where topology implies no number, one that an administrator scales has nothing to follow.
-    if managed.state == "Removed" or (
-        managed.state == "Unmanaged" and all(operand.replicas == "perConfiguration" for operand in group.operands)
-    ):
+    scaled = all(operand.replicas == "perConfiguration" for operand in group.operands)
+    if managed.state == "Removed" or (managed.state == "Unmanaged" and scaled):
         return f"{group.managed_by.key} has managementState {managed.state}"
     return None
 
 
-def _configuration(known: facts.Facts, group: matrices.Group) -> facts.Managed | facts.Unobserved | None:
-    """The configuration of the group's operator, None where the matrix names none."""
-    if group.managed_by is None:
-        return None
-    managed = known.operand(group.managed_by.key)
-    if isinstance(managed, facts.Managed | facts.Unobserved):
-        return managed
-    return facts.Unobserved(group.managed_by.key, "is not a configuration with a managementState", _MALFORMED)
+def _configuration(known: facts.Facts, group: matrices.Group) -> facts.Fact[facts.Managed] | None:
+    return None if group.managed_by is None else _read(known, group.managed_by.key, facts.Managed)
+
+
+def _read(known: facts.Facts, key: str, kind: type[T]) -> T | facts.Unobserved:
+    """An operand as the fact that its kind becomes."""
+    fact = known.operand(key)
+    if isinstance(fact, (kind, facts.Unobserved)):
+        return fact
+    return facts.Unobserved(key, f"is not a {kind.__name__}", _MALFORMED)
 
 
 def _implied(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> int | facts.Unobserved:
@@ -122,8 +120,7 @@ def _implied(context: CheckContext, group: matrices.Group, operand: matrices.Ope
 
 def at(operand: matrices.Operand, topology: str) -> int | facts.Unobserved:
     """How many replicas this topology implies, by the matrix alone."""
-    counts = operand.replicas if isinstance(operand.replicas, dict) else {}
-    for named, count in counts.items():
+    for named, count in operand.replicas.items() if isinstance(operand.replicas, dict) else ():
         if named.value == topology:
             return count
     return facts.Unobserved(operand.key, f"the operand matrix does not say what topology {topology} implies for it")
@@ -131,115 +128,92 @@ def at(operand: matrices.Operand, topology: str) -> int | facts.Unobserved:
 
 @facts.once
 def node_names(known: facts.Facts) -> tuple[str, ...] | facts.Unobserved:
-    """Names of the control-plane nodes as the operators count them, or why they are not known.
-
-    They go by the label master alone (library-go, pkg/operator/staticpod/controller/node): a node that has only the
-    newer label control-plane never gets their pods, and must not be waited for.
-    """
-    names: list[str] = []
-    for group in (result.every(known.control_plane_nodes), result.every(known.other_nodes)):
-        if isinstance(group, facts.Unobserved):
-            return group
-        names += [node.name for node in group if node.master]
-    return tuple(sorted(names)) or facts.Unobserved(f"nodes with label {_MASTER}", "there are none")
+    """Names of the control-plane nodes as the operators count them, or why they are not known."""
+    # They go by the label master (library-go pkg/operator/staticpod/controller/node): a node that has only the newer
+    # label control-plane never gets their pods, and must not be waited for.
+    nodes = result.every_node(known)
+    if isinstance(nodes, facts.Unobserved):
+        return nodes
+    names = sorted([node.name for node in nodes if node.master])
+    return tuple(names) or facts.Unobserved(f"nodes with label {_MASTER}", "there are none")
 
 
 def _before(context: CheckContext, operand: matrices.Operand) -> OperandBaseline | None:
-    """The operand at the change, None when it was not recorded."""
     baseline = context.convergence.baseline
-    recorded = baseline.operands if baseline is not None else ()
-    for entry in recorded:
+    for entry in baseline.operands if baseline is not None else ():
         if entry.name == operand.key:
             return entry
     return None
 
 
 def unmeasured(what: str, field: str) -> str:
-    """Say that the record has lost its baseline, that something cannot be judged without it, and what to do."""
+    """Say that the record has lost its baseline, and what to do."""
     return (
         f"the record does not say how {what} was when the topology changed. If you know it, write it to "
         f"status.topologyTransition.baseline.{field} with: oc edit infrastructure cluster --subresource=status"
     )
 
 
-def _missing(context: CheckContext, group: matrices.Group, operand: matrices.Operand, wanted: str) -> Finding:
-    """The operand does not exist: Met where this cluster does not use it.
-
-    An optional one that did not exist at the change either need not follow. One that a baseline does not mention is
-    younger than the version that changed the topology: absent, it is not in use. Guard budgets are never recorded.
-    """
+def _missing(
+    context: CheckContext, group: matrices.Group, operand: matrices.Operand, wanted: str, action: str = ""
+) -> Finding:
+    """The operand does not exist: Met where this cluster does not use it. Guard budgets are never recorded."""
     before = _before(context, operand)
-    text = lacks = f"{operand.key} does not exist"
+    text = f"{operand.key} does not exist"
     if before is None and context.convergence.baseline is not None and operand.kind != "PodDisruptionBudget":
-        return _finding(
-            group, operand, _MET, f"nothing has to follow: {text}, and the record has no entry of it", wanted
-        )
+        text = f"nothing has to follow: {text}, and the record has no entry of it"
+        return _finding(group, operand, _MET, text, wanted)
     if not operand.optional:
-        return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), lacks=lacks)
+        return _finding(group, operand, _UNMET, text, wanted, lacks=text, action=action)
     if before is None:
-        text = f"{lacks}, and {unmeasured('it', 'operands')}"
-        unread = facts.Unobserved(operand.key, f"NotFound, and {unmeasured('it', 'operands')}")
-        return dataclasses.replace(_finding(group, operand, _UNKNOWN, text, wanted), lacks=unread)
+        lost = unmeasured("it", "operands")
+        unread = facts.Unobserved(operand.key, f"NotFound, and {lost}")
+        return _finding(group, operand, _UNKNOWN, f"{text}, and {lost}", wanted, lacks=unread, action=action)
     if before.missing:
         text = f"nothing has to follow: {operand.key} did not exist when the topology changed either"
         return _finding(group, operand, _MET, text, wanted)
-    return dataclasses.replace(_finding(group, operand, _UNMET, f"{lacks} any more", wanted), lacks=lacks)
+    return _finding(group, operand, _UNMET, f"{text} any more", wanted, lacks=text, action=action)
 
 
 def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
     """A Deployment, StatefulSet or IngressController has the replicas that the target implies.
 
-    It lacks something of its operator as long as that has not asked enough of it. The operator need not where topology
-    implies no number, or where an administrator has fixed it.
+    It lacks something of its operator until that has asked enough of it, unless an administrator has fixed the number.
     """
-    finding = _ready(context, group, operand)
-    return dataclasses.replace(finding, lacks=None) if operand.replicas == "perConfiguration" else finding
-
-
-def _ready(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
-    count, workload = _implied(context, group, operand), context.facts.operand(operand.key)
+    count, routers = _implied(context, group, operand), operand.kind == "IngressController"
+    workload = _read(context.facts, operand.key, facts.IngressController if routers else facts.Workload)
     if isinstance(count, facts.Unobserved):
-        return dataclasses.replace(_finding(group, operand, _UNKNOWN, str(count)), lacks=count)
+        return _finding(group, operand, _UNKNOWN, str(count), lacks=count)
     replicas = "replica" if count == 1 else "replicas"
     wanted = f"{count} ready {replicas}"
     if isinstance(workload, facts.Unobserved):
         if workload.missing:
             return _missing(context, group, operand, wanted)
-        return dataclasses.replace(_finding(group, operand, _UNKNOWN, str(workload), wanted), lacks=workload)
+        return _finding(group, operand, _UNKNOWN, str(workload), wanted, lacks=workload)
     asks: int | None
-    # The key of the one IngressController is longer than all that is said of it.
-    subject = f"{operand.kind} {operand.name}" if operand.kind == "IngressController" else operand.key
-    if isinstance(workload, facts.Workload) and operand.kind != "IngressController":
+    if isinstance(workload, facts.Workload):
         asks, have, why = workload.wanted, workload.ready, _short_of(workload, count, restarts=operand.restarts)
-        lacks = f"{operand.key} asks for {asks} of {count}" if asks < count else None
-    elif isinstance(workload, facts.IngressController) and operand.kind == "IngressController":
-        asks, have = workload.wanted_replicas, workload.available_replicas
+        subject, lacks = operand.key, f"{operand.key} asks for {asks} of {count}" if asks < count else None
+    else:
+        # The key of the one IngressController is longer than all that is said of it.
+        subject, asks, have = f"{operand.kind} {operand.name}", workload.wanted_replicas, workload.available_replicas
         lacks = f"{subject} has {have} of {count} available" if asks is None and have < count else None
         why = first_reason(
             (asks is not None and asks < count, f"has spec.replicas set to {asks}, which no operator changes"),
             (have < count, f"has {have} of {count} available"),
         )
-    else:
-        text = f"{operand.key} is not what was expected there"
-        unread = facts.Unobserved(operand.key, "is not a workload", _MALFORMED)
-        return dataclasses.replace(_finding(group, operand, _UNKNOWN, text, wanted), lacks=unread)
-    action = _action(context.facts, group, operand, count) if asks is not None and asks < count else ""
-    if why is None:
-        # Not how many it has: one more or less above what is implied is no news.
-        has = f"asks for at least {count}" if operand.restarts else f"has at least {count} ready"
-        finding = _finding(group, operand, _MET, f"{subject} {has} {replicas}", wanted)
-    else:
-        finding = dataclasses.replace(_finding(group, operand, _UNMET, f"{subject} {why}", wanted), action=action)
-    lacks = None if action else lacks
-    return dataclasses.replace(finding, count=Count(have, count, "replicas"), lacks=lacks)
+    # Not how many it has: one more or less above what is implied is no news.
+    enough = f"asks for at least {count} {replicas}" if operand.restarts else f"has at least {count} ready {replicas}"
+    status, text = (_MET, enough) if why is None else (_UNMET, why)
+    action = _action(context.facts, group, operand) if asks is not None and asks < count else ""
+    lacks, counted = None if action else lacks, Count(have, count, "replicas")
+    return _finding(group, operand, status, f"{subject} {text}", wanted, action=action, lacks=lacks, count=counted)
 
 
 def _short_of(workload: facts.Workload, count: int, *, restarts: bool) -> str | None:
-    """What a Deployment or StatefulSet is short of.
-
-    With `restarts` its pods are replaced at each write of Infrastructure: whether its controller has seen that and how
-    many are updated says nothing then, and one may be missing, so that no write of ours takes the answer back.
-    """
+    """What a Deployment or StatefulSet is short of."""
+    # With `restarts` its pods are replaced at each write of Infrastructure: what its controller has seen and how many
+    # are updated says nothing then, and one may be missing, so that no write of ours takes the answer back.
     least = max(1, count - 1) if restarts else count
     return first_reason(
         (workload.wanted < count, f"asks for {workload.wanted}"),
@@ -250,35 +224,30 @@ def _short_of(workload: facts.Workload, count: int, *, restarts: bool) -> str | 
     )
 
 
-def _action(known: facts.Facts, group: matrices.Group, operand: matrices.Operand, count: int) -> str:
-    """What an administrator can do about a number that is too small as one has set it; empty where none has."""
-    workload = known.operand(operand.key)
-    if isinstance(workload, facts.IngressController):
-        fixed = workload.wanted_replicas is not None and workload.wanted_replicas < count
-        return f"See advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}" if fixed else ""
+def _action(known: facts.Facts, group: matrices.Group, operand: matrices.Operand) -> str:
+    if operand.kind == "IngressController":
+        return f"See advisory {AdvisoryName.ROUTER_REPLICAS_PINNED}"
     managed = _configuration(known, group)
-    if group.managed_by is None or not isinstance(managed, facts.Managed) or managed.state != "Unmanaged":
-        return ""
-    key = group.managed_by.key
-    return f"Scale it yourself: {key} has managementState Unmanaged"
+    unmanaged = isinstance(managed, facts.Managed) and managed.state == "Unmanaged" and group.managed_by
+    return f"Scale it yourself: {unmanaged.key} has managementState Unmanaged" if unmanaged else ""
 
 
 def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
-    """Static pods are at their newest revision everywhere, a new one where the topologies differ.
-
-    Source: library-go pkg/operator/staticpod/controller/installer/installer_controller.go (release-4.22).
-    """
-    nodes, pods = node_names(context.facts), _revisions(context.facts, operand)
+    nodes, pods = node_names(context.facts), _read(context.facts, operand.key, facts.StaticPods)
     before = _before(context, operand)
-    recorded = before.revision if before is not None else None
     anew = needs_revision(context.definition, group, operand)
-    finding = _revision(context, group, operand, anew=anew, recorded=recorded)
+    recorded = before.revision if before is not None and anew else None
+    finding = _revision(context, group, operand, pods, recorded)
     lacks: str | facts.Unobserved | None = None
-    if anew and finding.status is not _MET:
+    if anew and context.convergence.baseline is None:
+        lost = unmeasured("it", "operands")
+        lacks = pods if isinstance(pods, facts.Unobserved) else facts.Unobserved(operand.key, lost)
+        if finding.status is _MET:
+            text = f"{operand.key} needs another revision, and {lost}"
+            finding = dataclasses.replace(finding, status=_UNKNOWN, text=text)
+    elif anew and finding.status is not _MET:
         if isinstance(pods, facts.Unobserved):
             lacks = pods
-        elif context.convergence.baseline is None:
-            lacks = facts.Unobserved(operand.key, unmeasured("it", "operands"))
         elif recorded is not None and pods.latest <= recorded:
             lacks = f"{operand.key} is still at revision {pods.latest}"
     count = None
@@ -291,19 +260,8 @@ def _static_pods(context: CheckContext, group: matrices.Group, operand: matrices
     return dataclasses.replace(finding, lacks=lacks, count=count)
 
 
-def _revisions(known: facts.Facts, operand: matrices.Operand) -> facts.Fact[facts.StaticPods]:
-    pods = known.operand(operand.key)
-    if isinstance(pods, facts.StaticPods | facts.Unobserved):
-        return pods
-    return facts.Unobserved(operand.key, "has no revisions of static pods", _MALFORMED)
-
-
 def needs_revision(definition: model.Definition, group: matrices.Group, operand: matrices.Operand) -> bool:
-    """Do the topologies that the definition may start from differ in configuration from the one that it leads to?
-
-    Source for the one that does: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver
-    (release-4.20 to 4.22).
-    """
+    """Do the topologies that the definition may start from differ in configuration from the one that it leads to?"""
     target = group.topology(definition.target.pair)
     infrastructure = group.follows == "infrastructure"
     sources = definition.source.infrastructure if infrastructure else (definition.source.control_plane.value,)
@@ -311,36 +269,34 @@ def needs_revision(definition: model.Definition, group: matrices.Group, operand:
 
 
 def _revision(
-    context: CheckContext, group: matrices.Group, operand: matrices.Operand, *, anew: bool, recorded: int | None
+    context: CheckContext,
+    group: matrices.Group,
+    operand: matrices.Operand,
+    pods: facts.Fact[facts.StaticPods],
+    recorded: int | None,
 ) -> Finding:
-    nodes, pods = node_names(context.facts), _revisions(context.facts, operand)
+    """Are static pods at their newest revision, and that another than the `recorded` one, if it must be left?"""
+    nodes, wanted = node_names(context.facts), "the newest revision on every control-plane node"
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
-    wanted = "the newest revision on every control-plane node"
     if isinstance(pods, facts.Unobserved):
         if pods.missing:
             return _missing(context, group, operand, wanted)
         return _finding(group, operand, _UNKNOWN, str(pods), wanted)
-    if anew and recorded is not None:
+    if recorded is not None:
         wanted = f"a revision above {recorded} on every control-plane node"
         if pods.latest <= recorded:
             text = f"{operand.key} is still at revision {pods.latest}, from before the topology changed"
             return _finding(group, operand, _UNMET, text, wanted)
     if behind := _behind(pods, nodes):
         return _finding(group, operand, _UNMET, f"{operand.key}: {result.few(behind)}", wanted)
-    if anew and context.convergence.baseline is None:
-        text = f"{operand.key} needs another revision, and {unmeasured('it', 'operands')}"
-        return _finding(group, operand, _UNKNOWN, text, wanted)
     text = f"{operand.key} is at its newest revision on {result.listed(nodes)}"
     return _finding(group, operand, _MET, text, wanted)
 
 
 def _behind(pods: facts.StaticPods, nodes: tuple[str, ...]) -> list[str]:
-    """What is wrong, by node. Entries of other nodes count too: the operator installs pods there.
-
-    `lastFailedRevision` survives later success, so it counts only while that very revision is being tried. Source of
-    the entries: library-go pkg/operator/staticpod/controller/node/node_controller.go (release-4.22).
-    """
+    """What is wrong, by node. Entries of other nodes count too: the operator installs pods there."""
+    # `lastFailedRevision` survives later success, so it counts only while that very revision is being tried.
     if pods.latest < 1:
         return ["no revision has been made yet"]
     entries = {entry.node for entry in pods.nodes}
@@ -356,26 +312,22 @@ def _behind(pods: facts.StaticPods, nodes: tuple[str, ...]) -> list[str]:
 
 
 def _budget(context: CheckContext, group: matrices.Group, operand: matrices.Operand) -> Finding:
-    """A PodDisruptionBudget exists and lets one control-plane node go at a time."""
     if group.topology(context.definition.target.pair) == Topology.SINGLE_REPLICA:
         return _finding(group, operand, _MET, f"{operand.key} does not exist on a single node")
-    nodes = node_names(context.facts)
+    nodes, budget = node_names(context.facts), _read(context.facts, operand.key, facts.DisruptionBudget)
     if isinstance(nodes, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(nodes))
     wanted = f"minAvailable {len(nodes) - 1}"
-    budget = context.facts.operand(operand.key)
     if isinstance(budget, facts.Unobserved):
         if budget.missing:
-            return dataclasses.replace(_missing(context, group, operand, wanted), action=_nudge(context.facts))
+            return _missing(context, group, operand, wanted, _nudge(context.facts))
         return _finding(group, operand, _UNKNOWN, str(budget), wanted)
-    if not isinstance(budget, facts.DisruptionBudget):
-        return _finding(group, operand, _UNKNOWN, f"{operand.key} is not a PodDisruptionBudget", wanted)
     text = f"{operand.key} has minAvailable {budget.min_available}"
     if budget.min_available == len(nodes) - 1:
         return _finding(group, operand, _MET, text, wanted)
     if budget.min_available is None:
         text = f"{operand.key} has no number as minAvailable"
-    return dataclasses.replace(_finding(group, operand, _UNMET, text, wanted), action=_nudge(context.facts))
+    return _finding(group, operand, _UNMET, text, wanted, action=_nudge(context.facts))
 
 
 @facts.once

@@ -26,27 +26,19 @@ _AT_REST = {"Available": "True", "Progressing": "False", "Degraded": "False"}
 _SET_OFF_BY_WRITES = {"console": "SyncLoopRefresh_InProgress"}
 """Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then.
 
-The console operator puts the resourceVersion of Infrastructure into the pods of Deployment console, so each write
-restarts them and is reported as progress: console-operator pkg/console/subresource/deployment/deployment.go and
-pkg/console/operator/sync_v400.go (release-4.20 to 4.22, main). If it counted, every write of ours would take this check
-back. ConsoleReplicas says what a console lacks after the change. Available and Degraded count as everywhere.
+The console operator puts the resourceVersion of Infrastructure into the pods of Deployment console: console-operator
+pkg/console/subresource/deployment/deployment.go, pkg/console/operator/sync_v400.go (release-4.20 to 4.22, main). If it
+counted, every write of ours would take this check back. ConsoleReplicas says what a console lacks after the change.
 """
-
 _NATIVE_OPERATOR, _NATIVE_PREFIX = "config-operator", "TopologyTransitionController_"
-"""ClusterOperator that the native controller is a part of, and how the reasons begin that it has from it.
-
-library-go pkg/operator/status/condition.go unites conditions, joins their reasons with "::", and they outlive their
-author: with the feature gate off nothing takes them back.
-"""
-
+"""ClusterOperator that the native controller is a part of, and how the reasons begin that it has from it: library-go
+pkg/operator/status/condition.go joins them with "::", and with the feature gate off nothing takes them back."""
 Z_STREAM = "Patch (z-stream) upgrades are not blocked by Upgradeable=False: do not start one now."
 
 
 def stable(context: CheckContext) -> CheckResult:
-    """Every ClusterOperator but ours is Available, not Progressing, not Degraded.
+    """Every ClusterOperator but ours is Available, not Progressing, not Degraded; no operators at all is Unknown.
 
-    Source of the three conditions and their names: api config/v1/types_cluster_operator.go (release-4.22).
-    Upstream passes an empty list (cluster-config-operator PR 495); a cluster without operators proves nothing.
     After the change, quiet is not enough: no upgrade may be under way, none of the operators that reported at the
     change may be gone unless the cluster was upgraded since, and those whose operands have to follow must have been
     seen to react (`_unreacted`).
@@ -71,7 +63,6 @@ def stable(context: CheckContext) -> CheckResult:
 def _reacted(
     context: CheckContext, others: dict[str, facts.ClusterOperator], unstable: tuple[Finding, ...]
 ) -> CheckResult:
-    """The answer after the change."""
     version, baseline = context.facts.cluster_version, context.convergence.baseline
     before = baseline.version if baseline is not None else None
     upgraded = not isinstance(version, facts.Unobserved) and before is not None and version.newest not in {None, before}
@@ -90,18 +81,14 @@ def _reacted(
     ]
     unclear = [finding.text for finding in findings]
     news = ""
-    if isinstance(version, facts.Unobserved):
-        unclear.append(str(version))
-    else:
-        progressing = version.conditions.find("Progressing")
-        if progressing is not None and progressing.status == "True":
-            reason = progressing.reason or "no reason given"
-            wrong.append(f"ClusterVersion version (an upgrade is under way: {reason})")
-        elif (status := version.conditions.status("Progressing")) != "False":
-            unclear.append(f"{_VERSION}: condition Progressing is {status}")
-        if upgraded:
-            # What converged may have been the upgrade's doing.
-            news = f". The cluster went from version {before} to {version.newest} since the topology changed"
+    status, why = _upgrading(version)
+    if status is CheckStatus.UNMET:
+        wrong.append(f"ClusterVersion version (an upgrade is under way: {why})")
+    elif status is CheckStatus.UNKNOWN:
+        unclear.append(why)
+    if upgraded and not isinstance(version, facts.Unobserved):
+        # What converged may have been the upgrade's doing.
+        news = f". The cluster went from version {before} to {version.newest} since the topology changed"
     if wrong:
         answer = context.unmet(f"{_STABLE}, and no upgrade", wrong, f"{_LOOK}{news}", findings)
         # Those that have not reacted stand with their components.
@@ -118,8 +105,7 @@ def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) 
     """Operators that still have to react to the change, each with the first of its operands that shows it.
 
     One that answers for an operand has reacted when it has been busy since (its Progressing condition changed later
-    than at the change), or when its operands lack nothing of it (`Finding.lacks`). Guard budgets are left out, since no
-    operator reports them, and so are checks that are accepted.
+    than at the change), or when its operands lack nothing of it (`Finding.lacks`). No operator reports guard budgets.
     """
     baseline = context.convergence.baseline
     busy_since: set[str] = set()
@@ -141,20 +127,15 @@ def _unreacted(context: CheckContext, others: dict[str, facts.ClusterOperator]) 
     for operator, lacks in sorted(first.items()):
         if isinstance(lacks, facts.Unobserved):
             yield Finding(_KIND, operator, CheckStatus.UNKNOWN, f"{operator}: {lacks}")
-            continue
-        yield Finding(_KIND, operator, CheckStatus.UNMET, f"{operator} (has not reacted yet: {lacks})")
+        else:
+            yield Finding(_KIND, operator, CheckStatus.UNMET, f"{operator} (has not reacted yet: {lacks})")
 
 
 def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterator[Finding]:
-    """What keeps an operator from being at rest, if anything does.
-
-    Absent and Unknown conditions say nothing. Progress that a write of Infrastructure alone sets off is none, and
-    neither is that of a native controller that is switched off: it will never end.
-    """
     # One walk for the three: this is asked of every operator at each look. Of several of a type the first counts.
     statuses = dict.fromkeys(_AT_REST, "absent")
     progressing: facts.Condition | None = None
-    for condition in reversed(operator.conditions.items):
+    for condition in reversed(operator.conditions):
         if condition.type in statuses:
             statuses[condition.type] = condition.status
             progressing = condition if condition.type == "Progressing" else progressing
@@ -175,21 +156,28 @@ def _instability(known: facts.Facts, operator: facts.ClusterOperator) -> Iterato
 
 
 def no_upgrade(context: CheckContext) -> CheckResult:
-    """ClusterVersion `version` says Progressing=False; anything absent is Unknown.
-
-    Source: cluster-version-operator pkg/cvo/status.go (release-4.22) sets it True from the first step to the last.
-    """
-    version = context.facts.cluster_version
-    if isinstance(version, facts.Unobserved):
-        return context.unknown(version)
-    progressing = version.conditions.find("Progressing")
-    status = version.conditions.status("Progressing")
-    if progressing is None or status not in {"True", "False"}:
-        return context.unknown(f"{_VERSION}: condition Progressing is {status}")
-    if status == "True":
-        seen = f"ClusterVersion version is Progressing ({progressing.reason or 'no reason given'})"
+    """ClusterVersion `version` says Progressing=False; anything absent is Unknown."""
+    # True from the first step to the last: cluster-version-operator pkg/cvo/status.go (release-4.22).
+    status, why = _upgrading(context.facts.cluster_version)
+    if status is CheckStatus.UNKNOWN:
+        return context.unknown(why)
+    if status is CheckStatus.UNMET:
+        seen = f"ClusterVersion version is Progressing ({why})"
         return context.unmet("no upgrade under way", seen, "Look at oc get clusterversion")
     return context.met(f"No upgrade is under way. {Z_STREAM}")
+
+
+def _upgrading(version: facts.Fact[facts.ClusterVersion]) -> tuple[CheckStatus, str]:
+    """Is no upgrade under way? With the reason of the one that is, or why it cannot be told."""
+    if isinstance(version, facts.Unobserved):
+        return CheckStatus.UNKNOWN, str(version)
+    progressing = version.conditions.find("Progressing")
+    if progressing is None or progressing.status not in {"True", "False"}:
+        status = version.conditions.status("Progressing")
+        return CheckStatus.UNKNOWN, f"{_VERSION}: condition Progressing is {status}"
+    if progressing.status == "True":
+        return CheckStatus.UNMET, progressing.reason or "no reason given"
+    return CheckStatus.MET, ""
 
 
 def block_message_after_change(definition: str, target: str) -> str:
@@ -198,11 +186,7 @@ def block_message_after_change(definition: str, target: str) -> str:
 
 
 def block_message(definition: str, desired: str) -> str:
-    """The message of our Upgradeable=False, the same from Pending to Admitting.
-
-    ClusterVersion echoes it, and the echo is what admission waits for: so it names the definition and the request and
-    nothing that changes in between.
-    """
+    """The message of our Upgradeable=False, the same from Pending to Admitting: admission waits for its echo."""
     return (
         f"Minor upgrades are blocked until transition {definition} to {desired} completes or is cancelled. "
         "To cancel it before the topology changes: oc patch infrastructure cluster --type merge "
@@ -211,11 +195,9 @@ def block_message(definition: str, desired: str) -> str:
 
 
 def upgrades_blocked(version: facts.Fact[facts.ClusterVersion], message: str) -> CheckResult:
-    """ClusterVersion echoes our block: Upgradeable=False, and the message contains ours.
-
-    False alone proves nothing: other operators, overrides and acknowledgements make it False for their own reasons,
-    and its reason is the version operator's. Source: cluster-version-operator pkg/cvo/upgradeable.go (release-4.22).
-    """
+    """ClusterVersion echoes our block: Upgradeable=False, and the message contains ours."""
+    # False alone proves nothing: others make it False for their own reasons (cluster-version-operator
+    # pkg/cvo/upgradeable.go, release-4.22).
     name = CheckName.UPGRADES_BLOCKED
     if isinstance(version, facts.Unobserved):
         return result.CheckResult(name, CheckStatus.UNKNOWN, f"Cannot tell: {version}")

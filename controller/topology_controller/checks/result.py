@@ -1,4 +1,4 @@
-"""What goes into a check and what comes out."""
+"""What goes into a check and what comes out, and how its message is put together from what was found."""
 
 from __future__ import annotations
 
@@ -41,10 +41,9 @@ class Count:
 class Finding:
     """The answer of a check for one object: an operand, a node, a pool, an operator.
 
-    `name` has the namespace in front where there is one. `text` is what was found; with `wanted` and `where`, the
-    command that shows it, it makes the sentence. `action` is what an administrator can do where no operator will.
-    `lacks` says what the object itself still lacks, whatever else its check waits for: None when nothing, Unobserved
-    when that is not known.
+    `text` is what was found; with `wanted` and `where`, the command that shows it, it makes the sentence. `action` is
+    what an administrator can do where no operator will. `lacks`: what the object itself still lacks, whatever else its
+    check waits for. `passes`: that passes without anything that has to follow, so it is not listed meanwhile either.
     """
 
     kind: str
@@ -57,7 +56,6 @@ class Finding:
     count: Count | None = None
     lacks: str | facts.Unobserved | None = None
     passes: bool = False
-    """Does what it lacks pass without anything that has to follow? Then it is not listed while it lasts either."""
 
     @property
     def message(self) -> str:
@@ -77,10 +75,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The answer of a check, with a finding for each object that was judged, and how far it is where that is a number.
+    """The answer of a check. `seen` is what was found, by object, where its findings do not have that.
 
-    `seen` is what was found, by object, where its findings do not have that. Two answers with the same message are
-    equal: a count that changes among what is Met is no news.
+    Two answers with the same message are equal: a count that changes among what is Met is no news.
     """
 
     name: CheckName
@@ -103,10 +100,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class ConvergenceContext:
-    """What convergence is measured by: the cluster at the change (None: not recorded), and the operand matrix.
-
-    `accepted` are checks that an administrator has accepted: their operators need not be seen to react.
-    """
+    """What convergence is measured by. `accepted`: checks whose operators need not be seen to react."""
 
     baseline: Baseline | None = None
     matrix: matrices.Matrix | None = None
@@ -115,11 +109,7 @@ class ConvergenceContext:
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """Everything that a check may look at: facts, its own parameters, the definition, the time and the stage.
-
-    `convergence` matters after the change. `now` is aware UTC. `answers` are those of the stage's other checks, for the
-    one that sums them up.
-    """
+    """Everything that a check may look at. `answers` are those of the stage's other checks, for what sums them up."""
 
     facts: facts.Facts
     spec: model.CheckSpec
@@ -129,10 +119,10 @@ class CheckContext:
     stage: Stage = Stage.PREFLIGHT
     answers: Mapping[CheckName, CheckResult] = field(default_factory=dict)
 
-    def group(self, check: CheckName | None = None) -> matrices.Group | None:
-        """What the matrix says about the operands of this check, or of another one."""
+    def group(self) -> matrices.Group | None:
+        """What the matrix says about the operands of this check."""
         matrix = self.convergence.matrix
-        return matrix.group(check or self.spec.check) if matrix is not None else None
+        return matrix.group(self.spec.check) if matrix is not None else None
 
     def met(self, message: str, findings: tuple[Finding, ...] = ()) -> CheckResult:
         """Answer that what is wanted was found."""
@@ -163,9 +153,7 @@ class CheckContext:
         statuses = {finding.status for finding in findings}
         status = CheckStatus.MET if statuses == {CheckStatus.MET} else CheckStatus.UNKNOWN
         status = CheckStatus.UNMET if CheckStatus.UNMET in statuses else status
-        message = sentence(status, findings)
-        if len(message) > LONGEST:
-            message = fitting(lambda most: sentence(status, findings, most))
+        message = fitting(lambda most: sentence(status, findings, most))
         if len(message) > LONGEST:
             # What to do says more than where to look.
             message = sentence(status, findings, 1, look=False)
@@ -173,10 +161,7 @@ class CheckContext:
 
 
 def fitting(make: Callable[[int], str], limit: int = LONGEST) -> str:
-    """The text that names as many objects as this many characters hold: three, two, one and how many more.
-
-    Where even one does not fit, nothing is cut off: half a command would be worse than a long message.
-    """
+    """The text that names as many objects as `limit` characters hold, at least one: half a command helps less."""
     for most in range(_MOST, 0, -1):
         text = make(most)
         if len(text) <= limit:
@@ -212,7 +197,6 @@ def sentence(status: CheckStatus, findings: tuple[Finding, ...], most: int = _MO
 
 
 def _found(findings: tuple[Finding, ...], most: int) -> str:
-    """What was found of those that are not as they should be, and then of those that are not known."""
     unmet = listed([finding.text for finding in findings if finding.status is CheckStatus.UNMET], most, "; ")
     unread = [finding.text for finding in findings if finding.status is CheckStatus.UNKNOWN]
     if unmet and unread and most == 1:
@@ -234,7 +218,7 @@ def listed(names: Iterable[str], most: int = _MOST, between: str = ", ") -> str:
 
 
 def few(names: Iterable[str], limit: int = 100) -> str:
-    """Join names within one text about one object: as many as this many characters hold, at least one."""
+    """Join as many names as this many characters hold, at least one."""
     all_names = list(names)
     return fitting(lambda most: listed(all_names, most), limit)
 
@@ -247,17 +231,24 @@ def first_reason(*reasons: tuple[bool, str]) -> str | None:
     return None
 
 
-def every(items: facts.Fact[tuple[facts.Fact[T], ...]]) -> list[T] | facts.Unobserved:
-    """The items of a list when it and each of them could be read, else all of them that could not, in one."""
-    if isinstance(items, facts.Unobserved):
-        return items
-    broken = []
-    whole = []
-    for item in items:
-        if isinstance(item, facts.Unobserved):
-            broken.append(item)
-        else:
-            whole.append(item)
-    if broken:
-        return dataclasses.replace(broken[0], why=listed(map(str, broken)).removeprefix(f"{broken[0].what}: "))
-    return whole
+def every(*lists: facts.Fact[tuple[facts.Fact[T], ...]]) -> list[T] | facts.Unobserved:
+    """The items of these lists when each could be read, else all of the first list that could not, in one."""
+    items: list[T] = []
+    broken: list[facts.Unobserved] = []
+    for listing in lists:
+        if isinstance(listing, facts.Unobserved):
+            return listing
+        for item in listing:
+            if isinstance(item, facts.Unobserved):
+                broken.append(item)
+            else:
+                items.append(item)
+        if broken:
+            why = listed(map(str, broken)).removeprefix(f"{broken[0].what}: ")
+            return dataclasses.replace(broken[0], why=why)
+    return items
+
+
+def every_node(known: facts.Facts) -> list[facts.Node | facts.OtherNode] | facts.Unobserved:
+    """Every node of the cluster when all could be read."""
+    return every(known.control_plane_nodes, known.other_nodes)

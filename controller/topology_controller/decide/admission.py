@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from topology_api.types import Baseline, TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
-from ..checks import catalog, operators, router
+from ..checks import catalog, load_balancer, operators
 from ..checks.result import CheckResult, ConvergenceContext, listed, sentences
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, convergence, discovery, events, problems, records
@@ -173,9 +173,13 @@ def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
 
 def _drained(context: contexts.Context, definition: model.Definition) -> str:
     """Say, while it can still be helped, that ingress will be gone for a while; not to who has accepted it."""
-    if not definition.changes_control_plane or router.drain_accepted(context.known) or not router.alone(context.known):
+    if (
+        not definition.changes_control_plane
+        or load_balancer.drain_accepted(context.known)
+        or not load_balancer.router_alone(context.known)
+    ):
         return ""
-    return f"{router.BRIEFLY}: {router.two_routers()}"
+    return f"{load_balancer.ROUTER_ALONE_BRIEFLY}: {load_balancer.two_routers()}"
 
 
 def _hold(context: contexts.Context) -> str:

@@ -1,8 +1,7 @@
 """Reads the transition definitions and the operand matrix, and says exactly where one is wrong.
 
-`read` reads one file and `model` says what a definition is; this module checks what concerns several files: names,
-definitions that could match the same cluster, and whether the operand matrix answers what the definitions ask. All
-problems of all files come in one error.
+`read` reads one file; this module checks what concerns several: names, definitions that could match the same cluster,
+and whether the operand matrix answers what they ask. All problems of all files come in one error.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from topology_api.vocabulary import CheckName
 
 DefinitionError = read.DefinitionError
-"""What `load` raises, whichever file is at fault."""
 _FORM = read.Form(model.Definition, "definition", [check.value for check in registry.ASKED])
 
 
@@ -66,10 +64,7 @@ def load(
 ) -> Transitions:
     """Read every `*.yaml` file of a folder, and the operand matrix that comes with the operator if none is given.
 
-    With `members_directly` every definition that asks for the number of etcd's voters also asks the members
-    themselves: the administrator has given certificates for that, and the definitions need not be written anew.
-    Raises DefinitionError when the folder or any of the files cannot be used, and bindata.BindataMissingError when
-    the operator came without its matrix.
+    With `members_directly` all ask etcd's members themselves, too. Raises DefinitionError, and what `shipped` raises.
     """
     files, problems = read.folder(directory, _FORM)
     problems += _conflicts(files)
@@ -127,10 +122,8 @@ def _unanswered(
 ) -> list[read.Problem]:
     """What the definition asks of operands and the matrix has no figure for."""
     problems: list[read.Problem] = []
-    sources = [
-        TopologyPair(control_plane=definition.source.control_plane.value, infrastructure=infrastructure)
-        for infrastructure in definition.source.infrastructure
-    ]
+    before, starts = definition.source.control_plane.value, definition.source.infrastructure
+    sources = [TopologyPair(control_plane=before, infrastructure=infrastructure) for infrastructure in starts]
     named = len(definition.convergence.checks)
     for index, spec in enumerate(_with_operands(definition, matrix).convergence.checks):
         if spec.check not in registry.OPERAND_CHECKS:
@@ -138,9 +131,8 @@ def _unanswered(
         path = ("convergence", "checks", index, "check") if index < named else ("convergence", "operands")
         group = matrix.group(spec.check)
         if group is None:
-            problems.append(
-                file.problem(path, f"check {spec.check} has no operand file: nothing says what it looks at")
-            )
+            text = f"check {spec.check} has no operand file: nothing says what it looks at"
+            problems.append(file.problem(path, text))
             continue
         lacks = dict.fromkeys(lack for source in sources for lack in group.lacks(source, definition.target.pair))
         problems += [file.problem(path, f"check {spec.check}: its operand file has no {lack}") for lack in lacks]

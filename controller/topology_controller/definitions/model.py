@@ -1,9 +1,8 @@
 """What a transition definition says, as types.
 
 A definition is one edge of the graph: where it starts, where it leads, what must be true before (preflight) and after
-(convergence). The files are written by people, so everything is strict: an unknown key, check or parameter is an error
-that `load` turns into file, line and what is allowed. `registry` says which parameters a check takes and in which
-stage it may be asked; `checks` answers it.
+(convergence). Everything is strict: an unknown key, check or parameter is an error that `load` turns into file, line
+and what is allowed. `registry` says what a check takes and in which stage it may be asked; `checks` answers it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ _PAIR = 2
 _QUORUM = 3
 """Voters that survive the loss of one; the etcd operator scales no further without a healthy majority of them."""
 MOST_ASKED_FOR = 7
-"""The largest `atLeast` that a definition may have."""
 
 
 class CheckSpec(read.Strict):
@@ -35,13 +33,11 @@ class CheckSpec(read.Strict):
 
     check: CheckName
     at_least: Annotated[int, Field(ge=1, le=MOST_ASKED_FOR)] | None = None
-    """How many are wanted: control-plane nodes, etcd voters, or nodes that can carry infrastructure pods."""
     min_cpus: Annotated[float, Field(gt=0, le=1024)] | None = None
     """Smallest `status.capacity.cpu` of a control-plane node, in CPUs; without it 4."""
     min_memory_gib: Annotated[float, Field(gt=0, le=65536)] | None = None
     """Smallest `status.capacity.memory` of a control-plane node, in GiB; without it 14.5."""
     wanted: bool | None = None
-    """The value of `Scheduler.spec.mastersSchedulable` that the target shape needs."""
 
     @model_validator(mode="after")
     def _parameters_fit(self) -> Self:
@@ -111,7 +107,6 @@ class Convergence(read.Strict):
     """What must be true after the change before the transition is called completed."""
 
     settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 60
-    """How long every check must have been Met without a break."""
     deadline_minutes: Annotated[int, Field(ge=1, le=1440)] = 60
     """After this long, and the minutes for machines, the transition is overdue; nothing is rolled back."""
     machine_minutes: dict[str, Annotated[int, Field(ge=0, le=240)]] = Field(default_factory=dict)
@@ -146,7 +141,6 @@ class Definition(read.Strict):
     workers: Workers = Workers()
     target: Target
     platforms: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Values of Infrastructure `status.platformStatus.type` on which this transition is possible."""
     preflight: Annotated[tuple[CheckSpec, ...], Field(min_length=1)]
     convergence: Convergence
 
@@ -155,17 +149,12 @@ class Definition(read.Strict):
         if self.source.matches(self.target.pair):
             raise ValueError(f"the transition starts where it leads to ({self.target.pair})")
         for stage, specs in self.stages.items():
-            seen: set[CheckName] = set()
-            for spec in specs:
-                if spec.check in seen:
-                    raise ValueError(f"check {spec.check} is asked twice in {stage.value.lower()}")
-                if stage not in registry.TRAITS[spec.check].stages:
-                    raise ValueError(f"check {spec.check} cannot be asked in {stage.value.lower()}")
-                seen.add(spec.check)
-        return self
-
-    @model_validator(mode="after")
-    def _knows_its_machines(self) -> Self:
+            checks = [spec.check for spec in specs]
+            for check in checks:
+                if checks.count(check) > 1:
+                    raise ValueError(f"check {check} is asked twice in {stage.value.lower()}")
+                if stage not in registry.TRAITS[check].stages:
+                    raise ValueError(f"check {check} cannot be asked in {stage.value.lower()}")
         minutes = self.convergence.machine_minutes
         if minutes and (missing := [platform for platform in self.platforms if platform not in minutes]):
             raise ValueError(f"convergence.machineMinutes must also name platform {', '.join(missing)}")
@@ -190,13 +179,14 @@ class Definition(read.Strict):
                     )
         if missing := [name for name in wanted if name not in asked]:
             raise ValueError(f"preflight must ask {', '.join(missing)} for this transition")
-        self._asks_for_room(asked)
         return self
 
-    def _asks_for_room(self, asked: dict[CheckName, CheckSpec]) -> None:
+    @model_validator(mode="after")
+    def _asks_for_room(self) -> Self:
         """Infrastructure that becomes HighlyAvailable needs nodes for it, or its operators never finish."""
         if self.target.infrastructure != "HighlyAvailable" or "SingleReplica" not in self.source.infrastructure:
-            return
+            return self
+        asked = {spec.check: spec for spec in self.preflight}
         eligible, schedulable = asked.get(CheckName.ELIGIBLE_WORKERS), asked.get(CheckName.MASTERS_SCHEDULABLE)
         on_workers = eligible is not None and (eligible.at_least or 0) >= _PAIR
         on_masters = (
@@ -211,6 +201,7 @@ class Definition(read.Strict):
                 f"HighlyAvailable, or, with workers: {{max: 0}}, {CheckName.CONTROL_PLANE_NODES} and "
                 f"{CheckName.MASTERS_SCHEDULABLE} with wanted: true"
             )
+        return self
 
     def asking_members(self) -> Self:
         """The same definition, which also asks the members of etcd themselves wherever it asks for their number."""

@@ -1,13 +1,9 @@
 """The operand matrix: what OpenShift's operators make of a topology, as types, and read from its files.
 
-They react on their own; how is knowledge, not logic, so it stands in `bindata/operands/*.yaml`, one file for each
-convergence check that is about operands, named after it. Adding an operand is adding lines there. `observe` derives
-from it which objects are read, `checks` what is wanted of them, and the manifests which rights that takes.
-`bindata/startup-readers.yaml` lists the operators that read the topology only at their start, and
-`bindata/single-node-settings.yaml` what people set where there is one node. Whether the matrix answers what the
-definitions ask is checked by `load.load`, which has both.
-
-Sources of the figures: the operators' own code, see docs/api.md.
+It stands in `bindata/operands/*.yaml`, one file for each convergence check that is about operands; adding an operand is
+adding lines there. `observe` derives from it which objects are read, `checks` what is wanted of them, and the manifests
+which rights that takes. `bindata/startup-readers.yaml` lists the operators that read the topology only at their start,
+and `bindata/single-node-settings.yaml` what people set where there is one node. Sources: docs/api.md.
 """
 
 from __future__ import annotations
@@ -43,6 +39,11 @@ Replicas = Annotated[
 ]
 
 
+def _each_once(what: str, keys: list[str]) -> None:
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise ValueError(f"{what} {twice[0]} stands here twice")
+
+
 class Operand(read.Strict):
     """One object whose state shows whether its operator has followed."""
 
@@ -52,12 +53,10 @@ class Operand(read.Strict):
     namespace: Name | None = None
     name: Name
     replicas: Replicas | None = None
-    """Ready replicas that each topology implies; of Deployment, StatefulSet and IngressController only.
-    perConfiguration: topology implies no number, the configuration that manages it has one."""
+    """Ready replicas that each topology implies; perConfiguration: the configuration that manages it has a number."""
     variant: Words | None = None
     """For StaticPods: topologies with different words need a new revision; none means that no topology does."""
     operator: Name | None = None
-    """ClusterOperator that answers for it, where that is not the group's. See `Group.operator_of`."""
     restarts: bool = False
     """Deployment whose pods every write of Infrastructure replaces, ours too, all but one of them at hand meanwhile."""
     optional: bool = False
@@ -114,7 +113,7 @@ class ManagedBy(read.Strict):
 
     @functools.cached_property
     def resource(self) -> str:
-        """Plural and group, such as consoles.operator.openshift.io."""
+        """Plural and group."""
         return f"{self.kind.lower()}s.{self.group}"
 
     @functools.cached_property
@@ -128,18 +127,14 @@ class Group(read.Strict):
 
     check: CheckName
     operator: Name
-    """ClusterOperator that answers for them."""
     follows: Literal["controlPlane", "infrastructure"]
-    """Which of the two topologies the operator reads."""
     place: Annotated[int, Field(ge=0)] = 1000
     """Where its check stands among those of a transition that waits for every operand: by number, then by name."""
     capability: Annotated[str, Field(min_length=1, max_length=64)] | None = None
-    """ClusterVersion capability without which they do not exist."""
     managed_by: ManagedBy | None = None
     variant: Words | None = None
     """Of MachineConfigPoolsRolledOut only, which has no operands, because the pools are found in the cluster: between
-    two control plane topologies with the same word the pool master keeps its rendered configuration, between two with
-    different words it must get another."""
+    two topologies with different words the pool master must get another rendered configuration."""
     operands: tuple[Operand, ...] = ()
 
     @functools.cached_property
@@ -178,26 +173,18 @@ class Group(read.Strict):
             raise ValueError(f"check {self.check} {'needs' if pools else 'does not take'} variant")
         if pools is bool(self.operands):
             raise ValueError(f"check {self.check} {'does not take' if pools else 'needs'} operands")
-        seen: set[str] = set()
         for operand in self.operands:
             if operand.replicas == "perConfiguration" and self.managed_by is None:
                 raise ValueError(f"operand {operand.key} needs managedBy for replicas perConfiguration")
-            if operand.key in seen:
-                raise ValueError(f"operand {operand.key} stands here twice")
-            seen.add(operand.key)
+        _each_once("operand", [operand.key for operand in self.operands])
         return self
 
 
 class StartupReader(read.Strict):
-    """An operator that reads some of the topology only when it starts.
-
-    It is advice about the operator: its operands follow live, so none of their checks waits for a restart.
-    """
+    """An operator that reads some of the topology only when it starts; no check waits for its restart."""
 
     operator: Name
-    """ClusterOperator that it reports through."""
     namespace: Name
-    """Where its Lease is, which shows whether it was started since the change."""
     matters: Annotated[str, Field(min_length=1, max_length=256)]
     """What stays as it was until then, besides how its leader is elected."""
 
@@ -208,37 +195,28 @@ class StartupReaders(read.Strict):
     startup_readers: tuple[StartupReader, ...]
 
     @model_validator(mode="after")
-    def _each_once(self) -> Self:
-        seen: set[str] = set()
-        for reader in self.startup_readers:
-            if reader.namespace in seen:
-                raise ValueError(f"startup reader {reader.namespace} stands here twice")
-            seen.add(reader.namespace)
+    def _readers_once(self) -> Self:
+        _each_once("startup reader", [reader.namespace for reader in self.startup_readers])
         return self
 
 
 class SingleNodeSetting(read.Strict):
-    """A setting that is right for one node only, in one object, or in every object of a kind."""
+    """A setting that is right for one node only, in one object, or in every object of a kind without a name."""
 
     group: Name
     version: Name
     resource: Name
-    """Plural, as in a path of the API."""
     kind: KindName
     namespace: Name | None = None
     any_namespace: bool = False
-    """Objects of every namespace are asked."""
     name: Name | None = None
-    """None: all objects."""
     field: Annotated[str, Field(pattern=r"^spec(\.[a-zA-Z][a-zA-Z0-9]*)+$", max_length=253)]
     values: Annotated[tuple[bool | Word, ...], Field(min_length=1)]
     """Those that are right for one node only; any other, and none, is not."""
     back: bool | Word | None
     """What the command writes instead; None removes the field."""
     matters: Annotated[str, Field(min_length=1, max_length=256)]
-    """What it does with several nodes."""
     source: Annotated[str, Field(min_length=1, max_length=256)]
-    """Repository, path and version that say so."""
 
     @functools.cached_property
     def key(self) -> str:
@@ -271,11 +249,8 @@ class SingleNodeSettings(read.Strict):
     single_node_settings: tuple[SingleNodeSetting, ...]
 
     @model_validator(mode="after")
-    def _each_once(self) -> Self:
-        keys = [setting.key for setting in self.single_node_settings]
-        twice = [key for key in keys if keys.count(key) > 1]
-        if twice:
-            raise ValueError(f"setting {twice[0]} stands here twice")
+    def _settings_once(self) -> Self:
+        _each_once("setting", [setting.key for setting in self.single_node_settings])
         return self
 
 
@@ -302,28 +277,18 @@ class Matrix(read.Strict):
         return None
 
 
-_GROUP = read.Form(Group, "operand file", sorted(check.value for check in registry.OPERAND_CHECKS))
-_READERS = read.Form(StartupReaders, "list of startup readers")
-_SETTINGS = read.Form(SingleNodeSettings, "list of settings")
-
-
 @functools.cache
 def shipped() -> Matrix:
-    """The matrix that came with the operator.
-
-    Raises what `load` does, and bindata.BindataMissingError when it came without one.
-    """
+    """The matrix that came with the operator. Raises bindata.BindataMissingError when it came without one."""
     return load(bindata.root())
 
 
 def load(directory: pathlib.Path) -> Matrix:
-    """Read `operands/*.yaml`, `startup-readers.yaml` and `single-node-settings.yaml` below a folder such as `bindata`.
-
-    Raises read.DefinitionError, and nothing else, when any of it cannot be used.
-    """
-    files, problems = read.folder(directory / "operands", _GROUP)
-    readers = read.file(directory / "startup-readers.yaml", _READERS)
-    settings = read.file(directory / "single-node-settings.yaml", _SETTINGS)
+    """Read the matrix below a folder such as `bindata`. Raises read.DefinitionError when any of it cannot be used."""
+    checks = sorted(check.value for check in registry.OPERAND_CHECKS)
+    files, problems = read.folder(directory / "operands", read.Form(Group, "operand file", checks))
+    readers = read.file(directory / "startup-readers.yaml", read.Form(StartupReaders, "list of startup readers"))
+    settings = read.file(directory / "single-node-settings.yaml", read.Form(SingleNodeSettings, "list of settings"))
     problems += [*readers.problems, *settings.problems, *_conflicts(files)]
     if problems or readers.value is None or settings.value is None:
         raise read.DefinitionError(tuple(problems))
@@ -340,15 +305,14 @@ def _conflicts(files: list[read.File[Group]]) -> list[read.Problem]:
     problems: list[read.Problem] = []
     operands: dict[str, str] = {}
     for file in files:
-        group, name = file.value, file.place.name
-        if group is None:
+        if file.value is None:
             continue
-        if group.check.value != file.place.stem:
-            text = f"check {group.check.value!r} differs from the file's name; wanted {file.place.stem!r}"
+        if (name := file.value.check.value) != file.place.stem:
+            text = f"check {name!r} differs from the file's name; wanted {file.place.stem!r}"
             problems.append(file.problem(("check",), text))
-        for index, operand in enumerate(group.operands):
+        for index, operand in enumerate(file.value.operands):
             if operand.key in operands:
                 text = f"operand {operand.key} stands in {operands[operand.key]} already"
                 problems.append(file.problem(("operands", index), text))
-            operands.setdefault(operand.key, name)
+            operands.setdefault(operand.key, file.place.name)
     return problems

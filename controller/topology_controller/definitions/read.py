@@ -1,12 +1,9 @@
 """Reads YAML files that people write, and says exactly where one is wrong: file, line, what was found, what is allowed.
 
-Two steps. `parse` turns YAML into plain values and remembers the line of each; it refuses what PyYAML's own loader
-takes in silence (two equal keys, `no` for False) and what none of these files needs (anchors, tags, several documents).
-`parsed` turns the values into a pydantic model in strict JSON mode, and what does not fit into problems in the words of
-the file. A message about YAML quotes keys and single characters, never a value: `render` reads files full of secrets.
-
-The callers say what their files may hold. All problems of all files come in one error, because the operator does not
-start with a file that it does not understand.
+`parse` turns YAML into plain values and remembers the line of each; it refuses what PyYAML's own loader takes in
+silence (two equal keys, `no` for False) and what none of these files needs (anchors, tags, several documents). `parsed`
+turns the values into a pydantic model in strict JSON mode, and what does not fit into problems in the words of the
+file. A message about YAML quotes keys and single characters, never a value: `render` reads files full of secrets.
 """
 
 from __future__ import annotations
@@ -70,7 +67,7 @@ class DefinitionError(Exception):
 
 
 class YamlError(Exception):
-    """A text is not YAML that is read here: `problem` says why. `line` and `column` count from 1, as far as known."""
+    """A text is not YAML that is read here. `line` and `column` count from 1, as far as known."""
 
     def __init__(self, line: int | None, problem: str, column: int | None = None) -> None:
         super().__init__(problem if column is None else f"{problem} (column {column})")
@@ -141,10 +138,7 @@ def file(place: pathlib.Path, form: Form[M]) -> File[M]:
 
 
 def parsed(place: pathlib.Path, raw: bytes, form: Form[M], largest: int = LARGEST_FILE) -> File[M]:
-    """Turn the bytes of a file into its type; `raw` has at least one byte more than `largest` if the file does.
-
-    Never raises, like `file`.
-    """
+    """Turn the bytes of a file into its type; never raises. `raw` may end one byte after the `largest` size."""
     if len(raw) > largest:
         return File(place, problems=(Problem(place, None, f"is larger than {largest} bytes"),))
     try:
@@ -180,7 +174,6 @@ def quote(value: object) -> str:
 
 
 def _explain(fault: Any, document: Document, form: Form[Any]) -> tuple[int, str]:
-    """Turn what pydantic found into a line and a sentence."""
     # Pydantic's own path has the branch of a union, and "[key]" behind the key of a mapping, which the file has not.
     path: Path = ()
     for part in fault["loc"]:
@@ -230,10 +223,7 @@ def _choice(word: str, allowed: list[str]) -> str:
 
 
 def parse(raw: bytes, *, strict: bool = True) -> Document:
-    """Read one YAML document, a mapping.
-
-    `strict` refuses, and quotes, words that are no text only in YAML 1.1: `no`, a date. Raises YamlError.
-    """
+    """Read one YAML document, a mapping. `strict` refuses words that are no text only in YAML 1.1. Raises YamlError."""
     try:
         loader = _Loader(raw.decode("utf-8"), strict=strict)
         return Document(loader.mapping(), loader.lines)

@@ -18,10 +18,9 @@ class Traits:
     """What a definition may ask, what the check needs, and what an administrator may do about it.
 
     `stages`: where a definition may ask it; none means that every admission implies it. `required` and `optional` are
-    its parameters as the file spells them. `operands`: it is answered by its group of the operand matrix.
-    `acceptable`: what the cluster goes without when an administrator accepts it past the deadline; empty for all but
-    workloads, because without nodes, etcd, static pods and machine configs the state of the control plane is unknown.
-    `advisory`: while there is this advisory, the check waits for an administrator.
+    parameters as the file spells them. `operands`: it is answered by its group of the operand matrix. `acceptable`:
+    what the cluster goes without when an administrator accepts it past the deadline; empty for all but workloads, since
+    otherwise the state of the control plane is unknown. `advisory`: while it is there, an administrator is waited for.
     """
 
     stages: frozenset[Stage]
@@ -114,8 +113,6 @@ TRAITS.update(
     }
 )
 ASKED: Final = tuple(check for check, traits in TRAITS.items() if traits.stages)
-"""The checks that a definition may ask."""
 OPERAND_CHECKS: Final = tuple(check for check, traits in TRAITS.items() if traits.operands)
 """The checks that cannot be answered without their group of the matrix."""
 ACCEPTABLE_CHECKS: Final = tuple(check for check, traits in TRAITS.items() if traits.acceptable)
-"""The checks that an administrator may accept past the deadline."""

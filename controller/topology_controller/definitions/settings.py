@@ -1,15 +1,20 @@
-"""The configuration file: its types, how it is read, and what it makes of the transition definitions.
+"""The configuration file: its types, what it makes of the transition definitions, and how it is followed.
 
-It is a file of the kind that other OpenShift operators are configured with: apiVersion and kind, and only what differs
-from the defaults. A setting that is global holds for every transition; one that stands under a transition's name wins.
-What a definition asks can be asked more or less strictly, within bounds; nothing here turns a check off. The settings
-are written into copies of the definitions, so that checks, decisions, the page and the command line, which all read
-definitions, need not know that there is a configuration.
+A setting that is global holds for every transition; one that stands under a transition's name wins. What a definition
+asks can be asked more or less strictly, within bounds; nothing here turns a check off. The settings are written into
+copies of the definitions, so that whoever reads definitions need not know that there is a configuration.
+
+A ConfigMap volume replaces everything at once, by turning the link `..data`; other programs write file by file, and may
+be read half-way. So a change is taken when two looks shortly after each other find the same content. A good file takes
+effect between two decisions. After a bad one the last good one stays in force, and `Current.trouble` becomes condition
+Degraded. `process` follows the file, also on a standby; `reconcile` reads what is in force.
 """
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import logging
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
@@ -17,14 +22,19 @@ from pydantic import BeforeValidator, Field
 from topology_api import quantities, types
 from topology_api.vocabulary import CheckName
 
+from .. import mounted
 from . import model, read
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from . import load as transitions
 
+_LOG = logging.getLogger(__name__)
+PERIOD: Final = 2.0
+"""Seconds between two looks; kubelet itself takes up to a minute to bring a change."""
+BREATH: Final = 0.1
 LARGEST: Final = 16 * 1024
 """Bytes: a file that says everything has one thousand, and the worst one of this size is read in a quarter second."""
 _GIB: Final = 2**30
@@ -54,21 +64,17 @@ Gibibytes = Annotated[float, BeforeValidator(lambda value: _quantity(value, _MEM
 
 
 class Pace(read.Strict):
-    """How long convergence is given. None leaves what the definition says."""
+    """How long convergence is given (`model.Convergence`). None leaves what the definition says."""
 
     settle_seconds: Annotated[int, Field(ge=1, le=3600)] | None = None
-    """How long every convergence check must have been Met without a break."""
     deadline_minutes: Annotated[int, Field(ge=1, le=1440)] | None = None
-    """After this long a transition is overdue, however many machines there are."""
 
 
 class MinimumNodeResources(read.Strict):
     """What `status.capacity` of a control-plane node must have at least. None leaves what the definition says."""
 
     cpu: Cpus | None = None
-    """In CPUs."""
     memory: Gibibytes | None = None
-    """In GiB, once it is read."""
 
 
 class Configuration(Pace):
@@ -77,28 +83,20 @@ class Configuration(Pace):
     api_version: Literal["topology.openshift.io/v1"]
     kind: Literal["TopologyOperatorConfig"]
     log_level: Literal["error", "warning", "info", "debug"] | None = None
-    """The words of --log-level."""
     minimum_node_resources: MinimumNodeResources = MinimumNodeResources()
     require_load_balancer_backends: bool = False
-    """Does every transition of the control plane ask LoadBalancerBackends?"""
     require_router_survives_drains: bool = False
-    """Does every transition of the control plane ask RouterSurvivesDrains?"""
     transitions: dict[str, Pace] = Field(default_factory=dict)
-    """By the name of the definition."""
 
 
 DEFAULTS: Final = Configuration.model_validate(
     {"apiVersion": "topology.openshift.io/v1", "kind": "TopologyOperatorConfig"}
 )
-"""What holds where there is no file."""
 _FORM: Final = read.Form(Configuration, "configuration")
 
 
 def load(place: pathlib.Path, raw: bytes | None, names: Iterable[str]) -> Configuration:
-    """Read a configuration; `raw` None is no file, which is the defaults; `names` are the transitions that there are.
-
-    Raises read.DefinitionError, and nothing else, whatever the bytes are.
-    """
+    """Read a configuration; `raw` None is no file. Raises read.DefinitionError, and nothing else."""
     if raw is None:
         return DEFAULTS
     file = read.parsed(place, raw, _FORM, LARGEST)
@@ -148,12 +146,7 @@ def _definition(definition: model.Definition, configuration: Configuration) -> m
     for check, asked in required.items():
         if asked and definition.changes_control_plane and all(spec.check is not check for spec in preflight):
             preflight = (*preflight, model.CheckSpec(check=check))
-    return definition.model_copy(
-        update={
-            "preflight": preflight,
-            "convergence": convergence.model_copy(update=changes),
-        }
-    )
+    return definition.model_copy(update={"preflight": preflight, "convergence": convergence.model_copy(update=changes)})
 
 
 def _asked(spec: model.CheckSpec, resources: MinimumNodeResources) -> model.CheckSpec:
@@ -161,3 +154,88 @@ def _asked(spec: model.CheckSpec, resources: MinimumNodeResources) -> model.Chec
         return spec
     minimum = {"min_cpus": resources.cpu, "min_memory_gib": resources.memory}
     return spec.model_copy(update={name: value for name, value in minimum.items() if value is not None})
+
+
+class Current:
+    """The configuration in force. `place` None is no file, now and later.
+
+    `log_level` is called with what the file asks for whenever that changes (None: the default), unless the command line
+    has decided. `changed` is called after every change of the file. `unknown`: the file is bad, and none has been good
+    since this process began, so that more may have been asked for than the defaults: no transition begins.
+    """
+
+    def __init__(
+        self,
+        place: pathlib.Path | None,
+        loaded: transitions.Transitions,
+        *,
+        log_level: Callable[[str | None], None] | None = None,
+    ) -> None:
+        self.changed: Callable[[], None] = lambda: None
+        self.transitions = loaded
+        """The definitions as they are to be asked now; another object whenever they are."""
+        self.trouble = ""
+        self.unknown = False
+        self._place = place
+        self._loaded = loaded
+        self._log_level = log_level
+        self._configuration = DEFAULTS
+        self._has_been_good = False
+        self._content: bytes | str | None = None
+        if place is not None:
+            self._content = _content(place)
+            self._take(place)
+
+    async def run(self) -> None:
+        """Follow the file until cancelled; without one there is nothing to do, and this returns."""
+        seen = self._content
+        while self._place is not None:
+            await asyncio.sleep(PERIOD if seen == self._content else BREATH)
+            before, seen = seen, _content(self._place)
+            if seen == before and seen != self._content:
+                self._content = seen
+                self._take(self._place)
+                self.changed()
+
+    def _take(self, place: pathlib.Path) -> None:
+        if isinstance(self._content, str):
+            self._refuse(read.DefinitionError((read.Problem(place, None, self._content),)))
+            return
+        try:
+            configuration = load(place, self._content, [definition.name for definition in self._loaded.definitions])
+        except read.DefinitionError as error:
+            self._refuse(error)
+            return
+        if self.trouble:
+            _LOG.info("the configuration in %(file)s is good again", {"file": place})
+        self.trouble, self.unknown, self._has_been_good = "", False, True
+        if configuration == self._configuration:
+            return
+        before, self._configuration = self._configuration, configuration
+        self.transitions = applied(self._loaded, configuration)
+        if self._log_level is not None and before.log_level != configuration.log_level:
+            self._log_level(configuration.log_level)
+        says = configuration.model_dump_json(by_alias=True, exclude_unset=True, exclude={"api_version", "kind"})
+        _LOG.info("the configuration in %(file)s is in force: %(says)s", {"file": place, "says": says})
+
+    def _refuse(self, error: read.DefinitionError) -> None:
+        self.unknown = not self._has_been_good
+        kept = (
+            "Until it is corrected the defaults are in force, and no transition begins: more may have been asked for"
+            if self.unknown
+            else "Until it is corrected the configuration that was read before stays in force"
+        )
+        wrong = complaints(error)
+        self.trouble = f"{'; '.join(wrong)}. {kept}"
+        for complaint in wrong:
+            _LOG.warning("the configuration cannot be used: %(problem)s", {"problem": complaint})
+
+
+def _content(place: pathlib.Path) -> bytes | str | None:
+    """Read a file: None where there is none, a text that says why it cannot be read. Never raises."""
+    try:
+        return mounted.read(place.parent, place.name, largest=LARGEST)[0]
+    except mounted.MissingFileError:
+        return None
+    except mounted.MountedFileError as error:
+        return error.reason

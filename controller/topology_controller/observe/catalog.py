@@ -2,11 +2,9 @@
 
 `Sources` is the one table: an entry for each field of `Facts` that is read from the API server, under the same name.
 Watches, live reads, what is awaited, the evidence of a change and the rights all go by it. Single objects are selected
-by name (field selector, so that access by resourceNames applies). Control-plane nodes are read whole and reduced; of
-every other node only the metadata, because only its roles matter, unless a definition asks whether workers can carry
-what moves to them.
-
-What the other operators run is listed in the operand matrix; `operands` makes sources from what some definition asks.
+by name, so that access by resourceNames applies. Of nodes outside the control plane only the metadata is read, unless a
+definition asks whether workers can carry what moves to them. What the other operators run is listed in the operand
+matrix; `operands` makes sources from what some definition asks.
 """
 
 from __future__ import annotations
@@ -22,8 +20,8 @@ from topology_api.vocabulary import CheckName
 
 from ..definitions import model
 from ..kube.resource import Resource, Selection
-from . import facts, parse
-from . import machines as under
+from . import facts, nodes, parse
+from . import operands as objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -66,19 +64,16 @@ class Watched(enum.Enum):
 
     ALWAYS = enum.auto()
     REQUEST = enum.auto()
-    """While a request is open."""
     CONVERGENCE = enum.auto()
     """While the cluster converges. No decision rests on it, and a watch of it that is in trouble disturbs none."""
     NEVER = enum.auto()
-    """It is read when something asks for it."""
 
 
 @dataclass(eq=False)
 class Source:
     """One list or object, and everything that holds for how it is read.
 
-    A source of the operand matrix fills an entry of `Facts.operands`, and its `key` is the key there. Every other one
-    fills the field of `Facts` that has the name of its entry in `Sources`.
+    One of the operand matrix fills an entry of `Facts.operands` by its `key`, every other one the field of its name.
     """
 
     selection: Selection
@@ -96,20 +91,12 @@ class Source:
     def __set_name__(self, _owner: type, name: str) -> None:
         self.key = name
 
-    @functools.cached_property
-    def single(self) -> bool:
-        """One object by name; otherwise a list."""
-        return self.selection.name is not None
-
-    @functools.cached_property
-    def what(self) -> str:
+    def __post_init__(self) -> None:
+        self.single = self.selection.name is not None
+        self.what = self.selection.describe()
         """How messages name it."""
-        return self.selection.describe()
-
-    @functools.cached_property
-    def beside(self) -> bool:
+        self.beside = self.watched is Watched.CONVERGENCE
         """Does no decision rest on it?"""
-        return self.watched is Watched.CONVERGENCE
 
     def of(self, known: facts.Facts) -> Any:
         """What is known of it."""
@@ -132,8 +119,7 @@ class Sources:
 
     infrastructure = Source(Selection(INFRASTRUCTURES, name="cluster"), parse.infrastructure, Watched.ALWAYS)
     """Read last before the change, after everything else."""
-    # What may forbid a change at any moment: a pause, the feature gate, the native controller. The resourceVersion of
-    # Infrastructure covers none of them.
+    # What may forbid a change at any moment, and the resourceVersion of Infrastructure does not cover.
     own_operator = Source(Selection(CLUSTER_OPERATORS, name="topology"), parse.own_operator, Watched.ALWAYS)
     feature_gates = Source(Selection(FEATURE_GATES, name="cluster"), parse.feature_gates, Watched.ALWAYS)
     native_controller = Source(Selection(OPERATOR_CONFIGS, name="cluster"), parse.native_controller, Watched.ALWAYS)
@@ -142,21 +128,14 @@ class Sources:
         parse.lease,
         Watched.NEVER,
     )
-    """Is the native controller's process alive? Its conditions outlive it, its Lease does not. Read now and then while
-    the gate is on (`discover`), and before a change then."""
-    installed = Source(
-        Selection(CRDS, name=f"{INFRASTRUCTURES.plural}.{INFRASTRUCTURES.group}"),
-        parse.installed,
-        Watched.NEVER,
-        live=False,
-    )
-    """The served CRD of Infrastructure: does it have our fields?"""
+    """Is the native controller's process alive? Its conditions outlive it. Read now and then, and before a change."""
+    installed = Source(Selection(CRDS, name=INFRASTRUCTURES.label), parse.installed, Watched.NEVER, live=False)
 
     cluster_version = Source(Selection(CLUSTER_VERSIONS, name="version"), parse.cluster_version)
     cluster_operators = Source(Selection(CLUSTER_OPERATORS), parse.cluster_operator)
-    control_plane_nodes = Source(Selection(NODES, label_selector=CONTROL_PLANE_LABEL), parse.node)
+    control_plane_nodes = Source(Selection(NODES, label_selector=CONTROL_PLANE_LABEL), nodes.node)
     other_nodes = Source(
-        Selection(NODES, label_selector=f"!{CONTROL_PLANE_LABEL}", metadata_only=True), parse.other_node
+        Selection(NODES, label_selector=f"!{CONTROL_PLANE_LABEL}", metadata_only=True), nodes.other_node
     )
     scheduler = Source(Selection(SCHEDULERS, name="cluster"), parse.scheduler)
     etcd_endpoints = Source(
@@ -167,33 +146,30 @@ class Sources:
         Selection(LEASES, namespace="openshift-etcd-operator", name="openshift-cluster-etcd-operator-lock"),
         parse.lease,
     )
-    machine_config_pools = Source(Selection(POOLS), parse.machine_config_pool)
+    machine_config_pools = Source(Selection(POOLS), objects.machine_config_pool)
     workers = Source(
         Selection(NODES, label_selector=f"{WORKER_LABEL},!{CONTROL_PLANE_LABEL}", page=_WHOLE_NODES),
-        parse.worker,
+        nodes.worker,
         asked_by=CheckName.ELIGIBLE_WORKERS,
         enough=_enough_workers,
     )
-    """Whole nodes, and maybe thousands. Some that are eligible in the first page prove it as well as all of them, and
-    evidence may not grow old. Where the first page is full of others (cordoned, with taints), the next ones decide."""
+    """Whole nodes, and maybe thousands: some that are eligible in the first page prove it as well as all of them."""
     machines = Source(
-        Selection(MACHINES, namespace=under.NAMESPACE, label_selector=under.SELECTOR, optional=True),
-        under.machine,
+        Selection(MACHINES, namespace=nodes.NAMESPACE, label_selector=nodes.SELECTOR, optional=True),
+        nodes.machine,
         asked_by=CheckName.CONTROL_PLANE_MACHINES,
     )
-    """The Machines of the control plane, of which most clusters of our platforms have none."""
     hosts = Source(
-        Selection(HOSTS, namespace=under.NAMESPACE, page=_WHOLE_NODES, optional=True), under.host, Watched.NEVER
+        Selection(HOSTS, namespace=nodes.NAMESPACE, page=_WHOLE_NODES, optional=True), nodes.host, Watched.NEVER
     )
-    """The hosts below those Machines; see `following`."""
 
-    # What convergence and advisories look at besides, whatever the matrix says.
+    # What convergence and advisories look at besides.
     controller_config = Source(
-        Selection(CONTROLLER_CONFIGS, name="machine-config-controller"), parse.controller_config, live=False
+        Selection(CONTROLLER_CONFIGS, name="machine-config-controller"), objects.controller_config, live=False
     )
     ingress_controller = Source(
         Selection(INGRESS_CONTROLLERS, namespace="openshift-ingress-operator", name="default"),
-        parse.ingress_controller,
+        objects.ingress_controller,
         live=CheckName.ROUTER_SURVIVES_DRAINS,
     )
     dnsmasq = Source(
@@ -205,21 +181,18 @@ class Sources:
         Selection(IMAGE_BASED_UPGRADES, name="upgrade", metadata_only=True, optional=True), parse.present, live=False
     )
     leader_leases = Source(Selection(LEASES), parse.leader_lease, Watched.NEVER, live=False)
-    """Which operators have not been started since the topology changed; see `advisories`."""
     acceptances = Source(
         Selection(CONFIG_MAPS, namespace=vocabulary.DEFAULT_NAMESPACE, name=vocabulary.ACCEPTED_CHECKS),
         parse.acceptances,
         Watched.CONVERGENCE,
         live=False,
     )
-    """The checks that an administrator accepts not to wait for; see `acceptances`."""
 
 
 ALL = tuple(source for source in vars(Sources).values() if isinstance(source, Source))
 IDLE = tuple(source for source in ALL if source.watched is Watched.ALWAYS)
 _REQUEST = tuple(source for source in ALL if source.watched is Watched.REQUEST)
 EVIDENCE = tuple(source for source in _REQUEST if source.live is True and source.asked_by is None)
-"""What every preflight is decided from."""
 
 
 def filled(known: facts.Facts, read: Mapping[Source, Any], **others: Any) -> facts.Facts:
@@ -231,7 +204,7 @@ def filled(known: facts.Facts, read: Mapping[Source, Any], **others: Any) -> fac
     return dataclasses.replace(known, **fields, **others)
 
 
-def following(machines: facts.Fact[tuple[facts.Fact[under.Machine], ...]]) -> tuple[Source, ...]:
+def following(machines: facts.Fact[tuple[facts.Fact[facts.Machine], ...]]) -> tuple[Source, ...]:
     """What is read because of what was read of the Machines: hosts, once one of them names one."""
     return (Sources.hosts,) if any(machine.host for machine in facts.readable(machines)) else ()
 
@@ -250,15 +223,11 @@ def evidence(*definitions: model.Definition | None) -> tuple[Source, ...]:
 
 
 def last(definition: model.Definition | None, known: facts.Facts) -> tuple[Source, ...]:
-    """What is read live before the change. Machines only where the watch knows of one: no request more elsewhere.
-
-    The Lease of the native controller likewise: only where its gate is on for some version.
-    """
-    needless = {Sources.infrastructure}
-    if not (isinstance(known.machines, tuple) and known.machines):
-        needless.add(Sources.machines)
+    """What is read live before the change: of Machines and the native controller only where there may be any."""
     gates = () if isinstance(known.feature_gates, facts.Unobserved) else known.feature_gates.mutable_topology
     native = (Sources.native_lease,) if any(on for _, on in gates) else ()
+    machines = isinstance(known.machines, tuple) and known.machines
+    needless = {Sources.infrastructure, *(() if machines else (Sources.machines,))}
     return tuple([source for source in (*evidence(definition), *IDLE, *native) if source not in needless])
 
 
@@ -275,11 +244,11 @@ def watched(transitions: load.Transitions) -> tuple[Source, ...]:
 
 
 _REDUCERS = {
-    "Deployment": parse.workload,
-    "StatefulSet": parse.workload,
-    "PodDisruptionBudget": parse.disruption_budget,
-    "IngressController": parse.ingress_controller,
-    "StaticPods": parse.static_pods,
+    "Deployment": objects.workload,
+    "StatefulSet": objects.workload,
+    "PodDisruptionBudget": objects.disruption_budget,
+    "IngressController": objects.ingress_controller,
+    "StaticPods": objects.static_pods,
 }
 
 
@@ -296,7 +265,7 @@ def operands(transitions: load.Transitions) -> tuple[Source, ...]:
         if (manager := group.managed_by) is not None:
             resource = Resource(manager.group, "v1", manager.resource.partition(".")[0], manager.kind)
             # A cluster without the capability does not even serve the kind.
-            read[manager.key] = Selection(resource, name=manager.name, optional=True), parse.managed
+            read[manager.key] = Selection(resource, name=manager.name, optional=True), objects.managed
     others = {source.selection for source in _REQUEST}
     return tuple(
         Source(selection, reduce, live=False, key=key, operand=True)
@@ -306,15 +275,12 @@ def operands(transitions: load.Transitions) -> tuple[Source, ...]:
 
 
 def single_node_settings(matrix: matrices.Matrix) -> tuple[Source, ...]:
-    """The objects that may have a setting for one node only: read now and then, and never watched.
-
-    Most clusters do not serve most of these kinds.
-    """
+    """The objects that may have a setting for one node only: read now and then, and never watched."""
     sources = []
     for setting in matrix.single_node_settings:
         namespaced = setting.any_namespace or setting.namespace is not None
         resource = Resource(setting.group, setting.version, setting.resource, setting.kind, namespaced=namespaced)
         selection = Selection(resource, namespace=setting.namespace, name=setting.name, optional=True)
-        reduce = functools.partial(parse.single_node_setting, field=setting.field, values=setting.values)
+        reduce = functools.partial(objects.single_node_setting, field=setting.field, values=setting.values)
         sources.append(Source(selection, reduce, Watched.NEVER, live=False, key=setting.key, operand=True))
     return tuple(sources)

@@ -1,24 +1,22 @@
-"""Typed access into raw objects, which may hold anything: nulls, other types, nothing.
+"""Typed access into raw objects, which may hold anything, and what stands for a fact that could not be read.
 
-An object in a cluster is not always what its schema promises (a CRD may be replaced, a writer may send null). A field
-of another type raises `Malformed` with its path. Absent and null mean the same, as in the Kubernetes API.
-
-Pydantic does not read these: it takes what stands below a string or a list for absent (AliasPath), and with a check
-against that it is neither shorter nor faster (MachineConfigPool 10 µs against 8 µs).
+A field of another type than its schema promises raises `Malformed` with its path. Absent and null mean the same, as in
+the Kubernetes API. Pydantic does not read these: it takes what stands below a string or a list for absent (AliasPath),
+and with a check against that it is neither shorter nor faster (MachineConfigPool 10 µs against 8 µs).
 """
 
 from __future__ import annotations
 
+import enum
 import functools
 import ipaddress
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any
 
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?\Z")
+_CONDITION = ("type", "status", "reason", "message")
 _LONGEST_NAME = 253
 _LONGEST_ADDRESS = 64
 
@@ -36,16 +34,81 @@ class Malformed(ValueError):  # noqa: N818 - what the field is; callers see the 
         return f"{self.path} should be {self.wanted}, found {self.found}"
 
 
+class Kind(enum.Enum):
+    """Why a fact could not be read."""
+
+    UNANSWERED = enum.auto()
+    """No answer that says it: the server could not be reached, or what it says is not enough."""
+    MISSING = enum.auto()
+    FORBIDDEN = enum.auto()
+    MALFORMED = enum.auto()
+    """It was read, and is not what its API promises: waiting does not help."""
+    AWAITED = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Unobserved:
+    """A fact that could not be read: which object, and why, in words that hold neither a time nor a counter.
+
+    The same trouble is the same value. The words are for people; code goes by `kind`.
+    """
+
+    what: str
+    why: str
+    kind: Kind = Kind.UNANSWERED
+
+    @property
+    def missing(self) -> bool:
+        """Does it not exist, by an answer of the server?"""
+        return self.kind is Kind.MISSING
+
+    @property
+    def awaited(self) -> bool:
+        """Is its first read still under way?"""
+        return self.kind is Kind.AWAITED
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+NOT_READ = Unobserved("it", "not read yet", kind=Kind.AWAITED)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition as another operator reports it."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+class Conditions(tuple[Condition, ...]):
+    """The conditions of one object."""
+
+    __slots__ = ()
+
+    def find(self, type_: str) -> Condition | None:
+        """The condition of that type, if it is there."""
+        for item in self:
+            if item.type == type_:
+                return item
+        return None
+
+    def status(self, type_: str) -> str:
+        """True, False, Unknown, whatever else was written, or "absent"."""
+        condition = self.find(type_)
+        return condition.status if condition else "absent"
+
+
 @functools.cache
 def _parts(path: str) -> tuple[str, ...]:
     return tuple(path.split("."))
 
 
 def at(raw: object, path: str, kind: type | None = None, wanted: str = "") -> Any:
-    """The value at a dotted path, None when any part of the way is absent or null.
-
-    With a `kind`, anything else is malformed; `wanted` names it. A boolean is no number.
-    """
+    """The value at a dotted path, None when any part of the way is absent or null. A boolean is no number."""
     value = raw
     for depth, part in enumerate(_parts(path)):
         if value is None:
@@ -65,15 +128,6 @@ def text(raw: object, path: str) -> str | None:
     return at(raw, path, str, "a string") or None
 
 
-def texts(raw: Mapping[str, object], *names: str) -> list[str | None]:
-    """The strings of these fields of an object, as `text` returns each."""
-    values = list(map(raw.get, names))
-    for name, value in zip(names, values, strict=True):
-        if value is not None and not isinstance(value, str):
-            raise Malformed(name, "a string", value)
-    return cast("list[str | None]", values)
-
-
 def optional_whole(raw: object, path: str) -> int | None:
     """An integer, or None when absent."""
     value: int | None = at(raw, path, int, "an integer")
@@ -82,7 +136,7 @@ def optional_whole(raw: object, path: str) -> int | None:
 
 def whole(raw: object, path: str, default: int = 0) -> int:
     """An integer, or the default when absent."""
-    value: int | None = at(raw, path, int, "an integer")
+    value = optional_whole(raw, path)
     return default if value is None else value
 
 
@@ -105,6 +159,29 @@ def items(raw: object, path: str, kind: type = dict) -> list[Any]:
     return values
 
 
+def conditions(raw: object) -> list[tuple[str, str, str, str]]:
+    """Type, status, reason and message of status.conditions; an absent list is empty."""
+    entries = []
+    for item in items(raw, "status.conditions"):
+        values = list(map(item.get, _CONDITION))
+        for name, value in zip(_CONDITION, values, strict=True):
+            if value is not None and not isinstance(value, str):
+                raise Malformed(name, "a string", value)
+        type_, status, reason, message = values
+        entries.append((type_ or "", status or "Unknown", reason or "", message or ""))
+    return entries
+
+
+def condition(raw: object, type_: str) -> dict[str, Any]:
+    """The condition of that type as it stands there; empty when there is none."""
+    return next((item for item in items(raw, "status.conditions") if item.get("type") == type_), {})
+
+
+def observed(raw: object) -> bool:
+    """Is the status about this generation?"""
+    return optional_whole(raw, "status.observedGeneration") == whole(raw, "metadata.generation")
+
+
 def name(raw: object) -> str:
     """`metadata.name` as the API server lets it be (a DNS subdomain), so that it can stand in a command."""
     value = text(raw, "metadata.name")
@@ -114,10 +191,7 @@ def name(raw: object) -> str:
 
 
 def address(value: str) -> str | None:
-    """An IP address in its shortest form, None when it is none; brackets around IPv6 are accepted.
-
-    An address with a scope (`fe80::1%eth0`) is none: it holds on one machine only, and the scope is any text.
-    """
+    """An IP address in its shortest form, None when it is none, or holds on one machine only (`fe80::1%eth0`)."""
     return _address(value) if len(value) <= _LONGEST_ADDRESS and "%" not in value else None
 
 
@@ -151,6 +225,14 @@ def time(value: object, path: str = "") -> datetime | None:
     if not computable(parsed):
         raise Malformed(path, "a time within reach of a calendar", value)
     return parsed.astimezone(UTC)
+
+
+def time_or_none(value: object) -> datetime | None:
+    """A time that proves nothing: what is not one makes no trouble either."""
+    try:
+        return time(value)
+    except Malformed:
+        return None
 
 
 def computable(*moments: datetime | None) -> bool:

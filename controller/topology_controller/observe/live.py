@@ -1,12 +1,10 @@
 """Reads the evidence from the server, now: every source at once, and Infrastructure last.
 
-A watch may be behind; the change must not be decided from what was true a moment ago. The resourceVersion of
-Infrastructure guards the request, the topology and our own record, but not nodes or etcd, so Infrastructure is read
-after everything else and the age of the evidence is counted from the first request. Used by the operator for the change
-and for what could be asked for, and by the command line where it has no watches.
+A watch may be behind. The resourceVersion of Infrastructure guards the request, the topology and our own record, but
+not nodes or etcd: so Infrastructure is read after everything else, and the age of the evidence is counted from the
+first request. Used by the operator for the change and for what could be asked for, and by the command line.
 
-`value`, `unobserved` and `malformed` are the one place where the end of a read becomes a fact; `watches` uses them too,
-so that the same trouble has the same words everywhere.
+`value`, `unobserved` and `malformed` are the one place where the end of a read becomes a fact, for `watches` too.
 """
 
 from __future__ import annotations
@@ -67,9 +65,9 @@ class Evidence:
 
 def unobserved(what: str, error: errors.KubeError) -> facts.Unobserved:
     """The fact of a read that failed, in words that stay the same while the trouble does."""
-    reason = " ".join(part for part in (str(error.status or ""), error.reason) if part)
     if isinstance(error, errors.NestedTooDeeply):
         return malformed(what, error)
+    reason = " ".join(part for part in (str(error.status or ""), error.reason) if part)
     return facts.Unobserved(what, _REASONS.get(type(error), reason), _KINDS.get(type(error), facts.Kind.UNANSWERED))
 
 
@@ -84,6 +82,12 @@ def malformed(what: str, error: Exception) -> facts.Unobserved:
     return facts.Unobserved(what, f"malformed: {why}", kind=facts.Kind.MALFORMED)
 
 
+def malformed_object(source: catalog.Source, name: str, error: Exception) -> facts.Unobserved:
+    """The fact of one object of a source, whose name may have the namespace in front."""
+    resource_, namespace = source.selection.resource, source.selection.namespace
+    return malformed(resource_.describe(name.rpartition("/")[2], namespace), error)
+
+
 def value(source: catalog.Source, objects: Iterable[Any]) -> Any:
     """The fact of a source from the reduced objects of a complete read: one object, or a tuple sorted by name."""
     if source.single:
@@ -95,23 +99,22 @@ async def read(client: clients.Client, source: catalog.Source, answers: list[Ans
     """Read one source; whatever goes wrong becomes the fact. What was answered is added to `answers`."""
     selection = source.selection
     entries: list[watch.Entry[Any]] = []
+    kept = [] if answers is None else answers
 
     def reduce(raw: dict[str, Any]) -> Any:
         try:
             fact = source.reduce(raw)
         except Exception as error:  # noqa: BLE001 - an object may be anything; it is reported as a fact
-            name = raw.get("metadata", {}).get("name") if isinstance(raw.get("metadata"), dict) else None
-            fact = malformed(selection.resource.describe(str(name), selection.namespace), error)
-        if answers is not None:
-            with contextlib.suppress(ValueError):
-                entries.append(watch.Entry(resource.key_of(raw), resource.version_of(raw), fact))
+            metadata = raw.get("metadata")
+            fact = malformed_object(source, str(metadata.get("name") if isinstance(metadata, dict) else None), error)
+        with contextlib.suppress(ValueError):
+            entries.append(watch.Entry(resource.key_of(raw), resource.version_of(raw), fact))
         return fact
 
     try:
         if selection.name is not None:
             fact = reduce(await client.get(selection.resource, selection.name, namespace=selection.namespace))
-            if answers is not None:
-                answers.append(Answer(source, tuple(entries)))
+            kept.append(Answer(source, tuple(entries)))
             return fact
         options: clients.ListOptions = {
             "namespace": selection.namespace,
@@ -124,8 +127,8 @@ async def read(client: clients.Client, source: catalog.Source, answers: list[Ans
             options["enough"] = source.enough
         listing = await client.list(selection.resource, reduce=reduce, **options)
         # Neither a list that may have ended early nor one with an object that has no version replaces anything.
-        if answers is not None and source.enough is None and len(entries) == len(listing.items):
-            answers.append(Answer(source, tuple(entries), listing.resource_version))
+        if source.enough is None and len(entries) == len(listing.items):
+            kept.append(Answer(source, tuple(entries), listing.resource_version))
         return value(source, listing.items)
     except errors.KubeError as error:
         if await clients.is_unserved(client, selection, error):
@@ -144,8 +147,6 @@ async def gather(
     """Read these sources and, where there is a way to it, etcd itself concurrently, then Infrastructure `again`.
 
     They are read two at a time; what is left after 0.1 s is asked for at once. Everything else is taken from `base`.
-    Whether the lease of the etcd operator is being renewed, one read cannot tell: one that is too old is Unmet then,
-    and Unknown by the watches. Neither is Met.
     """
     loop = asyncio.get_running_loop()
     taken = loop.time()
@@ -178,7 +179,6 @@ async def gather(
 
 
 async def _hosts(client: clients.Client, base: facts.Facts, machines: asyncio.Task[Any]) -> Any:
-    """Read what the Machines name; as before where they name none."""
     for source in catalog.following(await machines):
         return await read(client, source)
     return base.hosts

@@ -1,20 +1,15 @@
 """What the members of etcd say themselves, as a fact: asked once (`Members`), or again and again (`Poll`).
 
-Everything else is watched, but etcd has nothing that could be watched with a client certificate alone. So while a
-request is open etcd is asked every few seconds, and at once when the etcd operator publishes other members; the loop
-wakes only when the fact has changed. Whatever decides about the change is asked anew (`live`).
-
-Where to ask: at the endpoints that the administrator has named, else at every address that the etcd operator
-publishes. The package `etcd` adds every voter that a member list reveals, at the hosts of both and nowhere else.
-
-`process` imports this module only where there is a certificate folder: it brings the whole package `etcd` with it.
+etcd cannot be watched with a client certificate alone. So while a request is open it is asked every few seconds, and at
+once when the etcd operator publishes other members. Where to ask: at the endpoints that the administrator has named,
+else at every address that the etcd operator publishes. The package `etcd` adds every voter that a member list reveals,
+at the hosts of both and nowhere else; `process` imports it, and this module, only where there is a certificate folder.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 from typing import TYPE_CHECKING
 
 from ..etcd import client, survey
@@ -26,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WHAT = "the members of etcd"
-PERIOD = 5.0
-"""Seconds between two surveys, of which a fifth is chance: several operators must not ask in step."""
+PERIOD = 4.5
+"""Seconds from the end of a survey to the next."""
 _GAP = 1.0
 """Seconds of rest after a survey, whatever happens."""
 _SHOWN = 3
@@ -37,10 +32,9 @@ _AWAITED = facts.Unobserved(WHAT, "not asked yet", kind=facts.Kind.AWAITED)
 
 
 class Members:
-    """One way to the members of etcd.
+    """One way to the members of etcd: at `endpoints` (https://host:port) instead of the published addresses.
 
-    `endpoints` (https://host:port) are asked instead of the published addresses. `budget` is in seconds, for everything
-    that one reading asks. `observer` is called for every request (see `etcd.client`).
+    `budget` is in seconds, for everything that one reading asks; `observer` is called for every request.
     """
 
     def __init__(
@@ -86,7 +80,6 @@ def _published_endpoints(published: facts.Fact[facts.EtcdEndpoints]) -> tuple[st
 
 
 def _fact(probes: tuple[survey.Probe, ...], hosts: frozenset[str]) -> facts.Fact[facts.EtcdMembers]:
-    """One fact of everything that was answered: endpoints that gave a status, and those that did not."""
     advertised: dict[str, set[str]] = {}
     voices: list[facts.EtcdVoice] = []
     silences: dict[str, facts.EtcdSilence] = {}
@@ -115,20 +108,18 @@ def _fact(probes: tuple[survey.Probe, ...], hosts: frozenset[str]) -> facts.Fact
 
 
 def _voice(probe: survey.Probe) -> facts.EtcdVoice | client.EtcdError:
-    """What one endpoint answered: at least its status, and of one member."""
     status, listed, confirmed, healthy = probe.status, probe.listed, probe.confirmed, probe.healthy
     if isinstance(status, client.EtcdError):
         return status
     if listed is not None and listed.member != status.member:
         why = "several members answer there: name an endpoint of each member's own"
         return client.EtcdError(probe.endpoint, why)
+    members = [facts.EtcdMember(item.id, item.name, item.learner) for item in (listed.members if listed else ())]
     return facts.EtcdVoice(
         endpoint=probe.endpoint,
         member=status.member,
         cluster=status.cluster,
-        members=tuple(
-            facts.EtcdMember(member.id, member.name, member.learner) for member in (listed.members if listed else ())
-        ),
+        members=tuple(members),
         confirmed=not isinstance(confirmed, client.EtcdError),
         leader=status.leader or None,
         term=status.term,
@@ -142,23 +133,16 @@ def _voice(probe: survey.Probe) -> facts.EtcdVoice | client.EtcdError:
 
 
 class Poll:
-    """Keeps the fact current between `start` and `stop`; outside of that nothing is asked and nothing is known.
+    """Keeps the fact current between `start` and `stop`, by one survey at a time."""
 
-    One survey at a time. `chance` is between 0 and 1.
-    """
-
-    def __init__(self, members: Members, *, chance: Callable[[], float] = random.random) -> None:
+    def __init__(self, members: Members) -> None:
         self._members = members
-        self._chance = chance
         self._nudged = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.fact: facts.Fact[facts.EtcdMembers] = _NOT_ASKED
 
     def start(self, published: Callable[[], facts.Fact[facts.EtcdEndpoints]], on_change: Callable[[], None]) -> None:
-        """Ask from now on; nothing happens when that is so already.
-
-        `published` gives the latest list of addresses, `on_change` is called when the fact differs.
-        """
+        """Ask from now on, at the addresses that are `published` then; `on_change` is called when the fact differs."""
         if self._task is not None:
             return
 
@@ -202,9 +186,8 @@ class Poll:
                 self.fact = fact
                 on_change()
             await asyncio.sleep(_GAP)
-            await self._nudge_within(PERIOD * (1 - 0.2 * self._chance()) - _GAP)
+            await self._nudge_within(PERIOD - _GAP)
 
     async def _nudge_within(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._nudged.wait()
+            await asyncio.wait_for(self._nudged.wait(), seconds)

@@ -1,24 +1,26 @@
-"""Our own record, as it stands in status.topologyTransition and, as a copy, on ClusterOperator `topology`.
+"""What Infrastructure and ClusterOperator `topology` become, and how our own record in both is read.
 
-No version may misread what another one wrote: a phase that only a newer version has is a fact of its own
-(`facts.Newer`), answers that only a newer version gives are left out, and everything else must be as the schema
-promises. Used by `parse`.
+No version may misread what another one wrote: a phase that only a newer version has is a fact of its own (`Newer`),
+answers that only a newer version gives are left out, and everything else must be as the schema promises.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pydantic
 
 from topology_api import vocabulary
 from topology_api.types import RecordCopy, TopologyTransition
 
-from . import facts, fields
+from . import fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from datetime import datetime
 
 _WHAT = "infrastructures.config.openshift.io/cluster"
 _LONGEST_NAME = 64
@@ -33,7 +35,79 @@ _NAME = re.compile(r"[a-z0-9-]{0,64}")
 """What names of definitions look like; a record before a definition was found has none."""
 
 
-def record(raw: object) -> TopologyTransition | facts.Unobserved | None:
+@dataclass(frozen=True, slots=True)
+class Newer(fields.Unobserved):
+    """A record in a phase that this version does not know: a newer version wrote it. `target`: of the control plane."""
+
+    phase: str = ""
+    name: str | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBalancer:
+    """What Infrastructure says of what stands before the control plane. Addresses are in their shortest form."""
+
+    type: str | None = None
+    addresses: tuple[str, ...] = ()
+    """Virtual addresses that the cluster keeps itself."""
+    api_host: str | None = None
+    api_internal_host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """Annotation LOAD_BALANCER_BACKENDS_ANNOTATION: where the load balancer leads, as an administrator says."""
+
+    LONGEST: ClassVar[int] = 4096
+    """Bytes of the annotation; five addresses have less than a hundred."""
+
+    addresses: tuple[str, ...] = ()
+    """In their shortest form and in their order, each once."""
+    wrong: tuple[tuple[int, str], ...] = ()
+    """Entries that are no address, with their position, counted from 1."""
+    repeated: tuple[str, ...] = ()
+    too_long: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Infrastructure:
+    """Infrastructure `cluster`: the request, the topology, our record."""
+
+    uid: str
+    resource_version: str
+    generation: int
+    desired: str | None
+    native_desired: str | None
+    control_plane: str | None
+    infrastructure: str | None
+    platform: str | None
+    image_based_install: bool
+    record: TopologyTransition | fields.Unobserved | None
+    """None when there is none; Unobserved when what is there is not what the schema promises, or `Newer`."""
+    raw_record: dict[str, Any] | None = dataclasses.field(repr=False)
+    """The record as it stands on the server: a merge patch is made against it."""
+    topology_writer: str | None
+    cluster_name: str | None = None
+    load_balancer: LoadBalancer | fields.Unobserved = LoadBalancer()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOperator:
+    """ClusterOperator `topology`: our last report with the copy of the record, and what administrators set on it."""
+
+    resource_version: str
+    paused: bool
+    status: dict[str, Any] = dataclasses.field(repr=False)
+    copy: RecordCopy | None = None
+    backup_time: datetime | None = None
+    """Last backup of etcd according to an administrator; None when it is no time."""
+    backends: Backends | None = None
+    router_drain_accepted: bool = False
+    elsewhere: bool = False
+
+
+def record(raw: object) -> TopologyTransition | fields.Unobserved | None:
     """The record; None when there is none, Unobserved when it is not what the schema promises."""
     if not raw:
         return None
@@ -43,7 +117,7 @@ def record(raw: object) -> TopologyTransition | facts.Unobserved | None:
         transition = TopologyTransition.from_api(_without_newer_checks(raw))
     except pydantic.ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        return facts.Unobserved(_WHAT, f"status.topologyTransition.{where}")
+        return fields.Unobserved(_WHAT, f"status.topologyTransition.{where}")
     times = (
         transition.requested_time, transition.phase_transition_time,
         transition.admitted_time, transition.completed_time,
@@ -54,16 +128,15 @@ def record(raw: object) -> TopologyTransition | facts.Unobserved | None:
     )  # fmt: skip
     # A time without a zone passes the schema; bounds are computed from these, and it could not be compared with now.
     if not fields.computable(*times):
-        return facts.Unobserved(_WHAT, "status.topologyTransition has a time that cannot be reckoned with")
+        return fields.Unobserved(_WHAT, "status.topologyTransition has a time that cannot be reckoned with")
     return transition
 
 
 def copy(extension: object) -> RecordCopy | None:
     """The copy in status.extension. No schema guards it: what a record could not be rebuilt from is no copy.
 
-    A phase of a newer version counts as Converging: what happened before the change is decided afresh anyway, and
-    afterwards everything is proven again. What is spoilt is left out: that a transition is under way is not forgotten
-    because of an answer or a time that makes no sense.
+    A phase of a newer version counts as Converging: everything is proven again. What is spoilt is left out: that a
+    transition is under way is not forgotten because of an answer or a time that makes no sense.
     """
     if not isinstance(extension, dict):
         return None
@@ -83,20 +156,18 @@ def _plain(transition: TopologyTransition) -> bool:
     return _NAME.fullmatch(transition.name or "") is not None and all(_WORD.fullmatch(word) for word in topologies)
 
 
-def _newer(raw: object) -> facts.Newer | None:
-    """A record in a phase that may be one of a newer version, with as much of the rest as can be read.
-
-    Every version writes when the phase was entered: a phase without that is of no version.
-    """
+def _newer(raw: object) -> Newer | None:
+    """A record in a phase that may be one of a newer version, with as much of the rest as can be read."""
     if not isinstance(raw, dict):
         return None
-    phase, since, target = raw.get("phase"), raw.get("phaseTransitionTime"), raw.get("target")
-    if not isinstance(since, str) or not _is_newer(phase, _PHASES):
+    phase, target = raw.get("phase"), raw.get("target")
+    # Every version writes when the phase was entered.
+    if not isinstance(raw.get("phaseTransitionTime"), str) or not _is_newer(phase, _PHASES):
         return None
     names = (raw.get("name"), target.get("controlPlane") if isinstance(target, dict) else None)
     name, control_plane = (value if isinstance(value, str) and len(value) <= _LONGEST_NAME else None for value in names)
     why = f"status.topologyTransition.phase is {phase}, which this version does not know"
-    return facts.Newer(_WHAT, why, phase=str(phase), name=name, target=control_plane)
+    return Newer(_WHAT, why, phase=str(phase), name=name, target=control_plane)
 
 
 def _is_newer(value: object, known: Collection[str]) -> bool:

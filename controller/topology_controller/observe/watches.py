@@ -2,18 +2,14 @@
 
 Each source is one reflector, which keeps reduced facts only and calls `on_change` when one of them differs. A watch
 that has been in trouble for longer than its grace is no longer believed: its facts become `Unobserved`. One that is in
-trouble right now is named in `Facts.disturbed`, so that nothing is called finished from old news.
-
-Accepted checks (`acceptances`) are watched only while the cluster converges, and they are no evidence: that they cannot
-be read is logged, and disturbs nothing.
-
-etcd itself cannot be watched: where there is a way to it (`members`), it is asked again and again while that is wanted.
+trouble right now is named in `Facts.disturbed`, so that nothing is called finished from old news; accepted checks are
+no evidence, and disturb nothing. etcd's members (`members`) are asked again and again while that is wanted.
 
 Where a list, or our own lease, shows that the API server's store was put back to an earlier state, `restored` is set:
 what is known may never have happened, and `read_anew` forgets all of it.
 
-The lease of the etcd operator is a special case. Whether its holder is alive cannot be read from a time that another
-machine's clock wrote; so we also note, on our own clock, when we last saw it move.
+Whether the holder of the etcd operator's lease is alive cannot be read from a time that another machine's clock wrote:
+when it last moved is noted on our own clock, too.
 """
 
 from __future__ import annotations
@@ -30,6 +26,7 @@ from . import catalog, facts, live
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from datetime import datetime
 
     from ..kube import client as clients
     from ..kube import watch
@@ -51,12 +48,7 @@ class _Watch:
 
 
 class Watches:
-    """All watches of the operator. Use with `async with`; `open` and `close` switch those of an open request.
-
-    `sources` are those (see `catalog.watched`), and the accepted checks, which are opened and closed by themselves.
-    `etcd`, where it is given, asks etcd's members while `ask_etcd` says so. `on_restored` is called each time that the
-    store is seen to be put back.
-    """
+    """All watches of the operator, with `async with`; `open` and `close` switch `sources` (see `catalog.watched`)."""
 
     def __init__(  # noqa: PLR0913 - where from, what, how often, and who is called
         self,
@@ -76,7 +68,7 @@ class Watches:
         self._etcd = etcd
         self._on_restored = on_restored
         self._watches: dict[str, _Watch] = {}
-        self._lease_seen: tuple[Any, float] | None = None
+        self._lease_seen: datetime | None = None
         self._lease_moved: float | None = None
         self._lease_still: asyncio.TimerHandle | None = None
         self._news = asyncio.Event()
@@ -91,7 +83,6 @@ class Watches:
         self.installed: facts.Fact[facts.Installed] = facts.NOT_READ
         self.restored = asyncio.Event()
         self.is_open = False
-        """Are the watches of an open request there?"""
 
     async def __aenter__(self) -> Self:
         self._start(catalog.IDLE)
@@ -103,7 +94,7 @@ class Watches:
         self._look_once_still(None)
 
     def open(self) -> None:
-        """Watch what a request is decided from; nothing happens when that is so already."""
+        """Watch what a request is decided from."""
         if not self.is_open:
             self.is_open, self._kept = True, None
             self._start(self._sources)
@@ -136,19 +127,17 @@ class Watches:
         self.restored.clear()
 
     async def ask_for_acceptances(self, *, wanted: bool) -> None:
-        """Begin or end watching the accepted checks; nothing happens when that is so already."""
+        """Begin or end watching the accepted checks."""
         if wanted:
             self._start(self._beside)
-        elif self._beside:
+        else:
             await self._stop(source.key for source in self._beside)
 
     async def ask_etcd(self, *, wanted: bool) -> None:
-        """Begin or end asking etcd's members; nothing happens when that is so already, or there is no way to them."""
-        if self._etcd is None:
-            return
-        if wanted:
+        """Begin or end asking etcd's members, where there is a way to them."""
+        if self._etcd is not None and wanted:
             self._etcd.start(self._published, self._on_change)
-        else:
+        elif self._etcd is not None:
             await self._etcd.stop()
 
     async def first_answers(self) -> None:
@@ -188,19 +177,14 @@ class Watches:
         """Keep what was read live, where it is newer than what the watches have brought."""
         for answer in answers:
             watch = self._watches.get(answer.source.key)
-            if watch is None:
-                continue
-            if answer.version is not None:
+            if watch is not None and answer.version is not None:
                 watch.reflector.learn_list(answer.entries, answer.version)
-                continue
-            for entry in answer.entries:
-                watch.reflector.learn(entry)
+            elif watch is not None:
+                for entry in answer.entries:
+                    watch.reflector.learn(entry)
 
     async def read_again(self, source: catalog.Source) -> None:
-        """Read the one object of an idle source live, and keep what comes; that it does not exist, too.
-
-        Raises KubeError when that cannot be said.
-        """
+        """Read the one object of an idle source live, and keep what comes; that it does not exist, too."""
         kept = self._watches[source.key].reflector
         steps = kept.steps
         try:
@@ -248,7 +232,6 @@ class Watches:
         return catalog.filled(_NOTHING, read, disturbed=disturbed)
 
     def _evidence(self) -> list[_Watch]:
-        """Every watch that has to be well; that of the accepted checks need not."""
         return [watch for watch in self._watches.values() if not watch.source.beside]
 
     def looked(self) -> float:
@@ -266,10 +249,7 @@ class Watches:
                 source.selection,
                 source.reduce,
                 functools.partial(self._changed, source),
-                malformed=lambda name, error, source=source: live.malformed(  # type: ignore[misc]  # a default argument binds the loop's value
-                    source.selection.resource.describe(name.rpartition("/")[2], source.selection.namespace),
-                    error,
-                ),
+                malformed=functools.partial(live.malformed_object, source),
                 timing=self._timing,
                 on_restored=self.put_back,
             )
@@ -307,9 +287,8 @@ class Watches:
             if trouble is None:
                 _LOG.info("watching %(object)s again", {"object": source.what})
             else:
-                _LOG.warning(
-                    "cannot watch %(object)s: %(trouble)s; trying again", {"object": source.what, "trouble": trouble}
-                )
+                words = {"object": source.what, "trouble": trouble}
+                _LOG.warning("cannot watch %(object)s: %(trouble)s; trying again", words)
         if not self._answered:
             self._on_change()
 
@@ -353,11 +332,11 @@ class Watches:
             return lease
         now = asyncio.get_running_loop().time()
         lasting = (lease.duration_seconds or 0) + _LEASE_GRACE
-        if self._lease_seen is None or self._lease_seen[0] != lease.renew_time:
+        if self._lease_seen != lease.renew_time:
             if self._lease_seen is not None:
                 self._lease_moved = now
                 self._look_once_still(lasting)
-            self._lease_seen = (lease.renew_time, now)
+            self._lease_seen = lease.renew_time
         moving = self._lease_moved is not None and now - self._lease_moved <= lasting
         return dataclasses.replace(lease, moving=moving)
 
@@ -365,6 +344,6 @@ class Watches:
         """Wake the loop when the lease was not renewed for so long: no other clock knows that. None: never."""
         if self._lease_still is not None:
             self._lease_still.cancel()
-        self._lease_still = (
-            None if seconds is None else asyncio.get_running_loop().call_later(seconds + 0.05, self._on_change)
-        )
+            self._lease_still = None
+        if seconds is not None:
+            self._lease_still = asyncio.get_running_loop().call_later(seconds + 0.05, self._on_change)

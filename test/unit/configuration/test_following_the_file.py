@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 from test.unit.configuration.files import HEAD, TRANSITIONS, Volume
 
-from topology_controller.definitions import current
+from topology_controller.definitions import settings
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import AsyncIterator
 
-SETTLED = current.PERIOD + current.BREATH
+SETTLED = settings.PERIOD + settings.BREATH
 
 
 @pytest.fixture
@@ -34,9 +34,9 @@ class Seen:
 
 
 @contextlib.asynccontextmanager
-async def following(place: pathlib.Path | None) -> AsyncIterator[tuple[current.Current, Seen]]:
+async def following(place: pathlib.Path | None) -> AsyncIterator[tuple[settings.Current, Seen]]:
     seen = Seen()
-    made = current.Current(place, TRANSITIONS, log_level=seen.levels.append)
+    made = settings.Current(place, TRANSITIONS, log_level=seen.levels.append)
 
     def changed() -> None:
         seen.changes += 1
@@ -53,7 +53,7 @@ async def following(place: pathlib.Path | None) -> AsyncIterator[tuple[current.C
             await task
 
 
-def settles(made: current.Current) -> set[int]:
+def settles(made: settings.Current) -> set[int]:
     return {one.convergence.settle_seconds for one in made.transitions.definitions}
 
 
@@ -81,13 +81,13 @@ async def test_a_configmap_that_kubelet_swaps_is_in_force_with_the_next_look(vol
 @pytest.mark.looptime
 async def test_a_file_that_is_being_written_is_not_believed_half_way(volume):
     async with following(volume.file) as (made, seen):
-        await asyncio.sleep(current.PERIOD - 0.01)
+        await asyncio.sleep(settings.PERIOD - 0.01)
         text = f"{HEAD}settleSeconds: 30\n"
         for end in range(10, len(text), 10):
             volume.file.write_text(text[:end])
-            await asyncio.sleep(current.BREATH * 0.9)
+            await asyncio.sleep(settings.BREATH * 0.9)
         volume.file.write_text(text)
-        await asyncio.sleep(SETTLED + current.BREATH)
+        await asyncio.sleep(SETTLED + settings.BREATH)
         assert (settles(made), made.trouble, seen.changes) == ({30}, "", 1)
 
 
@@ -125,7 +125,7 @@ def test_what_is_no_file_is_trouble_and_neither_a_hang_nor_a_crash(tmp_path, kin
         place.symlink_to("/dev/zero")
     else:
         place.symlink_to(place)
-    made = current.Current(place, TRANSITIONS)
+    made = settings.Current(place, TRANSITIONS)
     assert made.unknown
     assert str(place) in made.trouble
     assert "is no regular file" in made.trouble or "cannot be read" in made.trouble
@@ -133,5 +133,5 @@ def test_what_is_no_file_is_trouble_and_neither_a_hang_nor_a_crash(tmp_path, kin
 
 @pytest.mark.parametrize("missing", ["config.yaml", "nowhere/config.yaml", ""])
 def test_a_file_that_is_not_there_is_the_defaults(tmp_path, missing):
-    made = current.Current(tmp_path / missing if missing else None, TRANSITIONS)
+    made = settings.Current(tmp_path / missing if missing else None, TRANSITIONS)
     assert (made.transitions, made.trouble, made.unknown) == (TRANSITIONS, "", False)

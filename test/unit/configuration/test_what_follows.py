@@ -20,7 +20,7 @@ from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller import bindata
 from topology_controller.decide.decision import Step
 from topology_controller.decide.state import Misconfigured
-from topology_controller.definitions import current, settings
+from topology_controller.definitions import settings
 from topology_controller.report import conditions
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from topology_api.types import TopologyTransition
 
-LOOK = current.PERIOD + current.BREATH + 0.01
+LOOK = settings.PERIOD + settings.BREATH + 0.01
 BAD = Misconfigured("/etc/config.yaml:3: logLevel is 'loud'")
 DEGRADED = ConditionType.DEGRADED
 
@@ -37,7 +37,7 @@ DEGRADED = ConditionType.DEGRADED
 async def configured(volume: Volume) -> AsyncIterator[tuple[clusters.Cluster, clusters.Running]]:
     """An operator at work that follows this file."""
     cluster = clusters.Cluster()
-    chosen = current.Current(volume.file, worlds.ONLY_COMPACT)
+    chosen = settings.Current(volume.file, worlds.ONLY_COMPACT)
     following = asyncio.create_task(chosen.run())
     try:
         async with clusters.running(cluster, configuration=chosen) as operator:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from datetime import datetime
 
-    from topology_controller.definitions import current, load
+    from topology_controller.definitions import load, settings
 
 Raw = dict[str, Any]
 Key = tuple[str, str | None, str]
@@ -357,7 +357,7 @@ async def running(
     *,
     etcd: Etcd | None = None,
     transitions: load.Transitions = worlds.ONLY_COMPACT,
-    configuration: current.Current | None = None,
+    configuration: settings.Current | None = None,
     told: Told | None = None,
 ) -> AsyncIterator[Running]:
     """Run the loop until the block ends; what ends the loop by itself is raised."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
 from topology_controller.decide import state
-from topology_controller.observe import facts, machines
+from topology_controller.observe import facts
 
 from . import operand_worlds, worlds
 
@@ -131,7 +131,7 @@ NATIVE = st.builds(
     ),
 )
 MACHINE = st.builds(
-    machines.Machine,
+    facts.Machine,
     name=st.sampled_from(("machine-0", "machine-1", "machine-9")),
     arbiter=st.booleans(),
     phase=st.sampled_from(("", "Provisioning", "Running", "Deleting", "Failed", "Odd")),
@@ -144,7 +144,7 @@ MACHINE = st.builds(
     trouble=st.sampled_from(("", "no host")),
 )
 HOST = st.builds(
-    machines.Host,
+    facts.Host,
     name=st.sampled_from(("host-0", "host-1", "host-2")),
     state=st.sampled_from(
         ("", "inspecting", "provisioned", "deprovisioning", "deleting", "powering off before delete")

@@ -19,7 +19,8 @@ from topology_api.vocabulary import CheckName, CheckStatus
 from topology_controller.checks import advisories, catalog, result
 from topology_controller.checks import machines as checks
 from topology_controller.checks import nodes as nodes_module
-from topology_controller.observe import facts, machines
+from topology_controller.observe import facts
+from topology_controller.observe import nodes as observed
 
 from . import machine_worlds as under
 from . import strategies, worlds
@@ -296,7 +297,7 @@ def test_a_machine_of_a_control_plane_node_that_leaves_is_named_with_its_node(ch
 
 THREE, ON_HOSTS = under.three(), under.on_hosts(*under.three())
 NO_HOSTS = facts.Unobserved("baremetalhosts.metal3.io in namespace openshift-machine-api", sentences.FORBIDDEN)
-ODD_HOSTS = [facts.Unobserved(machines.describe_host(name), "malformed: odd") for name in ("host-2", "host-9")]
+ODD_HOSTS = [facts.Unobserved(observed.describe_host(name), "malformed: odd") for name in ("host-2", "host-9")]
 OUT = "BareMetalHost host-2 of Machine machine-2 of node node-2 is "
 
 

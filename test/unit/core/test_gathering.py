@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from topology_controller.definitions import model
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors
-from topology_controller.observe import catalog, facts, fields, live, machines, parse, watches
+from topology_controller.observe import catalog, facts, fields, live, nodes, parse, watches
 
 from . import worlds
 from .clusters import Cluster, accept, running
@@ -223,7 +223,7 @@ def raw_machine(**status: Any) -> dict[str, Any]:
 
 
 def test_a_machine_as_the_etcd_operator_looks_at_it() -> None:
-    assert machines.machine(raw_machine()) == machines.Machine(
+    assert nodes.machine(raw_machine()) == nodes.Machine(
         name="site-master-0",
         phase="Running",
         addresses=("192.0.2.10", "2001:db8::1"),
@@ -235,14 +235,14 @@ def test_a_machine_as_the_etcd_operator_looks_at_it() -> None:
 
 
 def test_what_a_machine_need_not_have() -> None:
-    assert machines.machine({"metadata": {"name": "m"}}) == machines.Machine(name="m")
+    assert nodes.machine({"metadata": {"name": "m"}}) == nodes.Machine(name="m")
     raw = raw_machine(errorMessage=" no\n host  left " + "x" * 1000, phase="Failed", authoritativeAPI="Migrating")
     raw["metadata"] |= {"labels": {ROLE: "arbiter"}, "deletionTimestamp": "2026-01-01T00:00:00Z"}
-    found = machines.machine(raw)
+    found = nodes.machine(raw)
     assert (found.arbiter, found.deleting, found.phase, found.authority) == (True, True, "Failed", "Migrating")
     assert found.trouble.startswith("no host left x")
     assert len(found.trouble) == 256
-    assert machines.machine(raw_machine(errorReason="InsufficientResources")).trouble == "InsufficientResources"
+    assert nodes.machine(raw_machine(errorReason="InsufficientResources")).trouble == "InsufficientResources"
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_only_the_hook_of_that_operator_is_its_hook(hooks: Any) -> None:
     raw = raw_machine()
     raw["spec"]["lifecycleHooks"]["preDrain"] = hooks
     raw["spec"]["lifecycleHooks"]["preTerminate"] = [HOOK]
-    assert machines.machine(raw).guarded is False
+    assert nodes.machine(raw).guarded is False
 
 
 MALFORMED = [
@@ -268,7 +268,7 @@ MALFORMED = [
 @pytest.mark.parametrize(("reader", "raw", "what"), MALFORMED)
 def test_what_its_api_does_not_promise_is_malformed_and_says_where(reader: str, raw: Any, what: str) -> None:
     with pytest.raises(fields.Malformed) as raised:
-        getattr(machines, reader)({"metadata": {"name": "m"}, **raw})
+        getattr(nodes, reader)({"metadata": {"name": "m"}, **raw})
     assert what in str(raised.value)
 
 
@@ -289,7 +289,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 @given(JSON, JSON, JSON)
 def test_whatever_stands_there_is_a_fact_or_malformed(metadata: Any, spec: Any, status: Any) -> None:
-    for reader in (machines.machine, machines.host):
+    for reader in (nodes.machine, nodes.host):
         try:
             found = reader({"metadata": metadata, "spec": spec, "status": status})
         except fields.Malformed:

@@ -18,7 +18,7 @@ from topology_controller.checks.load_balancer import Manager
 from topology_controller.decide import discovery
 from topology_controller.definitions import model, settings
 from topology_controller.observe import facts, parse
-from topology_controller.observe import load_balancer as observed
+from topology_controller.observe import nodes as observed
 
 from . import worlds
 
@@ -68,10 +68,10 @@ NO_TEXT: tuple[object, ...] = (None, 7, [A], {})
 
 
 def test_what_is_longer_than_it_may_be_is_not_read_and_what_is_no_text_is_not_there() -> None:
-    fits = ",".join([A] * 400)[: observed.LONGEST].rpartition(",")[0]
+    fits = ",".join([A] * 400)[: facts.Backends.LONGEST].rpartition(",")[0]
     assert annotated(fits) == facts.Backends((A,), repeated=(A,))
-    assert annotated(f"{A}," + " " * observed.LONGEST) == facts.Backends(too_long=True)
-    assert annotated("é" * (observed.LONGEST // 2 + 1)) == facts.Backends(too_long=True), "bytes, not characters"
+    assert annotated(f"{A}," + " " * facts.Backends.LONGEST) == facts.Backends(too_long=True)
+    assert annotated("é" * (facts.Backends.LONGEST // 2 + 1)) == facts.Backends(too_long=True), "bytes, not characters"
     assert all(annotated(value) is None for value in NO_TEXT)
 
 
@@ -309,13 +309,13 @@ def test_an_address_with_a_scope_is_no_backend_and_no_voter(evil: str) -> None:
         "metadata": {"name": "node-0", "labels": {"node-role.kubernetes.io/master": ""}},
         "status": {"addresses": [{"type": "InternalIP", "address": evil}]},
     }
-    node = parse.node(raw)
+    node = observed.node(raw)
     assert isinstance(node, facts.Node)
     assert node.addresses == ()
     assert (
         load_balancer.compare([node], None).command == "oc get nodes -l node-role.kubernetes.io/control-plane -o wide"
     )
-    read = observed.backends(evil)
+    read = annotated(evil)
     assert read is not None
     assert read.addresses == ()
     entries = tuple(zip(worlds.MEMBERS, (*worlds.ADDRESSES[:2], evil), strict=True))
@@ -336,7 +336,7 @@ def test_a_node_has_its_own_addresses_of_both_families_in_one_form() -> None:
             ]
         },
     }
-    assert parse.node(raw).addresses == ("192.0.2.10", "2001:db8::1")
+    assert observed.node(raw).addresses == ("192.0.2.10", "2001:db8::1")
 
 
 @pytest.mark.parametrize("evil", EVIL)

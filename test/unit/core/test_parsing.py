@@ -12,7 +12,7 @@ import pytest
 
 from topology_api import quantities
 from topology_api.vocabulary import Phase
-from topology_controller.observe import catalog, facts, fields, parse
+from topology_controller.observe import catalog, facts, fields, nodes, operands
 from topology_simulator.apiserver import patch as merge_patches
 
 from . import clusters, raw_operands, worlds
@@ -367,7 +367,7 @@ def raw_node(labels: dict[str, str] | None = None, taints: Any = None, **conditi
     }
 
 
-@pytest.mark.parametrize("reduce", [parse.node, parse.worker])
+@pytest.mark.parametrize("reduce", [nodes.node, nodes.worker])
 def test_of_conditions_of_lack_only_those_that_are_true_are_kept(reduce: Any) -> None:
     well = reduce(raw_node())
     assert well.pressure == ()
@@ -379,7 +379,7 @@ def test_of_conditions_of_lack_only_those_that_are_true_are_kept(reduce: Any) ->
     assert reduce(raw_node(NetworkUnavailable="True")).pressure == ("NetworkUnavailable",)
 
 
-@pytest.mark.parametrize("reduce", [parse.node, parse.worker])
+@pytest.mark.parametrize("reduce", [nodes.node, nodes.worker])
 def test_taints_that_keep_pods_away_are_kept_whole(reduce: Any) -> None:
     soft = {"key": "soft", "effect": "PreferNoSchedule"}
     node = reduce(raw_node(taints=[INFRA, soft, {"key": "a", "effect": "NoExecute"}]))
@@ -389,7 +389,7 @@ def test_taints_that_keep_pods_away_are_kept_whole(reduce: Any) -> None:
 
 
 def placed(**placement: Any) -> facts.IngressController:
-    return parse.ingress_controller({"spec": {"nodePlacement": placement}})
+    return operands.ingress_controller({"spec": {"nodePlacement": placement}})
 
 
 def test_a_toleration_that_ends_does_not_count() -> None:
@@ -414,7 +414,7 @@ def test_a_selector_is_read_as_the_ingress_operator_reads_it(expression: dict[st
     assert found.node_labels == {"x=y", label}
 
 
-@pytest.mark.parametrize("reduce", [parse.node, parse.worker, parse.other_node])
+@pytest.mark.parametrize("reduce", [nodes.node, nodes.worker, nodes.other_node])
 def test_nothing_of_hostile_nodes_stays_in_memory(reduce: Callable[[dict[str, Any]], Any]) -> None:
     """A kubelet writes what it likes into its Node: what is kept or cached of it is bounded in length and number."""
 

@@ -55,7 +55,7 @@ def way() -> Way:
 @pytest.fixture
 async def poll(way: Way) -> AsyncIterator[members.Poll]:
     asked: Any = way
-    made = members.Poll(asked, chance=lambda: 0.5)
+    made = members.Poll(asked)
     yield made
     await made.stop()
 
@@ -73,7 +73,7 @@ async def test_it_is_asked_every_few_seconds_and_wakes_only_for_news(poll, way):
     start(poll, way)
     start(poll, way)
     await asyncio.sleep(20)
-    # 5 s less half of the fifth that is chance, from the end of one survey to the next; each lasts 0.1 s.
+    # 4.5 s from the end of one survey to the next; each lasts 0.1 s.
     assert way.asked == pytest.approx([0, 4.6, 9.2, 13.8, 18.4])
     assert way.woken == 1
     way.fact = dataclasses.replace(SAID, voices=(dataclasses.replace(VOICE, healthy=False),))

@@ -12,7 +12,6 @@ from topology_controller import bindata
 from topology_controller.definitions import load, registry
 from topology_controller.definitions import model as definitions
 from topology_controller.observe import catalog, facts
-from topology_controller.observe import machines as under
 
 ROOT = bindata.root()
 LOADED = load.load(ROOT / "transitions")
@@ -95,7 +94,7 @@ def test_only_what_a_cluster_may_do_without_is_optional():
 
 
 def test_machines_are_read_live_where_the_watch_knows_of_one_and_hosts_where_a_machine_names_one():
-    bare, placed = under.Machine("m"), under.Machine("m", host="h")
+    bare, placed = facts.Machine("m"), facts.Machine("m", host="h")
     assert catalog.Sources.machines in catalog.last(COMPACT, facts.Facts(machines=(bare,)))
     unasked = COMPACT.model_copy(update={"preflight": ()})
     assert catalog.Sources.machines not in catalog.last(unasked, facts.Facts(machines=(bare,)))

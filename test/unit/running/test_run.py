@@ -13,7 +13,7 @@ from test.unit.serving import ground
 
 from topology_api.vocabulary import Topology
 from topology_controller import cli, logs, process, reconcile
-from topology_controller.definitions import current
+from topology_controller.definitions import settings
 from topology_controller.observe import watches
 from topology_controller.report import events
 from topology_controller.serve import server, tls
@@ -124,7 +124,7 @@ def operator(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     "case",
     [
         (process, "_lead", []),
-        (current.Current, "run", ["--config", "CONFIG"]),
+        (settings.Current, "run", ["--config", "CONFIG"]),
         (reconcile.Reconciler, "run", ["--no-leader-elect"]),
         (events.EventRecorder, "run", ["--no-leader-elect"]),
         (server.Server, "run", []),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from topology_api import shape
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage
 
-from ...checks import etcd, machine_advisories, machines
-from ...observe import facts, node_counts
+from ...checks import etcd, machines
+from ...observe import facts
 from . import families
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _machines(known: facts.Facts) -> Iterator[Series]:
     yield ("running",), sum(machine.running for machine in present)
     yield ("leaving",), len({claim.machine.name for claim in claims if claim.leaving})
     yield ("without_node",), sum(claim.node is None for claim in claims)
-    yield ("missing",), len(machine_advisories.missing(known))
+    yield ("missing",), len(machines.missing(known))
 
 
 def _members(known: facts.Facts) -> Iterator[Series]:
@@ -121,7 +121,7 @@ def _info(known: facts.Facts) -> Iterator[Series]:
     infrastructure = known.infrastructure
     if isinstance(infrastructure, facts.Unobserved):
         return
-    fitting = shape.classify(node_counts.shape_vector(known, infrastructure))
+    fitting = shape.classify(facts.shape_vector(known, infrastructure))
     values = (
         families.bounded(infrastructure.desired, families.TOPOLOGIES),
         families.bounded(infrastructure.control_plane, families.CONTROL_PLANES),

@@ -1,0 +1,258 @@
+"""What other operators run and configure, as facts, and how each is read; `definitions.operands` says which.
+
+Only what a check or a decision uses is kept. A field of the wrong type raises `fields.Malformed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import fields, nodes
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Raw = dict[str, Any]
+
+_TROUBLES = frozenset({"Degraded", "RenderDegraded"})
+_FAILING = "TemplateControllerFailing"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineConfigPool:
+    """A machine config pool. `observed`: its status is about its newest generation; `troubles` are conditions."""
+
+    name: str
+    wanted_configuration: str
+    configuration: str
+    machines: int
+    updated: int
+    ready: int
+    degraded: int
+    observed: bool
+    paused: bool = False
+    troubles: tuple[str, ...] = ()
+
+
+def machine_config_pool(raw: Raw) -> MachineConfigPool:
+    """MachineConfigPool (machineconfiguration.openshift.io/v1)."""
+    true = {type_ for type_, status, *_ in fields.conditions(raw) if status == "True"}
+    return MachineConfigPool(
+        name=fields.text(raw, "metadata.name") or "",
+        wanted_configuration=fields.text(raw, "spec.configuration.name") or "",
+        configuration=fields.text(raw, "status.configuration.name") or "",
+        machines=fields.whole(raw, "status.machineCount"),
+        updated=fields.whole(raw, "status.updatedMachineCount"),
+        ready=fields.whole(raw, "status.readyMachineCount"),
+        degraded=fields.whole(raw, "status.degradedMachineCount"),
+        observed=fields.observed(raw),
+        paused=fields.flag(raw, "spec.paused"),
+        troubles=tuple(sorted(_TROUBLES & true)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerConfig:
+    """ControllerConfig machine-config-controller: the topology that machine configs are made for.
+
+    `failing` is the status of condition TemplateControllerFailing, or "absent"; `failing_since` only while it is True.
+    """
+
+    control_plane: str | None
+    failing: str
+    failing_since: datetime | None = None
+
+
+def controller_config(raw: Raw) -> ControllerConfig:
+    """ControllerConfig machine-config-controller (machineconfiguration.openshift.io/v1)."""
+    failing = next((status for type_, status, *_ in fields.conditions(raw) if type_ == _FAILING), "absent")
+    since = fields.condition(raw, _FAILING).get("lastTransitionTime")
+    return ControllerConfig(
+        control_plane=fields.text(raw, "spec.infra.status.controlPlaneTopology"),
+        failing=failing,
+        failing_since=fields.time(since, "lastTransitionTime") if failing == "True" else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A Deployment or StatefulSet. `observed`: its status is about its newest generation."""
+
+    generation: int
+    observed: bool
+    wanted: int
+    updated: int
+    ready: int
+    available: int
+
+
+def workload(raw: Raw) -> Workload:
+    """Deployment or StatefulSet (apps/v1)."""
+    return Workload(
+        generation=fields.whole(raw, "metadata.generation"),
+        observed=fields.observed(raw),
+        # As the API server defaults it.
+        wanted=fields.whole(raw, "spec.replicas", 1),
+        updated=fields.whole(raw, "status.updatedReplicas"),
+        ready=fields.whole(raw, "status.readyReplicas"),
+        available=fields.whole(raw, "status.availableReplicas"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRevision:
+    """Static pods of one node."""
+
+    node: str
+    current: int
+    target: int
+    last_failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPods:
+    """Revisions of the static pods that an operator installs on every control-plane node, sorted by node.
+
+    `observed_time`: when spec.observedConfig was last written, None: with the object, or not known. What its operator
+    makes of it comes after that. `observed_single`: does it belong to a single node (kube-apiserver)? None: not known.
+    """
+
+    latest: int
+    nodes: tuple[NodeRevision, ...]
+    observed_time: datetime | None = None
+    observed_single: bool | None = None
+
+
+def static_pods(raw: Raw) -> StaticPods:
+    """KubeAPIServer, KubeControllerManager, KubeScheduler or Etcd `cluster` (operator.openshift.io/v1)."""
+    revisions = (
+        NodeRevision(
+            node=fields.text(entry, "nodeName") or "",
+            current=fields.whole(entry, "currentRevision"),
+            target=fields.whole(entry, "targetRevision"),
+            last_failed=fields.whole(entry, "lastFailedRevision"),
+        )
+        for entry in fields.items(raw, "status.nodeStatuses")
+    )
+    return StaticPods(
+        latest=fields.whole(raw, "status.latestAvailableRevision"),
+        nodes=tuple(sorted(revisions, key=lambda revision: revision.node)),
+        observed_time=_observed_time(raw),
+        observed_single=_observed_single(raw),
+    )
+
+
+def _observed_time(raw: Raw) -> datetime | None:
+    """When a manager of spec.observedConfig last wrote it; one that made the object with it has changed nothing."""
+    created = fields.time_or_none(fields.at(raw, "metadata.creationTimestamp"))
+    times = []
+    for entry in fields.items(raw, "metadata.managedFields"):
+        spec, time = fields.mapping(entry, "fieldsV1").get("f:spec"), fields.time_or_none(entry.get("time"))
+        if isinstance(spec, dict) and "f:observedConfig" in spec and time not in {None, created}:
+            times.append(time)
+    return max(filter(None, times), default=None)
+
+
+def _observed_single(raw: Raw) -> bool | None:
+    """Has the kube-apiserver's operator observed a single node last? On nothing else the chance is 0."""
+    # cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver/observe_goaway_chance.go (release-4.20).
+    match fields.mapping(raw, "spec").get("observedConfig"):
+        case {"apiServerArguments": {"goaway-chance": [str(chance)]}}:
+            return chance == "0"
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class DisruptionBudget:
+    """A PodDisruptionBudget. `min_available` is None when it is not given as a number."""
+
+    min_available: int | None
+
+
+def disruption_budget(raw: Raw) -> DisruptionBudget:
+    """PodDisruptionBudget (policy/v1). A share in per cent is no number of pods."""
+    value = fields.at(raw, "spec.minAvailable")
+    if isinstance(value, bool) or not isinstance(value, int | str | None):
+        raise fields.Malformed("spec.minAvailable", "a number or a percentage", value)
+    return DisruptionBudget(min_available=value if isinstance(value, int) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """Configuration of an operator: does it manage its operand at all, and an explicit number of replicas."""
+
+    state: str
+    replicas: int | None
+
+
+def managed(raw: Raw) -> Managed:
+    """Configuration of an operator with `spec.managementState` (operator.openshift.io/v1 and those made like it)."""
+    state = fields.text(raw, "spec.managementState") or "Managed"
+    return Managed(state, fields.optional_whole(raw, "spec.replicas"))
+
+
+@dataclass(frozen=True, slots=True)
+class IngressController:
+    """IngressController openshift-ingress-operator/default, with the placement of its routers.
+
+    Without `wanted_replicas` the ingress operator decides. `node_labels` as key=value are required of a node; a
+    requirement that the ingress operator cannot use is in it too, in words that no label has.
+    """
+
+    wanted_replicas: int | None
+    available_replicas: int
+    tolerations: tuple[nodes.Toleration, ...] = ()
+    node_labels: frozenset[str] = frozenset()
+
+
+def ingress_controller(raw: Raw) -> IngressController:
+    """IngressController openshift-ingress-operator/default (operator.openshift.io/v1)."""
+    return IngressController(
+        wanted_replicas=fields.optional_whole(raw, "spec.replicas"),
+        available_replicas=fields.whole(raw, "status.availableReplicas"),
+        tolerations=tuple(
+            nodes.Toleration(
+                key=fields.text(item, "key") or "",
+                operator=fields.text(item, "operator") or "Equal",
+                value=fields.text(item, "value") or "",
+                effect=fields.text(item, "effect") or "",
+            )
+            for item in fields.items(raw, "spec.nodePlacement.tolerations")
+            if item.get("tolerationSeconds") is None
+        ),
+        node_labels=_node_labels(raw),
+    )
+
+
+def _node_labels(raw: Raw) -> frozenset[str]:
+    """Read a label selector as the labels of a pod's nodeSelector: equality, and In with one value."""
+    # Source: apimachinery pkg/apis/meta/v1/helpers.go LabelSelectorAsMap (master), which the ingress operator uses.
+    path = "spec.nodePlacement.nodeSelector"
+    labels = {f"{key}={value}" for key, value in fields.mapping(raw, f"{path}.matchLabels").items()}
+    for item in fields.items(raw, f"{path}.matchExpressions"):
+        key, operator = fields.text(item, "key") or "", fields.text(item, "operator") or ""
+        values = fields.items(item, "values", str)
+        usable = operator == "In" and len(values) == 1
+        labels.add(f"{key}={values[0]}" if usable else f"{key} {operator} ({', '.join(values)})")
+    return frozenset(labels)
+
+
+@dataclass(frozen=True, slots=True)
+class SingleNodeSetting:
+    """One object that may have a setting that is right for one node only; `present`: it has."""
+
+    name: str
+    namespace: str | None
+    present: bool
+
+
+def single_node_setting(raw: Raw, field: str, values: tuple[bool | str, ...]) -> SingleNodeSetting:
+    """Any object, by whether this field has one of these values: a number is no boolean."""
+    value = fields.at(raw, field)
+    return SingleNodeSetting(
+        name=fields.name(raw),
+        namespace=fields.text(raw, "metadata.namespace"),
+        present=any(type(value) is type(wanted) and value == wanted for wanted in values),
+    )
