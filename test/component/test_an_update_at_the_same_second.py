@@ -37,7 +37,7 @@ async def _update(world: World) -> float:
     try:
         await world.api.put_status(kinds.CLUSTER_VERSIONS, version)
     except clients.ApiError as error:
-        if error.status != 409:
+        if error.code != 409:
             raise
         return await _update(world)
     return time.time()
@@ -46,7 +46,9 @@ async def _update(world: World) -> float:
 @pytest.mark.nightly(but=_BY_DAY)
 @pytest.mark.on_real("300")
 @pytest.mark.parametrize("apart", _APART)
-async def test_nothing_moves_once_an_update_was_read(world: World, apart: int, figure: Callable[[str], None]) -> None:
+async def test_nothing_moves_once_an_update_was_read(
+    world: World, apart: int, figure: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     sent = []
 
     async def note(_: object) -> None:
@@ -62,7 +64,7 @@ async def test_nothing_moves_once_an_update_was_read(world: World, apart: int, f
         async with one_writer:
             return await _update(world)
 
-    world.echo.say = alone
+    monkeypatch.setattr(world.echo, "say", alone)
     await world.idle_operator()
     world.server.before(backend.is_change, note)
     begun = await update() if apart < 0 else 0.0
