@@ -71,9 +71,8 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         client = await stack.enter_async_context(_client(configuration, options, measured.request))
         placed = await _placed(options, client, stack, measured) if options.lease_kubeconfig else None
         work = queue.WorkQueue(measured)
-        settings = configured.Current(
-            options.config, transitions, log_level=None if options.sets_level else logs.follow
-        )
+        follow = logs.follow if options.log_level is None and options.v is None else None
+        settings = configured.Current(options.config, transitions, log_level=follow)
         etcd = _etcd(options, transitions, measured)
         watched = await stack.enter_async_context(
             watches.Watches(
@@ -98,11 +97,10 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         # Who asks us is known where this process runs.
         here = client if placed is None else placed.local
         secured = None if options.serving_cert_dir is None else _secured(here, options.serving_cert_dir)
-        activities = (watched.last_activity, *(() if secured is None else (secured.tls.last_activity,)))
         guard = None if placed is None else placed.guard
         machines = (
             *server.probes(lambda: _troubles(placed, watched), lambda: work.working_since),
-            *server.scrape(measured, *activities),
+            *server.scrape(measured, watched.last_activity, *([] if secured is None else [secured.tls.last_activity])),
         )
         readers = tuple(pages.routes())
         served = server.Server(options.address, machines if secured else (*machines, *readers), secured)
@@ -145,7 +143,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 measured.leading(leads=False)
                 shown.clear()
 
-        tasks: list[Coroutine[None, None, object]] = [
+        await _until_one_ends(
             *(_endless(listening.run(), "server") for listening in servers),
             *([] if secured is None else [_endless(secured.tls.run(), "serving certificate")]),
             _endless(
@@ -154,8 +152,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             stop.wait(),
             *([] if options.config is None else [_endless(settings.run(), "configuration")]),
             *([] if placed is None else [_endless(placed.run(), "placement")]),
-        ]
-        await _until_one_ends(*tasks)
+        )
 
 
 def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
