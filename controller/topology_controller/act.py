@@ -12,7 +12,7 @@ is in another cluster, `guard` asks both clusters before that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from topology_api import vocabulary
 
@@ -44,21 +44,6 @@ class RecordDropped(Exception):  # noqa: N818 - what the server did with our wri
     """The server answered a write of the record without the record: the CRD does not have our fields."""
 
 
-class Lease(Protocol):
-    """What is asked of the elector."""
-
-    def time_left(self) -> float:
-        """Seconds for which the lease is surely ours."""
-
-
-class Unelected:
-    """Stands for the lease where there is no election (`--no-leader-elect`): it is always ours."""
-
-    def time_left(self) -> float:
-        """Without end."""
-        return float("inf")
-
-
 def merge_patch(before: object, after: object) -> Any:
     """The merge patch (RFC 7386) that turns one JSON value into another; objects only differ where they do."""
     if not isinstance(before, dict) or not isinstance(after, dict):
@@ -73,14 +58,15 @@ def merge_patch(before: object, after: object) -> Any:
 class Act:
     """Every method sends one write and returns what the server made of it.
 
-    `guard` raises KubeError where nothing may be written; None where the lease is in the cluster that is written to.
+    `time_left` returns the seconds for which the lease is surely ours. `guard` raises KubeError where nothing may be
+    written; None where the lease is in the cluster that is written to.
     """
 
     def __init__(
-        self, client: clients.Client, lease: Lease, guard: Callable[[], Awaitable[None]] | None = None
+        self, client: clients.Client, time_left: Callable[[], float], guard: Callable[[], Awaitable[None]] | None = None
     ) -> None:
         self._client = client
-        self._lease = lease
+        self._time_left = time_left
         self._guard = guard
 
     async def save(self, infrastructure: facts.Infrastructure, record: TopologyTransition) -> Raw:
@@ -145,7 +131,7 @@ class Act:
             await self._guard()
 
     def _hold_lease(self) -> None:
-        if self._lease.time_left() < self._client.request_timeout:
+        if self._time_left() < self._client.request_timeout:
             raise Voided("the lease has less than one request timeout left")
 
     async def _write(

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import functools
 import logging
+import math
 import os
 import signal
 import socket
@@ -70,9 +71,8 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         client = await stack.enter_async_context(_client(configuration, options, measured.request))
         placed = await _placed(options, client, stack, measured) if options.lease_kubeconfig else None
         work = queue.WorkQueue(measured)
-        settings = configured.Current(
-            options.config, transitions, log_level=None if options.sets_level else logs.follow
-        )
+        follow = logs.follow if options.log_level is None and options.v is None else None
+        settings = configured.Current(options.config, transitions, log_level=follow)
         etcd = _etcd(options, transitions, measured)
         watched = await stack.enter_async_context(
             watches.Watches(
@@ -97,11 +97,10 @@ async def run(options: Options, transitions: load.Transitions) -> None:
         # Who asks us is known where this process runs.
         here = client if placed is None else placed.local
         secured = None if options.serving_cert_dir is None else _secured(here, options.serving_cert_dir)
-        activities = (watched.last_activity, *(() if secured is None else (secured.tls.last_activity,)))
         guard = None if placed is None else placed.guard
         machines = (
             *server.probes(lambda: _troubles(placed, watched), lambda: work.working_since),
-            *server.scrape(measured, *activities),
+            *server.scrape(measured, watched.last_activity, *([] if secured is None else [secured.tls.last_activity])),
         )
         readers = tuple(pages.routes())
         served = server.Server(options.address, machines if secured else (*machines, *readers), secured)
@@ -115,12 +114,12 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             _LOG.info("the status page is on port %(port)d of this pod's loopback", {"port": servers[1].bound})
         await stack.enter_async_context(pages)
 
-        async def reconcile_while(held: act.Lease, on_topology: Callable[[str], None]) -> None:
+        async def reconcile_while(time_left: Callable[[], float], on_topology: Callable[[str], None]) -> None:
             deps = reconcile.Dependencies(
                 client=client,
                 watches=watched,
                 queue=work,
-                act=act.Act(client, held, guard),
+                act=act.Act(client, time_left, guard),
                 events=events.EventRecorder(
                     client, holder, reconcile.utcnow, guard, void=watched.restored.is_set, unsure=watched.unsure
                 ),
@@ -144,7 +143,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 measured.leading(leads=False)
                 shown.clear()
 
-        tasks: list[Coroutine[None, None, object]] = [
+        await _until_one_ends(
             *(_endless(listening.run(), "server") for listening in servers),
             *([] if secured is None else [_endless(secured.tls.run(), "serving certificate")]),
             _endless(
@@ -153,8 +152,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
             stop.wait(),
             *([] if options.config is None else [_endless(settings.run(), "configuration")]),
             *([] if placed is None else [_endless(placed.run(), "placement")]),
-        ]
-        await _until_one_ends(*tasks)
+        )
 
 
 def _etcd(options: Options, transitions: load.Transitions, measured: metrics.Metrics) -> members.Members | None:
@@ -216,7 +214,7 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
     watched: watches.Watches,
     *,
     holder: str,
-    reconcile_while: Callable[[act.Lease, Callable[[str], None]], Coroutine[None, None, None]],
+    reconcile_while: Callable[[Callable[[], float], Callable[[str], None]], Coroutine[None, None, None]],
     placed: placement.Placement | None,
 ) -> None:
     """Wait for the caches and the lease, then reconcile for as long as it is ours. Raises lease.LeaseLost.
@@ -227,17 +225,14 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
     # The kubelet begins a container again when the one before has ended, and no two pods have one name.
     pod = _set("POD_NAME")
     if placed is not None:
-        await placed.free()
+        await placed.free.wait()
     await watched.first_answers()
     watched.installed = await live.read(client, catalog.Sources.installed)
 
-    async def reconcile_as(
-        held: act.Lease, on_topology: Callable[[str], None], renew: Callable[[], Coroutine[None, None, None]]
-    ) -> None:
-        await in_histories(lambda: reconcile_while(held, on_topology), client, watched, renew)
-
     if not options.leader_elect:
-        await reconcile_as(act.Unelected(), lambda _: None, lambda: asyncio.sleep(0))
+        # The lease is always ours.
+        reconciling = functools.partial(reconcile_while, lambda: math.inf, lambda _: None)
+        await in_histories(reconciling, client, watched, lambda: asyncio.sleep(0))
         return
     if placed is None:
         known = watched.known().infrastructure
@@ -257,13 +252,14 @@ async def _lead(  # noqa: PLR0913 - two clusters, and what is done as their lead
     async def reconcile_as_leader() -> None:
         await elector.leading.wait()
         _LOG.info("leading as %(holder)s", {"holder": holder})
+        reconciling = functools.partial(reconcile_while, elector.time_left, adapt)
         if placed is None:
-            await reconcile_as(elector, adapt, elector.renew_now)
+            await in_histories(reconciling, client, watched, elector.renew_now)
             return
         while True:
             await placed.look()
-            await placed.free()
-            await _until_one_ends(reconcile_as(elector, adapt, elector.renew_now), placed.held())
+            await placed.free.wait()
+            await _until_one_ends(in_histories(reconciling, client, watched, elector.renew_now), placed.held.wait())
 
     # The loop ends before the election, which gives the lease back: nothing may be written after that.
     await _until_one_ends(elector.run(), reconcile_as_leader())

@@ -57,11 +57,6 @@ class Options(argparse.Namespace):
             raise ValueError("--lease-kubeconfig goes with --kubeconfig, which leads to the cluster that is acted on")
 
     @property
-    def sets_level(self) -> bool:
-        """Whether a flag has set the level of the log, so that the configuration does not."""
-        return self.log_level is not None or self.v is not None
-
-    @property
     def request_timeout(self) -> float:
         """Seconds for one request: a write must end while the lease is ours, however short that was asked to be."""
         return client.REQUEST_TIMEOUT if self.lease is None else self.lease.request_timeout

@@ -172,7 +172,7 @@ class Process:
                 await watched.first_answers()
                 watched.installed = await live.read(way, catalog.Sources.installed)
                 await self._elected.wait()
-                deps = reconcile.Dependencies(way, watched, self.queue, act.Act(way, self), deaf, deaf, deaf)
+                deps = reconcile.Dependencies(way, watched, self.queue, act.Act(way, self.time_left), deaf, deaf, deaf)
                 await processes.in_histories(lambda: self._reconcile(deps), way, watched, self._renewed)
         except Exception as error:  # noqa: BLE001 - the machine reports it as what it is: a bug
             self.failure = error

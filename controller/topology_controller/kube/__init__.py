@@ -2,10 +2,8 @@
 
 * `resource`: what can be asked for (`Resource`) and which part of it (`Selection`).
 * `errors`: a request, and what its response is: an object, or one class per way to fail.
-* `redact`: what may be written to a log: nothing that is a credential.
 * `config`: how to reach the cluster and who we are there: a kubeconfig, or the service account of a pod.
-* `credentials`: who we are: token files, credential plugins, certificates in memory, impersonation.
-* `exec_plugin`: runs a credential plugin: both pipes, bounded, and no process left behind.
+* `credentials`: who we are: token files, credential plugins, certificates in memory, impersonation; and whom we trust.
 * `slim_import`: imports kubernetes_asyncio without its 755 models.
 * `transport`: requests over one pool of connections with TLS, keep-alive and credentials.
 * `client`: the verbs, each within one budget of seconds.

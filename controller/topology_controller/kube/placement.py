@@ -68,7 +68,9 @@ class Placement:
         self._period = period
         self._uids: dict[str, str] = {}
         self._sight = lease.Sight()
-        self._free, self._held, self._over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        # Nothing is in the way; the target's own operator holds its lease, also while that cannot be read.
+        self.free, self.held = asyncio.Event(), asyncio.Event()
+        self._over = asyncio.Event()
         self._end: SameClusterError | ReplacedError | None = None
 
     async def run(self) -> None:
@@ -86,14 +88,6 @@ class Placement:
         if trouble := await self.look():
             raise Refused("write", NAMESPACES, None, IDENTITY, 0, "NotAllowed", trouble, sent=False)
 
-    async def free(self) -> None:
-        """Wait until nothing is in the way."""
-        await self._free.wait()
-
-    async def held(self) -> None:
-        """Wait until the target's own operator holds its lease. A target that cannot be read does not end this."""
-        await self._held.wait()
-
     async def look(self) -> str:
         """Ask both clusters now, all at once, and return what is in the way of a write."""
         troubles = await asyncio.gather(
@@ -107,7 +101,7 @@ class Placement:
             else:
                 about = {"target": self._uids[TARGET], "local": self._uids[LOCAL]}
                 _LOG.info("the target is cluster %(target)s, the lease is in cluster %(local)s", about)
-        (self._free.clear if trouble else self._free.set)()
+        (self.free.clear if trouble else self.free.set)()
         return trouble
 
     async def _identify(self, cluster: str, client: clients.Client) -> str:
@@ -141,9 +135,9 @@ class Placement:
         except errors.KubeError as error:
             return f"{TARGET}: {error}"
         if not self._sight.free_in(now(), _DURATION):
-            self._held.clear()
+            self.held.clear()
             return ""
-        self._held.set()
+        self.held.set()
         return (
             f"{TARGET}: its own operator holds {lease.LEASES.describe(self._name, self._namespace)} "
             f"as {terminal.clean(self._sight.holder, 200)}"

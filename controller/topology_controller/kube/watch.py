@@ -215,10 +215,14 @@ class _State:
         self._opened_at = self._heard_at = self._clock()
 
     def reached(self, version: str, written: str) -> None:
-        """Compare the version of the store with ours, and with what was written; raises Gone when it is behind."""
+        """Compare the version of the store with ours, and with what was written.
+
+        Raises Gone when it is behind, as only a restored store is: what is known may never have happened, and no event
+        will say so.
+        """
         for known in (self.version or "", written):
             if resources.is_older(version, known):
-                raise self._went_back(known, version)
+                raise self._error(errors.Gone, "HistoryWentBack", f"from version {known} to {version}")
 
     def moved(self, version: str) -> None:
         """Take the version of an event about an object."""
@@ -227,10 +231,9 @@ class _State:
             self.version = version
 
     def bookmarked(self, version: str) -> str:
-        """Take the version of a bookmark; raises Gone when the server's history turns out to be another one."""
+        """Take the version of a bookmark; raises Gone as `reached` does."""
         self._heard_at = self._clock()
-        if self.version is not None and resources.is_older(version, self.version):
-            raise self._went_back(self.version, version)
+        self.reached(version, "")
         self.version = version
         return version
 
@@ -282,10 +285,6 @@ class _State:
         had_one, self.version = self.version is not None, None
         before, self._gone_at = self._gone_at, self._clock()
         return had_one and self._gone_at - before >= self._timing.healthy
-
-    def _went_back(self, known: str, version: str) -> errors.KubeError:
-        """Only a restored store goes back: what is known may never have happened, and no event will say so."""
-        return self._error(errors.Gone, "HistoryWentBack", f"from version {known} to {version}")
 
     def _error(self, kind: type[errors.KubeError], reason: str, message: str) -> errors.KubeError:
         about = self._selection

@@ -89,11 +89,6 @@ class Page:
         for stream in self._streams:
             stream.reschedule(asyncio.get_running_loop().time())
 
-    @property
-    def streams(self) -> int:
-        """How many streams are open."""
-        return len(self._streams)
-
     async def _show(self, _: web.Request) -> web.Response:
         if self._page is None:
             text = (bindata.root() / "page" / "index.html").read_text(encoding="utf-8")

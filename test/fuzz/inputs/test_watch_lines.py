@@ -100,11 +100,7 @@ class Wired(transport.Transport):
 
     def __init__(self, raw: bytes, piece: int) -> None:
         super().__init__(CONFIGURATION, "t")
-        self._wire = Wire(raw, piece)
-
-    @property
-    def _session(self) -> Any:
-        return self._wire
+        self._session: Any = Wire(raw, piece)
 
     async def _authorization(self) -> dict[str, str]:
         return {}

@@ -374,7 +374,7 @@ async def running(
     async with watches.Watches(client, work.add, sources=catalog.watched(transitions), etcd=poll) as watched:
         watched.installed = facts.Installed()
         await watched.first_answers()
-        hands, shown = act.Act(client, lease), latest.Latest()
+        hands, shown = act.Act(client, lease.time_left), latest.Latest()
         deps = reconcile.Dependencies(client, watched, work, hands, events_told, measured, shown, way, configuration)
         settings = reconcile.Settings("1.2.3", "ns")
         loop = reconcile.Reconciler(deps, transitions, settings, on_topology=topologies.append, now=cluster.now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import functools
+import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -57,19 +58,10 @@ class PatchRecorder:
         return {"metadata": {"name": body["metadata"]["name"], "resourceVersion": "50"}}
 
 
-class Left:
-    """A lease with so many seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def time_left(self) -> float:
-        return self.seconds
-
-
-def hands(server: PatchRecorder, lease: act.Lease | None = None) -> act.Act:
+def hands(server: PatchRecorder, left: float | Callable[[], float] = math.inf) -> act.Act:
+    """Act with a lease that has so many seconds left."""
     client: Any = server
-    return act.Act(client, lease or act.Unelected())
+    return act.Act(client, left if callable(left) else lambda: left)
 
 
 async def evidence() -> live.Evidence:
@@ -124,7 +116,7 @@ async def test_a_lease_about_to_run_out_voids_every_write(left: float, sent: int
     record = worlds.converging()
     for write in ("save", "change", "report"):
         server = PatchRecorder()
-        doing = hands(server, Left(left))
+        doing = hands(server, left)
         known = await evidence()
         calls: dict[str, Callable[[], Awaitable[object]]] = {
             "save": functools.partial(doing.save, worlds.infrastructure(), record),
@@ -185,13 +177,9 @@ async def test_a_report_that_took_long_to_create_is_not_written_when_the_lease_i
             await asyncio.sleep(9.0)
             return await super().create(resource, body, **options)
 
-    class Until:
-        def time_left(self) -> float:
-            return 15.0 - asyncio.get_running_loop().time()
-
     server = Slow()
     with pytest.raises(act.Voided, match="lease"):
-        await hands(server, Until()).report(
+        await hands(server, lambda: 15.0 - asyncio.get_running_loop().time()).report(
             facts.Unobserved("x", "NotFound", kind=facts.Kind.MISSING), {"versions": [1]}
         )
     assert [where for where, _, _ in server.sent] == ["clusteroperators"]
@@ -214,7 +202,7 @@ async def test_where_the_guard_refuses_nothing_is_written() -> None:
     async def refuse() -> None:
         raise refused
 
-    guarded = act.Act(client, act.Unelected(), refuse)
+    guarded = act.Act(client, lambda: math.inf, refuse)
     for write in (
         guarded.save(worlds.infrastructure(), worlds.admitting()),
         guarded.change(await evidence(), worlds.infrastructure(), worlds.converging()),
@@ -229,17 +217,18 @@ async def test_where_the_guard_refuses_nothing_is_written() -> None:
 async def test_a_guard_that_takes_its_time_lets_evidence_and_lease_grow_old() -> None:
     server = PatchRecorder()
     client: Any = server
-    left = Left(60.0)
+    left = 60.0
 
     async def look() -> None:
         await asyncio.sleep(2.5)
 
     with pytest.raises(act.Voided, match="older than 2 s"):
-        await act.Act(client, left, look).change(await evidence(), worlds.infrastructure(), worlds.converging())
+        await act.Act(client, lambda: left, look).change(await evidence(), worlds.infrastructure(), worlds.converging())
 
     async def lose() -> None:
-        left.seconds = 1.0
+        nonlocal left
+        left = 1.0
 
     with pytest.raises(act.Voided, match="the lease"):
-        await act.Act(client, left, lose).save(worlds.infrastructure(), worlds.admitting())
+        await act.Act(client, lambda: left, lose).save(worlds.infrastructure(), worlds.admitting())
     assert server.sent == []

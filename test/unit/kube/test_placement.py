@@ -123,7 +123,7 @@ async def test_another_cluster_at_the_same_address_ends_it_at_once_and_for_good(
     clusters = {"target": Cluster("a"), "local": Cluster("b")}
     one = placed(clusters["target"], clusters["local"])
     async with running(one) as task:
-        await one.free()
+        await one.free.wait()
         await asyncio.sleep(1)
         clusters[changed].uid = "c"
         assert "is another one now" in await why(one)
@@ -138,7 +138,7 @@ async def test_the_targets_own_operator_goes_before_until_it_gives_its_lease_bac
     target = Cluster("a", spec={"holderIdentity": "in-cluster", "leaseDurationSeconds": 137, "renewTime": "1"})
     one = placed(target, Cluster("b"))
     async with running(one):
-        await one.held()
+        await one.held.wait()
         assert f"its own operator holds {LEASE} as in-cluster" in await why(one)
         for renewal in range(20):
             await asyncio.sleep(60)
@@ -146,4 +146,4 @@ async def test_the_targets_own_operator_goes_before_until_it_gives_its_lease_bac
             await why(one)
         target.spec = {**(target.spec or {}), "holderIdentity": ""}
         await one.guard()
-        await one.free()
+        await one.free.wait()

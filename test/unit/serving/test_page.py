@@ -96,7 +96,7 @@ async def test_what_is_not_watched_is_asked_for_while_a_page_is_open(house, sess
         assert house.wanted >= 1, "when it connects"
         seen = house.wanted
         await polling.until("it is asked for again while nothing happens", lambda: house.wanted >= seen + 2)
-    await polling.until("the stream has ended", lambda: house.page.streams == 0)
+    await polling.until("the stream has ended", lambda: not house.page._streams)
     seen = house.wanted
     await asyncio.sleep(3 * pages.QUICK.comment)
     assert house.wanted == seen, "without a reader nothing is read"
@@ -148,10 +148,10 @@ async def test_a_reader_who_does_not_read_is_let_go(session):
         reader, writer = await asyncio.open_connection("127.0.0.1", int(house.url.rpartition(":")[2]), limit=2**12)
         writer.write(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         await writer.drain()
-        await polling.until("the stream is there", lambda: house.page.streams == 1)
+        await polling.until("the stream is there", lambda: len(house.page._streams) == 1)
         ends = time.monotonic() + 2 * pages.LONG
         number = 0
-        while house.page.streams:
+        while house.page._streams:
             assert time.monotonic() < ends, "somebody who does not read holds a stream"
             number += 1
             house.pin(worlds.healthy(control_plane_nodes=(worlds.node(0, name=f"node-{number}-{'x' * 60000}"),)))
@@ -170,7 +170,7 @@ async def test_a_stream_whose_time_is_over_ends_in_good_order(session):
         while (found := await block(answer)).startswith(":"):
             pass
         assert found == "", "a clean end, not a broken connection"
-        await polling.until("the stream is forgotten", lambda: house.page.streams == 0)
+        await polling.until("the stream is forgotten", lambda: not house.page._streams)
 
 
 async def test_shutting_down_ends_streams_at_once_and_in_order(session):
@@ -184,4 +184,4 @@ async def test_shutting_down_ends_streams_at_once_and_in_order(session):
     assert lasted < pages.LONG / 2, f"{lasted:.2f} s: the server waited for streams that nobody ended"
     for answer in answers:
         assert await block(answer) == "", "a clean end, not a broken connection"
-    assert house.page.streams == 0
+    assert not house.page._streams
