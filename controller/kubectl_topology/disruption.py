@@ -44,9 +44,7 @@ def disruption(
     asking = [group for group in transitions.matrix.groups if group.check in asked]
     target = definition.target.pair
     is_alone = definition.changes_control_plane and load_balancer.router_alone(known)
-    lone_router = (
-        [simulate.item(LONE_ROUTER, load_balancer.ROUTER_ALONE, load_balancer.two_routers())] if is_alone else []
-    )
+    lone_router = simulate.item(LONE_ROUTER, load_balancer.ROUTER_ALONE, load_balancer.two_routers())
     return [
         *_two_voters(known, definition),
         simulate.item(
@@ -59,7 +57,7 @@ def disruption(
             "The change of the topology cannot be undone; before it the request can be cancelled at any time",
         ),
         _machine_config(known, asking, source, target),
-        *lone_router,
+        *([lone_router] if is_alone else []),
         *_static_pods(asking, source, target),
         *_replicas(known, asking, source, target, left),
         simulate.item("Duration", _duration(known, definition)),
