@@ -166,7 +166,7 @@ def no_upgrade(context: CheckContext) -> CheckResult:
 
 
 def _upgrading(version: facts.Fact[facts.ClusterVersion]) -> tuple[CheckStatus, str]:
-    """Is no upgrade under way? With the reason of the one that is, or why it cannot be told."""
+    """Is no upgrade under way? With the reason of the one that is, or why that is unknown."""
     if isinstance(version, facts.Unobserved):
         return CheckStatus.UNKNOWN, str(version)
     progressing = version.conditions.find("Progressing")
