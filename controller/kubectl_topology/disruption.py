@@ -44,9 +44,7 @@ def disruption(
     asking = [group for group in transitions.matrix.groups if group.check in asked]
     target = definition.target.pair
     is_alone = definition.changes_control_plane and load_balancer.router_alone(known)
-    lone_router = (
-        [simulate.item(LONE_ROUTER, load_balancer.ROUTER_ALONE, load_balancer.two_routers())] if is_alone else []
-    )
+    lone_router = simulate.item(LONE_ROUTER, load_balancer.ROUTER_ALONE, load_balancer.two_routers())
     blocked = (
         "Minor upgrades are blocked from the request until the transition is completed. Patch upgrades are not: do not "
         "start one"
@@ -57,7 +55,7 @@ def disruption(
         simulate.item("UpgradesBlocked", blocked),
         simulate.item("PointOfNoReturn", no_return),
         _machine_config(known, asking, source, target),
-        *lone_router,
+        *([lone_router] if is_alone else []),
         *_static_pods(asking, source, target),
         *_replicas(known, asking, source, target, left),
         simulate.item("Duration", _duration(known, definition)),

@@ -33,18 +33,12 @@ _REGISTRIES = 2
 LEASES_ROLE = f"{vocabulary.OPERATOR_NAME}-leases"
 """ClusterRole of this operator that may be left out."""
 _SINGLE_NODE_LEASE = 270
-"""Seconds of a Lease whose holder was started on a single node; 137 otherwise.
-
-library-go pkg/config/leaderelection/leaderelection.go: an operator chooses it at its start, by the topology of the
-control plane, and writes it with each renewal."""
+"""Seconds of a Lease whose holder was started on a single node (library-go pkg/config/leaderelection); else 137."""
 _TAKEOVER = timedelta(seconds=330)
 """Until another takes over when a holder with such a Lease fails: its duration, and the period of retries."""
 _POD = re.compile(r"[a-z0-9][-a-z0-9.]{0,252}")
 _BACKUP_FOLDER = "/home/core/assets/backup"
-_NATIVE_BLOCKS = {
-    "TopologyTransitionControllerUpgradeable": "False",
-    "TopologyTransitionControllerProgressing": "True",
-}
+_NATIVE_BLOCKS = {"TopologyTransitionControllerUpgradeable": "False", "TopologyTransitionControllerProgressing": "True"}
 NATIVE_CLEANUP = (
     "oc get config.operator.openshift.io cluster -o json | "
     """jq '.status.conditions |= map(select(.type | startswith("TopologyTransition") | not))' | """
@@ -222,9 +216,8 @@ def _backup_outdated(known: facts.Facts, changed: datetime | None, now: datetime
     backups = [time for time in (own.backup_time, *etcd) if time is not None]
     if any(changed < time <= now + SKEW for time in backups):
         return None
-    evidence = "No etcd backup is known"
-    if backups:
-        evidence = "The newest known etcd backup is older than the change of the topology"
+    older = "The newest known etcd backup is older than the change of the topology"
+    evidence = older if backups else "No etcd backup is known"
     return result.advisory(
         AdvisoryName.ETCD_BACKUP_OUTDATED,
         f"{evidence}. Restoring one from before would bring the old topology and its members back. Take one and record "

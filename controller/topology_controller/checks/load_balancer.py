@@ -194,10 +194,10 @@ def backends(context: CheckContext) -> CheckResult:
         wanted = f"every control-plane node confirmed {behind}"
         then = f"Once it leads to every node: {confirmation.command}"
     count = Count(len(confirmation.confirmed), len(nodes), "nodes")
-    found = "no such annotation"
+    given = "no such annotation"
     if annotation is not None:
-        found = confirmation.wrong or result.listed(annotation.addresses) or "no address"
-    seen = result.sentences(found, *confirmation.remarks)
+        given = confirmation.wrong or result.listed(annotation.addresses) or "no address"
+    seen = result.sentences(given, *confirmation.remarks)
     return context.unmet(wanted, seen, then, findings, count)
 
 

@@ -180,8 +180,10 @@ def _replicas(context: CheckContext, group: matrices.Group, operand: matrices.Op
 
     It lacks something of its operator until that has asked enough of it, unless an administrator has fixed the number.
     """
-    count, routers = _implied(context, group, operand), operand.kind == "IngressController"
-    workload = _read(context.facts, operand.key, facts.IngressController if routers else facts.Workload)
+    count, known, key = _implied(context, group, operand), context.facts, operand.key
+    workload: facts.Fact[facts.IngressController | facts.Workload] = _read(known, key, facts.IngressController)
+    if operand.kind != "IngressController":
+        workload = _read(known, key, facts.Workload)
     if isinstance(count, facts.Unobserved):
         return _finding(group, operand, _UNKNOWN, str(count), lacks=count)
     replicas = "replica" if count == 1 else "replicas"

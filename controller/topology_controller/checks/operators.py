@@ -26,10 +26,8 @@ _AT_REST = {"Available": "True", "Progressing": "False", "Degraded": "False"}
 _SET_OFF_BY_WRITES = {"console": "SyncLoopRefresh_InProgress"}
 """Operators whose condition Progressing any write of Infrastructure sets to True, with the reason that it has then.
 
-The console operator puts the resourceVersion of Infrastructure into the pods of Deployment console: console-operator
-pkg/console/subresource/deployment/deployment.go, pkg/console/operator/sync_v400.go (release-4.20 to 4.22, main). If it
-counted, every write of ours would take this check back. ConsoleReplicas says what a console lacks after the change.
-"""
+The console operator puts its resourceVersion into the pods of Deployment console (console-operator
+pkg/console/subresource/deployment/deployment.go): if it counted, every write of ours would take this check back."""
 _NATIVE_OPERATOR, _NATIVE_PREFIX = "config-operator", "TopologyTransitionController_"
 """ClusterOperator that the native controller is a part of, and how the reasons begin that it has from it: library-go
 pkg/operator/status/condition.go joins them with "::", and with the feature gate off nothing takes them back."""
@@ -168,7 +166,7 @@ def no_upgrade(context: CheckContext) -> CheckResult:
 
 
 def _upgrading(version: facts.Fact[facts.ClusterVersion]) -> tuple[CheckStatus, str]:
-    """Is no upgrade under way? With the reason of the one that is, or why it cannot be told."""
+    """Is no upgrade under way? With the reason of the one that is, or why that is unknown."""
     if isinstance(version, facts.Unobserved):
         return CheckStatus.UNKNOWN, str(version)
     progressing = version.conditions.find("Progressing")

@@ -173,11 +173,8 @@ def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
 
 def _drained(context: contexts.Context, definition: model.Definition) -> str:
     """Say, while it can still be helped, that ingress will be gone for a while; not to who has accepted it."""
-    if (
-        not definition.changes_control_plane
-        or load_balancer.drain_accepted(context.known)
-        or not load_balancer.router_alone(context.known)
-    ):
+    alone = definition.changes_control_plane and load_balancer.router_alone(context.known)
+    if not alone or load_balancer.drain_accepted(context.known):
         return ""
     return f"{load_balancer.ROUTER_ALONE_BRIEFLY}: {load_balancer.two_routers()}"
 

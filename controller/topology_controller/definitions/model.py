@@ -33,11 +33,13 @@ class CheckSpec(read.Strict):
 
     check: CheckName
     at_least: Annotated[int, Field(ge=1, le=MOST_ASKED_FOR)] | None = None
+    """How many are wanted: control-plane nodes, etcd voters, or nodes that can carry infrastructure pods."""
     min_cpus: Annotated[float, Field(gt=0, le=1024)] | None = None
     """Smallest `status.capacity.cpu` of a control-plane node, in CPUs; without it 4."""
     min_memory_gib: Annotated[float, Field(gt=0, le=65536)] | None = None
     """Smallest `status.capacity.memory` of a control-plane node, in GiB; without it 14.5."""
     wanted: bool | None = None
+    """The value of `Scheduler.spec.mastersSchedulable` that the target shape needs."""
 
     @model_validator(mode="after")
     def _parameters_fit(self) -> Self:

@@ -2,7 +2,7 @@
 
 A setting that is global holds for every transition; one that stands under a transition's name wins. What a definition
 asks can be asked more or less strictly, within bounds; nothing here turns a check off. The settings are written into
-copies of the definitions, so that whoever reads definitions need not know that there is a configuration.
+copies of the definitions, so that what reads definitions need not know that there is a configuration.
 
 A ConfigMap volume replaces everything at once, by turning the link `..data`; other programs write file by file, and may
 be read half-way. So a change is taken when two looks shortly after each other find the same content. A good file takes

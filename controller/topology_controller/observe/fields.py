@@ -22,16 +22,10 @@ _LONGEST_ADDRESS = 64
 
 
 class Malformed(ValueError):  # noqa: N818 - what the field is; callers see the module's name before it
-    """A field is not of the type that its API promises. `path` is dotted; `found` names the type that was there."""
+    """A field is not of the type that its API promises."""
 
     def __init__(self, path: str, wanted: str, value: object) -> None:
-        super().__init__(path, wanted, type(value).__name__)
-        self.path = path
-        self.wanted = wanted
-        self.found = type(value).__name__
-
-    def __str__(self) -> str:
-        return f"{self.path} should be {self.wanted}, found {self.found}"
+        super().__init__(f"{path} should be {wanted}, found {type(value).__name__}")
 
 
 class Kind(enum.Enum):

@@ -32,7 +32,7 @@ _OBSERVED_TOPOLOGY = "machineconfiguration.openshift.io/controlPlaneTopology"
 _PRESSURES = {word: word for word in ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")}
 _STATUSES = {word: word for word in ("True", "False", "Unknown")}
 _LONGEST_LABEL = 400
-"""A key (prefix 253, name 63) and its value (63), as the API server lets them be."""
+"""A key (prefix 253, name 63) and its value (63)."""
 
 
 @dataclass(frozen=True, slots=True)

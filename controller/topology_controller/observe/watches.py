@@ -9,7 +9,7 @@ Where a list, or our own lease, shows that the API server's store was put back t
 what is known may never have happened, and `read_anew` forgets all of it.
 
 Whether the holder of the etcd operator's lease is alive cannot be read from a time that another machine's clock wrote:
-when it last moved is noted on our own clock, too.
+when it was last seen renewed is noted on our own clock, too.
 """
 
 from __future__ import annotations

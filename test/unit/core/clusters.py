@@ -365,7 +365,7 @@ async def running(
     way: Any = etcd
     lease = lease or Lease()
     measured = metrics.Metrics(transitions, lease="l")
-    poll = None if etcd is None else members.Poll(way, chance=lambda: 0.5)
+    poll = None if etcd is None else members.Poll(way)
     events_told: Any = told or Told()
     topologies: list[str] = []
     work = queue.WorkQueue(measured)
