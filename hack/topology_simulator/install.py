@@ -235,7 +235,7 @@ async def _create_all(api: client.Client, objects: Sequence[dict[str, Any]]) -> 
 
     async def one(obj: dict[str, Any]) -> int:
         async with free:
-            return await _create(api, obj)
+            return await create(api, obj)
 
     # Not a task group: what a single request fails of is to come out as it is, after the others have ended.
     done = await asyncio.gather(*(one(obj) for obj in objects), return_exceptions=True)
@@ -245,8 +245,9 @@ async def _create_all(api: client.Client, objects: Sequence[dict[str, Any]]) -> 
     return sum(outcome for outcome in done if isinstance(outcome, int))
 
 
-async def _create(api: client.Client, obj: dict[str, Any]) -> int:
-    kind = kinds.kind_of(obj)
+async def create(api: client.Client, obj: dict[str, Any]) -> int:
+    """Create an object with its status; 0 where there is one of its name, which stays as it is. Raises ClientError."""
+    kind = kinds.any_kind(obj)
     try:
         stored = await api.create(kind, obj)
         created = 1
@@ -276,24 +277,24 @@ async def put_status(api: client.Client, kind: kinds.Kind, obj: dict[str, Any]) 
 
 async def _wait_until_served(api: client.Client, crds: Sequence[dict[str, Any]]) -> None:
     """Wait until every kind answers; a real server takes a moment to look at its definition."""
-    waiting = {crd["metadata"]["name"] for crd in crds}
-
+    waiting = list(crds)
     try:
         async with asyncio.timeout(_SERVED_SECONDS):
             while waiting:
                 # The definitions themselves are not read: all of them are more than a megabyte.
-                names = sorted(waiting)
-                served = await asyncio.gather(*(_answers(api, name) for name in names))
-                waiting -= {name for name, answers in zip(names, served, strict=True) if answers}
+                served = await asyncio.gather(*(_answers(api, crd["spec"]) for crd in waiting))
+                waiting = [crd for crd, answers in zip(waiting, served, strict=True) if not answers]
                 if waiting:
                     await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError:
-        raise InstallError(f"never served: {', '.join(sorted(waiting))}") from None
+        names = ", ".join(sorted(crd["metadata"]["name"] for crd in waiting))
+        raise InstallError(f"never served: {names}") from None
 
 
-async def _answers(api: client.Client, name: str) -> bool:
+async def _answers(api: client.Client, spec: dict[str, Any]) -> bool:
+    version = next(each["name"] for each in spec["versions"] if each["storage"])
     try:
-        await api.list(kinds.named(name))
+        await api.list(kinds.Kind(spec["group"], spec["names"]["plural"], spec["names"]["kind"], version=version))
     except client.ApiError as error:
         if error.code in _NOT_YET:
             return False

@@ -56,7 +56,7 @@ async def test_a_wait_that_is_in_vain_says_what_was_found(player):
 async def test_an_end_that_was_not_reached_fails(player, monkeypatch):
     monkeypatch.setattr(play, "_END_SECONDS", 0.1)
     with pytest.raises(play.ScenarioFailedError, match="wanted topology HighlyAvailable/HighlyAvailable, found Single"):
-        await player.play(story({"pause": 0.1}, topology="HighlyAvailable/HighlyAvailable"))
+        await player.play(story({"tell": "x"}, topology="HighlyAvailable/HighlyAvailable"))
 
 
 async def test_a_refusal_that_is_not_expected_fails(player):

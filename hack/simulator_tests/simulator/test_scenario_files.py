@@ -48,7 +48,6 @@ def field(kind):
         ({"steps": [{"join": ["a"]}, {"up": "a", "down": "b"}]}, r"step 2: exactly one of .* found down, up"),
         ({"steps": [{"wait-for": {"within": 3}}]}, r"step 1 → wait-for: exactly one of .* found none"),
         ({"steps": [{"wait-for": {"phase": "Done"}}]}, r"step 1 → wait-for → phase: Input should be 'Idle'"),
-        ({"steps": [{"pause": -1}]}, r"step 1 → pause: Input should be greater than 0"),
         ({"steps": [{"join": ["Master 1"]}]}, r"step 1 → join → step 1: String should match"),
         ({"steps": [field("gadget")]}, r"step 1 → wait-for → field: 'gadget' is none of .*infrastructure"),
         ({"steps": []}, r"steps"),
@@ -71,10 +70,6 @@ def field(kind):
         ({"version": {"release": "4.19"}}, r"version → release: Input should be '4.20', '4.21', '4.22' or 'main'"),
         ({"version": {}}, r"version → release: Field required"),
         ({"steps": [{"restore": "somehow"}]}, r"step 1 → restore: Input should be 'raised' or 'plain'"),
-        (
-            {"steps": [{"degrade-pool": {"pool": "worker", "by": "Fate"}}]},
-            r"step 1 → degrade-pool → by: Input should be 'Node' or 'Render'",
-        ),
     ],
 )
 def test_a_wrong_file_is_told_where_and_why(load, change, told):

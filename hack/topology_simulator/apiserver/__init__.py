@@ -8,10 +8,9 @@ A table of contents, from the wire inwards:
 * `faults`       what can go wrong on purpose, and hooks between two requests
 * `handlers`     who is responsible; `discovery` and `openapi` tell clients what there is
 * `reads`        get, list, watch; `watch`, `streams` carry one; `selectors`, `table`, `columns`, `jsonpath`
-* `writes`       create, update, patch, delete; `options`, `bodies`, `metadata`, `managed_fields`, `patch`, `strategic`
-* `crds`         definitions; `structural`, `validation`, `cel`, `cel_rules`, `cel_library` judge objects
-* `resources`    which kinds exist; `builtins` are those of every cluster, with their types
-                 (`forms`), `builtin_rules` and `events`
+* `writes`       create, update, patch, delete; `options`, `metadata`, `managed_fields`, `patch`, `strategic`
+* `crds`         definitions; `structural`, `validation`, `cel`, `cel_rules` judge objects
+* `resources`    which kinds exist; `builtins` are those of every cluster, with `builtin_rules` and `events`
 * `storage`      objects, the log, one global resourceVersion
 * `statuses`     every refusal, in the words of the real server; `field_errors` are the causes of a 422; `times`
 

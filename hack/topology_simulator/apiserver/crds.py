@@ -37,7 +37,7 @@ _UNCHECKED = (
 
 
 class StructuralSchema:
-    """A version's schema, ready to be applied (`resources.Schema`)."""
+    """A version's schema, ready to be applied."""
 
     def __init__(self, schema: Mapping[str, Any], rules: cel_rules.Rules) -> None:
         self._schema = schema

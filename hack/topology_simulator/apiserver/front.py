@@ -55,10 +55,7 @@ class Front(abc.ABC):
         return [stream.request for stream in self._streams]
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Listen and return the URL.
-
-        Raises ValueError for a host that is not loopback, OSError for a taken port.
-        """
+        """Listen and return the URL. Raises ValueError for a host that is not loopback, OSError for a taken port."""
         if self._runner is not None:
             raise RuntimeError(f"{self._url} is served already")
         if host != "localhost" and not ipaddress.ip_address(host).is_loopback:

@@ -91,10 +91,7 @@ class ApiServer(front.Front):
             self.install(crd)
 
     def install(self, obj: dict[str, Any]) -> dict[str, Any]:
-        """Create an object without a request and return its stored form.
-
-        Raises StatusError as a create would.
-        """
+        """Create an object without a request and return its stored form. Raises StatusError as a create would."""
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
         for kind in self.registry.kinds_of(group, version):
             if kind.kind == obj.get("kind"):

@@ -139,7 +139,7 @@ async def _gone(hub: hubs.Hub, cluster: spoke.Spoke, name: str) -> None:
 
 
 async def _give(cluster: spoke.Spoke, role: dict[str, Any]) -> None:
-    kind = wire.kind_of(role)
+    kind = kinds.any_kind(role)
     present = await cluster.api.get(kind, role["metadata"]["name"])
     await cluster.api.put(kind, {**present, "rules": role["rules"]})
     # Its authorizer watches roles.

@@ -72,7 +72,7 @@ class Spoke(site.Site):
 
     async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:
         """Make the rights of operator and agent, before either runs; then let the cluster live."""
-        await wire.define(self.api, engines.definitions(engines.SPOKE_DEFINITIONS))
+        await install.define(self.api, engines.definitions(engines.SPOKE_DEFINITIONS))
         rules = _rules()
         named = {obj["metadata"].get("namespace") for obj in rules} - {None, "default", "kube-system"}
         await wire.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, *_NAMESPACES})])
