@@ -104,15 +104,12 @@ class OwnPod:
             if pod is None:
                 pod = await self._replace(deployment)
             ready = await self._show(pod)
-        if deployment is not None and self._changed(("ready", ready, self._name)):
+        if deployment is not None and self._shown != (ready, self._name):
+            self._shown = ready, self._name
             count = {"replicas": bool(self._name), "readyReplicas": ready, "availableReplicas": ready}
             status = {"observedGeneration": deployment["metadata"]["generation"]}
             status |= {name: int(number) for name, number in count.items()}
             await self._api.patch_status(kinds.DEPLOYMENTS, NAME, status, NAMESPACE)
-
-    def _changed(self, state: object) -> bool:
-        changed, self._shown = state != self._shown, state
-        return changed
 
     async def _replace(self, deployment: dict[str, Any]) -> dict[str, Any]:
         """Make a new pod, with a new process unless it is the first."""

@@ -1,17 +1,9 @@
 """The server: the way from bytes to `handlers` and back, and what a test can reach.
 
-    api = ApiServer(crds=[...])
-    url = await api.start()
-    api.faults.add(faults.Fault(action="status", code=429, resource="infrastructures", count=2))
-    ...
-    await api.stop()
-
-State lives in the object, not in the port: `start` again on the same port and clients find everything as it
-was, which is what restart tests need. Nothing listens on anything but a loopback address, because nothing
-here checks who is asking.
-
-A request goes: read (`requests`) → hooks and faults (`faults`) → executed in one step (`handlers`) → sent,
-or streamed (`streams`) when it is a watch → recorded (`audit`).
+State lives in the object, not in the port: `start` again on the same port and clients find everything as it was, which
+is what restart tests need. Nothing listens on anything but a loopback address, because nothing here checks who is
+asking. A request goes: read (`requests`) → hooks and faults (`faults`) → executed in one step (`handlers`) → sent, or
+streamed (`streams`) when it is a watch → recorded (`audit`).
 """
 
 from __future__ import annotations
