@@ -133,8 +133,8 @@ class Proxy(front.Front):
         """
         self._choose = choose
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Listen and return the URL. Raises ValueError for a host that is not loopback, OSError for a taken port."""
+    async def start(self, port: int = 0) -> str:
+        """Listen and return the URL. Raises OSError for a taken port."""
         if self._session is not None:
             raise RuntimeError(f"{self.url} is served already")
         # A new session each time: connections to a server that was restarted meanwhile are worth nothing.
@@ -145,7 +145,7 @@ class Proxy(front.Front):
             trust_env=False,
         )
         try:
-            return await super().start(host, port)
+            return await super().start(port)
         except BaseException:
             await self.stop()
             raise

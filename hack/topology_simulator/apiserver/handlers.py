@@ -210,5 +210,3 @@ def _patched(old: dict[str, Any], operations: Any, media: str) -> Any:
     except patch.PatchError:
         message = "the server rejected our request due to an error in our request"
         raise statuses.StatusError(422, message, details={}) from None
-    except strategic.StrategicError as error:
-        raise statuses.bad_request(str(error)) from None

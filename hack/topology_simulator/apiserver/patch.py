@@ -13,7 +13,7 @@ from typing import Any
 
 
 class PatchError(Exception):
-    """A JSON patch that does not fit the document."""
+    """A patch that does not fit the document."""
 
 
 def merge(target: Any, patch: Any) -> Any:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .patch import PatchError
+
 DIRECTIVE = "$patch"
 _RETAIN = "$retainKeys"
 _DELETE_FROM = "$deleteFromPrimitiveList/"
@@ -26,18 +28,14 @@ _KEYS = {
 """The key of the entries, empty for a set. Ports are told apart by their entries (`_key`)."""
 
 
-class StrategicError(ValueError):
-    """A patch that cannot be merged."""
-
-
 def merge(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """Return an object with a patch applied. Raises StrategicError."""
+    """Return an object with a patch applied. Raises PatchError."""
     if patch.get(DIRECTIVE) == "replace":
         return {key: value for key, value in patch.items() if key != DIRECTIVE}
     if patch.get(DIRECTIVE) == "delete":
         return {}
     if DIRECTIVE in patch:
-        raise StrategicError(f"unknown patch type: {patch[DIRECTIVE]} in map: {patch}")
+        raise PatchError(f"unknown patch type: {patch[DIRECTIVE]} in map: {patch}")
     result = _retained(original, patch)
     for key, value in patch.items():
         if _is_directive(key):
@@ -81,9 +79,9 @@ def _merge_lists(original: list[Any], patch: list[Any], key: str) -> list[Any]:
         return [*(item for item in dict.fromkeys(patch) if item not in original), *original]
     for entry in patch:
         if entry.get(DIRECTIVE) not in (None, "replace", "delete"):
-            raise StrategicError(f"unknown patch type: {entry[DIRECTIVE]} in map: {entry}")
+            raise PatchError(f"unknown patch type: {entry[DIRECTIVE]} in map: {entry}")
         if key not in entry and entry.get(DIRECTIVE) != "replace":
-            raise StrategicError(f"map: {entry} does not contain declared merge key: {key}")
+            raise PatchError(f"map: {entry} does not contain declared merge key: {key}")
     plain = [entry for entry in patch if DIRECTIVE not in entry]
     if any(entry.get(DIRECTIVE) == "replace" for entry in patch):
         return plain
