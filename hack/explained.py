@@ -65,7 +65,9 @@ def _commands(value: object) -> object:
     return [(item, "") if isinstance(item, str) else next(iter(item.items())) for item in items]
 
 
-_Sentences = Annotated[tuple[str, ...], pydantic.BeforeValidator(lambda one: (one,) if isinstance(one, str) else one)]
+_Sentences = Annotated[
+    tuple[str, ...], pydantic.BeforeValidator(lambda text: (text,) if isinstance(text, str) else text)
+]
 _Commands = Annotated[tuple[tuple[str, str], ...], pydantic.BeforeValidator(_commands)]
 
 

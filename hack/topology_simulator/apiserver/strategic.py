@@ -25,7 +25,7 @@ _KEYS = {
     "volumeDevices": "devicePath",
     **dict.fromkeys(("containers", "initContainers", "volumes", "env", "imagePullSecrets", "secrets"), "name"),
 }  # fmt: skip
-"""The key of the entries, empty for a set. Ports are told apart by their entries (`_key`)."""
+"""The key of the entries, empty for a set. Those of ports go by the entries (`_key`)."""
 
 
 def merge(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
