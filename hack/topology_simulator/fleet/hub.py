@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import binaries, conditions, install, kinds
 from ..envtest import server
-from . import engines, pack, site, verdict, wire
+from . import engines, pack, verdict, wire
 
 if TYPE_CHECKING:
     import contextlib
@@ -25,7 +25,7 @@ _SET = "global"
 _UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 
 
-class Hub(site.Site):
+class Hub(engines.Site):
     """A hub that knows these clusters; use it as an async context manager. The last cluster is the canary.
 
     Its logs are copied to `folder` when it closes.
