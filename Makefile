@@ -155,7 +155,6 @@ lint: $(STAMP) ## work: style, words, types, layers, the Dockerfile, generated f
 	$(BIN)/lint-imports
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/python hack/generate.py --check
-	$(BIN)/python hack/observability/dashboards.py --check
 	$(BIN)/python hack/words.py
 	$(BIN)/python hack/budgets.py
 
@@ -175,7 +174,6 @@ soak: $(STAMP) ## judge: does anything in the operator grow? SOAK_MINUTES=30 of 
 
 generate: $(STAMP) ## work: write what is generated: the CRD, the roles for operands, the tables in docs, the dashboards
 	$(BIN)/python hack/generate.py
-	$(BIN)/python hack/observability/dashboards.py
 
 locks: $(STAMP) ## work: resolve the locked requirements anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header controller/pyproject.toml -o requirements.lock

@@ -40,10 +40,6 @@ _NAMES: Final = {
 """What the types refer to and import for type checkers only."""
 
 
-def _hints(answer: Any) -> dict[str, Any]:
-    return typing.get_type_hints(answer, localns=_NAMES, include_extras=True)
-
-
 def _described(*shapes: Any) -> dict[str, str]:
     """Return the description that the docstrings are, in the words of JSON."""
     texts = [" ".join(shape.__doc__.split()).replace("None", "null") for shape in shapes if shape.__doc__]
@@ -59,7 +55,7 @@ class _Definitions:
 
     def fields(self, answer: Any) -> dict[str, Any]:
         """Return the schema of an object: its fields, and which of them are always there."""
-        hints = _hints(answer)
+        hints = typing.get_type_hints(answer, localns=_NAMES, include_extras=True)
         optional = {name for name, hint in hints.items() if typing.get_origin(hint) is typing.NotRequired}
         return {
             "type": "object",

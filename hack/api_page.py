@@ -113,14 +113,6 @@ def _meanings(*kinds: str, head: str = "") -> Callable[[Facts], str]:
 # -- fields
 
 
-def _request(_: Facts) -> str:
-    return _fields({"properties": {crd.DESIRED: crd.desired_schema()}}, "spec")
-
-
-def _record(_: Facts) -> str:
-    return _fields(crd.record_schema(), "")
-
-
 def _fields(schema: dict[str, Any], prefix: str) -> str:
     return _table(("field", "type", "values and bounds", "meaning"), _rows(schema, prefix))
 
@@ -311,8 +303,8 @@ def _alerts(facts: Facts) -> str:
 _CONTENTS = "contents"
 _TABLES: dict[str, Callable[[Facts], str]] = {
     _CONTENTS: lambda _: "",
-    "request": _request,
-    "record": _record,
+    "request": lambda _: _fields({"properties": {crd.DESIRED: crd.desired_schema()}}, "spec"),
+    "record": lambda _: _fields(crd.record_schema(), ""),
     "columns": _columns,
     "topologies": _meanings("topology"),
     "shapes": _meanings("shape"),

@@ -57,10 +57,6 @@ class UndescribedError(Exception):
     """A name has no meaning, or something is said about a name that does not exist."""
 
 
-def _listed(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
 def _commands(value: object) -> object:
     """A command, or a command with what to look for, as a pair."""
     items = [value] if isinstance(value, str) else value
@@ -69,7 +65,9 @@ def _commands(value: object) -> object:
     return [(item, "") if isinstance(item, str) else next(iter(item.items())) for item in items]
 
 
-_Sentences = Annotated[tuple[str, ...], pydantic.BeforeValidator(_listed)]
+_Sentences = Annotated[
+    tuple[str, ...], pydantic.BeforeValidator(lambda text: (text,) if isinstance(text, str) else text)
+]
 _Commands = Annotated[tuple[tuple[str, str], ...], pydantic.BeforeValidator(_commands)]
 
 
@@ -203,7 +201,7 @@ def names(transitions: load.Transitions) -> Iterator[Name]:
             vocabulary.EventReason.TRANSITION_STUCK: (_STAGES[vocabulary.Stage.CONVERGENCE],),
         }.get(event, ())
         yield name._replace(runbooks=runbook)
-    yield from _alerts()
+    yield from (Name("alert", alert, detail=after, runbooks=(alert,)) for alert, after in severities().items())
     yield from _metrics()
     yield from _transitions(transitions)
     yield from _words("topology", vocabulary.Topology)
@@ -266,10 +264,6 @@ def severities() -> dict[str, str]:
             after = f"{rule['labels']['severity']} after {time[:-1]} {_UNITS[time[-1]]}"
             alerts.setdefault(rule["alert"], []).append(after.replace("1 hours", "1 hour"))
     return {alert: ", ".join(after) for alert, after in alerts.items()}
-
-
-def _alerts() -> Iterator[Name]:
-    return (Name("alert", alert, detail=after, runbooks=(alert,)) for alert, after in severities().items())
 
 
 def _metrics() -> Iterator[Name]:

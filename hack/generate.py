@@ -2,7 +2,8 @@
 
 That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/development/rights.md
 (`operand_rights`), the list of all manifests for kustomize (`kustomization`), what each name means (`explained`), the
-tables of docs/api (`api_page`) and docs/runbooks (`runbooks`), and the schemas of answers (`answer_schemas`).
+tables of docs/api (`api_page`) and docs/runbooks (`runbooks`), the schemas of answers (`answer_schemas`), and the
+dashboards (`observability.dashboards`).
 The files of a fleet's engines (`topology_deploy.fleet`) are made for a fleet of the documented size, and so are the
 health checks of docs/examples/gitops.
 `make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
@@ -21,6 +22,7 @@ import kustomization
 import operand_rights
 import runbooks
 from kubectl_topology.commands import explain
+from observability import dashboards
 from topology_controller.definitions import load
 from topology_deploy import manifests
 from topology_deploy.fleet import argo, objects, plan, policy, work
@@ -59,6 +61,7 @@ def _texts() -> dict[pathlib.Path, str]:
         _KUSTOMIZATION: kustomization.text(),
         _PAGE: page,
         **api_page.pages(_TRANSITIONS, _DOCS),
+        **dashboards.files(),
         **_fleet(transitions),
     }
 

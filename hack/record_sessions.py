@@ -237,16 +237,12 @@ async def _type(typed: Typed, opened: box.Box, player: play.Player, story: scena
         if process.returncode is None:
             process.kill()
             await process.wait()
-    text = _blurred(output.decode())
+    text = output.decode()
+    for what, word in _BLURRED:
+        text = what.sub(word, text)
     if shlex.split(typed.text)[0] == "wait" or "--wait" in typed.text:
         text = _shortened(text)
     return text, process.returncode or 0
-
-
-def _blurred(text: str) -> str:
-    for what, word in _BLURRED:
-        text = what.sub(word, text)
-    return text
 
 
 def _shortened(text: str) -> str:

@@ -1,10 +1,6 @@
-# ruff: noqa: INP001 - a script, and a test's way to what it writes
+# ruff: noqa: INP001 - `generate` imports it, a script beside this folder
 
-"""Writes the dashboards of a cluster and of a fleet from the YAML files beside this one.
-
-    dashboards.py            write *_dashboard.yaml and grafana/cluster-topology.json in bindata/monitoring, and
-                             bindata/fleet/grafana-fleet.yaml
-    dashboards.py --check    say what is not current, exit code 1
+"""Makes the dashboards of a cluster and of a fleet from the YAML files beside this one; `generate` writes them.
 
 dashboard.yaml is for one cluster: the OpenShift console's and Grafana's. fleet.yaml is for Grafana on a hub.
 
@@ -16,11 +12,9 @@ a table. Source: openshift/monitoring-plugin, src/components/dashboards. Grafana
 
 from __future__ import annotations
 
-import argparse
 import json
 import pathlib
 import string
-import sys
 from typing import Any
 
 import yaml
@@ -314,9 +308,6 @@ def _transformations(panel: dict[str, Any]) -> list[dict[str, Any]]:
     return [organize] if single else [{"id": "merge", "options": {}}, organize]
 
 
-# -- files
-
-
 def files() -> dict[pathlib.Path, str]:
     """Return what is to be written, by file."""
     source, fleet = (yaml.safe_load(place.read_text(encoding="utf-8")) for place in (SOURCE, FLEET_SOURCE))
@@ -329,24 +320,3 @@ def files() -> dict[pathlib.Path, str]:
 
 def _block(dashboard: dict[str, Any]) -> str:
     return "".join(f"    {line}\n" for line in json.dumps(dashboard, indent=2).splitlines())
-
-
-def main() -> int:
-    """Write the files, or say which are not current."""
-    parser = argparse.ArgumentParser(description="writes the dashboards from dashboard.yaml")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 when a file is not current")
-    asked = parser.parse_args()
-    stale = [path for path, text in files().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in stale:
-        if asked.check:
-            sys.stderr.write(
-                f"{path.relative_to(HERE.parents[1])} is not current: run hack/observability/dashboards.py\n"
-            )
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(files()[path], encoding="utf-8")
-    return 1 if asked.check and stale else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

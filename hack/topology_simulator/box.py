@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import backups, client, install, kubeconfig, operator_process, own_objects
+from . import backups, client, install, kubeconfig, operator_process, own_objects, serving
 from .actors import hub, native
 from .apiserver import server as embedded
 from .envtest import openshift
 from .envtest import server as real
+from .etcd import cluster as etcds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-    from . import pace, scenario, serving
+    from . import pace, scenario
     from .etcd import certificates
-    from .etcd import cluster as etcds
 
 API_SERVERS = ("embedded", "real")
 ETCDS = ("pretended", "real")
@@ -142,7 +142,8 @@ async def opened(  # noqa: PLR0913 - what the command line offers
             await install.serve_native_field(api)
         members = None
         if etcd == "real" and not story.cluster.hosted:
-            members = await stack.enter_async_context(_members())
+            members = await stack.enter_async_context(etcds.Cluster())
+            await members.bootstrap("master-0")
         actors = await stack.enter_async_context(hub.Actors(access, speeds, real_etcd=members, release=story.release))
         process, certified = None, None
         settle = settle_seconds or max(1, round(_SETTLE_SECONDS * speeds.scale))
@@ -153,7 +154,10 @@ async def opened(  # noqa: PLR0913 - what the command line offers
             flags = (*flags, *_asking(members), *_hurried(story, folder))
             tls = None
             if https:
-                certified = await _certified(api, folder, served.clients)
+                if (clients := served.clients) is None:
+                    clients = serving.authority()
+                    await serving.publish(api, clients)
+                certified = serving.Serving(folder, clients)
                 flags = (*flags, "--serving-cert-dir", str(certified.certificates))
                 tls = certified.scraper().tls()
             running = operator_process.running(theirs, log, settle, flags, tls=tls)
@@ -169,29 +173,6 @@ async def opened(  # noqa: PLR0913 - what the command line offers
             serving=certified,
             store=served.store,
         )
-
-
-@contextlib.asynccontextmanager
-async def _members() -> AsyncIterator[etcds.Cluster]:
-    """Start the etcd of a single node."""
-    # Not needed without it, as cryptography is not: the simulator's extra brings it.
-    from .etcd import cluster as etcds  # noqa: PLC0415
-
-    async with etcds.Cluster() as cluster:
-        await cluster.bootstrap("master-0")
-        yield cluster
-
-
-async def _certified(
-    api: client.Client, folder: pathlib.Path, clients: certificates.Authority | None
-) -> serving.Serving:
-    """Make what the operator serves HTTPS with; the CA of clients is made and published where the server has none."""
-    from . import serving as servings  # noqa: PLC0415 - cryptography, as above
-
-    if clients is None:
-        clients = servings.authority()
-        await servings.publish(api, clients)
-    return servings.Serving(folder, clients)
 
 
 def _asking(members: etcds.Cluster | None) -> tuple[str, ...]:

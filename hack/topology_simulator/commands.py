@@ -55,7 +55,8 @@ async def run(api: client.Client, text: str) -> None:
 async def _run(api: client.Client, given: list[str]) -> None:
     """Do one command. Raises ValueError, LookupError for what is not understood."""
     flags, unknown = _PARSER.parse_known_intermixed_args(given)
-    verb, what, *words = [*flags.words, "", ""]
+    given_words: list[str] = flags.words
+    verb, what, *words = [*given_words, "", ""]
     if unknown or verb not in ("patch", "delete", *_NOTES):
         raise ValueError("is not understood here")
     name, _, word = what.partition("/")

@@ -61,10 +61,6 @@ class InUseError(Exception):
     """Another cluster that runs has the folder; the message says which, and what to do."""
 
 
-class _TimeIsUpError(Exception):
-    """The whole demonstration took too long."""
-
-
 @contextlib.contextmanager
 def claimed(wanted: pathlib.Path | None) -> Iterator[pathlib.Path]:
     """Lend a folder that no other running cluster has: the wanted one, or the first free one of build/cluster.
@@ -119,7 +115,7 @@ async def demo(
     except TimeoutError:
         if not limit.expired():
             raise
-        return failed(screen, _TimeIsUpError(f"not done after {timeout_seconds:g} s"), log)
+        return failed(screen, TimeoutError(f"not done after {timeout_seconds:g} s"), log)
     except FAILURES as error:
         return failed(screen, error, log)
     except asyncio.CancelledError:

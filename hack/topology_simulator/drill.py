@@ -15,9 +15,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-import aiohttp
-
-from . import alerts, box, demo, fleet_hub, invitation, kinds, pace, play, scenario, terminal
+from . import alerts, box, client, demo, fleet_hub, invitation, kinds, pace, play, probes, scenario, terminal
 from .actors import bootstrap
 
 if TYPE_CHECKING:
@@ -89,14 +87,9 @@ class Drill:
         """Return the operator's metrics, empty where none answers in time."""
         if self.box.operator is None:
             return ""
-        limit = aiohttp.ClientTimeout(total=_SCRAPE_SECONDS)
         try:
-            async with (
-                aiohttp.ClientSession(timeout=limit) as session,
-                session.get(f"{self.box.operator.url}/metrics") as response,
-            ):
-                return await response.text() if response.status == 200 else ""
-        except (aiohttp.ClientError, TimeoutError):
+            return await probes.scraped(self.box.operator.url, seconds=_SCRAPE_SECONDS)
+        except client.ClientError:
             return ""
 
 

@@ -16,7 +16,8 @@ import yaml
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
 
 from . import box, client, conditions, install, kinds, kubeconfig, own_objects, probes
-from .apiserver import cel_library, server
+from .apiserver import cel as rules
+from .apiserver import server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,7 +29,6 @@ _CLUSTERS = kinds.Kind("cluster.open-cluster-management.io", "managedclusters", 
 _WORKS = kinds.Kind("work.open-cluster-management.io", "manifestworks", "ManifestWork", namespaced=True)
 _SETS = "ManifestWorkReplicaSet"
 _OBSERVABILITY = "open-cluster-management-observability"
-_ALWAYS = "cluster_operator_conditions"
 
 
 class Hub:
@@ -63,7 +63,7 @@ class Hub:
         name, reported = self._survey["metadata"]["name"], None
         rule, *_ = self._survey["spec"]["manifestWorkTemplate"]["manifestConfigs"]
         (state,) = rule["conditionRules"]
-        program = cel.NewEnv(variables={"object": cel.Type.DYN}, extensions=cel_library.extensions()).compile(
+        program = cel.NewEnv(variables={"object": cel.Type.DYN}, extensions=rules.EXTENSIONS).compile(
             state["messageExpression"]
         )
         paths = [(path["name"], path["path"].lstrip(".")) for path in rule["feedbackRules"][0]["jsonPaths"]]

@@ -147,6 +147,15 @@ def _nested(value: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     return value
 
 
+def _schema_at(version: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    """Return the fields that a version's schema has at a path; none where it does not go into such detail."""
+    schema: dict[str, Any] = version["schema"]["openAPIV3Schema"]
+    for part in path:
+        schema = schema.get("properties", {}).get(part, {})
+    fields: dict[str, Any] = schema.get("properties", {})
+    return fields
+
+
 async def _store_past_the_enum(api: client.Client, kind: kinds.Kind, name: str, fields: dict[str, str]) -> None:
     """Store topologies as a release before 4.8 did, whose definitions took any text; then today's is in force again.
 
@@ -156,41 +165,15 @@ async def _store_past_the_enum(api: client.Client, kind: kinds.Kind, name: str, 
     versions = (await api.get(kinds.DEFINITIONS, definition))["spec"]["versions"]
     older = copy.deepcopy(versions)
     for version in older:
-        schema = version["schema"]["openAPIV3Schema"]
-        for part in path:
-            schema = schema.get("properties", {}).get(part, {})
         for field in fields:
-            schema.get("properties", {}).get(field, {}).pop("enum", None)
-
+            _schema_at(version, path).get(field, {}).pop("enum", None)
     subresource = "status" if path == ("status",) else ""
-
-    async def until(value: str, *, taken: bool) -> None:
-        change = _nested(dict.fromkeys(fields, value), path)
-        while await _takes(api, kind, name, change, subresource) is not taken:  # noqa: ASYNC110 - as below
-            await asyncio.sleep(_POLL_SECONDS)
-
-    try:
-        async with asyncio.timeout(_SERVED_SECONDS):
-            await api.patch(kinds.DEFINITIONS, definition, {"spec": {"versions": older}})
-            await until("", taken=True)
-            await api.patch(kind, name, _nested(fields, path), subresource=subresource)
-            await api.patch(kinds.DEFINITIONS, definition, {"spec": {"versions": versions}})
-            await until("Unheard", taken=older == versions)
-    except TimeoutError:
-        raise InstallError(f"{definition} is not the one that was written {_SERVED_SECONDS:g} s ago") from None
-
-
-async def _takes(
-    api: client.Client, kind: kinds.Kind, name: str, change: dict[str, Any], subresource: str = ""
-) -> bool:
-    """Whether the definition in force lets that be written; it is not."""
-    try:
-        await api.patch(kind, name, change, subresource=subresource, dry_run=True)
-    except client.ApiError as error:
-        if error.code != 422 and error.code not in _NOT_YET:
-            raise
-        return False
-    return True
+    await api.patch(kinds.DEFINITIONS, definition, {"spec": {"versions": older}})
+    await _until_taken(api, kind, name, _nested(dict.fromkeys(fields, ""), path), subresource)
+    await api.patch(kind, name, _nested(fields, path), subresource=subresource)
+    await api.patch(kinds.DEFINITIONS, definition, {"spec": {"versions": versions}})
+    unheard = _nested(dict.fromkeys(fields, "Unheard"), path)
+    await _until_taken(api, kind, name, unheard, subresource, taken=older == versions)
 
 
 async def serve_native_field(api: client.Client) -> None:
@@ -204,29 +187,42 @@ async def serve_native_field(api: client.Client) -> None:
     for infra_kind, path in ((kinds.CONTROLLER_CONFIGS, ("spec", "infra", "spec")), (kind, ("spec",))):
         name = f"{infra_kind.plural}.{infra_kind.group}"
         versions = (await api.get(kinds.DEFINITIONS, name))["spec"]["versions"]
-        schema = versions[0]["schema"]["openAPIV3Schema"]
-        for part in path:
-            schema = schema.get("properties", {}).get(part, {})
-        schema.get("properties", {})[field] = {"type": "string"}
+        _schema_at(versions[0], path)[field] = {"type": "string"}
         await api.patch(kinds.DEFINITIONS, name, {"spec": {"versions": versions}})
     topology = (await api.get(kind, "cluster"))["status"][field]
+    await _until_taken(api, kind, "cluster", {"spec": {field: topology}})
+
+
+async def _until_taken(  # noqa: PLR0913 - what a patch has
+    api: client.Client,
+    kind: kinds.Kind,
+    name: str,
+    change: dict[str, Any],
+    subresource: str = "",
+    *,
+    taken: bool = True,
+) -> None:
+    """Wait until the definition in force lets that be written, or no longer does; it is not. Raises InstallError.
+
+    The client has to be strict: another one would drop a field that is unknown.
+    """
+
+    async def takes() -> bool:
+        try:
+            await api.patch(kind, name, change, subresource=subresource, dry_run=True)
+        except client.ApiError as error:
+            if error.code != 422 and error.code not in _NOT_YET and not error.unknown_field:
+                raise
+            return False
+        return True
+
     try:
         async with asyncio.timeout(_SERVED_SECONDS):
-            while not await _keeps(api, {field: topology}):  # noqa: ASYNC110 - another process sets no event here
+            while await takes() is not taken:  # noqa: ASYNC110 - another process sets no event here
                 await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError:
-        raise InstallError(f"spec.{field} is not kept after {_SERVED_SECONDS:g} s") from None
-    await api.patch(kind, "cluster", {"spec": {field: None}})
-
-
-async def _keeps(api: client.Client, spec: dict[str, str]) -> bool:
-    try:
-        kept = (await api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": spec}))["spec"]
-    except client.ApiError as error:
-        if error.unknown_field or error.code in _NOT_YET:
-            return False
-        raise
-    return bool(kept.items() >= spec.items())
+        what = f"{kind.plural}.{kind.group}"
+        raise InstallError(f"{what} is not the one that was written {_SERVED_SECONDS:g} s ago") from None
 
 
 async def _create_all(api: client.Client, objects: Sequence[dict[str, Any]]) -> int:
@@ -235,7 +231,7 @@ async def _create_all(api: client.Client, objects: Sequence[dict[str, Any]]) -> 
 
     async def one(obj: dict[str, Any]) -> int:
         async with free:
-            return await _create(api, obj)
+            return await create(api, obj)
 
     # Not a task group: what a single request fails of is to come out as it is, after the others have ended.
     done = await asyncio.gather(*(one(obj) for obj in objects), return_exceptions=True)
@@ -245,8 +241,9 @@ async def _create_all(api: client.Client, objects: Sequence[dict[str, Any]]) -> 
     return sum(outcome for outcome in done if isinstance(outcome, int))
 
 
-async def _create(api: client.Client, obj: dict[str, Any]) -> int:
-    kind = kinds.kind_of(obj)
+async def create(api: client.Client, obj: dict[str, Any]) -> int:
+    """Create an object with its status; 0 where there is one of its name, which stays as it is. Raises ClientError."""
+    kind = kinds.any_kind(obj)
     try:
         stored = await api.create(kind, obj)
         created = 1
@@ -276,24 +273,24 @@ async def put_status(api: client.Client, kind: kinds.Kind, obj: dict[str, Any]) 
 
 async def _wait_until_served(api: client.Client, crds: Sequence[dict[str, Any]]) -> None:
     """Wait until every kind answers; a real server takes a moment to look at its definition."""
-    waiting = {crd["metadata"]["name"] for crd in crds}
-
+    waiting = list(crds)
     try:
         async with asyncio.timeout(_SERVED_SECONDS):
             while waiting:
                 # The definitions themselves are not read: all of them are more than a megabyte.
-                names = sorted(waiting)
-                served = await asyncio.gather(*(_answers(api, name) for name in names))
-                waiting -= {name for name, answers in zip(names, served, strict=True) if answers}
+                served = await asyncio.gather(*(_answers(api, crd["spec"]) for crd in waiting))
+                waiting = [crd for crd, answers in zip(waiting, served, strict=True) if not answers]
                 if waiting:
                     await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError:
-        raise InstallError(f"never served: {', '.join(sorted(waiting))}") from None
+        names = ", ".join(sorted(crd["metadata"]["name"] for crd in waiting))
+        raise InstallError(f"never served: {names}") from None
 
 
-async def _answers(api: client.Client, name: str) -> bool:
+async def _answers(api: client.Client, spec: dict[str, Any]) -> bool:
+    version = next(each["name"] for each in spec["versions"] if each["storage"])
     try:
-        await api.list(kinds.named(name))
+        await api.list(kinds.Kind(spec["group"], spec["names"]["plural"], spec["names"]["kind"], version=version))
     except client.ApiError as error:
         if error.code in _NOT_YET:
             return False

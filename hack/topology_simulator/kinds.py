@@ -98,6 +98,17 @@ def kind_of(obj: dict[str, object]) -> Kind:
     raise LookupError(f"no kind {obj.get('kind')} in {obj.get('apiVersion')} is known here")
 
 
+def any_kind(obj: dict[str, Any]) -> Kind:
+    """Return the kind of any object; the plural of one that is not in the table is as Kubernetes forms it."""
+    try:
+        return kind_of(obj)
+    except LookupError:
+        group, _, version = obj["apiVersion"].rpartition("/")
+        lower = obj["kind"].lower()
+        plural = f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}s"
+        return Kind(group, plural, obj["kind"], namespaced="namespace" in obj["metadata"], version=version)
+
+
 def named(name: str) -> Kind:
     """Return a kind by its plural or its lower-case kind, followed by a dot and its group where that is needed.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import client, conditions, kinds, machines
+from . import client, conditions, install, kinds, machines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -41,11 +41,11 @@ async def apply(api: client.Client, without: Collection[str] = ()) -> None:
     """Create what the manifests have, but for capabilities that are disabled. Raises ManifestsError, ClientError."""
     for obj in yaml.safe_load_all(await printed("manifests")):
         if obj["metadata"].get("annotations", {}).get(_CAPABILITY) not in without:
-            await _create(api, obj)
+            await install.create(api, obj)
     rule = {"apiGroups": sorted({kind.group for kind in kinds.ALL}), "verbs": ["get", "list", "watch"]}
     # Everything of these groups but Secrets, which OpenShift's does not read either.
     rule["resources"] = sorted({plural for kind in kinds.ALL for plural in (kind.plural, f"{kind.plural}/status")})
-    await _create(api, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+    await install.create(api, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
                         "metadata": {"name": _READER}, "rules": [rule]})  # fmt: skip
 
 
@@ -70,30 +70,6 @@ async def token(api: client.Client) -> str:
     wanted: dict[str, Any] = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
     wanted |= {"metadata": {"namespace": NAMESPACE}, "spec": {"expirationSeconds": _TOKEN_SECONDS}}
     return str((await api.create(_TOKENS, wanted))["status"]["token"])
-
-
-async def _create(api: client.Client, obj: dict[str, Any]) -> None:
-    """Create an object, and its status where it has one; one that exists stays as it is."""
-    kind = kind_of(obj)
-    try:
-        stored = await api.create(kind, obj)
-    except client.ApiError as error:
-        if error.reason == "AlreadyExists":
-            return
-        raise
-    if "status" in obj:
-        await api.put_status(kind, {**stored, "status": obj["status"]})
-
-
-def kind_of(obj: dict[str, Any]) -> kinds.Kind:
-    """Return the kind of any object; that of what manifests have needs no table."""
-    try:
-        return kinds.kind_of(obj)
-    except LookupError:
-        group, _, version = obj["apiVersion"].rpartition("/")
-        lower = obj["kind"].lower()
-        plural = f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}s"
-        return kinds.Kind(group, plural, obj["kind"], namespaced="namespace" in obj["metadata"], version=version)
 
 
 class OwnPod:
@@ -128,15 +104,12 @@ class OwnPod:
             if pod is None:
                 pod = await self._replace(deployment)
             ready = await self._show(pod)
-        if deployment is not None and self._changed(("ready", ready, self._name)):
+        if deployment is not None and self._shown != (ready, self._name):
+            self._shown = ready, self._name
             count = {"replicas": bool(self._name), "readyReplicas": ready, "availableReplicas": ready}
             status = {"observedGeneration": deployment["metadata"]["generation"]}
             status |= {name: int(number) for name, number in count.items()}
             await self._api.patch_status(kinds.DEPLOYMENTS, NAME, status, NAMESPACE)
-
-    def _changed(self, state: object) -> bool:
-        changed, self._shown = state != self._shown, state
-        return changed
 
     async def _replace(self, deployment: dict[str, Any]) -> dict[str, Any]:
         """Make a new pod, with a new process unless it is the first."""

@@ -64,8 +64,9 @@ async def ask(
         words = {True: "shown", False: "not there"}
         return _compared(f"advisory {question.advisory.name}", words[question.advisory.shown], words[shown])
     if question.metric is not None:
-        found_value = await _metric(metrics, question.metric.series, tls)
-        return _compared(f"metric {question.metric.series}", question.metric.equals, found_value)
+        lines = (line.rpartition(" ") for line in (await scraped(metrics, tls)).splitlines())
+        present = next((float(value) for name, _, value in lines if name == question.metric.series), None)
+        return _compared(f"metric {question.metric.series}", question.metric.equals, present)
     if question.condition is not None:
         return await _operator(api, question.condition)
     if question.ready_nodes is not None:
@@ -116,18 +117,17 @@ def _saying(answer: Answer, words: str | None, message: str | None) -> Answer:
     return Answer(answer.holds and words in (message or ""), f"{answer.wanted} saying {words!r}", answer.actual)
 
 
-async def _metric(url: str, series: str, tls: ssl.SSLContext | None) -> float | None:
-    """Read one series, as a scraper would."""
-    timeout = aiohttp.ClientTimeout(total=_SCRAPE_SECONDS)
+async def scraped(url: str, tls: ssl.SSLContext | None = None, seconds: float = _SCRAPE_SECONDS) -> str:
+    """Return the metrics that are served there. Raises UnreachableError."""
+    timeout = aiohttp.ClientTimeout(total=seconds)
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
             session.get(url + "/metrics", ssl=tls or True, raise_for_status=True) as response,
         ):
-            lines = (await response.text()).splitlines()
+            return await response.text()
     except (aiohttp.ClientError, TimeoutError) as error:
         raise client.UnreachableError(f"GET {url}/metrics: {error!r}") from error
-    return next((float(value) for name, _, value in (line.rpartition(" ") for line in lines) if name == series), None)
 
 
 async def _operator(api: client.Client, wanted: scenario.ConditionIs) -> Answer:

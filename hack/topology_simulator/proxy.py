@@ -1,18 +1,11 @@
 """A reverse proxy before a real API server, with the same seams for tests as the embedded one has.
 
-    front = Proxy(real.url, real.tls(), real.serving())
-    url = await front.start()
-    front.faults.add(faults.Fault(action="status", code=429, resource="infrastructures", count=2))
-
-Clients speak TLS to a loopback port, because over plain HTTP they would send no credentials (`serving` None, for a
-server that asks for none). The proxy speaks TLS to the server and passes everything on as it is: method, path,
-credentials, bodies, codes, headers. What it adds is what a test can do in between: faults, hooks before a request is
-executed (`apiserver.faults`), the record of who asked what (`apiserver.audit`), the list of open watches, and going
-away with its port kept. It knows nothing of Kubernetes but how a path and a watch look.
-
-A write that was sent on is finished also when its client has gone: what a hook has let through is executed, as on the
-embedded server, where that is one step of the loop. A watch passes line by line, so that a line of ours never lands
-in the middle of one of the server's. Upgraded connections (exec, port-forward) are not passed on.
+Clients speak TLS to a loopback port, because over plain HTTP they would send no credentials. The proxy speaks TLS to
+the server and passes everything on as it is. What it adds is what a test can do in between: faults, hooks before a
+request is executed (`apiserver.faults`), the record of who asked what (`apiserver.audit`), the list of open watches,
+and going away with its port kept. A write that was sent on is finished also when its client has gone: what a hook has
+let through is executed. A watch passes line by line, so that a line of ours never lands in the middle of one of the
+server's. Upgraded connections (exec, port-forward) are not passed on.
 """
 
 from __future__ import annotations
@@ -140,11 +133,8 @@ class Proxy(front.Front):
         """
         self._choose = choose
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Listen and return the URL.
-
-        Raises ValueError for a host that is not loopback, OSError for a taken port.
-        """
+    async def start(self, port: int = 0) -> str:
+        """Listen and return the URL. Raises OSError for a taken port."""
         if self._session is not None:
             raise RuntimeError(f"{self.url} is served already")
         # A new session each time: connections to a server that was restarted meanwhile are worth nothing.
@@ -155,7 +145,7 @@ class Proxy(front.Front):
             trust_env=False,
         )
         try:
-            return await super().start(host, port)
+            return await super().start(port)
         except BaseException:
             await self.stop()
             raise

@@ -9,7 +9,7 @@ and pkg/risk/upgradeable/upgradeable.go (main). Left out: acknowledgements, dele
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import conditions
 
@@ -23,15 +23,6 @@ TYPES = ("Upgradeable", "UpgradeableClusterOperators", "UpgradeableClusterVersio
 _MINOR, _MAJOR = "between minor versions", "between minor or major versions"
 _UPDATING = "An update is already in progress and the details are in the Progressing condition"
 _ALL, _OPERATORS, _OVERRIDES, _UPDATE = TYPES
-
-
-class _Objection(NamedTuple):
-    """One reason against upgrades, as a condition of its own."""
-
-    type: str
-    reason: str
-    message: str
-    status: str = "False"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,38 +75,35 @@ def echo(
     updating = conditions.is_true(dict(version), "Progressing")
     if words.risks:
         return _risks(words, blocking, overridden=overridden, updating=updating)
-    objections = [_Objection(_OVERRIDES, "ClusterVersionOverridesSet", words.overrides)] if overridden else []
+    objections = []
+    if overridden:
+        objections = [conditions.Condition(_OVERRIDES, "False", "ClusterVersionOverridesSet", words.overrides)]
     objections += _operators(words, blocking)
-    objections += [_Objection(_UPDATE, "UpdateInProgress", _UPDATING, "True")] if updating else []
+    if updating:
+        objections.append(conditions.Condition(_UPDATE, "True", "UpdateInProgress", _UPDATING))
     if len(objections) < 2:
-        return [conditions.Condition(_ALL, "False", objection.reason, objection.message) for objection in objections]
-    reasons, lines = (
-        ",".join(objection.reason for objection in objections),
-        "\n* ".join(objection.message for objection in objections),
-    )
+        return [objection._replace(type=_ALL, status="False") for objection in objections]
+    reasons = ",".join(objection.reason for objection in objections)
+    lines = "\n* ".join(objection.message for objection in objections)
     message = f"Cluster should not be upgraded {words.between} for multiple reasons: {reasons}\n* {lines}"
-    return [
-        conditions.Condition(_ALL, "False", "MultipleReasons", message),
-        *(
-            conditions.Condition(objection.type, objection.status, objection.reason, objection.message)
-            for objection in objections
-        ),
-    ]
+    return [conditions.Condition(_ALL, "False", "MultipleReasons", message), *objections]
 
 
-def _operators(words: _Words, blocking: Mapping[str, Mapping[str, Any]]) -> list[_Objection]:
+def _operators(words: _Words, blocking: Mapping[str, Mapping[str, Any]]) -> list[conditions.Condition]:
     """Return the objection of ClusterOperators, if there is one: several are one, and then each with its reason."""
     lines = {name: f"Cluster operator {name} should not be upgraded {words.between}: " for name in blocking}
     if not blocking:
         return []
     if len(blocking) == 1:
         ((name, state),) = blocking.items()
-        return [_Objection(_OPERATORS, state.get("reason", ""), lines[name] + state.get("message", ""))]
+        return [
+            conditions.Condition(_OPERATORS, "False", state.get("reason", ""), lines[name] + state.get("message", ""))
+        ]
     several = "\n* ".join(
         f"{lines[name]}{state.get('reason', '')}: {state.get('message', '')}" for name, state in blocking.items()
     )
     message = f"Multiple cluster operators should not be upgraded {words.between}:\n* {several}"
-    return [_Objection(_OPERATORS, "ClusterOperatorsNotUpgradeable", message)]
+    return [conditions.Condition(_OPERATORS, "False", "ClusterOperatorsNotUpgradeable", message)]
 
 
 def _risks(

@@ -93,7 +93,7 @@ async def _opened(crds: Iterable[Raw]) -> AsyncIterator[client.Client]:
     async with server.RealServer() as api_server, engines.Engines() as running:
         access = kubeconfig.access(api_server.kubeconfig())
         async with client.Client(access, "test-engines", strict=True) as api:
-            await wire.define(api, engines.definitions(engines.SPOKE_DEFINITIONS))
+            await install.define(api, engines.definitions(engines.SPOKE_DEFINITIONS))
             await install.define(api, list(crds))
             await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(engines.POLICY_NAMESPACE))
             await running.policies("spoke", running.kubeconfig("policy", api_server.kubeconfig()))
@@ -249,7 +249,7 @@ async def test_one_policy_installs_all_and_another_takes_it_away() -> None:
         for step in (request, rest, override):
             await _gives(api, step)
         assert (await api.get(kinds.INFRASTRUCTURES, "cluster"))["spec"] == _PLATFORM
-        places = ((wire.kind_of(obj), obj["metadata"]) for obj in operator)
+        places = ((kinds.any_kind(obj), obj["metadata"]) for obj in operator)
         left = [at["name"] for kind, at in places if await api.find(kind, at["name"], at.get("namespace", ""))]
         assert left == [vocabulary.DEFAULT_NAMESPACE], "nothing here finalizes a namespace"
         spec = (await api.get(kinds.CLUSTER_VERSIONS, "version"))["spec"]

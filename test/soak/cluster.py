@@ -37,7 +37,7 @@ async def serve(file: pathlib.Path) -> None:
     lines = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     api = server.ApiServer(history=HISTORY)
-    await api.start("127.0.0.1", 0)
+    await api.start()
     partial = file.with_name(f"{file.name}.partial")
     partial.write_text(yaml.safe_dump(api.kubeconfig()))
     partial.replace(file)

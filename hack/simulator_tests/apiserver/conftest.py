@@ -11,102 +11,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+from simulator_tests.parity import samples as parity
 from topology_simulator.apiserver import server
 
 MERGE = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
 DEADLINE = 10.0
-
-WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
-NODES = "/api/v1/nodes"
-CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-
-
-def widget_crd() -> dict[str, Any]:
-    condition = {
-        "type": "object",
-        "required": ["type", "status"],
-        "properties": {"type": {"type": "string"}, "status": {"type": "string"}},
-    }
-    spec = {
-        "type": "object",
-        "properties": {
-            "size": {"type": "integer", "minimum": 0, "maximum": 10, "default": 1},
-            "mode": {"type": "string", "enum": ["a", "b"]},
-            "ratio": {"type": "number"},
-            "note": {"type": "string", "nullable": True},
-            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-            "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
-        },
-    }
-    schema = {
-        "type": "object",
-        "properties": {
-            "spec": spec,
-            "status": {
-                "type": "object",
-                "properties": {
-                    "size": {"type": "integer"},
-                    "conditions": {
-                        "type": "array",
-                        "items": condition,
-                        "x-kubernetes-list-type": "map",
-                        "x-kubernetes-list-map-keys": ["type"],
-                    },
-                },
-            },
-        },
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "shortNames": ["wd"]},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "schema": {"openAPIV3Schema": schema},
-                    "additionalPrinterColumns": [
-                        {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
-                        {
-                            "name": "Ready",
-                            "type": "string",
-                            "jsonPath": '.status.conditions[?(@.type=="Ready")].status',
-                        },
-                        {
-                            "name": "Age",
-                            "type": "date",
-                            "jsonPath": ".metadata.creationTimestamp",
-                            "priority": 1,
-                        },
-                    ],
-                }
-            ],
-        },
-    }
-
-
-def schema_of(crd: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    return found
-
-
-def widget(name: str = "one", **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
-
-
-def node(name: str, **labels: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
-
-
-def config_map(name: str, **data: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
 @dataclass
@@ -119,10 +28,6 @@ class Reply:
     def version(self) -> str:
         found: str = self.body["metadata"]["resourceVersion"]
         return found
-
-    @property
-    def fields(self) -> list[str]:
-        return [cause["field"] for cause in self.body["details"]["causes"]]
 
 
 class Watch:
@@ -166,8 +71,7 @@ class Client:
         agent: str = "tester/1",
         **query: Any,
     ) -> Reply:
-        accept = query.pop("accept", "application/json")
-        headers = {"Accept": accept, "User-Agent": agent}
+        headers = {"Accept": "application/json", "User-Agent": agent}
         data = None
         if body is not None:
             data = io.BytesIO(body if isinstance(body, bytes) else json.dumps(body).encode())
@@ -185,19 +89,14 @@ class Client:
     async def post(self, path: str, body: Any, **query: Any) -> Reply:
         return await self.call("POST", path, body, **query)
 
-    async def put(self, path: str, body: Any, **query: Any) -> Reply:
-        return await self.call("PUT", path, body, **query)
-
     async def merge(self, path: str, body: Any, **query: Any) -> Reply:
         return await self.call("PATCH", path, body, media=MERGE, **query)
 
     async def delete(self, path: str, body: Any = None, **query: Any) -> Reply:
         return await self.call("DELETE", path, body, **query)
 
-    async def watch(self, path: str, *, accept: str = "application/json", **query: Any) -> Watch:
-        response = await self.session.get(
-            self.api.url + path, params={"watch": "1", **query}, headers={"Accept": accept}
-        )
+    async def watch(self, path: str, **query: Any) -> Watch:
+        response = await self.session.get(self.api.url + path, params={"watch": "1", **query})
         assert response.status == 200, await response.text()
         opened = Watch(response)
         self._open.append(opened)
@@ -210,7 +109,7 @@ class Client:
 
 @pytest.fixture
 async def api():
-    made = server.ApiServer(crds=[widget_crd()])
+    made = server.ApiServer(crds=[parity.WIDGET])
     await made.start()
     yield made
     await made.stop()
@@ -232,10 +131,8 @@ def samples():
 
 
 class Samples:
-    WIDGETS, NODES, CONFIG_MAPS, DEADLINE = WIDGETS, NODES, CONFIG_MAPS, DEADLINE
-    widget = staticmethod(widget)
-    widget_crd = staticmethod(widget_crd)
-    schema_of = staticmethod(schema_of)
-    node = staticmethod(node)
-    config_map = staticmethod(config_map)
-    client = Client
+    WIDGETS, CONFIG_MAPS = (path.format(row="default") for path in (parity.WIDGETS, parity.CONFIG_MAPS))
+    NODES, DEADLINE, WIDGET = parity.NODES, DEADLINE, parity.WIDGET
+    widget = staticmethod(parity.widget)
+    node = staticmethod(parity.node)
+    config_map = staticmethod(parity.config_map)

@@ -31,19 +31,17 @@ async def test_server_side_apply_is_refused_with_what_to_do_instead(client, samp
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    "change",
     [
-        ({"containers": [{"image": "i"}]}, "does not contain declared merge key: name"),
-        ({"containers": [{"name": "x", "$patch": "blend"}]}, "unknown patch type: blend"),
-        ({"nodeSelector": {"$patch": "blend"}}, "unknown patch type: blend"),
+        {"containers": [{"image": "i"}]},
+        {"containers": [{"name": "x", "$patch": "blend"}]},
+        {"nodeSelector": {"$patch": "blend"}},
     ],
 )
-async def test_a_strategic_merge_that_would_be_a_guess_changes_nothing(client, change, why):
+async def test_a_strategic_merge_that_would_be_a_guess_changes_nothing(client, change):
     pods = "/api/v1/namespaces/default/pods"
     spec = {"containers": [{"name": "x", "image": "i"}], "nodeSelector": {"a": "1"}}
     before = await client.post(pods, {"metadata": {"name": "one"}, "spec": spec})
     media = "application/strategic-merge-patch+json"
-    refused = await client.call("PATCH", f"{pods}/one", {"spec": change}, media=media)
-    assert refused.code == 400, refused.body
-    assert why in refused.body["message"]
+    assert (await client.call("PATCH", f"{pods}/one", {"spec": change}, media=media)).code == 422
     assert (await client.get(f"{pods}/one")).body == before.body

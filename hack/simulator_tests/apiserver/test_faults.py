@@ -18,7 +18,7 @@ Fault = faults.Fault
 @pytest.fixture(params=["server", "proxy"])
 async def api(request, samples):
     """What has the faults; requests are executed by an embedded server in both cases."""
-    made = server.ApiServer(crds=[samples.widget_crd()], bookmark_seconds=0.05)
+    made = server.ApiServer(crds=[samples.WIDGET], bookmark_seconds=0.05)
     await made.start()
     front: server.ApiServer | proxy.Proxy = made
     if request.param == "proxy":

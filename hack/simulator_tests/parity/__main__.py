@@ -2,8 +2,6 @@
 
 Each row ends in `same`, in `differs` with the titles of the listed differences, in `DIFFERS` with both answers, or in
 `CHANGED` with what the real server says and what it said when it was recorded; `--record` writes anew what it says.
-OpenShift's definitions come first: `DIFFERS` says what a stand-in of the embedded server promises, the operator reads
-or the simulator installs, and the real definition does not have.
 `-k WORD` asks (and records) only rows whose name contains it. Exit codes: 0 all is as listed and recorded, 1 something
 is not, 3 no binaries.
 """
@@ -16,9 +14,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from simulator_tests.parity import asking, definitions, differences, record, rows, sides, verdict
+from simulator_tests.parity import asking, differences, record, rows, sides, verdict
 from topology_simulator import binaries
-from topology_simulator import cluster as simulated
 from topology_simulator.envtest import server as real_server
 
 if TYPE_CHECKING:
@@ -29,19 +26,7 @@ def _say(text: str) -> None:
     print(text, flush=True)  # noqa: T201  # printing the table is what this is for
 
 
-def _definitions(word: str, counts: dict[str, int]) -> None:
-    installed = [text for obj in simulated.objects(definitions.SHAPE) for text in definitions.pruned(obj)]
-    wanted = [name for name in definitions.names() if word in name or word == "definitions"]
-    if wanted:
-        _say("\ndefinitions of OpenShift")
-    for name in wanted:
-        found = [*definitions.wrong(name), *definitions.misread(name)]
-        found += sorted({text for text in installed if text.startswith(f"{name}:")})
-        counts["DIFFERS" if found else "same"] += 1
-        _say("\n".join((f"  {'DIFFERS' if found else 'same':7} {name}", *(f"      {text}" for text in found))))
-
-
-async def _row(row: Row, embedded: sides.Opened, real: sides.Opened, kept: record.Record, *, write: bool) -> str:
+async def _row(row: Row, embedded: sides.Side, real: sides.Side, kept: record.Record, *, write: bool) -> str:
     """Ask both a row and print what it came to; return that in a word."""
     try:
         mine, theirs = [await side.ask(row) for side in (embedded, real)]
@@ -64,7 +49,6 @@ async def _table(word: str, *, write: bool) -> int:
     counts = {"same": 0, "differs": 0, "DIFFERS": 0, "CHANGED": 0}
     began = time.monotonic()
     kept = record.load()
-    _definitions(word, counts)
     async with real_server.RealServer() as server, sides.embedded() as embedded, sides.real(server) as real:
         version = await real.version()
         if version != kept.version and not write:

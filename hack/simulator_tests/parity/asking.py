@@ -8,7 +8,6 @@ it was said (`Answer`); making two of them comparable is the work of `normal`.
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import io
 import json
 import re
@@ -28,7 +27,6 @@ KUBECTL = "kubectl"
 """The type of an answer that kubectl has printed; its warnings are what it said to the standard error."""
 _SECONDS = 20.0
 _PAUSE_SECONDS = 0.05
-_LONG_AGO = dt.timedelta(days=6 * 365 + 100, hours=1)
 _SHOWN_HEADERS = ("Retry-After", "Allow")
 _PLACEHOLDER = re.compile(r"\{([a-z]\w*(?:\.[\w-]+)*)\}")
 
@@ -92,11 +90,9 @@ def _fill(value: Any, names: Mapping[str, Any]) -> Any:
 class Asking:
     """Asks one side. `row` is the name that this row alone uses there."""
 
-    def __init__(self, side: sides.Side, session: aiohttp.ClientSession, row: str) -> None:
+    def __init__(self, side: sides.Side, row: str) -> None:
         self._side = side
-        self._session = session
-        long_ago = dt.datetime.now(dt.UTC) - _LONG_AGO
-        self._names: dict[str, Any] = {"row": row, "long_ago": f"{long_ago:%Y-%m-%dT%H:%M:%SZ}"}
+        self._names: dict[str, Any] = {"row": row}
 
     async def all(self, steps: tuple[table.Step, ...]) -> list[Answer]:
         """Perform steps in their order; return the answers of those that are compared. Raises PreparationError."""
@@ -154,7 +150,7 @@ class Asking:
         request = self._request(step)
         async with (
             asyncio.timeout(_SECONDS),
-            self._session.request(
+            self._side.session.request(
                 step.method, self._side.access.server + self._path(step), skip_auto_headers=("Content-Type",), **request
             ) as response,
         ):
@@ -164,7 +160,9 @@ class Asking:
         request = self._request(step)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS)
         url = self._side.access.server + self._path(step)
-        async with self._session.get(url, headers=request["headers"], params=request["params"], timeout=timeout) as got:
+        async with self._side.session.get(
+            url, headers=request["headers"], params=request["params"], timeout=timeout
+        ) as got:
             if got.status != 200:
                 return [_answer(got, await got.read())]
             others: list[Answer] = []

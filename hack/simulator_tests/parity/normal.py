@@ -6,7 +6,7 @@ so that "the same object" and "another one" stay visible. A resourceVersion of a
 at least as new as all that the row had seen. A time near the present becomes its form (seconds or microseconds). Of
 generated names and continue tokens only their being there is kept. Causes of a refusal are a set: the real server
 tells them in no order, and some of them twice. So are the owners of fields, which it sorts by seconds; a list is one
-field, though the real server knows who wrote which item.
+field and an object none of its own, though the real server knows who wrote which item, and who made the object.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def normalised(answers: list[dict[str, Any]], row: str) -> list[Any]:
 def _value(value: Any, key: str, seen: _Seen, ranks: dict[int, str]) -> Any:
     if isinstance(value, dict):
         if key == "fieldsV1":
-            return _whole_lists(value)
+            return _leaves(value)
         if _is_bookmark(value):
             return _bookmark(value, seen, ranks)
         if value.get("kind") == "Status":
@@ -103,10 +103,10 @@ def _owner(entry: dict[str, Any]) -> list[str]:
     return [str(entry.get(name)) for name in _OWNER]
 
 
-def _whole_lists(tree: dict[str, Any]) -> dict[str, Any]:
+def _leaves(tree: dict[str, Any]) -> dict[str, Any]:
     if any(name.startswith(("k:", "v:")) for name in tree):
         return {}
-    return {name: _whole_lists(part) for name, part in tree.items()}
+    return {name: _leaves(part) for name, part in tree.items() if name != "."}
 
 
 def _scalar(value: str, key: str, seen: _Seen, ranks: dict[int, str]) -> str:

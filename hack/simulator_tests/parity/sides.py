@@ -35,11 +35,13 @@ _PAUSE_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two servers."""
+    """One of the two servers, with an open session: `ask` it rows once it is prepared."""
 
     name: str
     access: kubeconfig.Access
-    forget: Callable[[], Awaitable[Any]]
+    session: aiohttp.ClientSession
+    compact: Callable[[], Awaitable[Any]]
+    """Lets the storage forget everything up to now."""
     home: pathlib.Path
     """Of kubectl: its kubeconfig, and what it keeps about the server."""
 
@@ -48,32 +50,12 @@ class Side:
         environment = {"KUBECONFIG": str(self.home / "kubeconfig"), "HOME": str(self.home), "PATH": os.defpath, **more}
         return await processes.run(binaries.folder() / "kubectl", *words, given=given, env=environment, cwd=self.home)
 
-    async def compact(self) -> None:
-        """Let the storage forget everything up to now."""
-        await self.forget()
-
-    def session(self) -> aiohttp.ClientSession:
-        """Return a session with this side's trust and credentials."""
-        # The session outlives the rows: a connection that is kept would be left behind by the row that opened it.
-        connector = aiohttp.TCPConnector(limit=0, ssl=self.access.tls or True, force_close=True)
-        return aiohttp.ClientSession(
-            connector=connector, headers=self.access.headers, trust_env=False, read_bufsize=8 << 20
-        )
-
-
-class Opened:
-    """A prepared side with an open session: `ask` it rows."""
-
-    def __init__(self, side: Side, session: aiohttp.ClientSession) -> None:
-        self._side = side
-        self._session = session
-
     async def ask(self, row: table.Row) -> list[Any]:
         """Return the normalised answers to a row. Raises asking.PreparationError."""
         name = f"row-{rows.NUMBERS[row.name]}"
         if row.namespace:
             await self._create(samples.NAMESPACES, samples.namespace(name))
-        answers = await asking.Asking(self._side, self._session, name).all(row.steps)
+        answers = await asking.Asking(self, name).all(row.steps)
         return normal.normalised([answer.value() for answer in answers], name)
 
     async def version(self) -> str:
@@ -101,33 +83,37 @@ class Opened:
 
     async def _get(self, path: str) -> dict[str, Any]:
         """Return what is there; nothing where it is refused."""
-        url, limit = self._side.access.server + path, aiohttp.ClientTimeout(total=_READY_SECONDS)
-        async with self._session.get(url, headers={"Accept": table.JSON}, timeout=limit) as response:
+        url, limit = self.access.server + path, aiohttp.ClientTimeout(total=_READY_SECONDS)
+        async with self.session.get(url, headers={"Accept": table.JSON}, timeout=limit) as response:
             said = await response.read()
             return json.loads(said) if response.status == HTTPStatus.OK else {}
 
     async def _create(self, path: str, obj: dict[str, Any]) -> None:
-        url, limit = self._side.access.server + path, aiohttp.ClientTimeout(total=_READY_SECONDS)
-        async with self._session.post(url, json=obj, timeout=limit) as response:
+        url, limit = self.access.server + path, aiohttp.ClientTimeout(total=_READY_SECONDS)
+        async with self.session.post(url, json=obj, timeout=limit) as response:
             if response.status != HTTPStatus.CREATED:
                 said = await response.text()
-                raise asking.PreparationError(f"{self._side.name}: {path}: {response.status} {said}")
+                raise asking.PreparationError(f"{self.name}: {path}: {response.status} {said}")
 
 
 @contextlib.asynccontextmanager
-async def _opened(name: str, content: dict[str, Any], forget: Callable[[], Awaitable[Any]]) -> AsyncIterator[Opened]:
+async def _opened(name: str, content: dict[str, Any], compact: Callable[[], Awaitable[Any]]) -> AsyncIterator[Side]:
+    access = kubeconfig.access(content)
+    # The session outlives the rows: a connection that is kept would be left behind by the row that opened it.
+    connector = aiohttp.TCPConnector(limit=0, ssl=access.tls or True, force_close=True)
     with tempfile.TemporaryDirectory() as folder:
         home = pathlib.Path(folder)
         (home / "kubeconfig").write_text(yaml.safe_dump(content))
-        side = Side(name, kubeconfig.access(content), forget, home)
-        async with side.session() as session:
-            opened = Opened(side, session)
-            await opened.prepare()
-            yield opened
+        async with aiohttp.ClientSession(
+            connector=connector, headers=access.headers, trust_env=False, read_bufsize=8 << 20
+        ) as session:
+            side = Side(name, access, session, compact, home)
+            await side.prepare()
+            yield side
 
 
 @contextlib.asynccontextmanager
-async def embedded() -> AsyncIterator[Opened]:
+async def embedded() -> AsyncIterator[Side]:
     """Start the embedded server and prepare it."""
     server = embedded_server.ApiServer(bookmark_seconds=60.0)
     await server.start()
@@ -136,14 +122,14 @@ async def embedded() -> AsyncIterator[Opened]:
         server.compact()
 
     try:
-        async with _opened("embedded", server.kubeconfig(), forget) as opened:
-            yield opened
+        async with _opened("embedded", server.kubeconfig(), forget) as side:
+            yield side
     finally:
         await server.stop()
 
 
 @contextlib.asynccontextmanager
-async def real(server: real_server.RealServer) -> AsyncIterator[Opened]:
+async def real(server: real_server.RealServer) -> AsyncIterator[Side]:
     """Prepare a running real server."""
-    async with _opened("real", server.kubeconfig(), server.compact) as opened:
-        yield opened
+    async with _opened("real", server.kubeconfig(), server.compact) as side:
+        yield side

@@ -1,10 +1,9 @@
 """What a row of the table is made of: a sentence, and requests whose answers two servers are to agree on.
 
 Rows are data. Texts may hold placeholders: `{row}` is a name that only this row uses (its namespace, and the
-beginning of its cluster-scoped names), `{long_ago}` a time whose age is always 6 years and 100 days,
-`{kept.path.to.value}` reads the answer of an earlier step that was kept under a name. A step without `compared`
-prepares something: it must succeed on both sides, and what it said is not compared. The neighbours: `asking` performs
-steps, `rows` writes them down.
+beginning of its cluster-scoped names), `{kept.path.to.value}` reads the answer of an earlier step that was kept under a
+name. A step without `compared` prepares something: it must succeed on both sides, and what it said is not compared. The
+neighbours: `asking` performs steps, `rows` writes them down.
 """
 
 from __future__ import annotations

@@ -62,13 +62,13 @@ def kubectl_as_recorded() -> None:
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def embedded() -> AsyncIterator[sides.Opened]:
+async def embedded() -> AsyncIterator[sides.Side]:
     async with sides.embedded() as opened:
         yield opened
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def real() -> AsyncIterator[sides.Opened]:
+async def real() -> AsyncIterator[sides.Side]:
     """The real server, for these rows alone: they fill it and compact its history."""
     async with server.RealServer() as started, sides.real(started) as opened:
         yield opened
@@ -76,7 +76,7 @@ async def real() -> AsyncIterator[sides.Opened]:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("row", rows.ALL, ids=[row.name for row in rows.ALL])
-async def test_the_embedded_server_answers_as_the_real_one_did(embedded: sides.Opened, row: Row) -> None:
+async def test_the_embedded_server_answers_as_the_real_one_did(embedded: sides.Side, row: Row) -> None:
     if any(step.method == "KUBECTL" for step in row.steps):
         kubectl_as_recorded()
     found = verdict.judge(row.name, await embedded.ask(row), RECORD.answers[row.name], differences.ALL)
@@ -86,7 +86,7 @@ async def test_the_embedded_server_answers_as_the_real_one_did(embedded: sides.O
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("row", [row for row in rows.ALL if row.name in SAMPLE], ids=lambda row: row.name)
-async def test_the_real_server_still_answers_so(real: sides.Opened, row: Row) -> None:
+async def test_the_real_server_still_answers_so(real: sides.Side, row: Row) -> None:
     news = verdict.outdated(RECORD.answers[row.name], await real.ask(row))
     if news:
         pytest.fail("\n".join((f"{row.name}:", *news, "make parity PARITY_FLAGS=--record")), pytrace=False)

@@ -159,11 +159,6 @@ def holder(living):
     return found
 
 
-async def test_a_changed_gate_ends_it_and_its_lease_stays_until_the_next_one_begins(living, switch, reason):
-    await switch(on=True)
-    await living.eventually(reason, "AsExpected")
-
-
 async def test_it_writes_the_whole_status_and_drops_what_it_does_not_know(living, switch, reason):
     """A typed client: our record goes, the request stays."""
     await living.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": "HighlyAvailable"}})

@@ -87,8 +87,8 @@ class NativeController(actor.Actor):
             here = f"{{controlPlane={self.topology}, infrastructure={self.topology}, platform=None}}"
             why = f"transition from {here} to {{controlPlane={desired}}} is not supported"
             await self._say(config, "UnsupportedTransition", why)
-        elif blocked := self._blocked():
-            await self._say(config, "PreflightCheckFailed", blocked)
+        elif unmet := [f"transition validation failed: {each}" for each in self._unmet()]:
+            await self._say(config, "PreflightCheckFailed", "\n".join(unmet))
         else:
             moving = f"Transitioning control plane topology from {self.topology} to {desired}"
             await self._say(config, _IN_PROGRESS, moving)
@@ -133,10 +133,6 @@ class NativeController(actor.Actor):
         gates = ((self.mirror.get(kinds.FEATURE_GATES, "cluster") or {}).get("status") or {}).get("featureGates") or []
         enabled = (details.get("enabled") or [] for details in gates if details["version"] == version.get("version"))
         return any(gate["name"] == GATE for each in enabled for gate in each)
-
-    def _blocked(self) -> str:
-        """Everything that is unmet, in one message."""
-        return "\n".join(f"transition validation failed: {unmet}" for unmet in self._unmet())
 
     def _unmet(self) -> Iterator[str]:
         operators = {item["metadata"]["name"]: [*_unrest(item)] for item in self.mirror.all(kinds.CLUSTER_OPERATORS)}

@@ -4,14 +4,13 @@ A table of contents, from the wire inwards:
 
 * `server`       `ApiServer(crds=[...])`: `start`, `stop`, `kubeconfig`, `faults`, `requests`; `front` is its port
 * `__main__`     the same as a process: `python -m topology_simulator.apiserver`
-* `requests`     a request as verb, kind, object and wanted form; `audit` records it; `control` serves faults
+* `requests`     a request as verb, kind, object and wanted form; `audit` records it
 * `faults`       what can go wrong on purpose, and hooks between two requests
 * `handlers`     who is responsible; `discovery` and `openapi` tell clients what there is
-* `reads`        get, list, watch; `watch`, `streams` carry one; `selectors`, `table`, `columns`, `jsonpath`
-* `writes`       create, update, patch, delete; `options`, `bodies`, `metadata`, `managed_fields`, `patch`, `strategic`
-* `crds`         definitions; `structural`, `validation`, `cel`, `cel_rules`, `cel_library` judge objects
-* `resources`    which kinds exist; `builtins` are those of every cluster, with their types
-                 (`forms`), `builtin_rules` and `events`
+* `reads`        get, list, watch; `watch`, `streams` carry one; `selectors`, `table`, `columns`
+* `writes`       create, update, patch, delete; `options`, `metadata`, `managed_fields`, `patch`, `strategic`
+* `crds`         definitions; `structural`, `validation`, `cel`, `cel_rules` judge objects
+* `resources`    which kinds exist; `builtins` are those of every cluster, with `builtin_rules`
 * `storage`      objects, the log, one global resourceVersion
 * `statuses`     every refusal, in the words of the real server; `field_errors` are the causes of a 422; `times`
 

@@ -19,8 +19,6 @@ from . import server
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="topology_simulator.apiserver", description="an embedded API server")
-    parser.add_argument("--host", default="127.0.0.1", help="a loopback address")
-    parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
     parser.add_argument("--kubeconfig-out", type=pathlib.Path, help="where to write a kubeconfig")
     parser.add_argument("--history", type=int, default=4096, help="how many changes the log keeps")
     return parser.parse_args(argv)
@@ -33,11 +31,7 @@ async def serve(arguments: argparse.Namespace) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    try:
-        url = await api.start(arguments.host, arguments.port)
-    except (OSError, ValueError) as error:
-        print(f"cannot listen on {arguments.host}:{arguments.port}: {error}", file=sys.stderr)
-        return 1
+    url = await api.start()
     if arguments.kubeconfig_out:
         partial = arguments.kubeconfig_out.with_name(arguments.kubeconfig_out.name + ".partial")
         partial.write_text(yaml.safe_dump(api.kubeconfig()))

@@ -2,6 +2,7 @@
 
 Only as far as clients rely on it: an event about a cluster-scoped object belongs in namespace `default`, a namespace
 becomes Active, a new node is tainted, a lease lasts longer than nothing. `writes` asks here before storing a body.
+Events are one store behind two APIs, which name several fields differently; they are stored in the core form.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from . import events, field_errors
+from . import field_errors
 
 if TYPE_CHECKING:
     from .resources import Resource
@@ -17,6 +18,18 @@ if TYPE_CHECKING:
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 """The taint of a new node; a controller (here an actor) takes it away."""
+_RENAMED = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "reportingComponent": "reportingController",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+}
+_RESTORED = {new: old for old, new in _RENAMED.items()}
+_ALWAYS: dict[str, Any] = {"involvedObject": {}, "source": {}, "firstTimestamp": None, "lastTimestamp": None}
+"""What every event has, if empty."""
 
 
 def fill(resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
@@ -62,7 +75,7 @@ def check(resource: Resource, obj: dict[str, Any], old: dict[str, Any] | None) -
     spec = obj.get("spec") or {}
     match resource.store:
         case "/events":
-            return events.check(obj, newer=resource.group != "") if old is None else []
+            return _check_event(obj, newer=resource.group != "") if old is None else []
         case "coordination.k8s.io/leases":
             seconds = spec.get("leaseDurationSeconds", 1)
             wrong = field_errors.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")
@@ -74,3 +87,28 @@ def check(resource: Resource, obj: dict[str, Any], old: dict[str, Any] | None) -
                 if taint["effect"] not in _EFFECTS
             ]
     return []
+
+
+def to_new(obj: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored event as `events.k8s.io/v1` names its fields."""
+    return {_RENAMED.get(key, key): value for key, value in obj.items()}
+
+
+def to_core(obj: dict[str, Any]) -> dict[str, Any]:
+    """Return an event of `events.k8s.io/v1` as it is stored."""
+    return {**_ALWAYS, **{_RESTORED.get(key, key): value for key, value in obj.items()}}
+
+
+def _check_event(obj: dict[str, Any], *, newer: bool) -> list[field_errors.Cause]:
+    """Return the broken rules of an event in stored form; `newer`: it was written by `events.k8s.io/v1`.
+
+    It is in the namespace of what it is about, in `default` when that is cluster-scoped; a newer one is complete.
+    """
+    about = (obj.get("involvedObject") or {}).get("namespace") or ""
+    causes = []
+    if obj["metadata"].get("namespace") not in (about, "default"):
+        causes = [field_errors.invalid("involvedObject.namespace", about, "does not match event.namespace")]
+    if newer:
+        needed = ("eventTime", "reportingComponent", "reportingInstance", "action", "reason", "type")
+        causes += [field_errors.required(_RENAMED.get(field, field)) for field in needed if not obj.get(field)]
+    return causes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import columns, events
+from . import builtin_rules, columns
 from .resources import Resource
 
 EVENTS_GROUP = "events.k8s.io"
@@ -74,7 +74,10 @@ def kinds() -> list[Resource]:
         ),
         _kind("", "services", "Service", "svc", **_STATUS, **_IN_ALL),
         _event("", selectable=_EVENT_FIELDS),
-        _event(EVENTS_GROUP, stored_as="v1", store_name="/events", read=events.to_new, write=events.to_core),
+        _event(
+            EVENTS_GROUP,
+            stored_as="v1", store_name="/events", read=builtin_rules.to_new, write=builtin_rules.to_core,
+        ),
         _kind(
             "coordination.k8s.io", "leases", "Lease",
             columns=columns.LEASES, always=("spec",), unconditional_update=False,

@@ -2,18 +2,19 @@
 
 `compile_rules` walks a schema once. A rule that does not compile is a cause that refuses the definition. The runtime
 knows no object types, so that selections are dynamic: of a field that is not there only an evaluation says so. Not
-available, and refused or failing with an error: two-variable macros (`all(i, v, ...)`), and times inside of objects.
+available, and refused or failing with an error: the functions that Kubernetes adds (addresses, URLs, quantities, sets,
+`find`, formats), two-variable macros (`all(i, v, ...)`), and times inside of objects.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING, Any
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
+from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_strings  # type: ignore[import-untyped]  # as above
 
-from . import cel_library, cel_rules, field_errors, structural
+from . import cel_rules, field_errors, structural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,12 @@ _STRING = re.compile(
     re.DOTALL,
 )
 _OLD_SELF = re.compile(r"\boldSelf\b")
+EXTENSIONS = [
+    ext_strings.ExtStrings(),
+    ext_optional.ExtOptional(),
+    ext_math.ExtMath(),
+    ext_bindings.ExtBindings(),
+]
 
 
 def _type_of(schema: Mapping[str, Any]) -> cel.Type:
@@ -46,9 +53,6 @@ def _type_of(schema: Mapping[str, Any]) -> cel.Type:
     return cel.Type.DYN
 
 
-_extensions = functools.cache(cel_library.extensions)
-
-
 def _compile(schema: Mapping[str, Any], text: str, *, optional_old: bool) -> cel.Expression:
     kind = _type_of(schema)
     variables = {"self": kind}
@@ -57,7 +61,7 @@ def _compile(schema: Mapping[str, Any], text: str, *, optional_old: bool) -> cel
         text = f"{_OLD_OPTIONAL}{text})"
     else:
         variables["oldSelf"] = kind
-    return cel.NewEnv(variables=variables, extensions=_extensions()).compile(text)
+    return cel.NewEnv(variables=variables, extensions=EXTENSIONS).compile(text)
 
 
 class _Compiler:

@@ -79,19 +79,6 @@ def to_cel(schema: Mapping[str, Any], value: Any, *, root: bool = False) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What a rule is evaluated on: the value and, on updates, the stored one (MISSING: none)."""
-
-    value: Any
-    old: Any
-
-    @property
-    def has_old(self) -> bool:
-        """Whether there is a stored value."""
-        return self.old is not validation.MISSING
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """One compiled rule."""
 
@@ -105,42 +92,33 @@ class Rule:
     program: cel.Expression
     message_program: cel.Expression | None
 
-    def applies(self, on: Evaluation, *, unchanged: bool) -> bool:
-        """Return whether the rule has to be evaluated."""
+    def evaluate(self, value: Any, old: Any, path: str, *, unchanged: bool) -> field_errors.Cause | None:
+        """Return the cause when the rule does not hold or cannot be evaluated; `old` is MISSING on creation."""
+        has_old, data = old is not validation.MISSING, {"self": value}
         if self.optional_old:
-            return True
-        return on.has_old if self.transition else not unchanged
-
-    def _data(self, on: Evaluation) -> dict[str, Any]:
-        data = {"self": on.value}
-        if self.optional_old:
-            data["oldSelfFound__"] = on.has_old
-            data["oldSelfValue__"] = on.old if on.has_old else None
-        elif self.transition:
-            data["oldSelf"] = on.old
-        return data
-
-    def evaluate(self, on: Evaluation, path: str) -> field_errors.Cause | None:
-        """Return the cause when the rule does not hold or cannot be evaluated."""
-        where = (path + self.field_path).lstrip(".") or "<nil>"
-        shown = self.message or self.text
-        result = self.program.eval(data=self._data(on))
+            data |= {"oldSelfFound__": has_old, "oldSelfValue__": old if has_old else None}
+        elif self.transition and has_old:
+            data["oldSelf"] = old
+        elif self.transition or unchanged:
+            return None
+        result = self.program.eval(data=data)
         if result.type() == cel.Type.ERROR:
-            detail = f"{result.plain_value()} evaluating rule: {shown}"
+            detail = f"{result.plain_value()} evaluating rule: {self.message or self.text}"
             return field_errors.invalid(path.lstrip(".") or "<nil>", self.kind, detail)
         if result.plain_value() is True:
             return None
-        detail = self._message(on) or self.message or f"failed rule: {self.text}"
+        detail = self._message(data) or self.message or f"failed rule: {self.text}"
+        where = (path + self.field_path).lstrip(".") or "<nil>"
         if self.reason == "FieldValueInvalid":
             if self.kind in ("object", "array"):
                 return field_errors.invalid_object(where, detail)
-            return field_errors.invalid(where, on.value, detail)
+            return field_errors.invalid(where, value, detail)
         return field_errors.Cause(where, self.reason, f"{REASONS[self.reason]}: {detail}")
 
-    def _message(self, on: Evaluation) -> str:
+    def _message(self, data: dict[str, Any]) -> str:
         if self.message_program is None:
             return ""
-        result = self.message_program.eval(data=self._data(on))
+        result = self.message_program.eval(data=data)
         if result.type() != cel.Type.STRING:
             return ""
         text = str(result.plain_value()).strip()
@@ -170,13 +148,10 @@ class Rules:
         if self.rules:
             has_old = old is not validation.MISSING and old is not None
             before = to_cel(self.schema, old, root=self.root) if has_old else validation.MISSING
-            on = Evaluation(to_cel(self.schema, value, root=self.root), before)
+            seen = to_cel(self.schema, value, root=self.root)
             unchanged = has_old and not self.root and old == value
-            for rule in self.rules:
-                if rule.applies(on, unchanged=unchanged):
-                    cause = rule.evaluate(on, path)
-                    if cause is not None:
-                        yield cause
+            causes = (rule.evaluate(seen, before, path, unchanged=unchanged) for rule in self.rules)
+            yield from (cause for cause in causes if cause is not None)
         yield from self._below(value, old, path)
 
     def _below(self, value: Any, old: Any, path: str) -> Iterator[field_errors.Cause]:

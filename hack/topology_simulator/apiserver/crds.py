@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
-from . import cel, columns, field_errors, jsonpath, statuses, structural, times, validation
+from . import cel, columns, field_errors, statuses, structural, times, validation
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
 from .resources import Column, Resource
 
@@ -34,10 +35,11 @@ _UNCHECKED = (
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
 )
+_STEP = re.compile(r"""\.((?:\\.|[^.\[\]\\*])+)|\[\?\(@\.([^.\[\]\\*=!]+)=="([^"]*)"\)\]""")
 
 
 class StructuralSchema:
-    """A version's schema, ready to be applied (`resources.Schema`)."""
+    """A version's schema, ready to be applied."""
 
     def __init__(self, schema: Mapping[str, Any], rules: cel_rules.Rules) -> None:
         self._schema = schema
@@ -116,8 +118,36 @@ def _status(spec: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
+def _path(text: str) -> Callable[[Any], list[Any]]:
+    r"""Return the function from a JSON value to all values at the simple JSON path of a column.
+
+    Known are names (`\.` is a dot in one), and a field compared with a text, as
+    `.status.conditions[?(@.type=="Available")].status`. Raises ValueError for anything else.
+    """
+    steps: list[tuple[str | None, str | None, str | None]] = []
+    position = 0
+    while not steps or position < len(text):
+        step = _STEP.match(text, position)
+        if step is None:
+            raise ValueError(f"unrecognized JSON path at {text[position:]!r}")
+        steps.append((step[1] and step[1].replace("\\.", "."), step[2], step[3]))
+        position = step.end()
+
+    def find(value: Any) -> list[Any]:
+        values = [value]
+        for name, key, wanted in steps:
+            if name is None:
+                items = [item for value in values if isinstance(value, list) for item in value]
+                values = [item for item in items if isinstance(item, dict) and item.get(key) == wanted]
+            else:
+                values = [value[name] for value in values if isinstance(value, dict) and name in value]
+        return values
+
+    return find
+
+
 def _cell(kind: str, path: str) -> Callable[[dict[str, Any]], Any]:
-    find = jsonpath.compile_path(path)
+    find = _path(path)
 
     def cell(obj: dict[str, Any]) -> Any:
         values = find(obj)

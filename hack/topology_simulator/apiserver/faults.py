@@ -14,7 +14,7 @@ happens to them:
 
 `count` limits how many requests are hit, `seconds` for how long; `cut` and `expire` act once, when they are
 added. Hooks (`on_request`) run before a matching request is executed, so that a test can do something
-exactly between two requests. In a process of its own the server takes faults as JSON at /simulator/faults (`control`).
+exactly between two requests. In a process of its own the server takes faults as JSON at /simulator/faults.
 """
 
 from __future__ import annotations

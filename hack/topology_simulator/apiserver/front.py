@@ -8,7 +8,6 @@ from __future__ import annotations
 import abc
 import asyncio
 import contextlib
-import ipaddress
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from . import streams
 
 _AUDIT_LIMIT = 50_000
+_HOST = "127.0.0.1"
 
 
 class Front(abc.ABC):
@@ -54,29 +54,24 @@ class Front(abc.ABC):
         """The requests of the watches that are open now, oldest first."""
         return [stream.request for stream in self._streams]
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Listen and return the URL.
-
-        Raises ValueError for a host that is not loopback, OSError for a taken port.
-        """
+    async def start(self, port: int = 0) -> str:
+        """Listen and return the URL. Raises OSError for a taken port."""
         if self._runner is not None:
             raise RuntimeError(f"{self._url} is served already")
-        if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
-            raise ValueError(f"{host} is not a loopback address: everybody may do everything here")
         self._stopping = asyncio.Event()
         app = web.Application(client_max_size=requests.MAX_BODY + 1)
         app.router.add_route("*", "/{path:.*}", self._serve)
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
         await runner.setup()
         try:
-            await web.TCPSite(runner, host, port, reuse_address=True, ssl_context=self._served_tls).start()
+            # Loopback and nothing else: nothing here checks who is asking.
+            await web.TCPSite(runner, _HOST, port, reuse_address=True, ssl_context=self._served_tls).start()
         except BaseException:
             await runner.cleanup()
             raise
         self._runner = runner
-        shown = f"[{host}]" if ":" in host else host
         scheme = "http" if self._served_tls is None else "https"
-        self._url = f"{scheme}://{shown}:{runner.addresses[0][1]}"
+        self._url = f"{scheme}://{_HOST}:{runner.addresses[0][1]}"
         return self._url
 
     async def stop(self) -> None:

@@ -51,8 +51,6 @@ class Handlers:
         self._registry = registry
         self.reads = reads.Reads(store)
         self.writes = writes.Writes(store, registry)
-        self._discovery = discovery.Discovery(registry)
-        self._openapi = openapi.OpenApi(registry)
 
     def handle(self, request: requests.Request) -> Answer | reads.Opening:
         """Return the answer, or the watch that was opened. Raises StatusError."""
@@ -110,16 +108,15 @@ class Handlers:
 
     def _other(self, request: requests.Request) -> Answer:
         if request.method not in ("GET", "HEAD"):
-            if self._discovery.knows(request):
+            if discovery.answer(self._registry, request) is not None:
                 raise statuses.method_not_allowed()
             return unknown_path()
         if request.path in ("/healthz", "/readyz", "/livez") or request.path.startswith(("/readyz/", "/livez/")):
             return Answer(200, b"ok", "text/plain; charset=utf-8")
-        for documents in (self._discovery, self._openapi):
-            document = documents.answer(request)
+        for documents in (discovery, openapi):
+            document = documents.answer(self._registry, request)
             if document is not None:
-                content_type, value = document
-                return Answer(200, storage.encode(value), content_type)
+                return Answer(200, storage.encode(document))
         if request.path.startswith("/api/"):
             raise statuses.resource_unknown()
         return unknown_path()
@@ -210,5 +207,3 @@ def _patched(old: dict[str, Any], operations: Any, media: str) -> Any:
     except patch.PatchError:
         message = "the server rejected our request due to an error in our request"
         raise statuses.StatusError(422, message, details={}) from None
-    except strategic.StrategicError as error:
-        raise statuses.bad_request(str(error)) from None

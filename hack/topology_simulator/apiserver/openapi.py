@@ -59,37 +59,28 @@ def _paths(kind: resources.Resource) -> Iterator[tuple[str, dict[str, Any]]]:
     yield f"{base}/{{name}}", {"patch": {"x-kubernetes-action": "patch", **gvk, "parameters": [validation]}}
 
 
-class OpenApi:
-    """Answers the paths below /openapi."""
-
-    def __init__(self, registry: resources.Registry) -> None:
-        self._registry = registry
-
-    def answer(self, request: requests.Request) -> tuple[str, Any] | None:
-        """Return content type and document, or None for any other path. Raises StatusError 406."""
-        path = request.path.strip("/")
-        if not path.startswith("openapi/v3"):
-            return None
-        if not requests.accepts_json(request.headers.get("Accept", "")):
-            raise statuses.not_acceptable(("application/json",))
-        served = {
-            f"apis/{group}/{version}" if group else f"api/{version}": (group, version)
-            for group, versions in self._registry.groups().items()
-            for version in versions
-        }
-        if path == "openapi/v3":
-            links = {key: f"/openapi/v3/{key}?hash={self._registry.generation}" for key in served}
-            return requests.JSON, {"paths": {key: {"serverRelativeURL": link} for key, link in links.items()}}
-        group_version = served.get(path.removeprefix("openapi/v3/"))
-        return None if group_version is None else (requests.JSON, self._document(*group_version))
-
-    def _document(self, group: str, version: str) -> dict[str, Any]:
-        kinds = self._registry.kinds_of(group, version)
-        return {
-            "openapi": "3.0.0",
-            "info": {"title": "Kubernetes", "version": "v1.33.0"},
-            "paths": {path: value for kind in kinds for path, value in _paths(kind)},
-            "components": {
-                "schemas": {_META_NAME: _OBJECT_META, **{_schema_name(kind): _schema(kind) for kind in kinds}}
-            },
-        }
+def answer(registry: resources.Registry, request: requests.Request) -> Any:
+    """Return the document below /openapi, or None for any other path. Raises StatusError 406."""
+    path = request.path.strip("/")
+    if not path.startswith("openapi/v3"):
+        return None
+    if not requests.accepts_json(request.headers.get("Accept", "")):
+        raise statuses.not_acceptable(("application/json",))
+    served = {
+        f"apis/{group}/{version}" if group else f"api/{version}": (group, version)
+        for group, versions in registry.groups().items()
+        for version in versions
+    }
+    if path == "openapi/v3":
+        links = {key: f"/openapi/v3/{key}?hash={registry.generation}" for key in served}
+        return {"paths": {key: {"serverRelativeURL": link} for key, link in links.items()}}
+    group_version = served.get(path.removeprefix("openapi/v3/"))
+    if group_version is None:
+        return None
+    kinds = registry.kinds_of(*group_version)
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "v1.33.0"},
+        "paths": {path: value for kind in kinds for path, value in _paths(kind)},
+        "components": {"schemas": {_META_NAME: _OBJECT_META, **{_schema_name(kind): _schema(kind) for kind in kinds}}},
+    }

@@ -130,10 +130,7 @@ def _target(parts: list[str]) -> Target:
 
 
 def parse(method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> Request:
-    """Return what a request asks for.
-
-    `path` is decoded; a path outside /api and /apis has an empty target.
-    """
+    """Return what a request asks for. `path` is decoded; a path outside /api and /apis has an empty target."""
     parts = [part for part in path.split("/") if part]
     target = _target(parts) if parts and parts[0] in ("api", "apis") else Target()
     verb = _METHODS.get(method, method.lower())

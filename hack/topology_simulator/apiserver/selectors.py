@@ -38,10 +38,7 @@ def _presence(key: str, *, wanted: bool) -> Callable[[Labels], bool]:
 
 
 def parse_labels(text: str) -> Callable[[Labels], bool]:
-    """Return the predicate over labels of a label selector; an empty one takes everything.
-
-    Raises StatusError 400.
-    """
+    """Return the predicate over labels of a label selector; an empty one takes everything. Raises StatusError 400."""
     tests: list[Callable[[Labels], bool]] = []
     position = 0
     while text[position:].strip():

@@ -1,17 +1,9 @@
 """The server: the way from bytes to `handlers` and back, and what a test can reach.
 
-    api = ApiServer(crds=[...])
-    url = await api.start()
-    api.faults.add(faults.Fault(action="status", code=429, resource="infrastructures", count=2))
-    ...
-    await api.stop()
-
-State lives in the object, not in the port: `start` again on the same port and clients find everything as it
-was, which is what restart tests need. Nothing listens on anything but a loopback address, because nothing
-here checks who is asking.
-
-A request goes: read (`requests`) → hooks and faults (`faults`) → executed in one step (`handlers`) → sent,
-or streamed (`streams`) when it is a watch → recorded (`audit`).
+State lives in the object, not in the port: `start` again on the same port and clients find everything as it was, which
+is what restart tests need. Nothing listens on anything but a loopback address, because nothing here checks who is
+asking. A request goes: read (`requests`) → hooks and faults (`faults`) → executed in one step (`handlers`) → sent, or
+streamed (`streams`) when it is a watch → recorded (`audit`).
 """
 
 from __future__ import annotations
@@ -23,13 +15,14 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import pydantic
 from aiohttp import web
 
 from .. import kubeconfig
 from . import (
     audit,
     builtins,
-    control,
+    faults,
     front,
     handlers,
     managed_fields,
@@ -50,6 +43,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _SELF = managed_fields.Writer("topology-simulator", "v1")
+_PREFIX = "/simulator/"
+_FAULTS = pydantic.TypeAdapter(list[faults.Fault])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,17 +79,13 @@ class ApiServer(front.Front):
         self.registry = resources.Registry(builtins.kinds())
         self.bookmark_seconds = bookmark_seconds
         self._handlers = handlers.Handlers(self.storage, self.registry)
-        self._control = control.Control(self.storage, self.faults, self.requests)
         for name in builtins.INITIAL_NAMESPACES:
             self.install({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         for crd in crds:
             self.install(crd)
 
     def install(self, obj: dict[str, Any]) -> dict[str, Any]:
-        """Create an object without a request and return its stored form.
-
-        Raises StatusError as a create would.
-        """
+        """Create an object without a request and return its stored form. Raises StatusError as a create would."""
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
         for kind in self.registry.kinds_of(group, version):
             if kind.kind == obj.get("kind"):
@@ -131,7 +122,7 @@ class ApiServer(front.Front):
 
     async def _serve(self, http: web.Request) -> web.StreamResponse:
         request = requests.parse(http.method, unquote(http.rel_url.raw_path), http.query, http.headers)
-        if request.path.startswith(control.PREFIX):
+        if request.path.startswith(_PREFIX):
             return await self._serve_control(http, request)
         arrived, code = time.time(), 0
         try:
@@ -148,7 +139,8 @@ class ApiServer(front.Front):
     async def _serve_control(self, http: web.Request, request: requests.Request) -> web.StreamResponse:
         try:
             body = await self._body(http)
-            return _response(self._control.handle(dataclasses.replace(request, body=body)))
+            request = dataclasses.replace(request, body=body)
+            return _response(_controlled(request, self.storage, self.faults, self.requests))
         except statuses.StatusError as error:
             return _response(handlers.refusal(error))
 
@@ -213,3 +205,29 @@ def _response(answer: handlers.Answer) -> web.Response:
         quoted = text.replace("\\", "\\\\").replace('"', '\\"')
         response.headers.add("Warning", f'299 - "{quoted}"')
     return response
+
+
+def _controlled(
+    request: requests.Request, store: storage.Storage, rules: faults.Faults, log: audit.Log
+) -> handlers.Answer:
+    """Answer one of the simulator's own paths, for a server in a process of its own. Raises StatusError.
+
+    POST faults: a JSON list of faults; all are added, or none. POST compact: forgets the log. GET requests: the audit
+    log, oldest first; `?since=UNIX_SECONDS` for the later part. None is recorded or hit by faults.
+    """
+    answer: object = {}
+    match request.method, request.path.removeprefix(_PREFIX):
+        case "POST", "faults":
+            try:
+                wanted = _FAULTS.validate_json(request.body)
+            except pydantic.ValidationError as error:
+                raise statuses.bad_request(str(error)) from None
+            answer = [{"hits": rules.add(fault).hits} for fault in wanted]
+        case "POST", "compact":
+            store.compact()
+        case "GET", "requests":
+            since = request.number("since") or 0
+            answer = [dataclasses.asdict(record) for record in log if record.time >= since]
+        case _:
+            return handlers.unknown_path()
+    return handlers.Answer(200, storage.encode(answer))

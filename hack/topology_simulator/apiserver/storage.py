@@ -18,10 +18,12 @@ import collections
 import itertools
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from . import watch
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
@@ -75,16 +77,6 @@ class Change:
     previous: Item | None
 
 
-class Subscriber(Protocol):
-    """Receives every change of a store, in order, in the same step as the write; must not block."""
-
-    def offer(self, change: Change) -> None:
-        """Take one change."""
-
-    def close(self) -> None:
-        """End once all that was offered has been delivered."""
-
-
 class Storage:
     """All objects of the cluster, by store (`group/plural`), and the log of their changes."""
 
@@ -93,7 +85,7 @@ class Storage:
         self._stores: dict[str, dict[tuple[str, str], Item]] = collections.defaultdict(dict)
         self._order: dict[str, list[tuple[str, str]]] = collections.defaultdict(list)
         self._log: collections.deque[Change] = collections.deque()
-        self._subscribers: dict[str, dict[Subscriber, None]] = collections.defaultdict(dict)
+        self._subscribers: dict[str, dict[watch.Watcher, None]] = collections.defaultdict(dict)
         self._revision = 1
         self._compacted = 1
 
@@ -198,8 +190,8 @@ class Storage:
         self._revision = self._revision if revision is None else revision
         self.compact()
 
-    def subscribe(self, store: str, subscriber: Subscriber) -> None:
-        """Tell `subscriber` about every later change of a store."""
+    def subscribe(self, store: str, subscriber: watch.Watcher) -> None:
+        """Offer `subscriber` every later change of a store, in order, in the same step as the write."""
         self._subscribers[store][subscriber] = None
 
     def dismiss(self, store: str) -> None:
@@ -207,6 +199,6 @@ class Storage:
         for subscriber in tuple(self._subscribers[store]):
             subscriber.close()
 
-    def unsubscribe(self, store: str, subscriber: Subscriber) -> None:
+    def unsubscribe(self, store: str, subscriber: watch.Watcher) -> None:
         """Stop telling; harmless when it was not subscribed."""
         self._subscribers[store].pop(subscriber, None)

@@ -3,7 +3,8 @@
 It is a merge patch that merges some lists by the key of their entries, or as sets where they are plain values; other
 lists are replaced. `_KEYS` has those lists by the names of their fields, from the tags of the Go types (k8s.io/api).
 Directives in the patch say what merging cannot: `$patch: replace|delete` in an object or among the entries of a list,
-`$deleteFromPrimitiveList/x`, `$setElementOrder/x`, `$retainKeys`. The rows of parity compare what kubectl sends.
+`$deleteFromPrimitiveList/x`, `$setElementOrder/x`, `$retainKeys`. The rows of parity compare what kubectl sends, which
+always gives the order of entries.
 
 Nothing is changed in place: what a patch does not touch is shared with the result, as in `patch`.
 """
@@ -11,6 +12,8 @@ Nothing is changed in place: what a patch does not touch is shared with the resu
 from __future__ import annotations
 
 from typing import Any
+
+from .patch import PatchError
 
 DIRECTIVE = "$patch"
 _RETAIN = "$retainKeys"
@@ -22,21 +25,17 @@ _KEYS = {
     "volumeDevices": "devicePath",
     **dict.fromkeys(("containers", "initContainers", "volumes", "env", "imagePullSecrets", "secrets"), "name"),
 }  # fmt: skip
-"""The key of the entries, empty for a set. Ports are told apart by their entries (`_key`)."""
-
-
-class StrategicError(ValueError):
-    """A patch that cannot be merged."""
+"""The key of the entries, empty for a set. Those of ports go by the entries (`_key`)."""
 
 
 def merge(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """Return an object with a patch applied. Raises StrategicError."""
+    """Return an object with a patch applied. Raises PatchError."""
     if patch.get(DIRECTIVE) == "replace":
         return {key: value for key, value in patch.items() if key != DIRECTIVE}
     if patch.get(DIRECTIVE) == "delete":
         return {}
     if DIRECTIVE in patch:
-        raise StrategicError(f"unknown patch type: {patch[DIRECTIVE]} in map: {patch}")
+        raise PatchError(f"unknown patch type: {patch[DIRECTIVE]} in map: {patch}")
     result = _retained(original, patch)
     for key, value in patch.items():
         if _is_directive(key):
@@ -50,12 +49,7 @@ def merge(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
             result[key] = _merge_lists(present, value, by)
         else:
             result[key] = _cleaned(value)
-    ordered = {key.removeprefix(_ORDER): order for key, order in patch.items() if key.startswith(_ORDER)}
-    return result | {
-        name: _in_order(result[name], order, original.get(name) or [], _key(name, order) or "")
-        for name, order in ordered.items()
-        if isinstance(result.get(name), list)
-    }
+    return _ordered(result, patch)
 
 
 def _retained(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
@@ -82,26 +76,26 @@ def _is_directive(key: str) -> bool:
 
 def _merge_lists(original: list[Any], patch: list[Any], key: str) -> list[Any]:
     if not key:
-        fresh = [item for position, item in enumerate(patch) if item not in (*original, *patch[:position])]
-        return _in_order([*original, *fresh], patch, original, "")
+        return [*(item for item in dict.fromkeys(patch) if item not in original), *original]
     for entry in patch:
         if entry.get(DIRECTIVE) not in (None, "replace", "delete"):
-            raise StrategicError(f"unknown patch type: {entry[DIRECTIVE]} in map: {entry}")
+            raise PatchError(f"unknown patch type: {entry[DIRECTIVE]} in map: {entry}")
         if key not in entry and entry.get(DIRECTIVE) != "replace":
-            raise StrategicError(f"map: {entry} does not contain declared merge key: {key}")
+            raise PatchError(f"map: {entry} does not contain declared merge key: {key}")
     plain = [entry for entry in patch if DIRECTIVE not in entry]
     if any(entry.get(DIRECTIVE) == "replace" for entry in patch):
         return plain
     gone = [entry[key] for entry in patch if entry.get(DIRECTIVE) == "delete"]
     merged = [entry for entry in original if _mark(entry, key) not in gone]
+    fresh = []
     for entry in plain:
         marks = [_mark(old, key) for old in merged]
         if entry[key] in marks:
             position = marks.index(entry[key])
             merged[position] = merge(merged[position], entry)
         else:
-            merged.append(_cleaned(entry))
-    return _in_order(merged, plain, original, key)
+            fresh.append(_cleaned(entry))
+    return [*fresh, *merged]
 
 
 def _mark(item: Any, key: str) -> Any:
@@ -109,23 +103,17 @@ def _mark(item: Any, key: str) -> Any:
     return item.get(key) if key and isinstance(item, dict) else item
 
 
-def _in_order(merged: list[Any], wanted: list[Any], original: list[Any], key: str) -> list[Any]:
-    """Return entries in the order of the patch, each that it does not name where it was before those after it.
-
-    Where the old order does not decide, what the patch names comes first.
-    """
-    order, before = [_mark(item, key) for item in wanted], [_mark(item, key) for item in original]
-    named = sorted(
-        (item for item in merged if _mark(item, key) in order), key=lambda item: order.index(_mark(item, key))
-    )
-    others = [item for item in merged if _mark(item, key) not in order]
-    others.sort(key=lambda item: before.index(_mark(item, key)) if _mark(item, key) in before else len(before))
-    result: list[Any] = []
-    while named and others:
-        left, right = _mark(others[0], key), _mark(named[0], key)
-        earlier = left in before and right in before and before.index(left) < before.index(right)
-        result.append((others if earlier else named).pop(0))
-    return [*result, *named, *others]
+def _ordered(obj: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with its lists in the order that the patch wants, and what it does not name behind that."""
+    for name in (key.removeprefix(_ORDER) for key in patch if key.startswith(_ORDER)):
+        if not isinstance(obj.get(name), list):
+            continue
+        wanted = patch[_ORDER + name]
+        key = _key(name, wanted) or ""
+        order = [_mark(item, key) for item in wanted]
+        places = [order.index(_mark(item, key)) if _mark(item, key) in order else len(order) for item in obj[name]]
+        obj = {**obj, name: [obj[name][at] for at in sorted(range(len(places)), key=places.__getitem__)]}
+    return obj
 
 
 def _cleaned(value: Any) -> Any:

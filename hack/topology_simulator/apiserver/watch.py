@@ -1,7 +1,7 @@
 """One open watch: from the log's changes to lines of JSON, in order, for one client at its own pace.
 
 `Selection` is which objects a client wants and in which form; lists use it as well. `Watcher` receives
-every change in the same step as the write (`storage.Subscriber`), turns it into a line right away, and
+every change in the same step as the write, turns it into a line right away, and
 keeps lines until its client has taken them. An object that enters the selection is ADDED, one that leaves
 is DELETED with its last state in it. Lines in plain JSON are encoded once per object version however many
 watch. The sending itself, with its clock (bookmarks, timeoutSeconds), is in `streams`.

@@ -72,10 +72,7 @@ class Writes:
         change: Callable[[dict[str, Any]], Any],
         intent: options.Intent,
     ) -> dict[str, Any]:
-        """Replace an object by what `change` makes of its wire form; returns the stored form.
-
-        Raises StatusError.
-        """
+        """Replace an object by what `change` makes of its wire form; returns the stored form. Raises StatusError."""
         old = self._stored(resource, key)
         new = self._admitted(resource, change(resource.to_wire(old)), intent)
         self._check_identity(resource, old, new, intent)
@@ -132,10 +129,7 @@ class Writes:
     def delete(
         self, resource: resources.Resource, key: tuple[str, str], how: options.Delete
     ) -> tuple[dict[str, Any], bool]:
-        """Delete an object, or mark it when finalizers hold it.
-
-        Returns its last state and whether it is gone.
-        """
+        """Delete an object, or mark it when finalizers hold it. Returns its last state and whether it is gone."""
         obj = self._stored(resource, key)
         how.check(resource, obj["metadata"])
         if resource.store == "/namespaces" and key[1] in builtins.PROTECTED_NAMESPACES:

@@ -41,31 +41,20 @@ class Cluster(opened.Opened):
     that are not about growing turn it off. Raises binaries.MissingError.
     """
 
-    def __init__(
-        self,
-        *,
-        strict: bool = True,
-        authority: certificates.Authority | None = None,
-    ) -> None:
+    def __init__(self, *, strict: bool = True, authority: certificates.Authority | None = None) -> None:
         super().__init__()
         self.binary = binaries.etcd()
         self._strict = strict
         self.authority = authority or certificates.Authority()
         self.members: dict[str, member.Member] = {}
         self._processes = keeping.Keeping()
-        self._client: gateway.Gateway | None = None
+        self.client: gateway.Gateway
+        """The administrator's."""
 
     async def _open(self, parts: contextlib.AsyncExitStack) -> None:
         await parts.enter_async_context(self._processes)
         own = self.client_folder("administrator")
-        self._client = await parts.enter_async_context(gateway.Gateway(gateway.tls(own), _ASKED_SECONDS))
-
-    @property
-    def client(self) -> gateway.Gateway:
-        """The administrator's client."""
-        if self._client is None:
-            raise RuntimeError("use the cluster as an async context manager")
-        return self._client
+        self.client = await parts.enter_async_context(gateway.Gateway(gateway.tls(own), _ASKED_SECONDS))
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -77,10 +66,10 @@ class Cluster(opened.Opened):
         folder = self._processes.folder / f"client-{name}"
         return certificates.write(folder, self.authority.certificate, self.authority.client(name))
 
-    def secrets(self, name: str, serving: certificates.Pair | None = None) -> member.Secrets:
-        """Return good certificates for a member; `serving` may be a spoilt one, since peers are shown another."""
+    def secrets(self, name: str) -> member.Secrets:
+        """Return good certificates for a member."""
         good = self.authority.member(name)
-        return member.Secrets(trust=self.authority.certificate, serving=serving or good, peer=good)
+        return member.Secrets(trust=self.authority.certificate, serving=good, peer=good)
 
     # -- what the members say
 
@@ -119,24 +108,21 @@ class Cluster(opened.Opened):
 
     async def bootstrap(self, name: str) -> None:
         """Start the first member. Raises KeepingError, MemberError."""
-        first = self._new(name, None)
+        first = self._new(name)
         await first.start({name: first.peer_url}, joins=False, strict=self._strict)
         await first.ready(self.client)
 
-    async def announce(
-        self, name: str, *, learner: bool = True, secrets: member.Secrets | None = None
-    ) -> member.Member:
-        """Add a member that has not started: the others list it without a name.
+    async def announce(self, name: str) -> None:
+        """Add a learner that has not started: the others list it without a name.
 
         Raises GatewayError, code 14 while the voters have not been connected for long enough.
         """
-        newcomer = self._new(name, secrets)
+        newcomer = self._new(name)
         try:
-            await self._any(lambda url: self.client.add(url, newcomer.peer_url, learner=learner))
+            await self._any(lambda url: self.client.add(url, newcomer.peer_url))
         except BaseException:
             del self.members[name]
             raise
-        return newcomer
 
     async def start(self, name: str) -> member.Member:
         """Start a member that was announced. Raises GatewayError, KeepingError, MemberError."""
@@ -223,10 +209,10 @@ class Cluster(opened.Opened):
         """Return the ends of all logs."""
         return "\n".join(process.last_words() for process in self.members.values())
 
-    def _new(self, name: str, secrets: member.Secrets | None) -> member.Member:
+    def _new(self, name: str) -> member.Member:
         if name in self.members:
             raise ValueError(f"there is a member {name} already")
-        newcomer = member.Member(name, self.binary, self._processes, secrets or self.secrets(name))
+        newcomer = member.Member(name, self.binary, self._processes, self.secrets(name))
         self.members[name] = newcomer
         return newcomer
 

@@ -62,10 +62,7 @@ class Status:
     id: int
     leader: int
     term: int
-    raft_index: int
     learner: bool
-    version: str
-    errors: tuple[str, ...]
 
 
 def tls(folder: pathlib.Path) -> ssl.SSLContext:
@@ -105,15 +102,8 @@ class Gateway:
     async def status(self, url: str) -> Status:
         """Ask one member about itself. Raises GatewayError."""
         answer = await self.call(url, "maintenance/status")
-        return Status(
-            id=int(answer["header"]["member_id"]),
-            leader=int(answer.get("leader", 0)),
-            term=int(answer.get("raftTerm", 0)),
-            raft_index=int(answer.get("raftIndex", 0)),
-            learner=bool(answer.get("isLearner", False)),
-            version=str(answer.get("version", "")),
-            errors=tuple(answer.get("errors", ())),
-        )
+        leader, term = (int(answer.get(name, 0)) for name in ("leader", "raftTerm"))
+        return Status(int(answer["header"]["member_id"]), leader, term, bool(answer.get("isLearner", False)))
 
     async def healthy(self, url: str) -> bool:
         """Whether one member says on /health that it can serve; no answer is no. Learners say so too."""
@@ -123,10 +113,9 @@ class Gateway:
                 return response.status == 200 and str(answer.get("health")) == "true"
         return False
 
-    async def add(self, url: str, peer_url: str, *, learner: bool) -> Member:
-        """Add a member that is to listen for its peers at `peer_url`. Raises GatewayError."""
-        answer = await self.call(url, "cluster/member/add", peerURLs=[peer_url], isLearner=learner)
-        return _member(answer["member"])
+    async def add(self, url: str, peer_url: str) -> None:
+        """Add a learner that is to listen for its peers at `peer_url`. Raises GatewayError."""
+        await self.call(url, "cluster/member/add", peerURLs=[peer_url], isLearner=True)
 
     async def promote(self, url: str, member: int) -> None:
         """Make a learner a voter. Raises GatewayError, code 9 while it has not caught up."""

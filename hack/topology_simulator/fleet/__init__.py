@@ -7,7 +7,6 @@ cluster. `make fleet SPOKES=3 STORY=canary-then-wave` plays a story and ends wit
     engines    where the programs are, and how they are started; the definitions of their kinds
     wire       the kinds of a hub, and objects of kinds that are not in the simulator's table
     pack       what the engines are given: Placement, ManifestWorkReplicaSet, rights of the work agent
-    site       what hub and clusters have in common
     hub        the hub: API server, placement, work manager, and what a registration would have made
     spoke      a cluster of the fleet: `box` with a real API server, and the work agent as its restricted identity
     chronicle  what happened where, and when, from watches

@@ -88,7 +88,9 @@ async def least_writes(fleet: running.Fleet, judged: verdict.Verdict, before: Ma
             actual=other,
         )
         written = each.written_by_engines()
-        foreign = [_described(event) for event in written if not (_is_own(event) or _is_request(event))]
+        foreign = [
+            _described(event) for event in written if event.resource not in _OWN_WRITES and not _is_request(event)
+        ]
         judged.claim(
             f"the engines on {each.name} wrote Infrastructure and their own, says the audit log",
             holds=not foreign,
@@ -103,31 +105,17 @@ async def least_writes(fleet: running.Fleet, judged: verdict.Verdict, before: Ma
     foreign = [
         f"{event.user}: {_described(event)}"
         for event in audit.Log(fleet.hub.server.folder / "audit.log").read()
-        if _is_agent(event) and _is_write(event) and not _is_report(event)
+        if event.user.startswith(_AGENTS)
+        and (event.verb not in ("get", "list", "watch") and 200 <= event.code < 300)
+        and (event.resource not in ("manifestworks", "events") or event.user != f"{_AGENTS}{event.namespace}:agent")
     ]
     judged.claim(
         "on the hub each agent wrote the works of its own cluster, and events", holds=not foreign, actual=foreign
     )
 
 
-def _is_own(event: audit.Event) -> bool:
-    return event.resource in _OWN_WRITES
-
-
 def _is_request(event: audit.Event) -> bool:
     return (event.verb, event.resource, event.name, event.subresource) in _REQUESTS
-
-
-def _is_write(event: audit.Event) -> bool:
-    return event.verb not in ("get", "list", "watch") and 200 <= event.code < 300
-
-
-def _is_agent(event: audit.Event) -> bool:
-    return event.user.startswith(_AGENTS)
-
-
-def _is_report(event: audit.Event) -> bool:
-    return event.resource in ("manifestworks", "events") and event.user == f"{_AGENTS}{event.namespace}:agent"
 
 
 def _described(event: audit.Event) -> str:

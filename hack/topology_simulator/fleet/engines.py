@@ -8,6 +8,7 @@ a second at most; five are the default.
 
 from __future__ import annotations
 
+import abc
 import functools
 import json
 import shutil
@@ -16,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from .. import binaries, install, kubeconfig, opened, ports
+from .. import binaries, client, install, kubeconfig, opened, ports
 from ..etcd import keeping
 
 if TYPE_CHECKING:
     import contextlib
     import pathlib
     from collections.abc import Mapping
+
+    from ..envtest import server
 
 PLACEMENT, MANAGER, AGENT, POLICIES = "placement", "work-manager", "work-agent", "config-policy-controller"
 SYNC_SECONDS = 2
@@ -151,6 +154,33 @@ def keep_logs(target: pathlib.Path, *sources: pathlib.Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for log in (file for source in sources for file in source.glob("*.log")):
         shutil.copy(log, target / log.name)
+
+
+class Site(opened.Opened):
+    """What hub and clusters have in common: a real API server, engines beside it, an administrator.
+
+    Logs are copied to `folder` when it closes.
+    """
+
+    api: client.Client
+
+    def __init__(self, real: server.RealServer, folder: pathlib.Path) -> None:
+        super().__init__()
+        self.server = real
+        self.engines = Engines()
+        self._folder = folder
+
+    async def _open(self, parts: contextlib.AsyncExitStack) -> None:
+        await parts.enter_async_context(self.server)
+        await parts.enter_async_context(self.engines)
+        parts.callback(keep_logs, self._folder, self.server.folder, self.engines.folder)
+        access = kubeconfig.access(self.server.kubeconfig())
+        self.api = await parts.enter_async_context(client.Client(access, "fleet-harness", strict=True))
+        await self._furnish(parts)
+
+    @abc.abstractmethod
+    async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:
+        """Make what belongs there, and start the engines."""
 
 
 def _served(kubeconfig: pathlib.Path) -> tuple[str, ...]:

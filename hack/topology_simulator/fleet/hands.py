@@ -101,7 +101,11 @@ async def _try(
         actual=sentence,
     )
     await hub.api.delete(wire.WORKS, mistake.name, cluster.name)
-    await _gone(hub, cluster, mistake.name)
+
+    async def gone() -> bool:
+        return await hub.api.find(wire.WORKS, mistake.name, cluster.name) is None
+
+    await verdict.until(f"ManifestWork {mistake.name} of {cluster.name} is gone", gone, _SECONDS)
     after = await cluster.api.find(kinds.INFRASTRUCTURES, "cluster")
     spec = dict((after or {}).get("spec") or {})
     if mistake.requests:
@@ -131,15 +135,8 @@ async def _answer(hub: hubs.Hub, cluster: spoke.Spoke, mistake: _Mistake) -> str
     return refusal(work)
 
 
-async def _gone(hub: hubs.Hub, cluster: spoke.Spoke, name: str) -> None:
-    async def gone() -> bool:
-        return await hub.api.find(wire.WORKS, name, cluster.name) is None
-
-    await verdict.until(f"ManifestWork {name} of {cluster.name} is gone", gone, _SECONDS)
-
-
 async def _give(cluster: spoke.Spoke, role: dict[str, Any]) -> None:
-    kind = wire.kind_of(role)
+    kind = kinds.any_kind(role)
     present = await cluster.api.get(kind, role["metadata"]["name"])
     await cluster.api.put(kind, {**present, "rules": role["rules"]})
     # Its authorizer watches roles.

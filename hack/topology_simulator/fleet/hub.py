@@ -11,9 +11,9 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .. import binaries, conditions, kinds
+from .. import binaries, conditions, install, kinds
 from ..envtest import server
-from . import engines, pack, site, verdict, wire
+from . import engines, pack, verdict, wire
 
 if TYPE_CHECKING:
     import contextlib
@@ -25,7 +25,7 @@ _SET = "global"
 _UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 
 
-class Hub(site.Site):
+class Hub(engines.Site):
     """A hub that knows these clusters; use it as an async context manager. The last cluster is the canary.
 
     Its logs are copied to `folder` when it closes.
@@ -42,7 +42,7 @@ class Hub(site.Site):
     async def apply(self, objects: Sequence[dict[str, Any]]) -> None:
         """Create objects; a ManifestWorkReplicaSet that is there already is given the new spec. Raises ClientError."""
         for obj in objects:
-            kind, meta = wire.kind_of(obj), obj["metadata"]
+            kind, meta = kinds.any_kind(obj), obj["metadata"]
             present = await self.api.find(kind, meta["name"], meta.get("namespace", ""))
             if present is None:
                 await self.api.create(kind, obj)
@@ -96,7 +96,7 @@ class Hub(site.Site):
         return self.engines.kubeconfig("administrator", self.server.kubeconfig())
 
     async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:  # noqa: ARG002 - nothing else is opened
-        await wire.define(self.api, engines.definitions(engines.HUB_DEFINITIONS))
+        await install.define(self.api, engines.definitions(engines.HUB_DEFINITIONS))
         await wire.create(self.api, _sets())
         for name in self.clusters:
             await wire.create(self.api, _registered(name, wave=0 if name == self.clusters[-1] else 1))

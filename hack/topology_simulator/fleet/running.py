@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import chronicle, hub, spoke
 
@@ -76,49 +76,32 @@ async def opened(  # noqa: PLR0913 - what a story may ask for
             )
             for name in names
         ]
-        turns = asyncio.Semaphore(_AT_ONCE)
-        holders = [_Holder(each, turns) for each in spokes]
+        turns, closing = asyncio.Semaphore(_AT_ONCE), asyncio.Event()
+
+        async def hold(cluster: spoke.Spoke, is_open: asyncio.Event) -> None:
+            """Open, keep and close a cluster in a task of its own: what it consists of has to end where it began."""
+            async with contextlib.AsyncExitStack() as stack:
+                async with turns:
+                    await stack.enter_async_context(cluster)
+                is_open.set()
+                await closing.wait()
+
+        opening = [(each, asyncio.Event()) for each in spokes]
+        holds = {asyncio.create_task(hold(each, is_open)): is_open for each, is_open in opening}
+        all_open = asyncio.gather(*(is_open.wait() for is_open in holds.values()))
         watching: asyncio.Task[None] | None = None
         try:
-            await asyncio.gather(*(holder.opened() for holder in holders))
+            done, _ = await asyncio.wait({all_open, *holds}, return_when=asyncio.FIRST_COMPLETED)
+            for ended in done:
+                ended.result()
             screen.say("fleet", f"{', '.join(names)} are installed; operators and work agents run")
             events = chronicle.Chronicle(center, spokes, screen)
             watching = asyncio.create_task(events.run())
             yield Fleet(center, tuple(spokes), events, given)
         finally:
-            if watching is not None:
-                watching.cancel()
-                await asyncio.gather(watching, return_exceptions=True)
-            await asyncio.gather(*(holder.close() for holder in holders), return_exceptions=True)
-
-
-class _Holder:
-    """Opens, keeps and closes one cluster in a task of its own: what it consists of has to end where it began."""
-
-    def __init__(self, cluster: spoke.Spoke, turns: asyncio.Semaphore) -> None:
-        self._cluster = cluster
-        self._turns = turns
-        self._is_open, self._closing = asyncio.Event(), asyncio.Event()
-        self._task = asyncio.create_task(self._hold(), name=cluster.name)
-
-    async def opened(self) -> None:
-        """Wait until it is open. Raises what opening raised."""
-        waiting = asyncio.create_task(self._is_open.wait())
-        await asyncio.wait({waiting, self._task}, return_when=asyncio.FIRST_COMPLETED)
-        if not self._is_open.is_set():
-            waiting.cancel()
-            self._task.result()
-
-    async def close(self) -> None:
-        """Close it, or give up opening it, and wait until it is closed."""
-        self._closing.set()
-        if not self._is_open.is_set():
-            self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _hold(self) -> None:
-        async with contextlib.AsyncExitStack() as stack:
-            async with self._turns:
-                await stack.enter_async_context(self._cluster)
-            self._is_open.set()
-            await self._closing.wait()
+            closing.set()
+            pending: list[asyncio.Future[Any]] = [task for task, is_open in holds.items() if not is_open.is_set()]
+            pending += [all_open, watching] if watching else [all_open]
+            for task in pending:
+                task.cancel()
+            await asyncio.gather(*pending, *holds, return_exceptions=True)

@@ -16,7 +16,7 @@ import yaml
 from .. import box, install, kinds, scenario, shape
 from ..actors import kubelets
 from ..envtest import audit, openshift, server
-from . import engines, pack, site, wire
+from . import engines, pack, wire
 
 if TYPE_CHECKING:
     import contextlib
@@ -38,7 +38,7 @@ _REFRESH_SECONDS = 1.5
 """kube-apiserver looks once a second which policies there are (kubernetes/kubernetes 1.36, policy/generic)."""
 
 
-class Spoke(site.Site):
+class Spoke(engines.Site):
     """One cluster; use it as an async context manager. `deadline_minutes` shortens what the definitions say.
 
     It begins with so many `masters`, of which the topology says nothing yet: three are ready to be converted.
@@ -72,7 +72,7 @@ class Spoke(site.Site):
 
     async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:
         """Make the rights of operator and agent, before either runs; then let the cluster live."""
-        await wire.define(self.api, engines.definitions(engines.SPOKE_DEFINITIONS))
+        await install.define(self.api, engines.definitions(engines.SPOKE_DEFINITIONS))
         rules = _rules()
         named = {obj["metadata"].get("namespace") for obj in rules} - {None, "default", "kube-system"}
         await wire.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, *_NAMESPACES})])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
-from .. import client, install, kinds
+from .. import install, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from .. import client
 
 RBAC = "rbac.authorization.k8s.io"
 CLUSTER_GROUP, WORK_GROUP = "cluster.open-cluster-management.io", "work.open-cluster-management.io"
@@ -22,17 +23,6 @@ REPLICA_SETS = kinds.Kind(
 CONFIGURATION_POLICIES = kinds.Kind(
     "policy.open-cluster-management.io", "configurationpolicies", "ConfigurationPolicy", namespaced=True
 )
-_SERVED_SECONDS = 30.0
-_POLL_SECONDS = 0.1
-_NOT_YET = (404, 429, 503)
-
-
-def kind_of(obj: dict[str, Any]) -> kinds.Kind:
-    """Return the kind of an object; its plural is guessed as Kubernetes forms it for all kinds that are used here."""
-    group, _, version = obj["apiVersion"].rpartition("/")
-    name = obj["kind"].lower()
-    plural = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
-    return kinds.Kind(group, plural, obj["kind"], "namespace" in obj["metadata"], version)
 
 
 def binding(name: str, *subjects: dict[str, str], role: str = "", namespace: str = "") -> dict[str, Any]:
@@ -55,34 +45,4 @@ def cluster_role(name: str, rules: list[dict[str, Any]]) -> dict[str, Any]:
 async def create(api: client.Client, objects: Iterable[dict[str, Any]]) -> None:
     """Create objects in their order; one that is there already is left as it is. Raises ClientError."""
     for obj in objects:
-        try:
-            await api.create(kind_of(obj), obj)
-        except client.ApiError as error:
-            if error.reason != "AlreadyExists":
-                raise
-
-
-async def define(api: client.Client, crds: Iterable[dict[str, Any]]) -> None:
-    """Create definitions and wait until all are served. Raises InstallError, ClientError."""
-    waiting = list(crds)
-    await create(api, waiting)
-    try:
-        async with asyncio.timeout(_SERVED_SECONDS):
-            while waiting:
-                waiting = [crd for crd in waiting if not await _served(api, crd)]
-                await asyncio.sleep(_POLL_SECONDS)
-    except TimeoutError:
-        names = ", ".join(crd["metadata"]["name"] for crd in waiting)
-        raise install.InstallError(f"never served: {names}") from None
-
-
-async def _served(api: client.Client, crd: dict[str, Any]) -> bool:
-    spec = crd["spec"]
-    version = next(each["name"] for each in spec["versions"] if each["storage"])
-    try:
-        await api.list(kinds.Kind(spec["group"], spec["names"]["plural"], spec["names"]["kind"], version=version))
-    except client.ApiError as error:
-        if error.code in _NOT_YET:
-            return False
-        raise
-    return True
+        await install.create(api, obj)

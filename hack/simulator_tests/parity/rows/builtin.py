@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from simulator_tests.parity import samples as s
+from simulator_tests.parity.rows import strategic
 from simulator_tests.parity.table import delete, first, get, patch, post, put, row
 
 LEASE = s.LEASES + "/one"
 NODE = s.NODES + "/{row}"
+_DEPLOYMENT = strategic.deployment(strategic.container("c"))
 
 ROWS = (
     row(
@@ -122,27 +124,17 @@ ROWS = (
     row(
         "a deployment is stored with its generation",
         post(
-            "/apis/apps/v1/namespaces/{row}/deployments",
-            {
-                "metadata": {"name": "one"},
-                "spec": {
-                    "replicas": 2,
-                    "selector": {"matchLabels": {"a": "b"}},
-                    "template": {
-                        "metadata": {"labels": {"a": "b"}},
-                        "spec": {"containers": [{"name": "c", "image": "i"}]},
-                    },
-                },
-            },
+            strategic.DEPLOYMENTS,
+            {**_DEPLOYMENT, "spec": {**_DEPLOYMENT["spec"], "replicas": 2}},
             view=lambda body: [body["metadata"]["generation"], body["spec"]["replicas"]],
         ),
         patch(
-            "/apis/apps/v1/namespaces/{row}/deployments/one/status",
+            strategic.DEPLOYMENT + "/status",
             {"status": {"availableReplicas": 2, "readyReplicas": 2, "replicas": 2, "observedGeneration": 1}},
             view=lambda body: [body["metadata"]["generation"], body["status"]],
         ),
         patch(
-            "/apis/apps/v1/namespaces/{row}/deployments/one",
+            strategic.DEPLOYMENT,
             {"spec": {"replicas": 3}},
             view=lambda body: [body["metadata"]["generation"], body["status"]],
         ),

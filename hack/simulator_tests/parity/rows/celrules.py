@@ -61,39 +61,6 @@ ROWS = (
         ),
     ),
     row(
-        "the libraries of the field are there",
-        post(
-            s.DEFINITIONS,
-            s.definition(
-                "libs",
-                "Lib",
-                {
-                    "type": "object",
-                    "properties": {
-                        "spec": {
-                            "type": "object",
-                            "properties": {
-                                "t": {"type": "string", "maxLength": 50},
-                                "l": {"type": "array", "maxItems": 9, "items": {"type": "string", "maxLength": 9}},
-                            },
-                            "x-kubernetes-validations": [
-                                {"rule": "!has(self.t) || self.t.matches('^[a-z]+$')"},
-                                {"rule": "!has(self.t) || self.t.lowerAscii() == self.t"},
-                                {"rule": "!has(self.l) || self.l.exists_one(x, x == 'a')"},
-                                {"rule": "!has(self.t) || !isURL(self.t)"},
-                                {"rule": "!has(self.l) || self.l.join(',').size() < 20"},
-                                {"rule": "!has(self.t) || self.t.split('b').size() < 3"},
-                                {"rule": "self.?t.orValue('a') != 'zz'"},
-                            ],
-                        }
-                    },
-                },
-                group="{row}.example.com",
-            ),
-            view=lambda body: body["spec"]["names"],
-        ),
-    ),
-    row(
         "an unchanged broken rule does not keep others from changing",
         first(post(s.RULES, s.rule(request="one", size=1))),
         patch(ONE, {"spec": {"size": 2}}),

@@ -21,6 +21,7 @@ def _open(**spec: object) -> dict[str, object]:
 
 OPENS = "/apis/{row}.example.com/v1/namespaces/{row}/opens"
 OPEN_CRD = s.DEFINITIONS + "/opens.{row}.example.com"
+_MAXIMUM = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/a/maximum"
 SERVED = get(OPENS, until=lambda body: isinstance(body, dict) and "items" in body)
 
 
@@ -112,19 +113,7 @@ ROWS = (
         first(post(s.DEFINITIONS, _open(a=s.INTEGER, b=s.STRING))),
         first(SERVED),
         first(post(OPENS, _made({"a": 50, "b": "x"}))),
-        first(
-            patch(
-                OPEN_CRD,
-                [
-                    {
-                        "op": "add",
-                        "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/a/maximum",
-                        "value": 10,
-                    }
-                ],
-                t.JSON_PATCH,
-            )
-        ),
+        first(patch(OPEN_CRD, [{"op": "add", "path": _MAXIMUM, "value": 10}], t.JSON_PATCH)),
         post(
             OPENS,
             {**_made({"a": 51}), "metadata": {"name": "late"}},
