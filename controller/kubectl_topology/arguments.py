@@ -347,7 +347,7 @@ def _add(where: argparse._ActionsContainer, words: str, text: str, **options: An
         where.add_argument(*names, last, action="store_true", **options)
     elif not names:
         word = last.strip("[]")
-        kind = target if word == "TARGET" else None
+        kind = target if word == "TARGET" else str
         where.add_argument(word.lower(), nargs="?" if word != last else None, type=kind, metavar=word, **options)
     elif "|" in last:
         where.add_argument(*names, choices=last.split("|"), default=last.partition("|")[0], **options)

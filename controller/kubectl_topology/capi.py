@@ -251,13 +251,15 @@ async def read(connection: cluster.Connection) -> Reading:
         return fact
 
     found = await asyncio.gather(*map(read_fact, sources))
-    operator = found.pop() if served else None
-    absent = operator is None or isinstance(operator, facts.Unobserved)
+    operator: Platform | facts.Unobserved | None = found.pop() if served else None
+    read_platform = (
+        _unread_platform(operator) if operator is None or isinstance(operator, facts.Unobserved) else operator
+    )
     return Reading(
         infrastructure,
         names,
-        tuple(fact for fact in found if isinstance(fact, dict)),
-        _unread_platform(operator) if absent else operator,
+        tuple(fact for fact in found if not isinstance(fact, facts.Unobserved)),
+        read_platform,
         await _requirements(client, unread) if _REQUIREMENTS.label in names else (),
         tuple(sorted(unread, key=lambda item: item["what"])),
         datetime.now(UTC),

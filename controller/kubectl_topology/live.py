@@ -100,10 +100,10 @@ class Following:
 
     async def show(
         self,
-        display: contextlib.AbstractContextManager[display.Show],
+        screen: contextlib.AbstractContextManager[display.Show],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> NoReturn:
-        """Show updates until cancelled. The display is entered with the first; `now` tells the time, in aware UTC.
+        """Show updates until cancelled. The screen is entered with the first; `now` tells the time, in aware UTC.
 
         Raises PluginError when the cluster cannot be asked, or cannot be followed any more.
         """
@@ -113,7 +113,7 @@ class Following:
         async with self._watches, self._following_lease():
             await self._begin()
             update = await self._update(now())
-            with display as show:
+            with screen as show:
                 while True:
                     show(update, now())
                     earliest = loop.time() + (_SHORTEST if self._draws else 0.0)
@@ -229,9 +229,8 @@ class Following:
         if trouble is None:
             self._lost = self._denied_at = None
             return
-        self._lost = display.Lost(
-            now if self._lost is None else self._lost.since, live_reads.unobserved("", trouble).why
-        )
+        since = now if self._lost is None else self._lost.since
+        self._lost = display.Lost(since, live_reads.unobserved("", trouble).why)
         if not isinstance(trouble, kube.Unauthorized | kube.Forbidden):
             self._denied_at = None
             return

@@ -91,7 +91,7 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_asked() -> None:
     assert "you need permission to list nodes" in question.notes[0]
 
 
-def test_ten_thousand_nodes_without_addresses_are_one_line() -> None:
+def test_ten_thousand_nodes_are_ten_addresses_and_two_lines() -> None:
     node = next(node for node in worlds.healthy().control_plane_nodes if isinstance(node, facts.Node))  # type: ignore[union-attr] # they are known
     crowd = [
         dataclasses.replace(node, name=f"master-{number}", addresses=(f"10.0.{number // 250}.{number % 250}",))
@@ -99,6 +99,7 @@ def test_ten_thousand_nodes_without_addresses_are_one_line() -> None:
     ]
     crowd += [dataclasses.replace(node, name=f"bare-{number}", addresses=()) for number in range(5000)]
     question = asked(nodes=tuple(crowd))
+    assert len(question.nodes[: front.OF_NODES]) == 10
     assert question.notes == (
         "Of 5000 control-plane nodes no InternalIP is known (bare-0, bare-1, bare-2 and more): they were not asked",
     )
