@@ -28,7 +28,7 @@ from .definitions import current as configured
 from .kube import client as clients
 from .kube import config, credentials, lease, placement, queue
 from .observe import catalog, facts, live, watches
-from .report import events, latest, metrics, view
+from .report import events, metrics, view
 from .serve import authn, page, routes, server, tls
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 on_restored=measured.restored,
             )
         )
-        shown = latest.Latest()
+        shown = view.Latest()
         about = view.About(__version__, settings.transitions, options.settle_seconds, _runbooks())
         pages = page.Page(shown, watched.known, about)
 
@@ -199,11 +199,14 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 ),
                 metrics=measured,
                 latest=shown,
+                version=reported_version(),
+                namespace=options.namespace,
+                settle_seconds=options.settle_seconds,
                 etcd=etcd,
                 configuration=settings,
+                on_topology=on_topology,
             )
-            flags = reconcile.Settings(reported_version(), options.namespace, options.settle_seconds)
-            reconciler = reconcile.Reconciler(deps, settings.transitions, flags, on_topology=on_topology)
+            reconciler = reconcile.Reconciler(deps, settings.transitions)
             measured.leading(leads=True)
             work.add()
             try:

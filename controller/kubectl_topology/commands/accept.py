@@ -1,7 +1,7 @@
 """`accept`: declares that a check of a stuck transition will not be met, so that it completes without it.
 
 Nothing is decided here. What is accepted is written into ConfigMap topology-accepted-checks, next to the attempt that
-it is for; the operator takes it up into the record, or does not (`decide.acceptance`). What it would not take up is
+it is for; the operator takes it up into the record, or does not (`decide.convergence`). What it would not take up is
 refused here already, with what it would: before the deadline, for a check that is Met, for nodes, etcd, static pods and
 machine configs. That one ConfigMap is a permission of its own, Role topology-check-acceptor. The person is shown what
 accepting means and consents; meanwhile the cluster moves on, so it is read and judged again before the write (`write`).

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from topology_api.vocabulary import CheckStatus, Phase, Reason, Stage
 from topology_controller._version import __version__
-from topology_controller.decide import acceptance, records
+from topology_controller.decide import records
 from topology_controller.observe import facts, live, watches
 from topology_controller.report import view
 
@@ -154,7 +154,7 @@ def standing(known: facts.Facts, transitions: load.Transitions, target: str | No
         count = len(record.advisories)
         left = f". {count} recommended action{'s' * (count > 1)}, see: oc topology status" if count else ""
         return Ended(
-            f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}{left}",
+            f"Completed: the cluster is {records.pair(here)}{records.accepted_note(record)}{left}",
             ExitCode.DONE,
         )
     if record.phase is Phase.IDLE and here.desired == here.control_plane:
@@ -183,7 +183,7 @@ def summary(record: TopologyTransition, degraded: state.Said | None = None) -> s
     if failing:
         text += f": waiting for {', '.join(check.name for check in failing)}"
     if record.phase is Phase.CONVERGING:
-        text += acceptance.note(record)
+        text += records.accepted_note(record)
     return text if degraded is None else f"{text}. {degraded['message']} ({degraded['reason']})"
 
 
@@ -193,5 +193,5 @@ def _checks(record: TopologyTransition) -> Sequence[Check]:
 
 def _failing(record: TopologyTransition) -> list[Check]:
     """The checks that are waited for."""
-    accepted = acceptance.names(record)
+    accepted = records.accepted(record)
     return [check for check in _checks(record) if check.status is not CheckStatus.MET and check.name not in accepted]
