@@ -214,8 +214,8 @@ def native_text(known: facts.Facts, phase: Phase, space: int) -> str:
         return short if len(short) <= space else ""
     begin = f"{short} ({condition.type}={condition.status}, {condition.reason or 'no reason given'}"
     longest = space - len(begin) - len(": )")
-    said = f": {fit(condition.message, longest)}" if condition.message and longest >= _SHORTEST else ""
-    return next((text for text in (f"{begin}{said})", short) if len(text) <= space), "")
+    words = f": {fit(condition.message, longest)}" if condition.message and longest >= _SHORTEST else ""
+    return next((text for text in (f"{begin}{words})", short) if len(text) <= space), "")
 
 
 def _condition(known: facts.Facts) -> facts.Condition | None:

@@ -315,6 +315,6 @@ def _stuck(
     required = "" if advisory is None else f"Required: {assessment.action(advisory)}"
     text = f"{overdue}. Blocked by {blocking.name}: "
     space = LONGEST - len(sentences(text, required))
-    found = next(result.found(space) for result in results if result.name == blocking.name)
-    text += fit(found, max(space, _SHORTEST_ANSWER))
+    answer = next(result.found(space) for result in results if result.name == blocking.name)
+    text += fit(answer, max(space, _SHORTEST_ANSWER))
     return Cause(Reason.TRANSITION_STUCK, sentences(text, required))

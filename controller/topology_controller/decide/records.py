@@ -159,10 +159,10 @@ def progress(results: Iterable[CheckResult]) -> Progress:
 def available(context: Context) -> tuple[AvailableTransition, ...]:
     """What could be requested, each by its newest verdict, as far as it still leads away from here."""
     before = {item.name: item for item in (context.record.available if context.record else ())}
-    found = context.leader.available
-    if found is not None:
+    discovered = context.leader.available
+    if discovered is not None:
         # The verdict on what is under way may be newer than what was discovered.
-        newest = [max(item, before.get(item.name, item), key=lambda each: each.evaluated_time) for item in found]
+        newest = [max(item, before.get(item.name, item), key=lambda each: each.evaluated_time) for item in discovered]
         before = {item.name: item for item in newest}
     here = {definition.name for definition in context.transitions.starting_at(pair(context.infrastructure))}
     return tuple(item for item in before.values() if item.name in here)

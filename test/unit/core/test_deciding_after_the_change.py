@@ -222,9 +222,7 @@ def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
     assert found.degraded is not None
     assert "field manager cluster-bootstrap" in found.degraded.message
     assert '"desiredTopology":null' in found.degraded.message
-    assert f"Stopped: {found.degraded.message}" in [
-        condition.message for condition in clusteroperator.conditions(found)
-    ]
+    assert f"Stopped: {found.degraded.message}" in [one.message for one in clusteroperator.conditions(found)]
 
 
 @pytest.mark.parametrize(("generation", "phase"), [(1, Phase.COMPLETED), (2, Phase.ADMITTING)])

@@ -287,9 +287,8 @@ def term(**changes: Any) -> state.LeaderState:
 
 
 def context(known: facts.Facts) -> state.Context:
-    """What one decision looks at, where nothing is recorded."""
-    assert isinstance(known.infrastructure, facts.Infrastructure)
-    return state.Context(known, known.infrastructure, None, ONLY_COMPACT, term(), NOW)
+    here: Any = known.infrastructure
+    return state.Context(known, here, None, ONLY_COMPACT, term(), NOW)
 
 
 def decide(
