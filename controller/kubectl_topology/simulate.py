@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Reason, Stage, Topology
 from topology_controller.checks.result import CheckResult
-from topology_controller.decide import applicability, discovery, phases, records, state
+from topology_controller.decide import admission, applicability, phases, records, state
 from topology_controller.definitions import registry
 from topology_controller.observe import facts
 
@@ -317,7 +317,7 @@ def evaluated(
     known: facts.Facts, transitions: load.Transitions, now: datetime, instead: Mapping[str, AvailableTransition]
 ) -> dict[str, AvailableTransition]:
     """What could be requested, by name. What is not known is as `instead` has it, where it has it."""
-    fresh = {item.name: item for item in discovery.available(known, transitions, now) or ()}
+    fresh = {item.name: item for item in admission.available(known, transitions, now) or ()}
     for name, item in fresh.items():
         if name in instead and any(blocker.status is CheckStatus.UNKNOWN for blocker in item.blockers):
             fresh[name] = instead[name]

@@ -1,7 +1,7 @@
 """What is read now and then while only the idle objects are watched.
 
 Some questions cannot be answered by the idle watches and are not worth a watch: what could be asked for now
-(`decide.discovery`), what of a completed transition a person still has to do (`checks.advisories`), around an upgrade,
+(`decide.admission`), what of a completed transition a person still has to do (`checks.advisories`), around an upgrade,
 which of two versions runs, and, while the gate of the native controller is on, whether its process lives and which
 request the API would take (`decide.applicability`). Each is answered by one read per kind, at start, when something
 changes that the answer depends on, hourly, and when a reader looks (`wanted`), at most once a minute. Settings for one
@@ -20,7 +20,7 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import AdvisoryName, CheckName, Phase
 
 from .checks import advisories, load_balancer
-from .decide import applicability, discovery, records
+from .decide import admission, applicability, records
 from .observe import catalog, facts, live
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Discoverer:
         if left is not None:
             sources = (*sources, *_advised(self._transitions), *settings, catalog.Sources.leader_leases)
         evidence = await live.gather(self._client, known, sources, self._etcd)
-        available = discovery.available(evidence.facts, self._transitions, self._now())
+        available = admission.available(evidence.facts, self._transitions, self._now())
         if available is None:
             return None
         self._place = _place(known)

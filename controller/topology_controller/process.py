@@ -28,7 +28,7 @@ from .definitions import settings as configured
 from .kube import client as clients
 from .kube import config, credentials, lease, placement, queue
 from .observe import catalog, facts, live, watches
-from .report import events, latest, metrics, view
+from .report import events, metrics, view
 from .serve import authn, page, server, tls
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 on_restored=measured.restored,
             )
         )
-        shown = latest.Latest()
+        shown = view.Latest()
         about = view.About(
             __version__, settings.transitions, options.settle_seconds, _set(vocabulary.RUNBOOKS_VARIABLE)
         )
@@ -125,14 +125,15 @@ async def run(options: Options, transitions: load.Transitions) -> None:
                 ),
                 metrics=measured,
                 latest=shown,
+                # The version operator waits for the version that its payload's manifest names, where one has put it in.
+                version=_set("RELEASE_VERSION") or __version__,
+                namespace=options.namespace,
+                settle_seconds=options.settle_seconds,
                 etcd=etcd,
                 configuration=settings,
+                on_topology=on_topology,
             )
-            # The version operator waits for the version that its payload's manifest names, where one has put it in.
-            flags = reconcile.Settings(
-                _set("RELEASE_VERSION") or __version__, options.namespace, options.settle_seconds
-            )
-            reconciler = reconcile.Reconciler(deps, settings.transitions, flags, on_topology=on_topology)
+            reconciler = reconcile.Reconciler(deps, settings.transitions)
             measured.leading(leads=True)
             work.add()
             try:

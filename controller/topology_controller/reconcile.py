@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from .kube import queue as queues
     from .observe import members
     from .observe import watches as watching
-    from .report import latest as latests
     from .report import metrics as measuring
+    from .report import view
 
 _LOG = logging.getLogger(__name__)
 _CONFLICTS = 20
@@ -52,22 +52,13 @@ _DISCOVER_AGAIN = 30.0
 
 
 def utcnow() -> datetime:
-    """The time that is decided by, aware of its zone."""
+    """The time that is decided by."""
     return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What the command line says to the loop."""
-
-    version: str
-    namespace: str
-    settle_seconds: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Dependencies:
-    """The parts of the process that the loop works with."""
+    """The parts of the process that the loop works with, and what the command line says to it."""
 
     client: clients.Client
     watches: watching.Watches
@@ -75,49 +66,44 @@ class Dependencies:
     act: act.Act
     events: events.EventRecorder
     metrics: measuring.Metrics
-    latest: latests.Latest
+    latest: view.Latest
+    version: str
+    namespace: str
+    settle_seconds: int | None = None
     etcd: members.Members | None = None
     """The way to etcd itself, where the administrator has given one."""
     configuration: configured.Current | None = None
     """The configuration in force, where a file may say something else than the definitions."""
+    on_topology: Callable[[str], None] = lambda _: None
+    now: Callable[[], datetime] = utcnow
 
 
 class Reconciler:
     """One leader's loop. `run()` until cancelled; make a new one for every term of leadership."""
 
-    def __init__(
-        self,
-        deps: Dependencies,
-        transitions: load.Transitions,
-        settings: Settings,
-        *,
-        on_topology: Callable[[str], None] = lambda _: None,
-        now: Callable[[], datetime] = utcnow,
-    ) -> None:
+    def __init__(self, deps: Dependencies, transitions: load.Transitions) -> None:
         self._deps = deps
         self._transitions = transitions
-        self._settings = settings
-        self._on_topology = on_topology
-        self._now = now
+        self._now = deps.now
         # Unsure: a watch that was cut while another operator led has not brought what that one wrote last, and by an
         # older record or an older copy of it what is under way would be forgotten.
         self._state = states.LeaderState(
-            since=now(), next_attempt=_new_attempt(), settle_seconds=settings.settle_seconds, unsure=True
+            since=self._now(), next_attempt=_new_attempt(), settle_seconds=deps.settle_seconds, unsure=True
         )
         self._conflicts = 0
+        self._dropped = False
+        """Did the server answer the last write of the record without the record?"""
         self._watching = False
         self._wanted_at = 0.0
-        self._discoverer = discover.Discoverer(deps.client, transitions, deps.etcd, now)
+        self._discoverer = discover.Discoverer(deps.client, transitions, deps.etcd, deps.now)
         self._recorded_since_start = False
         self._queued: list[tuple[facts.Infrastructure, TopologyTransition | None, EventSpec]] = []
         self._log = log.DecisionLog()
-        self.decisions = 0
 
     async def run(self) -> None:
         """Reconcile until cancelled. Raises only what is a bug."""
-        queue = self._deps.queue
+        queue, metrics, loop = self._deps.queue, self._deps.metrics, asyncio.get_running_loop()
         self._deps.latest.look_again = self.look_again_soon
-        loop = asyncio.get_running_loop()
         while True:
             await queue.get()
             began = loop.time()
@@ -126,25 +112,24 @@ class Reconciler:
                     await self._pass()
                 finally:
                     # Never before a change, and not lost when something after the write of a record failed.
-                    self._send_events()
+                    news, self._queued = self._queued, []
+                    for infrastructure, record, spec in news:
+                        self._deps.events.record(infrastructure, record, spec)
             except (errors.KubeError, act.Voided) as error:
-                delay = queue.failed(error.retry_after if isinstance(error, errors.KubeError) else None)
-                self._deps.metrics.reconciled(loop.time() - began, ok=False)
-                self._log.failed(error, delay)
                 asked = error.retry_after if isinstance(error, errors.KubeError) else None
+                delay = queue.failed(asked)
+                metrics.reconciled(loop.time() - began, ok=False)
+                self._log.failed(error, delay)
                 await asyncio.sleep(min(delay, max(_MIN_RETRY, asked or 0.0)))
             except BaseException:
                 queue.done(ok=False)
                 raise
             else:
                 queue.done()
-                self._deps.metrics.reconciled(loop.time() - began, ok=True)
+                metrics.reconciled(loop.time() - began, ok=True)
 
     def look_again_soon(self) -> None:
-        """Read again what is available and left to do, for a reader: once a minute at most.
-
-        While a request is open everything that matters is watched, and nothing is read for this.
-        """
+        """Read again what is available and left to do, for a reader: once a minute at most, and not what is watched."""
         if not self._watching:
             self._deps.queue.add_after(self._discoverer.wanted())
 
@@ -180,7 +165,8 @@ class Reconciler:
                 await self._failed(known, error)
                 raise
             except act.RecordDropped:
-                await self._look_at_the_definition()
+                self._dropped = True
+                self._state = dataclasses.replace(self._state, unsure=True)
             else:
                 self._conflicts = 0
                 break
@@ -190,49 +176,29 @@ class Reconciler:
 
     async def _with_definition(self) -> facts.Facts:
         """What is watched; the definition is read where it lacks our fields, or may. Raises Voided."""
-        watches = self._deps.watches
+        watches, dropped = self._deps.watches, self._dropped
         known = watches.known()
-        vanished = self._vanished(known)
-        lacked = isinstance(known.installed, facts.Installed) and known.installed.lacks is not None
-        if not vanished and not lacked:
+        vanished, lacked = self._vanished(known), _lacks(known.installed)
+        if not vanished and not lacked and not dropped:
             return known
-        watches.installed = await live.read(self._deps.client, catalog.Sources.installed)
-        installed = watches.installed
-        if lacked and isinstance(installed, facts.Installed) and installed.lacks is None:
+        watches.installed, self._dropped = await live.read(self._deps.client, catalog.Sources.installed), False
+        if lacked and isinstance(watches.installed, facts.Installed) and not _lacks(watches.installed):
             # What was hidden is shown again, and no watch brings that: the object has not changed.
             self._state = dataclasses.replace(self._state, unsure=True)
             await self._read_again()
         known = watches.known()
-        if isinstance(known.installed, facts.Unobserved) and self._vanished(known):
-            raise act.Voided(f"the record is gone; whether the CRD has its fields is unknown: {known.installed}")
+        gone = "the server dropped the record" if dropped else "the record is gone"
+        if isinstance(known.installed, facts.Unobserved) and (dropped or self._vanished(known)):
+            raise act.Voided(f"{gone}; whether the CRD has its fields is unknown: {known.installed}")
+        if dropped and not _lacks(known.installed):
+            raise act.Voided(f"{gone}; although the CRD has its fields")
         return known
 
     def _vanished(self, known: facts.Facts) -> bool:
-        """Is there no record any more, although there was one?
-
-        A definition without our fields hides record and request alike, and a write would take both out for good.
-        """
+        """Is there no record any more, although there was one? A definition that lacks our fields hides it."""
         infrastructure, own = known.infrastructure, known.own_operator
-        copied = isinstance(own, facts.OwnOperator) and own.copy is not None
-        return (
-            isinstance(infrastructure, facts.Infrastructure)
-            and infrastructure.record is None
-            and (copied or self._state.writes.at is not None)
-        )
-
-    async def _look_at_the_definition(self) -> None:
-        """The server dropped the record: does its definition lack our fields? Raises Voided when it does not."""
-        watches = self._deps.watches
-        watches.installed = await live.read(self._deps.client, catalog.Sources.installed)
-        self._state = dataclasses.replace(self._state, unsure=True)
-        if isinstance(watches.installed, facts.Installed) and watches.installed.lacks:
-            return
-        why = (
-            f"whether the CRD has its fields is unknown: {watches.installed}"
-            if isinstance(watches.installed, facts.Unobserved)
-            else "although the CRD has its fields"
-        )
-        raise act.Voided(f"the server dropped the record; {why}") from None
+        was = self._state.writes.at is not None or (isinstance(own, facts.OwnOperator) and own.copy is not None)
+        return was and isinstance(infrastructure, facts.Infrastructure) and infrastructure.record is None
 
     async def _failed(self, known: facts.Facts, error: errors.KubeError) -> None:
         """Remember that a write may have happened; report what Infrastructure's refusal says (rights, admission)."""
@@ -253,8 +219,10 @@ class Reconciler:
         if current.transitions is not self._transitions:
             self._transitions = current.transitions
             self._discoverer.use(current.transitions)
-        trouble = states.Misconfigured(current.trouble, current.unknown) if current.trouble else None
-        self._state = dataclasses.replace(self._state, misconfigured=trouble)
+        self._state = dataclasses.replace(
+            self._state,
+            misconfigured=states.Misconfigured(current.trouble, current.unknown) if current.trouble else None,
+        )
 
     def _decide(self, known: facts.Facts, *, missed: bool = False) -> Decision:
         """Decide, with what this leader remembers brought up to date."""
@@ -270,24 +238,20 @@ class Reconciler:
     async def _read_again(self) -> None:
         """Read Infrastructure and our own ClusterOperator live, if unsure; all that forbids, if misled.
 
-        Raises KubeError when one of the two cannot be read of which the store has a state that may be old. Where the
-        right to read Infrastructure is missing the decision says so, and nothing is changed without it. What else
-        cannot be read is read once more before a change.
+        Raises KubeError where the state of one of the two that the store has may be old. Where the right to read
+        Infrastructure is missing the decision says so. What else cannot be read is read before a change.
         """
         if not self._state.unsure and not self._state.misled:
             return
-        watches = self._deps.watches
-        kept = {
-            source: watches.fact(source) for source in (catalog.Sources.infrastructure, catalog.Sources.own_operator)
-        }
+        watches, sources = self._deps.watches, (catalog.Sources.infrastructure, catalog.Sources.own_operator)
+        kept = {source: watches.fact(source) for source in sources}
         for source in catalog.IDLE if self._state.misled else kept:
             try:
                 await watches.read_again(source)
             except errors.KubeError as error:
                 reported = isinstance(error, errors.Forbidden) and source is catalog.Sources.infrastructure
-                if reported or isinstance(kept.get(source, facts.NOT_READ), facts.Unobserved):
-                    continue
-                raise
+                if not reported and not isinstance(kept.get(source, facts.NOT_READ), facts.Unobserved):
+                    raise
         self._state = dataclasses.replace(self._state, unsure=False, misled=False)
 
     async def _switch_watches(self, decision: Decision) -> None:
@@ -323,12 +287,10 @@ class Reconciler:
 
     async def _steps(self, known: facts.Facts, decision: Decision, evidence: live.Evidence | None) -> None:
         """Write what is to be written, show it, and keep the events for later."""
-        self.decisions += 1
         self._deps.queue.look_again(decision.look_again)
-        infrastructure = known.infrastructure
-        seen = None if isinstance(infrastructure, facts.Unobserved) else infrastructure
+        seen = None if isinstance(known.infrastructure, facts.Unobserved) else known.infrastructure
         if seen is not None and seen.control_plane is not None:
-            self._on_topology(seen.control_plane)
+            self._deps.on_topology(seen.control_plane)
         if Step.CHANGE not in decision.steps:
             self._show(known, decision)
         queued = False
@@ -360,16 +322,16 @@ class Reconciler:
         desired = infrastructure.native_desired if isinstance(infrastructure, facts.Infrastructure) else None
         self._deps.metrics.observed(decision.observed, desired, self._now())
 
-    def _send_events(self) -> None:
-        news, self._queued = self._queued, []
-        for infrastructure, record, spec in news:
-            self._deps.events.record(infrastructure, record, spec)
-
     def _queue_events(self, decision: Decision, infrastructure: facts.Infrastructure) -> None:
-        # A decision that leaves the record alone speaks of the one that is there: events are named after it.
-        kept = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
-        for spec in self._happened(decision, infrastructure):
-            self._queued.append((infrastructure, decision.record or kept, spec))
+        """Keep the events of a decision: named after its record, or after the one that it leaves alone."""
+        kept, happened = _stored(infrastructure), decision.happened
+        # It may have been dropped meanwhile: then it is the one that was rebuilt.
+        standing = kept or decision.record
+        if standing is not None:
+            first, self._recorded_since_start = not self._recorded_since_start, True
+            if first and not happened:
+                happened = events.after_restart(standing, self._now())
+        self._queued += [(infrastructure, decision.record or kept, spec) for spec in happened]
 
     async def _write(
         self,
@@ -393,13 +355,12 @@ class Reconciler:
             raw = await self._deps.act.save(infrastructure, record)
             _LOG.debug("the record is written: phase %(phase)s", {"phase": record.phase, **log.about(record)})
         self._deps.watches.apply(catalog.Sources.infrastructure, raw)
-        before = infrastructure.record if not isinstance(infrastructure.record, facts.Unobserved) else None
         stored, now = _stored(infrastructure), self._now()
         # After newer answers and texts alone, the same would be decided from what was written.
         if stored is None or cadence.has_happened(record, stored):
             self._deps.queue.add()
         self._state = leader.wrote(self._state, record, stored, now, next_attempt=_new_attempt())
-        self._deps.metrics.changed(before, record, infrastructure.desired, now)
+        self._deps.metrics.changed(stored, record, infrastructure.desired, now)
 
     async def _report(self, known: facts.Facts, decision: Decision) -> None:
         # A change may lie between the facts and this write; only our own object matters here.
@@ -407,7 +368,7 @@ class Reconciler:
         if isinstance(own, facts.Unobserved) and not own.missing:
             own = known.own_operator
         wanted = clusteroperator.status(
-            decision, own, now=self._now(), version=self._settings.version, namespace=self._settings.namespace
+            decision, own, now=self._now(), version=self._deps.version, namespace=self._deps.namespace
         )
         if not clusteroperator.differs(wanted, own):
             return
@@ -416,8 +377,7 @@ class Reconciler:
         if not (news or Step.SAVE in decision.steps):
             if cadence.contradicts(decision.record, _stored(known.infrastructure)):
                 return
-            wait = cadence.text_in(self._state, self._now())
-            if wait is not None:
+            if (wait := cadence.text_in(self._state, self._now())) is not None:
                 self._deps.queue.add_after(wait)
                 return
         raw = await self._deps.act.report(own, wanted)
@@ -445,8 +405,8 @@ class Reconciler:
     def _decide_live(self, evidence: live.Evidence, led: Decision) -> Decision:
         """Decide from the last reads, to which `led` has led.
 
-        Where they lead neither to the change nor back to the same admission, the watches are behind. From these alone
-        the next decision would be `led` again, and so on for as long as they are.
+        Where they lead neither to the change nor back to the same admission, the watches are behind: from these alone
+        the next decision would be `led` again.
         """
         decision, now = self._decide(evidence.facts), self._now()
         if Step.CHANGE in decision.steps:
@@ -464,17 +424,6 @@ class Reconciler:
             {"message": decision.sentence, "seconds": hold},
         )
         return dataclasses.replace(decision, look_again=min(hold, decision.look_again or hold))
-
-    def _happened(self, decision: Decision, infrastructure: facts.Infrastructure) -> tuple[EventSpec, ...]:
-        kept = infrastructure.record
-        # It may have been dropped meanwhile: then it is the one that was rebuilt.
-        record = decision.record if kept is None or isinstance(kept, facts.Unobserved) else kept
-        if record is None:
-            return decision.happened
-        first, self._recorded_since_start = not self._recorded_since_start, True
-        if first and not decision.happened:
-            return events.after_restart(record, self._now())
-        return decision.happened
 
     async def _discover(self, known: facts.Facts, decision: Decision) -> None:
         """Find out which transitions are available: at start, when the place changes, hourly; not during a request."""
@@ -502,6 +451,11 @@ def _stored(infrastructure: facts.Fact[facts.Infrastructure]) -> TopologyTransit
     """The record as it was seen last, None when there is none or it cannot be read."""
     record = infrastructure.record if isinstance(infrastructure, facts.Infrastructure) else None
     return record if isinstance(record, TopologyTransition) else None
+
+
+def _lacks(installed: facts.Fact[facts.Installed]) -> bool:
+    """Is it known that the served definition lacks our fields?"""
+    return isinstance(installed, facts.Installed) and installed.lacks is not None
 
 
 def _new_attempt() -> str:

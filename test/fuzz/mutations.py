@@ -19,7 +19,7 @@ from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, CheckStatus, Phase
 from topology_controller import act, reconcile
 from topology_controller.checks import catalog, etcd, machine_config, nodes, operators, result
-from topology_controller.decide import admission, applicability, cadence, convergence, inherited, phases, records
+from topology_controller.decide import admission, applicability, cadence, convergence, phases, records
 from topology_controller.kube import errors, reflector, watch
 from topology_controller.observe import catalog as sources
 from topology_controller.observe import facts, live, operands, watches
@@ -314,13 +314,13 @@ MUTATIONS = (
     ),
     Mutation(
         "what the native controller cannot end is nobody's",
-        _instead(inherited, "definitions", lambda _: []),
+        _instead(applicability, "abandoned", lambda _: []),
         (Promise.FOLLOWED,),
         ("the_native_controller_has_changed_it_and_goes", "it_goes_on", "a_moment_passes"),
     ),
     Mutation(
         "what the native controller has left behind is followed again",
-        _instead(inherited, "_completed_since", lambda _: False),
+        _instead(applicability, "_completed_since", lambda _: False),
         (Promise.THEIRS,),
         ("the_native_controller_has_changed_it_and_goes", "it_goes_on_and_time_passes", "a_moment_passes"),
         seed=4,
@@ -352,7 +352,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the record is written at every change of an answer",
-        _instead(cadence, "_until", lambda *_: None),
+        _instead(cadence, "bounds", lambda *_: (timedelta(), timedelta())),
         (Promise.PACED,),
         _CONVERGING,
     ),

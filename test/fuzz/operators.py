@@ -172,7 +172,9 @@ class Process:
                 await watched.first_answers()
                 watched.installed = await live.read(way, catalog.Sources.installed)
                 await self._elected.wait()
-                deps = reconcile.Dependencies(way, watched, self.queue, act.Act(way, self.time_left), deaf, deaf, deaf)
+                flags = "1.2.3", worlds.NAMESPACE
+                hands = act.Act(way, self.time_left)
+                deps = reconcile.Dependencies(way, watched, self.queue, hands, deaf, deaf, deaf, *flags, now=self.now)
                 await processes.in_histories(lambda: self._reconcile(deps), way, watched, self._renewed)
         except Exception as error:  # noqa: BLE001 - the machine reports it as what it is: a bug
             self.failure = error
@@ -183,8 +185,7 @@ class Process:
         # By its name the judge knows whose decisions these are.
         task.set_name(self.name)
         self._authority.begun(self.name)
-        settings = reconcile.Settings("1.2.3", worlds.NAMESPACE)
-        self.reconciler = reconcile.Reconciler(deps, worlds.TRANSITIONS, settings, now=self.now)
+        self.reconciler = reconcile.Reconciler(deps, worlds.TRANSITIONS)
         deps.queue.add()
         try:
             await self.reconciler.run()

@@ -13,7 +13,7 @@ from prometheus_client import parser
 
 from test.observability.rules import promtool
 from test.unit.core import worlds
-from topology_controller.decide import discovery
+from topology_controller.decide import admission
 from topology_controller.definitions import load
 from topology_controller.report import metrics
 
@@ -100,7 +100,7 @@ def test_a_leader_with_an_open_request_has_what_the_rules_read():
     leader = metrics.Metrics(TRANSITIONS, lease="lease")
     leader.leading(leads=True)
     known = worlds.healthy(control_plane_nodes=())
-    looked = discovery.available(known, TRANSITIONS, worlds.NOW)
+    looked = admission.available(known, TRANSITIONS, worlds.NOW)
     leader.decided(worlds.decide(known, worlds.term(available=looked)), known)
     leader.watches({"infrastructure": 1.0})
     found = scraped(leader)

@@ -1,9 +1,9 @@
 """`accept`: declares that a check of a stuck transition will not be met, so that it completes without it.
 
 Nothing is decided here. What is accepted is written into ConfigMap topology-accepted-checks, a permission of its own,
-next to the attempt that it is for; the operator takes it up into the record, or does not (`decide.acceptance`). What it
-would not take up is refused here already, with what it would. While the person reads what accepting means the cluster
-moves on, so it is read and judged again before the write (`write`). `judged` is pure.
+next to the attempt that it is for; the operator takes it up into the record, or does not (`decide.convergence`). What
+it would not take up is refused here already, with what it would. While the person reads what accepting means the
+cluster moves on, so it is read and judged again before the write (`write`). `judged` is pure.
 """
 
 from __future__ import annotations

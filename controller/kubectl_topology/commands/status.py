@@ -16,7 +16,7 @@ from topology_api.vocabulary import Phase, Stage
 from topology_controller._version import __version__
 from topology_controller.checks import catalog
 from topology_controller.checks.result import ConvergenceContext
-from topology_controller.decide import acceptance, applicability, records
+from topology_controller.decide import applicability, records
 from topology_controller.observe import facts
 from topology_controller.report import evidence, view
 
@@ -110,7 +110,7 @@ def _judged(
         definition = next(iter(transitions.starting_at(records.pair(snapshot.infrastructure))), None)
     results: tuple[CheckResult, ...] = ()
     if record is not None and definition is not None and stage is not None:
-        convergence = ConvergenceContext(record.baseline, transitions.matrix, acceptance.names(record))
+        convergence = ConvergenceContext(record.baseline, transitions.matrix, records.accepted(record))
         results = catalog.ask(stage, definition, known, snapshot.now, convergence)
     return stage, definition, results
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from topology_api.vocabulary import CheckStatus, Phase, Reason, Stage
 from topology_controller._version import __version__
-from topology_controller.decide import acceptance, records
+from topology_controller.decide import records
 from topology_controller.observe import facts, live, watches
 from topology_controller.report import view
 
@@ -143,7 +143,8 @@ def standing(known: facts.Facts, transitions: load.Transitions, target: str | No
         raise errors.PluginError(degraded["message"])
     if record.phase is Phase.COMPLETED:
         # What an administrator reads next, where it is not over with that.
-        count, now = len(record.advisories), f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}"
+        count = len(record.advisories)
+        now = f"Completed: the cluster is {records.pair(here)}{records.accepted_note(record)}"
         left = f". {count} recommended action{'s' * (count > 1)}, see: oc topology status" if count else ""
         return Ended(f"{now}{left}", ExitCode.DONE)
     if record.phase is Phase.IDLE and here.desired == here.control_plane:
@@ -171,7 +172,7 @@ def summary(record: TopologyTransition, degraded: state.Said | None = None) -> s
     if waited:
         text += f": waiting for {', '.join(check.name for check in waited)}"
     if record.phase is Phase.CONVERGING:
-        text += acceptance.note(record)
+        text += records.accepted_note(record)
     return text if degraded is None else f"{text}. {degraded['message']} ({degraded['reason']})"
 
 
@@ -181,5 +182,5 @@ def _checks(record: TopologyTransition) -> Sequence[Check]:
 
 def failing(record: TopologyTransition) -> list[Check]:
     """The checks that are waited for."""
-    accepted = acceptance.names(record)
+    accepted = records.accepted(record)
     return [check for check in _checks(record) if check.status is not CheckStatus.MET and check.name not in accepted]

@@ -1,4 +1,4 @@
-"""Before the change: Pending, Admitting, and the decision to change the topology.
+"""Before the change: what could be requested, Pending, Admitting, and the decision to change the topology.
 
 All preflight checks must be met by what is watched, then ClusterVersion must echo our upgrade block, then everything
 must be met again by what was read live. Any doubt leads back to Pending. `phases` calls `preflight` when a definition
@@ -12,20 +12,21 @@ import math
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.types import Baseline, TopologyTransition
+from topology_api.types import AvailableTransition, Baseline, Blocker, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
 from ..checks import catalog, load_balancer, operators
 from ..checks.result import CheckResult, ConvergenceContext, listed, sentences
 from ..observe import facts
-from . import applicability, assessment, baseline, cadence, convergence, discovery, events, problems, records
-from . import context as contexts
+from . import applicability, assessment, baseline, cadence, convergence, problems, records
 from .decision import EVIDENCE_SECONDS, Decision, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
-    from ..definitions import model
+    from ..definitions import load, model
+    from .state import Context
 
 ECHO_BOUND = timedelta(minutes=8)
 """How long an admission waits for ClusterVersion to echo our block before it goes back to Pending.
@@ -39,77 +40,96 @@ SLOW = 3
 """After so many attempts in a row that took too long to read, Progressing says that the API server is slow."""
 
 
-def preflight(context: contexts.Context, definition: model.Definition, desired: str) -> Decision:
+def available(
+    known: facts.Facts, transitions: load.Transitions, now: datetime
+) -> tuple[AvailableTransition, ...] | None:
+    """The verdict on every definition that starts here, None when this is not known. Facts should be live."""
+    infrastructure = known.infrastructure
+    if isinstance(infrastructure, facts.Unobserved):
+        return None
+    if applicability.disabled(known, infrastructure):
+        return ()
+    items = []
+    for definition in transitions.starting_at(records.pair(infrastructure)):
+        if infrastructure.platform in definition.platforms:
+            results = catalog.ask(Stage.PREFLIGHT, definition, known, now)
+            met = {result.status for result in results} == {CheckStatus.MET}
+            items.append(_verdict(definition, results, now, available=met))
+    return tuple(items)
+
+
+def _verdict(
+    definition: model.Definition, results: Iterable[CheckResult], now: datetime, *, available: bool
+) -> AvailableTransition:
+    return AvailableTransition(
+        name=definition.name,
+        target=definition.target.pair,
+        available=available,
+        blockers=tuple(
+            Blocker(name=result.name, status=result.status, message=fit(result.message))
+            for result in results
+            if result.status is not CheckStatus.MET
+        ),
+        evaluated_time=whole_seconds(now),
+    )
+
+
+def preflight(context: Context, definition: model.Definition, desired: str) -> Decision:
     """A definition matches: Pending, or Admitting, or the change."""
-    known, now = context.known, context.now
+    known, now, previous = context.known, context.now, context.record
     block = operators.block_message(definition.name, desired)
     results = catalog.ask(Stage.PREFLIGHT, definition, known, now)
     echo = operators.upgrades_blocked(known.cluster_version, block)
-    timed_out = _echo_timed_out(context, echo)
-    if timed_out:
+    if _echo_timed_out(context, echo):
         results = (*results, echo if not echo.met else dataclasses.replace(echo, status=CheckStatus.UNMET))
-    hold = _hold(context)
     failing = [result for result in results if result.status is not CheckStatus.MET]
-    measured = None if failing else baseline.capture(known, definition, context.transitions.matrix)
-    unproven = "" if measured is None else _unproven(context, measured)
-    previous = context.record
+    measured = None if failing else baseline.capture(context, definition)
+    held = _hold(context) or ("" if measured is None else _kept_back(context, measured))
     if not failing and _holding(context) and previous is not None and previous.phase is Phase.PENDING:
-        # What the record says was read live a moment ago; what is watched here is older, and would take it back.
-        checks = records.of_stage(previous, Stage.PREFLIGHT)
-        kept = tuple(
-            CheckResult(CheckName(check.name), check.status, check.message)
-            for check in checks
-            if check.name in set(CheckName)
-        )
-        unmet = [result for result in kept if not result.met]
-        return Decision(
-            Phase.PENDING,
-            previous,
-            steps=(Step.REPORT,),
-            watch=True,
-            definition=definition,
-            results=kept,
-            # The answers that it was written with had numbers, too.
-            note=(previous.message or _failing(known, kept)) if unmet else hold,
-            upgrade_block=block,
-            degraded=contexts.unreadable(checks, now),
-            look_again=_next_look(context, previous),
-        )
-    pausing = "" if failing else _pausing(context)
-    ready = not (failing or hold or unproven or pausing)
-    phase = Phase.ADMITTING if ready else Phase.PENDING
-    target = definition.target.pair
+        return _as_read_live(context, previous, definition, held, block)
+    ready = not failing and not held
+    phase, target = Phase.ADMITTING if ready else Phase.PENDING, definition.target.pair
+    attempt = _attempt(context, definition) if ready else None
+    # It is there for its copy: were the record lost right after the change, before the copy says Converging, it would
+    # not be known any more what convergence is measured against. The change measures anew.
+    kept = measured if ready and isinstance(measured, Baseline) else None
+    if kept is not None and previous is not None and previous.attempt == attempt:
+        kept = previous.baseline or kept
     record = TopologyTransition(
         phase=phase,
         name=definition.name,
         source=records.pair(context.infrastructure),
         target=target,
-        attempt=_attempt(context, definition) if ready else None,
-        requested_time=contexts.requested(context, target),
-        phase_transition_time=records.phase_time(context.record, phase, now),
+        attempt=attempt,
+        requested_time=records.requested(context, target),
+        phase_transition_time=records.phase_time(previous, phase, now),
         observed_generation=context.infrastructure.generation,
-        checks=records.checks(context.record, Stage.PREFLIGHT, results, now),
+        checks=records.checks(previous, Stage.PREFLIGHT, results, now),
         progress=records.progress(results),
-        available=discovery.judged(contexts.available(context), definition, results, now, ready=ready),
-        baseline=_kept_baseline(context, definition, measured) if ready and measured is not None else None,
+        available=tuple(
+            _verdict(definition, results, now, available=ready) if item.name == definition.name else item
+            for item in records.available(context)
+        ),
+        baseline=kept,
         # What the attempt before went without is history from here on: a new one waits for everything.
-        accepted=() if ready else records.accepted_before(context.record),
-        last_transition=contexts.last(context),
+        accepted=() if ready or previous is None else previous.accepted,
+        last_transition=records.last(context),
     )
-    note = hold or unproven or pausing or _failing(known, results)
-    settling = _settling(context, definition) if ready else {}
-    unobserved = baseline.unobserved(known, definition, context.transitions.matrix) if ready else ()
+    settling: dict[str, datetime] = {}
+    unobserved: tuple[str, ...] = ()
     if ready:
+        settling, unobserved = baseline.settling(context, definition), baseline.unobserved(context, definition)
         note = _admitting(context, settling, unobserved, echoed=echo.met)
-    drained = _drained(context, definition)
+    else:
+        note = held or _failing(known, results)
+    # Said while it can still be helped: ingress will be gone for a while; not to who has accepted it.
+    drains = definition.changes_control_plane and load_balancer.router_alone(known)
+    drains = drains and not load_balancer.drain_accepted(known)
+    drained = f"{load_balancer.ROUTER_ALONE_BRIEFLY}: {load_balancer.two_routers()}" if drains else ""
     note = assessment.within(note, drained, least=[drained])
-    unreadable = contexts.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
-    record = record.model_copy(
-        update={
-            "advisories": contexts.advised(context, record),
-            "problem": problems.before_change(context, record, unreadable, note),
-        }
-    )
+    unreadable = problems.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
+    advisories, problem = records.advised(context, record), problems.before_change(context, record, unreadable, note)
+    record = record.model_copy(update={"advisories": advisories, "problem": problem})
     decision = Decision(
         phase,
         record,
@@ -119,13 +139,10 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
         note=note,
         upgrade_block=block,
         degraded=unreadable,
-        look_again=_next_look(context, record),
-        held=hold or unproven or pausing,
+        look_again=_next_look(context, record, settling.values()),
+        held=held,
     )
-    if settling:
-        ahead = contexts.until([*settling.values()], now) or 0.0
-        decision = dataclasses.replace(decision, look_again=min(ahead, decision.look_again or ahead))
-    decision = contexts.written(context, decision)
+    decision = cadence.written(context, decision)
     if not ready or not echo.met or settling or unobserved or not isinstance(measured, Baseline):
         return decision
     if known.live and _is_ours(context, record):
@@ -133,19 +150,33 @@ def preflight(context: contexts.Context, definition: model.Definition, desired: 
     return decision if known.live else dataclasses.replace(decision, steps=(*decision.steps, Step.GATHER))
 
 
-def _settling(context: contexts.Context, definition: model.Definition) -> dict[str, datetime]:
-    """What the change has to wait for, however early the echo comes (`baseline.settling`)."""
-    bound = baseline.revision_bound(context.leader.settle_seconds)
-    return baseline.settling(context.known, definition, context.transitions.matrix, context.now, bound)
+def _as_read_live(
+    context: Context, previous: TopologyTransition, definition: model.Definition, held: str, block: str
+) -> Decision:
+    """What the record says was read live a moment ago; what is watched is older, and would take it back."""
+    checks = records.of_stage(previous, Stage.PREFLIGHT)
+    known = set(CheckName)
+    kept = tuple(
+        CheckResult(CheckName(check.name), check.status, check.message) for check in checks if check.name in known
+    )
+    failing = any(not result.met for result in kept)
+    return Decision(
+        Phase.PENDING,
+        previous,
+        steps=(Step.REPORT,),
+        watch=True,
+        definition=definition,
+        results=kept,
+        # The answers that it was written with had numbers, too.
+        note=(previous.message or _failing(context.known, kept)) if failing else held,
+        upgrade_block=block,
+        degraded=problems.unreadable(checks, context.now),
+        look_again=_next_look(context, previous),
+    )
 
 
-def _admitting(
-    context: contexts.Context, settling: dict[str, datetime], unobserved: tuple[str, ...], *, echoed: bool
-) -> str:
-    """What Progressing says of an admission: one text, unless the API server is what keeps it.
-
-    Another text once the echo is there would be a write between it and the change.
-    """
+def _admitting(context: Context, settling: dict[str, datetime], unobserved: tuple[str, ...], *, echoed: bool) -> str:
+    """What Progressing says of an admission: one text, since another one would be a write between echo and change."""
     voids = context.leader.voids
     if unobserved:
         return (
@@ -171,15 +202,7 @@ def _failing(known: facts.Facts, results: tuple[CheckResult, ...]) -> str:
     return sentences(assessment.unmet(results, Stage.PREFLIGHT.lower()), problems.danger(known))
 
 
-def _drained(context: contexts.Context, definition: model.Definition) -> str:
-    """Say, while it can still be helped, that ingress will be gone for a while; not to who has accepted it."""
-    alone = definition.changes_control_plane and load_balancer.router_alone(context.known)
-    if not alone or load_balancer.drain_accepted(context.known):
-        return ""
-    return f"{load_balancer.ROUTER_ALONE_BRIEFLY}: {load_balancer.two_routers()}"
-
-
-def _hold(context: contexts.Context) -> str:
+def _hold(context: Context) -> str:
     """Why no transition may begin although the checks may be met; empty when nothing keeps it."""
     own = context.known.own_operator
     if not isinstance(own, facts.Unobserved) and own.paused:
@@ -195,57 +218,36 @@ def _hold(context: contexts.Context) -> str:
     return ""
 
 
-def _pausing(context: contexts.Context) -> str:
-    """Why the next admission of a request whose checks are all met waits: each admission is two writes."""
+def _kept_back(context: Context, measured: Baseline | baseline.Unmeasured) -> str:
+    """Why no admission begins although every check is met; empty when nothing keeps it.
+
+    Convergence is measured against how the cluster was at the change, so what cannot be measured keeps it back. What a
+    watch in trouble said last may be old; the live reads cover only what preflight asks. Each admission is two writes.
+    """
     fell_back = context.leader.fell_back
+    if not isinstance(measured, Baseline):
+        return f"Convergence would be measured against what cannot be read now: {measured}"
+    if context.known.disturbed:
+        return f"What was seen last may be old: waiting for the watch of {listed(context.known.disturbed)}"
     if fell_back is None or context.now >= fell_back + cadence.pause(context.leader):
         return ""
     return "All preflight checks are met, but an admission has just gone back to Pending: the next begins in a minute"
 
 
-def _unproven(context: contexts.Context, measured: Baseline | baseline.Unmeasured) -> str:
-    """What is not known, although every check is met, and would be missed after the change; empty when nothing is.
-
-    Convergence is measured against how the cluster was at the change, so what cannot be measured keeps it back. What a
-    watch in trouble said last may be old; the live reads cover only what preflight asks.
-    """
-    if not isinstance(measured, Baseline):
-        return f"Convergence would be measured against what cannot be read now: {measured}"
-    if context.known.disturbed:
-        return f"What was seen last may be old: waiting for the watch of {listed(context.known.disturbed)}"
-    return ""
-
-
-def _kept_baseline(
-    context: contexts.Context, definition: model.Definition, measured: Baseline | baseline.Unmeasured
-) -> Baseline | None:
-    """What the record of an admission carries; the change measures anew.
-
-    It is there for its copy: were the record lost right after the change, before the copy says Converging, it would not
-    be known any more what convergence is measured against.
-    """
-    record = context.record
-    if record is not None and record.baseline is not None and record.attempt == _attempt(context, definition):
-        return record.baseline
-    return measured if isinstance(measured, Baseline) else None
-
-
-def _holding(context: contexts.Context) -> bool:
+def _holding(context: Context) -> bool:
     """Did live evidence disagree with the watches so lately that these may still be behind?"""
     return context.leader.hold_until is not None and context.now < context.leader.hold_until
 
 
-def _attempt(context: contexts.Context, definition: model.Definition) -> str:
+def _attempt(context: Context, definition: model.Definition) -> str:
     """The attempt to record: the one under way if this leader recorded it for this definition, else a new one."""
-    record = context.record
-    if record is None or record.phase is not Phase.ADMITTING or record.name != definition.name:
-        return context.leader.next_attempt
-    if record.attempt is not None and record.attempt == context.leader.attempt:
-        return record.attempt
-    return context.leader.next_attempt
+    record, mine = context.record, context.leader.attempt
+    going = None if record is None else (record.phase, record.name, record.attempt)
+    ours = going == (Phase.ADMITTING, definition.name, mine)
+    return mine if ours and mine is not None else context.leader.next_attempt
 
 
-def _is_ours(context: contexts.Context, record: TopologyTransition) -> bool:
+def _is_ours(context: Context, record: TopologyTransition) -> bool:
     """Does the live Infrastructure itself carry the attempt that this leader recorded, for this very transition?"""
     stored = context.infrastructure.record
     return (
@@ -257,7 +259,7 @@ def _is_ours(context: contexts.Context, record: TopologyTransition) -> bool:
     )
 
 
-def _echo_timed_out(context: contexts.Context, echo: CheckResult) -> bool:
+def _echo_timed_out(context: Context, echo: CheckResult) -> bool:
     """Is this admission out of time, or did the last one run out and has not been allowed again yet?"""
     record, now = context.record, context.now
     if record is None or record.phase_transition_time is None:
@@ -271,17 +273,12 @@ def _echo_timed_out(context: contexts.Context, echo: CheckResult) -> bool:
 
 
 def _change(
-    context: contexts.Context,
-    definition: model.Definition,
-    decision: Decision,
-    record: TopologyTransition,
-    measured: Baseline,
+    context: Context, definition: model.Definition, decision: Decision, record: TopologyTransition, measured: Baseline
 ) -> Decision:
     """Everything holds, live: change the topology and the record in one write."""
-    now = context.now
-    measure = ConvergenceContext(measured, context.transitions.matrix)
+    now, measure = context.now, ConvergenceContext(measured, context.transitions.matrix)
     results = catalog.ask(Stage.CONVERGENCE, definition, context.known, now, measure)
-    admitted = now.replace(microsecond=0)
+    admitted = whole_seconds(now)
     after = record.model_copy(
         update={
             "phase": Phase.CONVERGING,
@@ -291,14 +288,14 @@ def _change(
             "problem": None,
             "checks": (*record.checks, *records.checks(None, Stage.CONVERGENCE, results, now)),
             "progress": records.progress(results),
-            # They lead away from where the cluster no longer is (`context.available` keeps them out from now on).
+            # They lead away from where the cluster no longer is (`records.available` keeps them out from now on).
             "available": (),
         }
     )
     # What has to be done after the change is known already: one write instead of two.
     after = after.model_copy(
         update={
-            "advisories": contexts.advised(context, after),
+            "advisories": records.advised(context, after),
             "deadline_time": convergence.deadline_of(after, definition, context.known, now),
         }
     )
@@ -312,15 +309,15 @@ def _change(
         upgrade_block=operators.block_message_after_change(definition.name, definition.target.control_plane.value),
         steps=(Step.CHANGE, Step.REPORT),
     )
-    return contexts.with_events(context, contexts.summarized(change))
+    return cadence.summarized(context, change)
 
 
-def _next_look(context: contexts.Context, record: TopologyTransition) -> float | None:
+def _next_look(context: Context, record: TopologyTransition, settling: Iterable[datetime] = ()) -> float | None:
     """When time alone could change this decision, in seconds."""
-    moments = [*contexts.lease_moments(context.known), *contexts.unreadable_moments(record.checks)]
+    moments = [*settling, *cadence.moments(context.known), *problems.unreadable_moments(record.checks)]
+    moments += problems.moments(context)
     if record.phase is Phase.PENDING:
-        moments += [events.stands_at(record), problems.blocked_at(record, context.now)]
-    moments += problems.two_voters_moments(context)
+        moments += [records.stands_at(record), problems.blocked_at(record, context.now)]
     if context.leader.hold_until is not None:
         moments.append(context.leader.hold_until)
     if context.leader.fell_back is not None:
@@ -330,4 +327,4 @@ def _next_look(context: contexts.Context, record: TopologyTransition) -> float |
         moments.append(context.now + timedelta(seconds=awaited))
     bound = ECHO_BOUND if record.phase is Phase.ADMITTING else ECHO_BACKOFF
     moments.append((record.phase_transition_time or context.now) + bound)
-    return contexts.until(moments, context.now)
+    return cadence.until(moments, context.now)

@@ -1,13 +1,10 @@
 """When this operator must not act: the cluster is of another kind, or another controller is in charge.
 
-Every answer is a reason of condition Disabled with a message that says whom to turn to. A value that is not known is
-treated like External: refused and explained, never taken for something that it resembles.
-
-The native controller (cluster-config-operator PR 495) knows of us only what every ClusterOperator reports, and starts
-nothing while one is not at rest. So it is always we who stand down, before anything else is judged, and an operator
-that stands down is neither Progressing nor Degraded. Condition Disabled says whether we did: False, with the Lease
-renewed, is our claim; True with reason NativeControllerActive gives it back, since its lastTransitionTime. There is no
-annotation beside it: it would cost the right to write more of ClusterOperators than status.
+A value that is not known is treated like External: refused and explained, never taken for something that it resembles.
+The native controller (cluster-config-operator PR 495, 499) starts nothing while a ClusterOperator is not at rest. So it
+is always we who stand down, before anything else is judged. Where its transition is, is read from its conditions on
+configs.operator.openshift.io/cluster: the older version writes Progressing and Upgradeable in one update, the newer one
+only Upgradeable. So that is what is gone by; the words come from Progressing where both have the same reason.
 """
 
 from __future__ import annotations
@@ -17,16 +14,19 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
-from topology_api.vocabulary import EXTERNAL, Reason, Topology
+from topology_api.types import NATIVE_ATTEMPT, TopologyPair, TopologyTransition, fit, whole_seconds
+from topology_api.vocabulary import EXTERNAL, Phase, Reason, Topology
 
 from .. import shell
 from ..observe import facts
+from . import baseline, records
 from .decision import Cause
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .state import LeaderState
+    from ..definitions import model
+    from .state import Context, LeaderState
 
 _INFRASTRUCTURE_TOPOLOGIES = frozenset({Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE})
 _LEASE, _RETRY = timedelta(seconds=137), timedelta(seconds=26)
@@ -35,18 +35,22 @@ _SINGLE_LEASE, _SINGLE_RETRY = timedelta(seconds=270), timedelta(seconds=60)
 pkg/config/leaderelection/leaderelection.go. They are chosen when a process starts."""
 _JITTER = 1.2
 _START = timedelta(seconds=18)
-_GATE_ON = "Feature gate MutableTopology is on, but the native controller"
-_WE_ACT = "this operator acts on spec.desiredTopology"
-_NATIVE_MISSING = f"{_GATE_ON} has not shown up: {_WE_ACT}"
-_NATIVE_SILENT = (
-    f"{_GATE_ON} shows no sign of life: Lease config-operator-lock in namespace openshift-config-operator is not "
-    f"renewed. So {_WE_ACT}. Look at the pods in openshift-config-operator"
+_UPGRADEABLE = "TopologyTransitionControllerUpgradeable"
+_PROGRESSING = "TopologyTransitionControllerProgressing"
+_MOVING = "TopologyTransitionInProgress"
+_ROUTE = (
+    TopologyPair(control_plane=Topology.SINGLE_REPLICA, infrastructure=Topology.SINGLE_REPLICA),
+    TopologyPair(control_plane=Topology.HIGHLY_AVAILABLE, infrastructure=Topology.HIGHLY_AVAILABLE),
 )
+"""From where to where its one transition leads."""
+_SHORTEST = 32
+"""Characters of its words below which they say nothing."""
+NATIVE_ACTS = "The controller of cluster-config-operator (feature gate MutableTopology) changes the topology"
 
 
 def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause | None:
     """Why nothing may be done here, or None."""
-    control_plane = infrastructure.control_plane
+    control_plane, value = infrastructure.control_plane, infrastructure.infrastructure
     if control_plane == EXTERNAL:
         return Cause(
             Reason.HOSTED_CONTROL_PLANE,
@@ -54,24 +58,23 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
             "controllerAvailabilityPolicy is fixed when a HostedCluster is made; infrastructureAvailabilityPolicy can "
             "be changed",
         )
-    unknown = ""
     if control_plane is None:
         single = {"controlPlaneTopology": Topology.SINGLE_REPLICA, "infrastructureTopology": Topology.SINGLE_REPLICA}
         body = json.dumps({"status": single}, separators=(",", ":"))
         write = shell.command("oc patch infrastructure cluster --subresource status --type merge -p {}", body)
-        unknown = (
+        return Cause(
+            Reason.UNKNOWN_TOPOLOGY,
             "Infrastructure cluster has no status.controlPlaneTopology, as before OpenShift 4.8. On a single node, "
-            f"which restarts then, set it with: {write}"
+            f"which restarts then, set it with: {write}",
         )
-    elif control_plane not in set(Topology):
-        unknown = (
-            f"Infrastructure cluster has status.controlPlaneTopology {control_plane}, which this version does not know"
-        )
-    elif infrastructure.infrastructure not in _INFRASTRUCTURE_TOPOLOGIES:
-        value = infrastructure.infrastructure or "no value"
-        unknown = f"Infrastructure cluster has status.infrastructureTopology {value}, which this version does not know"
+    unknown = ""
+    if control_plane not in set(Topology):
+        unknown = f"status.controlPlaneTopology {control_plane}"
+    elif value not in _INFRASTRUCTURE_TOPOLOGIES:
+        unknown = f"status.infrastructureTopology {value or 'no value'}"
     if unknown:
-        return Cause(Reason.UNKNOWN_TOPOLOGY, unknown)
+        message = f"Infrastructure cluster has {unknown}, which this version does not know"
+        return Cause(Reason.UNKNOWN_TOPOLOGY, message)
     if infrastructure.image_based_install:
         return Cause(
             Reason.IMAGE_BASED_INSTALL,
@@ -83,16 +86,11 @@ def disabled(known: facts.Facts, infrastructure: facts.Infrastructure) -> Cause 
     return None
 
 
-NATIVE_ACTS = "The controller of cluster-config-operator (feature gate MutableTopology) changes the topology"
-
-
 def _handed_over(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
-    """How a request reaches it: the only change that it makes, and that the API lets through, is from one node on.
-
-    One command, the next; `explain NativeControllerActive` has all of them, in their order.
-    """
+    """The next command by which a request reaches it (`explain` has all): it only leads away from one node."""
     here, desired, native = infrastructure.control_plane, infrastructure.desired, infrastructure.native_desired
     single, installed = here == Topology.SINGLE_REPLICA, known.installed
+    request = records.request(Topology.HIGHLY_AVAILABLE, vocabulary.NATIVE_DESIRED)
     lacks = isinstance(installed, facts.Installed) and installed.lacks is not None
     if native is None and isinstance(installed, facts.Installed) and not installed.native:
         text = f". The served definition of Infrastructure has no spec.{vocabulary.NATIVE_DESIRED}"
@@ -100,25 +98,15 @@ def _handed_over(known: facts.Facts, infrastructure: facts.Infrastructure) -> st
             return f"{text}, so it cannot be requested of it: wait until it is served"
         return f"{text}: our patch keeps it out. Take the patch out with: sh crd-patch.sh remove"
     if single and desired == Topology.HIGHLY_AVAILABLE != native:
-        return f". It does not read spec.desiredTopology; hand the request over with: {_native_request(desired)}"
+        return f". It does not read spec.desiredTopology; hand the request over with: {request}"
     if single and lacks and native is None and desired is None:
         # Our field is not served, so what is wanted cannot be requested with it.
-        return f". To request {Topology.HIGHLY_AVAILABLE} of it: {_native_request(Topology.HIGHLY_AVAILABLE)}"
+        return f". To request {Topology.HIGHLY_AVAILABLE} of it: {request}"
     if native not in {None, here} and not (single and native == Topology.HIGHLY_AVAILABLE):
         # What is fulfilled is always accepted.
-        request = _native_request(here)
-        return f". No transition of it leads to {native}, which blocks upgrades. Take it back with: {request}"
+        back = records.request(here, vocabulary.NATIVE_DESIRED)
+        return f". No transition of it leads to {native}, which blocks upgrades. Take it back with: {back}"
     return ""
-
-
-def _native_request(topology: str | None) -> str:
-    body = json.dumps({"spec": {vocabulary.NATIVE_DESIRED: topology}}, separators=(",", ":"))
-    return shell.command("oc patch infrastructure cluster --type merge -p {}", body)
-
-
-def native_in_charge(known: facts.Facts) -> bool:
-    """Does the native controller change the topology? Its conditions outlive it, so the gate has to be on as well."""
-    return gate(known) and native_present(known)
 
 
 def gate(known: facts.Facts) -> bool:
@@ -126,40 +114,38 @@ def gate(known: facts.Facts) -> bool:
     return known.mutable_topology is True
 
 
-def gate_needs_version(known: facts.Facts) -> bool:
-    """Do the versions that are in play differ about the gate, while it is not known which of them runs?
+def native_in_charge(known: facts.Facts) -> bool:
+    """Does the native controller change the topology? Its conditions outlive it, so the gate has to be on as well."""
+    return gate(known) and _present(known)
 
-    So it is around an upgrade, and after a downgrade: there ClusterVersion alone says who is in charge.
-    """
+
+def _present(known: facts.Facts) -> bool:
+    """Is the native controller there? Its conditions are, and its process has not been silent for its grace."""
+    native = known.native_controller
+    return not isinstance(native, facts.Unobserved) and native.present and not _silent(known)
+
+
+def _silent(known: facts.Facts) -> bool:
+    """A Lease that cannot be read, or does not exist, is no sign of its death."""
+    return isinstance(known.native_lease, facts.Lease) and known.native_lease.silent
+
+
+def gate_needs_version(known: facts.Facts) -> bool:
+    """Do the versions of an upgrade or a downgrade differ about the gate, while it is not known which of them runs?"""
     gates = known.feature_gates
     if isinstance(gates, facts.Unobserved) or not isinstance(known.cluster_version, facts.Unobserved):
         return False
     return len({on for _, on in gates.mutable_topology}) > 1
 
 
-def native_present(known: facts.Facts) -> bool:
-    """Is the native controller there? Its conditions are, and its process has not been silent for its grace.
-
-    A Lease that cannot be read, or does not exist, is no sign of its death.
-    """
-    native = known.native_controller
-    return not isinstance(native, facts.Unobserved) and native.present and not _silent(known)
-
-
-def _silent(known: facts.Facts) -> bool:
-    return isinstance(known.native_lease, facts.Lease) and known.native_lease.silent
-
-
 def native_grace(known: facts.Facts) -> timedelta:
     """How long the native controller may show no sign of life: its Lease, one retry with its jitter, and its start.
 
-    After it was ended, the next process takes the Lease only when it has expired: 328.7 s were measured on a single
-    node (cluster-config-operator 3c62e476). A process from before the change still has the Lease of a single node.
+    328.7 s were measured on a single node (cluster-config-operator 3c62e476). A process from before the change still
+    has the Lease of a single node.
     """
-    infrastructure, lease = known.infrastructure, known.native_lease
-    single = isinstance(infrastructure, facts.Infrastructure) and (
-        infrastructure.control_plane == Topology.SINGLE_REPLICA
-    )
+    here, lease = known.infrastructure, known.native_lease
+    single = isinstance(here, facts.Infrastructure) and here.control_plane == Topology.SINGLE_REPLICA
     seconds = lease.duration_seconds if isinstance(lease, facts.Lease) else None
     if single or (seconds or 0) > _LEASE.total_seconds():
         return _SINGLE_LEASE + _JITTER * _SINGLE_RETRY + _START
@@ -175,17 +161,14 @@ def native_unreadable(known: facts.Facts) -> facts.Unobserved | None:
 
 
 def native_awaited(known: facts.Facts, leader: LeaderState, now: datetime) -> float | None:
-    """Seconds for which a native controller that is switched on may still show up, None when it need not be awaited.
-
-    Counted from its last sign: when this leader first saw the gate on, or last saw the controller there. One whose
-    process has just begun may write its first conditions at any moment.
-    """
-    if not gate(known) or native_present(known) or _silent(known):
+    """Seconds, from its last sign, for which a native controller that is on may still show up; None: it will not."""
+    if not gate(known) or _present(known) or _silent(known):
         return None
     grace, lease = native_grace(known), known.native_lease
     left = ((leader.gate_since or leader.since) + grace - now).total_seconds()
     if left > 0:
         return left
+    # One whose process has just begun may write its first conditions at any moment.
     return grace.total_seconds() if isinstance(lease, facts.Lease) and lease.taken else None
 
 
@@ -193,12 +176,121 @@ def idle_note(known: facts.Facts, infrastructure: facts.Infrastructure) -> str:
     """What Progressing adds while nothing is requested: that the native controller is off, or missing."""
     desired = infrastructure.native_desired
     if gate(known):
-        if native_present(known):
+        if _present(known):
             return ""
-        return _NATIVE_SILENT if _silent(known) else _NATIVE_MISSING
+        begin, we_act = "Feature gate MutableTopology is on, but the native controller", "this operator acts on"
+        if not _silent(known):
+            return f"{begin} has not shown up: {we_act} spec.desiredTopology"
+        return (
+            f"{begin} shows no sign of life: Lease config-operator-lock in namespace openshift-config-operator is not "
+            f"renewed. So {we_act} spec.desiredTopology. Look at the pods in openshift-config-operator"
+        )
     if desired is None or desired == infrastructure.control_plane or infrastructure.desired:
         return ""
     return (
         f"No controller acts on spec.controlPlaneTopology {desired} while feature gate MutableTopology is off; "
         "this operator reads spec.desiredTopology"
+    )
+
+
+def native_transition(context: Context) -> TopologyTransition:
+    """The native controller's transition, as a record. Source and target are left out where they are not known."""
+    phase, here = _phase(_condition(context.known), context.infrastructure), records.pair(context.infrastructure)
+    if phase.changed:
+        return TopologyTransition(phase=phase, target=here)
+    desired = context.infrastructure.native_desired
+    targets = [definition.target.pair for definition in context.transitions.starting_at(here)]
+    target = next((target for target in targets if target.control_plane == desired), None)
+    return TopologyTransition(phase=phase, source=here, target=None if phase is Phase.IDLE else target)
+
+
+def native_text(known: facts.Facts, phase: Phase, space: int) -> str:
+    """The sentence about it in condition Disabled, as long as `space` allows; empty where there is none."""
+    condition, progressing = _condition(known), _find(known, _PROGRESSING)
+    if condition is not None and progressing is not None and progressing.reason == condition.reason:
+        condition = progressing
+    short = f"Its transition is {phase}"
+    if condition is None:
+        return short if len(short) <= space else ""
+    begin = f"{short} ({condition.type}={condition.status}, {condition.reason or 'no reason given'}"
+    longest = space - len(begin) - len(": )")
+    words = f": {fit(condition.message, longest)}" if condition.message and longest >= _SHORTEST else ""
+    return next((text for text in (f"{begin}{words})", short) if len(text) <= space), "")
+
+
+def _condition(known: facts.Facts) -> facts.Condition | None:
+    return _find(known, _UPGRADEABLE) or _find(known, _PROGRESSING)
+
+
+def _find(known: facts.Facts, type_: str) -> facts.Condition | None:
+    native = known.native_controller
+    return None if isinstance(native, facts.Unobserved) else native.conditions.find(type_)
+
+
+def _phase(condition: facts.Condition | None, infrastructure: facts.Infrastructure) -> Phase:
+    desired = infrastructure.native_desired
+    wanted = desired is not None and desired != infrastructure.control_plane
+    reason = condition.reason if condition is not None else ""
+    if reason == _MOVING:
+        return Phase.ADMITTING if wanted else Phase.CONVERGING
+    if wanted:
+        # What it has not looked at yet is pending too.
+        return Phase.UNSUPPORTED if reason == "UnsupportedTransition" else Phase.PENDING
+    # Its one transition leads there. It also completes one whose request was taken away meanwhile, and one that never
+    # changed the topology, because its request was.
+    if reason == "TopologyTransitionComplete" and infrastructure.control_plane == Topology.HIGHLY_AVAILABLE:
+        return Phase.COMPLETED
+    # Any other reason that speaks of a request which is gone is old: nothing is wanted.
+    return Phase.IDLE
+
+
+def abandoned(context: Context) -> list[model.Definition]:
+    """The definitions by which a transition that the native controller has begun and will not end could be followed.
+
+    It has changed the topology, and was switched off before it said that this is complete. Its conditions alone do not
+    say so: it writes them before the change, which may never have come, and they stay when all is over.
+    """
+    known, here, platform = context.known, records.pair(context.infrastructure), context.infrastructure.platform
+    condition = _condition(known)
+    if known.mutable_topology is not False or condition is None or here != _ROUTE[1]:
+        return []
+    blocks = "False" if condition.type == _UPGRADEABLE else "True"
+    if (condition.status, condition.reason) != (blocks, _MOVING) or _completed_since(context):
+        return []
+    leading = context.transitions.starting_at(_ROUTE[0])
+    return [definition for definition in leading if definition.target.pair == here and platform in definition.platforms]
+
+
+def inherited(context: Context, definition: model.Definition) -> TopologyTransition:
+    """The record of such a transition, as if it had been recorded at the change: from there on it is like any other."""
+    changed = whole_seconds(min(_changed(context) or context.now, context.now))
+    return TopologyTransition(
+        phase=Phase.CONVERGING,
+        name=definition.name,
+        source=_ROUTE[0],
+        target=_ROUTE[1],
+        # The same for every leader, so that events and acceptances belong to one transition.
+        attempt=f"{NATIVE_ATTEMPT}{changed:%Y%m%dT%H%M%SZ}",
+        phase_transition_time=changed,
+        admitted_time=changed,
+        last_transition=records.last(context),
+        baseline=baseline.afterwards(context, definition, changed),
+    )
+
+
+def _changed(context: Context) -> datetime | None:
+    """When it changed the topology: right after it had said so. None where that is not known."""
+    native = context.known.native_controller
+    return None if isinstance(native, facts.Unobserved) else native.moving_since
+
+
+def _completed_since(context: Context) -> bool:
+    """Has a transition of ours been completed here after that change? Then its conditions are left over from before."""
+    changed, latest = _changed(context), context.leader.latest
+    remembered = None if latest is None else records.completed(latest) or latest.last_transition
+    return any(
+        last.target == records.pair(context.infrastructure)
+        and (changed is None or last.completed_time is None or last.completed_time >= changed)
+        for last in (records.last(context), remembered)
+        if last is not None
     )

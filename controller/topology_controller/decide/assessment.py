@@ -7,12 +7,11 @@ there is a command it stands last, so that it can be copied.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topology_api.vocabulary import CheckStatus
 
-from ..checks.result import LONGEST, Count, listed, sentences
+from ..checks.result import LONGEST, listed, sentences
 from ..definitions import registry
 
 if TYPE_CHECKING:
@@ -31,29 +30,6 @@ _ADVISORIES: Final[dict[str, str]] = {
 }
 TWO_VOTERS = "etcd has two voting members, and the loss of either one stops the cluster"
 ONE_VOTER = "etcd has one voting member, and its loss stops the cluster"
-
-
-@dataclass(frozen=True, slots=True)
-class Components:
-    """How many of the components that have to follow the topology have followed."""
-
-    updated: int
-    total: int
-
-    def __str__(self) -> str:
-        return f"{self.updated} of {self.total} components updated"
-
-
-def components(results: Iterable[CheckResult]) -> Components:
-    """Count the components that the checks of convergence judge, as `status` and the page list them."""
-    answers = [
-        finding.status is CheckStatus.MET
-        for result in results
-        if result.name in registry.OPERAND_CHECKS
-        for finding in result.findings
-        if finding.counts
-    ]
-    return Components(sum(answers), len(answers))
 
 
 def typical(definition: model.Definition | None, last: LastTransition | None) -> str:
@@ -81,10 +57,17 @@ def converging(
     admitted: datetime | None,
     last: LastTransition | None,
 ) -> str:
-    """The first sentence while the cluster follows: components, since when, how long it usually takes."""
+    """The first sentence while the cluster follows: components as `status` lists them, since when, how long usually."""
+    updated = [
+        finding.status is CheckStatus.MET
+        for result in results
+        if result.name in registry.OPERAND_CHECKS
+        for finding in result.findings
+        if finding.counts
+    ]
     since = f"since {admitted:%Y-%m-%dT%H:%M:%SZ}" if admitted is not None else ""
     details = ", ".join(text for text in (since, typical(definition, last)) if text)
-    return f"{components(results)}{f' ({details})' if details else ''}"
+    return f"{sum(updated)} of {len(updated)} components updated{f' ({details})' if details else ''}"
 
 
 def required(advisories: Iterable[Advisory], results: Iterable[CheckResult]) -> str:
@@ -100,12 +83,6 @@ def awaited(advisories: Iterable[Advisory], failing: Iterable[CheckResult | Chec
     """The advisories that a failing check waits for."""
     wanted = {_ADVISORIES.get(check.name) for check in failing}
     return [item for item in advisories if item.name in wanted]
-
-
-def mending(check: str, advisories: Iterable[Advisory]) -> Advisory | None:
-    """The advisory that a check waits for, None where it waits for none."""
-    wanted = _ADVISORIES.get(check)
-    return next((item for item in advisories if item.name == wanted), None)
 
 
 def action(advisory: Advisory) -> str:
@@ -129,24 +106,17 @@ def unmet(results: Iterable[CheckResult], of: str) -> str:
 
 
 def _counted(result: CheckResult) -> str:
+    """The check with how far it is, where that is a number: one too many of an object makes up for no other."""
     if result.status is CheckStatus.UNKNOWN:
         return f"{result.name} (unknown)"
-    count = result.count or _summed(result)
-    if count is None or count.have >= count.wanted:
-        return result.name
-    return f"{result.name} ({count.have} of {count.wanted})"
-
-
-def _summed(result: CheckResult) -> Count | None:
-    """How far all objects of a check are together, None where that is no number. One too many makes up for no other."""
-    counts = [finding.count for finding in result.findings if finding.counts]
+    counts = [result.count] if result.count else [finding.count for finding in result.findings if finding.counts]
     have = wanted = 0
     for count in counts:
         if count is None:
-            return None
+            return result.name
         have += min(count.have, count.wanted)
         wanted += count.wanted
-    return Count(have, wanted, "") if counts else None
+    return result.name if have >= wanted else f"{result.name} ({have} of {wanted})"
 
 
 def within(*parts: str, least: Sequence[str]) -> str:

@@ -5,8 +5,7 @@ everything that the convergence of a definition asks about is captured from what
 keeps the admission back (`admission`), by name. What the cluster does not have, because a capability is off, because
 its operator was set to remove it, or because the matrix calls it optional, is recorded as missing.
 
-It lives in an API object, and a copy of it in another, so it is small: numbers and names, no conditions, and never more
-than `LARGEST` bytes of JSON.
+It lives in an API object, and a copy of it in another, so it is small: numbers and names, at most `LARGEST` bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pydantic
 
@@ -31,7 +30,9 @@ if TYPE_CHECKING:
 
     from ..definitions import model
     from ..definitions import operands as matrices
+    from .state import Context
 
+T = TypeVar("T")
 Part = dict[str, Any]
 """One entry of a list of the baseline, before it is checked against the schema."""
 
@@ -44,59 +45,12 @@ _MASTER = "master"
 _MALFORMED = facts.Kind.MALFORMED
 _GUARD = "PodDisruptionBudget"
 _VERSION = "clusterversions.config.openshift.io/version"
-
-
 REVISIONS = timedelta(minutes=3)
 """How long after an operator has observed another configuration its newest revision may still be the one before.
 
 The first revision comes after 16 to 45 s, the second 20 to 36 s later (cluster-kube-apiserver-operator 9c413cd4,
 release-4.22), later on a busy machine. There and back with 1, 5, 15 and 30 s between, that operator wrote its
 ConfigMaps for the way back nevertheless, and made two more revisions each time."""
-
-
-def revision_bound(settle_seconds: int | None) -> timedelta:
-    """The same where the settle time is overridden: who shortens it (tests, demos) has operators that are as quick."""
-    return REVISIONS if settle_seconds is None else min(REVISIONS, timedelta(seconds=settle_seconds))
-
-
-def settling(
-    known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix, now: datetime, bound: timedelta
-) -> dict[str, datetime]:
-    """Static pods that must get another revision, and may have one in the making now; each with the time when not.
-
-    Measured now, such a revision would count as the answer to the change although it is older. Where the change takes
-    back what was observed before anything was made of it none need come, and a newer one is awaited without end.
-    A time that is further ahead than `bound` is of a clock that was wrong.
-    """
-    over: dict[str, datetime] = {}
-    for key, pods in _revised(known, definition, matrix):
-        if pods.observed_time is not None and -bound <= now - pods.observed_time < bound:
-            over[key] = pods.observed_time + bound
-    return over
-
-
-def unobserved(known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix) -> tuple[str, ...]:
-    """Static pods that must get another revision, and whose operator has not yet observed where the change starts.
-
-    It is down, or slower than the request. Were the topology changed now, it would find what it has observed before:
-    nothing to do, and no newer revision. Seen with cluster-kube-apiserver-operator 9c413cd4 (release-4.22), stopped for
-    16 s: none in four minutes, and nothing that would make one.
-    """
-    if definition.source.control_plane is not Topology.SINGLE_REPLICA:
-        return ()
-    return tuple(key for key, pods in _revised(known, definition, matrix) if pods.observed_single is False)
-
-
-def _revised(
-    known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix
-) -> Iterator[tuple[str, facts.StaticPods]]:
-    """The static pods that the definition waits for and that must get another revision."""
-    checks = definition.convergence.asked
-    for group in matrix.groups:
-        for operand in group.operands if group.check in checks else ():
-            fact = known.operand(operand.key) if operand.variant is not None else None
-            if isinstance(fact, facts.StaticPods) and operands.needs_revision(definition, group, operand):
-                yield operand.key, fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,29 +63,67 @@ class Unmeasured:
         return result.listed(map(str, self.what))
 
 
-def capture(known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix) -> Baseline | Unmeasured:
+def settling(context: Context, definition: model.Definition) -> dict[str, datetime]:
+    """Static pods that must get another revision, and may have one in the making now; each with the time when not.
+
+    Measured now, that one would count as the answer to the change although it is older, or a newer one would never
+    come. A time that is further ahead than the bound is of a clock that was wrong.
+    """
+    override = context.leader.settle_seconds
+    # Who shortens the settle time (tests, demos) has operators that are as quick.
+    bound = REVISIONS if override is None else min(REVISIONS, timedelta(seconds=override))
+    over: dict[str, datetime] = {}
+    for key, pods in _revised(context, definition):
+        if pods.observed_time is not None and -bound <= context.now - pods.observed_time < bound:
+            over[key] = pods.observed_time + bound
+    return over
+
+
+def unobserved(context: Context, definition: model.Definition) -> tuple[str, ...]:
+    """Static pods that must get another revision, and whose operator has not yet observed where the change starts.
+
+    Were the topology changed now, it would make no newer one. Seen with cluster-kube-apiserver-operator 9c413cd4
+    (release-4.22), stopped for 16 s.
+    """
+    if definition.source.control_plane is not Topology.SINGLE_REPLICA:
+        return ()
+    return tuple(key for key, pods in _revised(context, definition) if pods.observed_single is False)
+
+
+def _revised(context: Context, definition: model.Definition) -> Iterator[tuple[str, facts.StaticPods]]:
+    """The static pods that the definition waits for and that must get another revision."""
+    for group in _asked(context, definition):
+        for operand in group.operands:
+            fact = context.known.operand(operand.key) if operand.variant is not None else None
+            if isinstance(fact, facts.StaticPods) and operands.needs_revision(definition, group, operand):
+                yield operand.key, fact
+
+
+def _asked(context: Context, definition: model.Definition) -> list[matrices.Group]:
+    """The groups of operands that the definition waits for."""
+    asked = definition.convergence.asked
+    return [group for group in context.transitions.matrix.groups if group.check in asked]
+
+
+def capture(context: Context, definition: model.Definition) -> Baseline | Unmeasured:
     """Everything that the convergence of this definition is measured against, or what of it cannot be read."""
-    parts, unread = _measured(known, definition, matrix)
+    parts, unread = _measured(context, definition)
     return Unmeasured(tuple(dict.fromkeys(unread))) if unread else _fitting(parts)
 
 
-def afterwards(
-    known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix, changed: datetime
-) -> Baseline:
+def afterwards(context: Context, definition: model.Definition, changed: datetime) -> Baseline:
     """How the cluster was at a change that another client made then, as far as that can still be known.
 
     A configuration or a revision of now is that of the change only where its operator has not seen the change yet. What
     may be newer is left out, and asked for its plain state (`checks.operands`): awaiting the next would never end.
     """
-    parts, _ = _measured(known, definition, matrix)
+    parts, _ = _measured(context, definition)
     observed = parts.get("control_plane_observed")
     if observed is None or observed == definition.target.control_plane:
         parts |= {"control_plane_observed": None, "machine_config_pools": ()}
-    checks = definition.convergence.asked
-    groups = [group for group in matrix.groups if group.check in checks]
     parts["operands"] = tuple(
-        _afterwards(known.operand(operand.key), operand, changed)
-        for group in groups
+        _afterwards(context.known.operand(operand.key), operand, changed)
+        for group in _asked(context, definition)
         for operand in group.operands
         if operand.kind != _GUARD
     )
@@ -149,22 +141,18 @@ def _afterwards(fact: facts.Fact[facts.Operand], operand: matrices.Operand, chan
     return {"name": operand.key}
 
 
-def _measured(
-    known: facts.Facts, definition: model.Definition, matrix: matrices.Matrix
-) -> tuple[Part, list[facts.Unobserved]]:
+def _measured(context: Context, definition: model.Definition) -> tuple[Part, list[facts.Unobserved]]:
     """The parts of a baseline, and what cannot be read for it."""
-    checks = definition.convergence.asked
-    groups = [group for group in matrix.groups if group.check in checks]
+    known, checks, groups = context.known, definition.convergence.asked, _asked(context, definition)
     absent = {group.check: operands.absence(known, group) for group in groups}
     unread = [why for why in absent.values() if isinstance(why, facts.Unobserved)]
     parts: dict[str, Any] = {}
-    version = known.cluster_version
+    version, config = known.cluster_version, known.controller_config
     if isinstance(version, facts.Unobserved):
         unread.append(dataclasses.replace(version, what=_VERSION))
     else:
         parts["version"] = version.newest
     if checks & {CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED, CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT}:
-        config = known.controller_config
         if isinstance(config, facts.Unobserved):
             unread.append(config)
         else:
@@ -174,16 +162,24 @@ def _measured(
     if CheckName.CONTROL_PLANE_NODES in checks:
         carrying = nodes.carrying(known) or {}
         parts["control_plane_nodes"] = tuple(sorted(name for name, why in carrying.items() if not why))[:_MOST_NODES]
-    parts["operands"] = tuple(
-        [
-            part
-            for group in groups
-            for part in _operands(known, group, unread, absent=isinstance(absent[group.check], str))
-        ]
-    )
+    measured: list[Part] = []
+    for group in groups:
+        measured += _operands(known, group, unread, absent=isinstance(absent[group.check], str))
+    parts["operands"] = tuple(measured)
     if groups:
-        parts["cluster_operators"] = _operators(known, {name for group in groups for name in group.operators}, unread)
+        # The operators that answer for these operands, with the time when each came to rest.
+        wanted = {name for group in groups for name in group.operators}
+        operators = _readable(known.cluster_operators, unread)
+        parts["cluster_operators"] = tuple(
+            [{"name": each.name, "settled_time": each.settled_time} for each in operators if each.name in wanted]
+        )
     return parts, unread
+
+
+def _readable(items: facts.Fact[tuple[facts.Fact[T], ...]], unread: list[facts.Unobserved]) -> list[T]:
+    """The items of a list that could be read; what could not goes to `unread`."""
+    unread += [item for item in (items if isinstance(items, tuple) else (items,)) if isinstance(item, facts.Unobserved)]
+    return facts.readable(items)
 
 
 def _fitting(parts: Part) -> Baseline | Unmeasured:
@@ -200,12 +196,9 @@ def _fitting(parts: Part) -> Baseline | Unmeasured:
 
 def _pools(known: facts.Facts, unread: list[facts.Unobserved]) -> tuple[Part, ...]:
     """The configurations of the pools, as many as fit; that of the control plane comes first and always fits."""
+    pools = sorted(_readable(known.machine_config_pools, unread), key=lambda pool: (pool.name != _MASTER, pool.name))
     if isinstance(known.machine_config_pools, facts.Unobserved):
-        unread.append(known.machine_config_pools)
         return ()
-    unread += [pool for pool in known.machine_config_pools if isinstance(pool, facts.Unobserved)]
-    pools = [pool for pool in known.machine_config_pools if isinstance(pool, facts.MachineConfigPool)]
-    pools.sort(key=lambda pool: (pool.name != _MASTER, pool.name))
     master = pools[0] if pools and pools[0].name == _MASTER else None
     if master is None or not master.configuration:
         where = f"machineconfigpools.machineconfiguration.openshift.io/{_MASTER}"
@@ -244,18 +237,3 @@ def _operands(
                 pass
             case _:
                 unread.append(facts.Unobserved(name, f"is no {operand.kind}", _MALFORMED))
-
-
-def _operators(known: facts.Facts, wanted: set[str], unread: list[facts.Unobserved]) -> tuple[Part, ...]:
-    """The operators that answer for these operands, with the time when each came to rest."""
-    if isinstance(known.cluster_operators, facts.Unobserved):
-        unread.append(known.cluster_operators)
-        return ()
-    unread += [operator for operator in known.cluster_operators if isinstance(operator, facts.Unobserved)]
-    return tuple(
-        [
-            {"name": operator.name, "settled_time": operator.settled_time}
-            for operator in known.cluster_operators
-            if isinstance(operator, facts.ClusterOperator) and operator.name in wanted
-        ]
-    )

@@ -1,16 +1,13 @@
-"""When the record is written: each write of Infrastructure makes other operators work.
+"""When the record is written, when the report, and when time alone could change a decision.
 
 Dozens of operators watch Infrastructure, and the machine config operator renders everything again at each of its events
-(machine-config-operator pkg/operator/sync.go; release-4.20 to 4.22). So the record is written when something in it has
-happened: another phase, another attempt, a problem that begins or ends. Answers of checks come and go; they are kept in
-memory (`LeaderState.latest`), shown in ClusterOperator `topology`, metrics and the page, and written at most once
-a minute, with their newest state. While they keep changing the interval doubles, up to half an hour. When the
-last check becomes Met they are written at once, and when one of them is taken back for ten seconds: in the settle time
-the record is current. A check that is taken back again and again is written later each time.
+(machine-config-operator pkg/operator/sync.go; release-4.20 to 4.22). So the record is written at once when something
+has happened: another phase or attempt, a problem that begins or ends, the last check that becomes Met. Newer answers
+are kept in memory (`LeaderState.latest`), shown elsewhere, and written once a minute, at ever longer intervals while
+they keep changing; that not all checks are Met any more is written after ten seconds, later each time it comes back.
 
-ClusterOperator `topology` has watchers too: library-go's status controller, in a dozen processes, wakes for each write
-of any ClusterOperator (pkg/operator/status/status_controller.go). A status, a reason, a phase or what happened to the
-record is written at once; a text alone at most every ten seconds, and less often the more of them a phase has had. In
+library-go's status controller, in a dozen processes, wakes for each write of any ClusterOperator. A status, a reason or
+a phase is written there at once, a text alone at most every ten seconds, and less often the more a phase has had. In
 the settle time it is written with the record, so that the two never contradict each other.
 """
 
@@ -20,32 +17,47 @@ import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from topology_api.types import TopologyTransition, fit
 from topology_api.vocabulary import CheckStatus, Phase, Stage
 
-from . import acceptance, discovery
+from ..checks import etcd, machine_config
+from ..observe import facts
+from . import records
 from .decision import Step
-from .state import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from topology_api.types import Check, TopologyTransition
+    from topology_api.types import Check
 
     from .decision import Decision
-    from .state import LeaderState
+    from .state import Context, LeaderState
 
-INTERVAL = timedelta(minutes=1)
-"""Between two writes of nothing but newer answers."""
-LONGEST = timedelta(minutes=32)
-"""What the interval grows to while they keep changing."""
-TEXT = timedelta(seconds=10)
-"""Between two writes of ClusterOperator `topology` in which nothing but a text is new."""
-TEXT_LONGEST = timedelta(minutes=5)
-"""What that grows to, so that an hour in which texts change all the time is less than thirty writes."""
+INTERVAL, LONGEST = timedelta(minutes=1), timedelta(minutes=32)
+"""Between two writes of nothing but newer answers, and what that grows to while they keep changing."""
+TEXT, TEXT_LONGEST = timedelta(seconds=10), timedelta(minutes=5)
+"""The same of ClusterOperator `topology` where nothing but a text is new: less than thirty in an hour full of them."""
 _TEXT_GROWTH = 1.3
 _LATER = frozenset({"message", "checks", "progress", "advisories", "available", "observed_generation"})
 """Fields of the record that may wait. `problem` is compared by its reason."""
+
+
+def written(context: Context, decision: Decision) -> Decision:
+    """Add the steps that a decision without a change needs: save the record when it is time for that, then report."""
+    record = context.infrastructure.record
+    stored = record if isinstance(record, TopologyTransition) else None
+    reported = dataclasses.replace(summarized(context, decision), steps=(Step.REPORT,))
+    return due(reported, stored, context.leader, context.now)
+
+
+def summarized(context: Context, decision: Decision) -> Decision:
+    """The decision whose record says in one sentence what Progressing says, with the events of the way to it."""
+    if decision.record is None:
+        return decision
+    record = decision.record.model_copy(update={"message": fit(decision.sentence)})
+    happened = records.between(context.record, record, context.infrastructure.desired, decision.note, context.now)
+    return dataclasses.replace(decision, record=record, happened=happened)
 
 
 def newest(stored: TopologyTransition | None, latest: TopologyTransition | None) -> TopologyTransition | None:
@@ -58,41 +70,34 @@ def newest(stored: TopologyTransition | None, latest: TopologyTransition | None)
 def due(decision: Decision, stored: TopologyTransition | None, leader: LeaderState, now: datetime) -> Decision:
     """The decision with the step that saves its record, or with the time when it may be saved."""
     record = decision.record
-    if record is None or (stored is not None and _same(record, stored)):
+    if record is None or (stored is not None and (record == stored or _untimed(record) == _untimed(stored))):
         return decision
-    at_once = stored is None or has_happened(record, stored) or (_all_met(record) and not _all_met(stored))
-    wait = None if at_once else _until(leader, now)
-    if wait is not None and contradicts(record, stored):
-        correction = _correction_in(record, leader, now)
-        wait = None if correction is None else min(wait, correction)
+    if stored is None or has_happened(record, stored) or (_all_met(record) and not _all_met(stored)):
+        wait = None
+    else:
+        first, longest = bounds(leader)
+        moment = (leader.writes.at or leader.since) + min(first * 2 ** min(leader.writes.in_a_row, 10), longest)
+        if contradicts(record, stored):
+            first, longest = bounds(leader, TEXT, TEXT_LONGEST)
+            unmet = [check.last_transition_time for check in _awaited(record) if check.status is not CheckStatus.MET]
+            moment = min(moment, min(unmet) + min(first * 3 ** min(leader.writes.corrections, 10), longest))
+        wait = _left(moment, now)
     if wait is None:
         return dataclasses.replace(decision, steps=(Step.SAVE, *decision.steps))
     sooner = wait if decision.look_again is None else min(wait, decision.look_again)
     return dataclasses.replace(decision, look_again=sooner)
 
 
-def written(
-    leader: LeaderState, record: TopologyTransition, before: TopologyTransition | None, now: datetime
-) -> Writes:
-    """The writes of a leader once this record stands on the server."""
-    # After so long without a write the next answer is news again.
-    rested = leader.writes.at is None or now - leader.writes.at >= 2 * _bounds(leader)[1]
-    if before is None or has_happened(record, before) or rested:
-        return Writes(now)
-    corrections = leader.writes.corrections + contradicts(record, before)
-    return Writes(now, leader.writes.in_a_row + 1, corrections)
-
-
 def pause(leader: LeaderState) -> timedelta:
     """How long after an admission that went back to Pending the next one may begin: each is two writes."""
-    return _bounds(leader)[0]
+    return bounds(leader)[0]
 
 
 def text_in(leader: LeaderState, now: datetime) -> float | None:
     """Seconds until a text alone may be written to ClusterOperator `topology`, None when it may be now."""
     if leader.texts.at is None:
         return None
-    first, longest = _text_bounds(leader)
+    first, longest = bounds(leader, TEXT, TEXT_LONGEST)
     return _left(leader.texts.at + min(first * _TEXT_GROWTH ** min(leader.texts.in_a_row, 64), longest), now)
 
 
@@ -103,18 +108,35 @@ def contradicts(record: TopologyTransition | None, stored: TopologyTransition | 
     return _all_met(stored) and not _all_met(record)
 
 
-def _correction_in(record: TopologyTransition, leader: LeaderState, now: datetime) -> float | None:
-    """Seconds until it may be written that not all checks are Met any more, None when it may be now."""
-    first, longest = _text_bounds(leader)
-    since = min(check.last_transition_time for check in _awaited(record) if check.status is not CheckStatus.MET)
-    return _left(since + min(first * 3 ** min(leader.writes.corrections, 10), longest), now)
+def has_happened(record: TopologyTransition, stored: TopologyTransition) -> bool:
+    """Does something in this record not wait, and may more follow from it once it is written?"""
+    return _head(record) != _head(stored) or _body(record) != _body(stored)
 
 
-def _until(leader: LeaderState, now: datetime) -> float | None:
-    """Seconds until newer answers may be written, None when they may be now."""
-    first, longest = _bounds(leader)
-    interval = min(first * 2 ** min(leader.writes.in_a_row, 10), longest)
-    return _left((leader.writes.at or leader.since) + interval, now)
+def bounds(
+    leader: LeaderState, first: timedelta = INTERVAL, longest: timedelta = LONGEST
+) -> tuple[timedelta, timedelta]:
+    """The shortest and the longest interval. Who shortens the settle time (tests, demos) shortens these with it."""
+    if leader.settle_seconds is None:
+        return first, longest
+    short = min(timedelta(seconds=leader.settle_seconds), first)
+    return short, short
+
+
+def moments(known: facts.Facts) -> list[datetime]:
+    """When time alone changes an answer: etcd's lease expires, or counts, or templates fail for too long."""
+    lease, config, ahead = known.etcd_lease, known.controller_config, []
+    if isinstance(lease, facts.Lease) and lease.renew_time is not None:
+        ahead += [lease.renew_time - etcd.LEASE_GRACE, lease.renew_time + etcd.expiry(lease)]
+    if isinstance(config, facts.ControllerConfig) and config.failing_since is not None:
+        ahead.append(config.failing_since + machine_config.FAILING_BOUND)
+    return ahead
+
+
+def until(moments: list[datetime], now: datetime) -> float | None:
+    """Seconds until the first of these that is still to come; a moment after it, so that it has passed then."""
+    ahead = [moment for moment in moments if moment > now]
+    return _left(min(ahead), now) if ahead else None
 
 
 def _left(moment: datetime, now: datetime) -> float | None:
@@ -123,36 +145,15 @@ def _left(moment: datetime, now: datetime) -> float | None:
     return left.total_seconds() + 0.05 if left > timedelta() else None
 
 
-def _bounds(leader: LeaderState) -> tuple[timedelta, timedelta]:
-    """The shortest and the longest interval. Who shortens the settle time (tests, demos) shortens these with it."""
-    if leader.settle_seconds is None:
-        return INTERVAL, LONGEST
-    short = min(timedelta(seconds=leader.settle_seconds), INTERVAL)
-    return short, short
-
-
-def _text_bounds(leader: LeaderState) -> tuple[timedelta, timedelta]:
-    """The shortest and the longest time between two texts, shortened like the others."""
-    if leader.settle_seconds is None:
-        return TEXT, TEXT_LONGEST
-    short = min(timedelta(seconds=leader.settle_seconds), TEXT)
-    return short, short
-
-
 def _awaited(record: TopologyTransition) -> list[Check]:
     """The convergence checks of a record that are not accepted."""
-    accepted = acceptance.names(record)
+    accepted = records.accepted(record)
     return [check for check in record.checks if check.stage is Stage.CONVERGENCE and check.name not in accepted]
 
 
 def _all_met(record: TopologyTransition) -> bool:
     """Does nothing but the settle time keep this record from being completed?"""
     return record.phase is Phase.CONVERGING and all(check.status is CheckStatus.MET for check in _awaited(record))
-
-
-def has_happened(record: TopologyTransition, stored: TopologyTransition) -> bool:
-    """Does something in this record not wait, and may more follow from it once it is written?"""
-    return _head(record) != _head(stored) or _body(record) != _body(stored)
 
 
 def _head(record: TopologyTransition) -> tuple[object, ...]:
@@ -165,15 +166,11 @@ def _body(record: TopologyTransition) -> Mapping[str, object]:
     return body
 
 
-def _same(record: TopologyTransition, stored: TopologyTransition) -> bool:
-    """Equal but for times: an answer that went and came back is the same answer; of what is available the verdicts."""
-    return record == stored or (_untimed(record) == _untimed(stored) and _verdicts(record) == _verdicts(stored))
-
-
-def _untimed(record: TopologyTransition) -> TopologyTransition:
+def _untimed(record: TopologyTransition) -> tuple[object, ...]:
+    """An answer that went and came back is the same answer; of what is available the verdicts count."""
     checks = tuple(check.model_copy(update={"last_transition_time": None}) for check in record.checks)
-    return record.model_copy(update={"available": (), "checks": checks})
-
-
-def _verdicts(record: TopologyTransition) -> list[tuple[object, ...]]:
-    return [discovery.verdict(item) for item in record.available]
+    verdicts = [
+        (item.name, item.target, item.available, [(blocker.name, blocker.status) for blocker in item.blockers])
+        for item in record.available
+    ]
+    return record.model_copy(update={"available": (), "checks": checks}), verdicts

@@ -1,56 +1,60 @@
 """After the change: watch the cluster follow, and say when it has.
 
-Topology is never written again. Completed needs every convergence check Met without a break for the settle time; any
-of them that is not, for whatever reason, begins it anew. It is read from the times that the record keeps, but counts
-only while this leader has watched: what a predecessor did not see while it was gone is no quiet. Past the deadline the
-transition is overdue, and stuck once nothing has progressed for a while: shown, taken back with the next progress, and
-never rolled back. Progress is an answer that was not given before in this attempt, so what only comes and goes is none.
-The checks name a node or a member of etcd that is lost, or an upgrade that begins; the topology stays.
-
-Stuck is one event for each attempt, however often it comes back: the condition and the metric show each time.
+Completed needs every convergence check Met without a break for the settle time. It is read from the times that the
+record keeps, but counts only while this leader has watched: what a predecessor did not see is no quiet. Past the
+deadline the transition is overdue, and stuck once nothing has progressed for a while: shown, taken back with the next
+progress, and never rolled back. Then an administrator may accept the check of a workload as it is (ConfigMap
+`facts.Acceptances`): it keeps its true answer, and is not waited for in this attempt any more.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.types import fit, whole_seconds
-from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, ProblemReason, Reason, Stage
+from topology_api.types import ACCEPTED_MESSAGE_LIMIT, Accepted, fit, whole_seconds
+from topology_api.vocabulary import (
+    ACCEPTED_CHECKS,
+    CheckName,
+    CheckStatus,
+    EventReason,
+    Phase,
+    ProblemReason,
+    Reason,
+    Stage,
+)
 
-from ..checks import catalog, machine_config, operators
-from ..checks.result import LONGEST, ConvergenceContext, listed, sentences
+from ..checks import catalog, operators
+from ..checks.result import LONGEST, ConvergenceContext, first_reason, listed, sentences
+from ..definitions.registry import ACCEPTABLE_CHECKS
 from ..observe import facts
-from . import acceptance, applicability, assessment, baseline, leader, problems, records
-from . import context as contexts
-from .decision import Cause, Decision, EventSpec, Step
+from . import applicability, assessment, baseline, cadence, leader, problems, records
+from .decision import READING, Cause, Decision, EventSpec, Step
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.types import Check, TopologyTransition
+    from topology_api.types import Check, RecordCopy, TopologyTransition
 
     from ..checks.result import CheckResult
     from ..definitions import model
+    from .state import Context
 
 _BY_NATIVE = (
     "The native controller began this transition and is switched off (feature gate MutableTopology): this operator "
     "follows it to its end"
 )
-_NOTE_BYTES = 1024
-"""Of the note of an event (kubernetes pkg/apis/core/validation/events.go)."""
-_LONGEST_ANSWER = 2048
-"""Characters of what a check has found in a sentence that ends with a command."""
+_LONGEST_NAME = 64
+_SHORTEST_ANSWER = 100
+"""Characters of what a check has found that are shown however long the command is that follows."""
 
 
-def converging(context: contexts.Context, record: TopologyTransition) -> Decision:
+def converging(context: Context, record: TopologyTransition) -> Decision:
     """The topology has changed: watch the cluster follow. Topology is never written again."""
     now, known = context.now, context.known
     definition = context.transitions.named(record.name)
-    target = record.target.control_plane if record.target else ""
-    block = operators.block_message_after_change(record.name or "", target)
+    block = upgrade_block(record)
     if definition is None:
         message = (
             f"Transition {record.name} is under way, but this version has no definition of that name: "
@@ -61,11 +65,9 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
             Phase.CONVERGING, steps=(Step.REPORT,), degraded=cause, note=message, upgrade_block=block, level=False
         )
     if known.awaited:
-        return Decision(Phase.CONVERGING, watch=True, note=contexts.READING, upgrade_block=block)
-    deadline = deadline_of(record, definition, known, now)
-    before = record.accepted
+        return Decision(Phase.CONVERGING, watch=True, note=READING, upgrade_block=block)
+    deadline, before = deadline_of(record, definition, known, now), record.accepted
     record, results, ignored = _asked(context, record, definition, late=now >= deadline)
-    taken = record.accepted[len(before) :]
     converged = records.checks(record, Stage.CONVERGENCE, results, now)
     kept = record.model_copy(
         update={
@@ -73,76 +75,81 @@ def converging(context: contexts.Context, record: TopologyTransition) -> Decisio
             "progress": records.progress(results),
             "deadline_time": deadline,
             "observed_generation": context.infrastructure.generation,
-            "available": contexts.available(context),
+            "available": records.available(context),
         }
     )
     # By the answers of this moment: what a roll-out that is under way will do by itself is no advisory.
-    kept = kept.model_copy(update={"advisories": contexts.advised(context, kept)})
-    accepted = acceptance.names(record)
+    kept = kept.model_copy(update={"advisories": records.advised(context, kept)})
+    accepted = records.accepted(record)
     awaited = tuple([result for result in results if result.name not in accepted])
     pending = tuple([check for check in converged if check.name not in accepted])
     quiet_at = _quiet_at(context, pending or converged, definition)
     if record.by_native:
         # No operator waited for these to be measured at the change: what they answer now may be from before it.
-        bound = baseline.revision_bound(context.leader.settle_seconds)
-        matrix = context.transitions.matrix
-        quiet_at = max((quiet_at, *baseline.settling(known, definition, matrix, now, bound).values()))
+        quiet_at = max((quiet_at, *baseline.settling(context, definition).values()))
     all_met = all(result.met for result in awaited)
-    if all_met and now >= quiet_at and not known.disturbed:
-        completed = now.replace(microsecond=0)
-        kept = kept.model_copy(
-            update={
-                "phase": Phase.COMPLETED,
-                "phase_transition_time": completed,
-                "completed_time": completed,
-                "problem": None,
-            }
-        )
-        kept = kept.model_copy(update={"last_transition": contexts.completed(kept)})
-        done = Decision(
-            Phase.COMPLETED,
-            kept,
-            definition=definition,
-            results=results,
-            note=contexts.completed_note(kept),
-            taken=taken,
-            ignored=ignored,
-        )
-        return contexts.written(context, done)
-    waiting = not all_met or bool(known.disturbed)
-    stuck_at = max(deadline, progressed(context, kept, definition) + _patience(definition))
-    nothing_moves = _stuck(kept, pending, awaited, known.disturbed) if now >= stuck_at and waiting else None
-    stuck = nothing_moves.cause if nothing_moves is not None else None
-    unreadable = contexts.unreadable(pending, now)
-    lost = problems.redundancy_lost(context)
-    degraded = stuck or (unreadable if lost is None else Cause(Reason.REDUNDANCY_LOST, lost.message))
-    kept = kept.model_copy(update={"problem": problems.after_change(context, kept, awaited, stuck or unreadable)})
-    # An answer that time alone takes back is looked at then, while it settles too.
-    moments = [deadline, stuck_at, *contexts.lease_moments(known), *_failing_moments(known)]
-    moments += [quiet_at] if all_met else contexts.unreadable_moments(converged)
-    moments += [*problems.two_voters_moments(context), *problems.redundancy_moments(context)]
     decision = Decision(
         Phase.CONVERGING,
         kept,
         watch=True,
         definition=definition,
         results=results,
-        note=note(context, kept, definition, results, overdue=now >= deadline and waiting),
         upgrade_block=block,
-        degraded=degraded,
-        look_again=contexts.until(moments, now),
-        taken=taken,
+        taken=record.accepted[len(before) :],
         ignored=ignored,
     )
-    decision = contexts.written(context, decision)
-    if nothing_moves is not None:
-        event = EventSpec(EventReason.TRANSITION_STUCK, nothing_moves.note, warning=True)
-        return dataclasses.replace(decision, happened=(*decision.happened, event))
+    if all_met and now >= quiet_at and not known.disturbed:
+        return _completed(context, decision, kept)
+    waiting = not all_met or bool(known.disturbed)
+    stuck_at = max(deadline, _progressed(context, kept, definition) + _patience(definition))
+    stuck = _stuck(kept, pending, awaited, known.disturbed) if now >= stuck_at and waiting else None
+    unreadable, lost = problems.unreadable(pending, now), problems.redundancy_lost(context)
+    problem = problems.after_change(context, kept, awaited, stuck or unreadable)
+    # An answer that time alone takes back is looked at then, while it settles too.
+    moments = [deadline, stuck_at, *cadence.moments(known), *problems.moments(context)]
+    moments += [quiet_at] if all_met else problems.unreadable_moments(converged)
+    decision = dataclasses.replace(
+        decision,
+        record=kept.model_copy(update={"problem": problem}),
+        note=note(context, kept, definition, results, overdue=now >= deadline and waiting),
+        degraded=stuck or (unreadable if lost is None else Cause(Reason.REDUNDANCY_LOST, lost.message)),
+        look_again=cadence.until(moments, now),
+    )
+    decision = cadence.written(context, decision)
+    if stuck is not None:
+        # One event for each attempt, however often it comes back: the condition and the metric show each time.
+        event = EventSpec(EventReason.TRANSITION_STUCK, stuck.message, warning=True)
+        decision = dataclasses.replace(decision, happened=(*decision.happened, event))
     return decision
 
 
+def upgrade_block(record: RecordCopy | TopologyTransition) -> str:
+    """The message of Upgradeable=False for a record that has a target."""
+    target = record.target.control_plane if record.target is not None else ""
+    if record.phase is Phase.CONVERGING:
+        return operators.block_message_after_change(record.name or "", target)
+    return operators.block_message(record.name or "", target)
+
+
+def _completed(context: Context, decision: Decision, kept: TopologyTransition) -> Decision:
+    done = whole_seconds(context.now)
+    times = {"phase_transition_time": done, "completed_time": done}
+    kept = kept.model_copy(update={"phase": Phase.COMPLETED, "problem": None, **times})
+    kept = kept.model_copy(update={"last_transition": records.completed(kept)})
+    decision = dataclasses.replace(
+        decision, phase=Phase.COMPLETED, record=kept, note=completed_note(kept), watch=False, upgrade_block=None
+    )
+    return cadence.written(context, decision)
+
+
+def completed_note(record: TopologyTransition) -> str:
+    """What Progressing says of a transition that is completed: what it went without, and what is left to do."""
+    done = f"The transition to {record.target} is completed{records.accepted_note(record)}"
+    return sentences(done, assessment.left(record.advisories))
+
+
 def note(
-    context: contexts.Context,
+    context: Context,
     record: TopologyTransition,
     definition: model.Definition,
     results: tuple[CheckResult, ...],
@@ -150,38 +157,29 @@ def note(
     overdue: bool = False,
 ) -> str:
     """What Progressing says: how far it is, what is dangerous, what is waited for, and what has to be done."""
-    known, accepted = context.known, acceptance.names(record)
+    known, accepted, disturbed = context.known, records.accepted(record), context.known.disturbed
     awaited = tuple([result for result in results if result.name not in accepted])
-    missing = acceptance.missing(record)
+    if any(not result.met for result in awaited):
+        waiting = assessment.unmet(awaited, Stage.CONVERGENCE.lower())
+    elif disturbed:
+        waiting = f"All convergence checks are met by what was last seen; waiting for the watch of {listed(disturbed)}"
+    else:
+        settle = _settle(context, definition)
+        waiting = f"All convergence checks are met; waiting {settle} s for all of them to stay met"
     late = f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}" if overdue and record.deadline_time else ""
     components = assessment.converging(results, definition, record.admitted_time, record.last_transition)
-    waiting, begun = _awaiting(context, awaited, definition), _begun(known, record)
+    missing, begun, native = records.went_without(record), _begun(known, record), _BY_NATIVE if record.by_native else ""
     without = f"Accepted without: {missing}" if missing else ""
-    native = _BY_NATIVE if record.by_native else ""
     danger, required = problems.danger(known), assessment.required(record.advisories, awaited)
     # The danger, and what an administrator has to do, are never left out.
     least = [native, components, without, waiting, begun]
     return assessment.within(late, components, danger, waiting, without, native, begun, required, least=least)
 
 
-def _awaiting(context: contexts.Context, awaited: tuple[CheckResult, ...], definition: model.Definition) -> str:
-    """Name what convergence waits for: checks, watches that can be believed, quiet."""
-    disturbed = context.known.disturbed
-    if any(not result.met for result in awaited):
-        return assessment.unmet(awaited, Stage.CONVERGENCE.lower())
-    if disturbed:
-        return f"All convergence checks are met by what was last seen; waiting for the watch of {listed(disturbed)}"
-    settle = _settle(context, definition)
-    return f"All convergence checks are met; waiting {settle} s for all of them to stay met"
-
-
 def deadline_of(
     record: TopologyTransition, definition: model.Definition, known: facts.Facts, now: datetime
 ) -> datetime:
-    """When this transition is overdue: by the machines that there were at the change, as recorded.
-
-    Where no machine adds to it, as in a configuration, it goes by what is in force now.
-    """
+    """When this transition is overdue: as recorded at the change where machines add to it, else by what is in force."""
     if record.deadline_time is not None and definition.convergence.machine_minutes:
         return record.deadline_time
     started = record.admitted_time or record.phase_transition_time or now
@@ -189,25 +187,16 @@ def deadline_of(
 
 
 def minutes(definition: model.Definition, known: facts.Facts) -> timedelta:
-    """How long after the change a transition is overdue, by the platform and the machines that there are.
-
-    Machines of a pool restart one after the other, pools beside each other: the largest counts.
-    """
-    infrastructure, pools = known.infrastructure, known.machine_config_pools
+    """How long after the change a transition is overdue: by platform and machines, one after the other in a pool."""
+    infrastructure, convergence = known.infrastructure, definition.convergence
     platform = None if isinstance(infrastructure, facts.Unobserved) else infrastructure.platform
-    counted = () if isinstance(pools, facts.Unobserved) else pools
-    machines = max((pool.machines for pool in counted if isinstance(pool, facts.MachineConfigPool)), default=0)
-    convergence = definition.convergence
-    return timedelta(
-        minutes=convergence.deadline_minutes + convergence.machine_minutes.get(platform or "", 0) * machines
-    )
+    machines = max((pool.machines for pool in facts.readable(known.machine_config_pools)), default=0)
+    each = convergence.machine_minutes.get(platform or "", 0)
+    return timedelta(minutes=convergence.deadline_minutes + each * machines)
 
 
-def progressed(context: contexts.Context, record: TopologyTransition, definition: model.Definition) -> datetime:
-    """When there was last an answer that had not been given before in this attempt.
-
-    A leader that has seen none goes by the record: by a problem that says Stuck, else by when it began to lead.
-    """
+def _progressed(context: Context, record: TopologyTransition, definition: model.Definition) -> datetime:
+    """When there was last an answer that is new in this attempt; a leader that has seen none goes by problem Stuck."""
     if leader.is_progress(context.leader, record):
         return context.now
     if context.leader.progress.at is not None:
@@ -224,33 +213,51 @@ def _patience(definition: model.Definition) -> timedelta:
     return timedelta(minutes=min(convergence.stuck_minutes, convergence.deadline_minutes))
 
 
-def _failing_moments(known: facts.Facts) -> list[datetime]:
-    """When templates that fail have failed for too long."""
-    config = known.controller_config
-    if isinstance(config, facts.Unobserved) or config.failing_since is None:
-        return []
-    return [config.failing_since + machine_config.FAILING_BOUND]
-
-
 def _asked(
-    context: contexts.Context, record: TopologyTransition, definition: model.Definition, *, late: bool
+    context: Context, record: TopologyTransition, definition: model.Definition, *, late: bool
 ) -> tuple[TopologyTransition, tuple[CheckResult, ...], tuple[str, ...]]:
     """Every answer, the record with what is accepted from now on, and why the rest of what was asked for is not."""
 
-    def ask(going_without: TopologyTransition) -> tuple[CheckResult, ...]:
-        measure = ConvergenceContext(record.baseline, context.transitions.matrix, acceptance.names(going_without))
+    def ask(accepted: frozenset[CheckName]) -> tuple[CheckResult, ...]:
+        measure = ConvergenceContext(record.baseline, context.transitions.matrix, accepted)
         return catalog.ask(Stage.CONVERGENCE, definition, context.known, context.now, measure)
 
-    results = ask(record)
-    accepted, ignored = acceptance.taken(record, context.known.acceptances, results, context.now, late=late)
-    if accepted == record.accepted:
-        return record, results, ignored
-    record = record.model_copy(update={"accepted": accepted})
+    acceptances, results = context.known.acceptances, ask(records.accepted(record))
+    answers, before = {result.name: result for result in results}, {entry.name for entry in record.accepted}
+    taken: list[Accepted] = []
+    ignored: list[str] = []
+    for entry in acceptances.items if isinstance(acceptances, facts.Acceptances) else ():
+        if entry.check in before and not entry.wrong and entry.attempt == record.attempt:
+            continue
+        if why := _ignored(entry, record, answers, late=late):
+            ignored.append(f"{entry.check[:_LONGEST_NAME]} in ConfigMap {ACCEPTED_CHECKS} is ignored: {why}")
+            continue
+        message = fit(answers[CheckName(entry.check)].message, ACCEPTED_MESSAGE_LIMIT)
+        since = whole_seconds(context.now)
+        taken.append(Accepted(name=entry.check, message=message, reason=entry.reason, accepted_time=since))
+    if not taken:
+        return record, results, tuple(ignored)
+    accepting = record.model_copy(update={"accepted": (*record.accepted, *taken)})
     # Its operator need not be seen to react any more either.
-    return record, ask(record), ignored
+    return accepting, ask(records.accepted(accepting)), tuple(ignored)
 
 
-def _quiet_at(context: contexts.Context, converged: tuple[Check, ...], definition: model.Definition) -> datetime:
+def _ignored(
+    entry: facts.Acceptance, record: TopologyTransition, answers: dict[CheckName, CheckResult], *, late: bool
+) -> str | None:
+    if entry.check not in ACCEPTABLE_CHECKS:
+        return f"only {listed(ACCEPTABLE_CHECKS, most=len(ACCEPTABLE_CHECKS))} can be accepted"
+    answer = answers.get(CheckName(entry.check))
+    return first_reason(
+        (bool(entry.wrong), entry.wrong),
+        (entry.attempt != record.attempt, f"it is for attempt {entry.attempt}, and {record.attempt} is under way"),
+        (answer is None, f"transition {record.name} does not wait for it"),
+        (answer is not None and answer.met, "it is Met"),
+        (not late, "the deadline has not passed"),
+    )
+
+
+def _quiet_at(context: Context, converged: tuple[Check, ...], definition: model.Definition) -> datetime:
     """When it will have been quiet for long enough, if all checks are Met and stay so."""
     state = context.leader
     # Times are kept in whole seconds: one more makes up for the fraction that was cut off.
@@ -259,7 +266,7 @@ def _quiet_at(context: contexts.Context, converged: tuple[Check, ...], definitio
     return begins + timedelta(seconds=_settle(context, definition))
 
 
-def _settle(context: contexts.Context, definition: model.Definition) -> int:
+def _settle(context: Context, definition: model.Definition) -> int:
     """Seconds for which all checks have to stay Met."""
     override = context.leader.settle_seconds
     return definition.convergence.settle_seconds if override is None else override
@@ -286,54 +293,28 @@ def _stuck(
     converged: tuple[Check, ...],
     results: tuple[CheckResult, ...],
     disturbed: tuple[str, ...],
-) -> Stuck:
+) -> Cause:
     """Name what an administrator can repair, with the command; else what has been failing longest.
 
-    Of several it is the first in the order of the definition, and ClusterOperatorsStable the last: it fails because of
-    what another check can name. Where every check is Met by what was seen last, it is the watches that cannot be
-    believed.
+    ClusterOperatorsStable is the last: it fails because of what another check can name.
     """
+    since = "" if record.deadline_time is None else f" since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}"
+    overdue = f"Overdue{since}, and nothing progresses"
     failing = [check for check in converged if check.status is not CheckStatus.MET]
+    if not failing:
+        return Cause(Reason.TRANSITION_STUCK, f"{overdue}. Waiting for the watch of {listed(disturbed)}")
     blocking = min(
         failing,
         key=lambda check: (
-            assessment.mending(check.name, record.advisories) is None,
+            not assessment.awaited(record.advisories, [check]),
             check.last_transition_time,
             check.name == CheckName.CLUSTER_OPERATORS_STABLE,
         ),
-        default=None,
     )
-    overdue = "Overdue, and nothing progresses"
-    if record.deadline_time is not None:
-        overdue = f"Overdue since {record.deadline_time:%Y-%m-%dT%H:%M:%SZ}, and nothing progresses"
-    if blocking is None:
-        return Stuck(f"{overdue}. Waiting for the watch of {listed(disturbed)}")
-    advisory = assessment.mending(blocking.name, record.advisories)
-    command = "" if advisory is None else assessment.action(advisory)
+    advisory = next(iter(assessment.awaited(record.advisories, [blocking])), None)
+    required = "" if advisory is None else f"Required: {assessment.action(advisory)}"
     text = f"{overdue}. Blocked by {blocking.name}: "
-    space = LONGEST - len(sentences(text, _required(command)))
-    text += next(fit(result.found(space), _LONGEST_ANSWER) for result in results if result.name == blocking.name)
-    return Stuck(text, command)
-
-
-def _required(command: str) -> str:
-    return f"Required: {command}" if command else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Stuck:
-    """Why nothing progresses, and the command of an administrator, which stands last and whole."""
-
-    text: str
-    command: str = ""
-
-    @property
-    def cause(self) -> Cause:
-        """The same as a condition has it."""
-        return Cause(Reason.TRANSITION_STUCK, sentences(self.text, _required(self.command)))
-
-    @property
-    def note(self) -> str:
-        """For an event, whose note is cut: without the command where not all of it would be there."""
-        message = self.cause.message
-        return message if len(message.encode()) <= _NOTE_BYTES else self.text
+    space = LONGEST - len(sentences(text, required))
+    answer = next(result.found(space) for result in results if result.name == blocking.name)
+    text += fit(answer, max(space, _SHORTEST_ANSWER))
+    return Cause(Reason.TRANSITION_STUCK, sentences(text, required))

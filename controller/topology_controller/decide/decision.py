@@ -18,6 +18,8 @@ EVIDENCE_SECONDS = 2.0
 EXECUTED_SECONDS = 3.5
 """How old it may become until the API server has executed the change: half a second less than what is promised, since
 the server counts from when the request arrives."""
+READING = "Reading what the checks ask about"
+"""What Progressing says until all that is watched has been read once."""
 
 
 class Step(Enum):

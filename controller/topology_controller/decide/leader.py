@@ -2,10 +2,9 @@
 
 Pure: `reconcile` holds the one `LeaderState` and hands in what it saw and when.
 
-A wall clock is set now and then, by hand, or by NTP a while after a machine has started. What changes the topology or
-calls it completed never rests on the wall clock alone: the settle time counts only while this leader has watched
-without a break, by a clock that was not set meanwhile (`since`, `steady_since`), and its other waits are shifted along
-with the clock. A jump shows against the monotonic clock. (What the record says of the future: `records.believed`.)
+A wall clock is set now and then, which shows against the monotonic one. What changes the topology or calls it completed
+never rests on it alone: the settle time counts only while this leader has watched without a break, by a clock that was
+not set meanwhile, and its other waits are shifted along. (What the record says of the future: `records.believed`.)
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import Phase, Stage
 
 from ..observe import facts
-from . import acceptance, applicability, cadence, problems, records
+from . import applicability, cadence, problems, records
 from .state import Progress, Voids, Writes
 
 if TYPE_CHECKING:
@@ -48,11 +47,7 @@ def jump(before: Clocks | None, now: Clocks) -> timedelta:
 
 
 def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching: bool, missed: bool) -> LeaderState:
-    """The leader who looks at these facts now.
-
-    Where what matters is not watched, or some of it was `missed` since the last look, what happened was not seen: the
-    settle time begins when it is seen again.
-    """
+    """The leader who looks at these facts now. What is not watched, or was `missed`, ends the settle time."""
     now = clocks.wall
     if by := jump(leader.clocks, clocks):
         leader = _shifted(leader, by, now)
@@ -104,34 +99,28 @@ def _shifted(leader: LeaderState, by: timedelta, now: datetime) -> LeaderState:
 
 def decided(leader: LeaderState, decision: Decision, now: datetime) -> LeaderState:
     """The leader after a decision: its record, whether it was progress, whether an admission ended."""
-    unquiet = leader.unquiet or _waits(decision)
+    record, unquiet = decision.record, leader.unquiet
+    if record is not None and decision.phase is Phase.CONVERGING:
+        accepted = records.accepted(record)
+        unquiet |= any(not result.met and result.name not in accepted for result in decision.results)
     # What is watched now speaks for itself; what was read before is of another time.
     advisories = None if decision.watch else leader.advisories
     leader = dataclasses.replace(leader, unquiet=unquiet, advisories=advisories)
-    if decision.record is None:
+    if record is None:
         return leader
     progress = Progress()
     if decision.phase is Phase.CONVERGING:
-        known = leader.progress.answers
-        fresh = len(known) < _MOST_ANSWERS and bool(_answers(decision.record) - known)
+        known, answers = leader.progress.answers, _answers(record)
+        fresh = len(known) < _MOST_ANSWERS and bool(answers - known)
         # What the first look finds is no progress: it may have been so for long.
-        at = now if fresh and known else leader.progress.at
-        progress = Progress(known | _answers(decision.record) if fresh else known, at)
+        progress = Progress(known | answers if fresh else known, now if fresh and known else leader.progress.at)
     before = leader.latest.phase if leader.latest is not None else None
     fell_back = now if (before, decision.phase) == (Phase.ADMITTING, Phase.PENDING) else leader.fell_back
     if decision.phase not in {Phase.PENDING, Phase.ADMITTING}:
         fell_back = None
     # They are counted in a row: an admission that has ended says nothing of the next.
     voids = Voids() if decision.phase is Phase.PENDING else leader.voids
-    return dataclasses.replace(leader, latest=decision.record, progress=progress, fell_back=fell_back, voids=voids)
-
-
-def _waits(decision: Decision) -> bool:
-    """Does this decision wait for a check of convergence that is neither Met nor accepted?"""
-    if decision.phase is not Phase.CONVERGING or decision.record is None:
-        return False
-    accepted = acceptance.names(decision.record)
-    return any(not result.met and result.name not in accepted for result in decision.results)
+    return dataclasses.replace(leader, latest=record, progress=progress, fell_back=fell_back, voids=voids)
 
 
 def is_progress(leader: LeaderState, record: TopologyTransition) -> bool:
@@ -142,12 +131,8 @@ def is_progress(leader: LeaderState, record: TopologyTransition) -> bool:
 
 def _answers(record: TopologyTransition) -> frozenset[int]:
     """The answers of convergence, by hash."""
-    return frozenset(
-        [
-            hash((record.attempt, check.name, check.status, check.message))
-            for check in records.of_stage(record, Stage.CONVERGENCE)
-        ]
-    )
+    checks = records.of_stage(record, Stage.CONVERGENCE)
+    return frozenset([hash((record.attempt, check.name, check.status, check.message)) for check in checks])
 
 
 def disagreed(leader: LeaderState, now: datetime) -> LeaderState:
@@ -171,7 +156,13 @@ def wrote(
     next_attempt: str,
 ) -> LeaderState:
     """The leader once a record stands on the server in place of `stored`."""
-    leader = dataclasses.replace(leader, writes=cadence.written(leader, record, stored, now), refused="")
+    # After so long without a write the next answer is news again.
+    rested = leader.writes.at is None or now - leader.writes.at >= 2 * cadence.bounds(leader)[1]
+    writes = Writes(now)
+    if stored is not None and not cadence.has_happened(record, stored) and not rested:
+        corrections = leader.writes.corrections + cadence.contradicts(record, stored)
+        writes = Writes(now, leader.writes.in_a_row + 1, corrections)
+    leader = dataclasses.replace(leader, writes=writes, refused="")
     if record.phase is Phase.CONVERGING:
         leader = dataclasses.replace(leader, voids=Voids())
     if record.phase is Phase.ADMITTING and record.attempt == leader.next_attempt:
@@ -186,8 +177,5 @@ def reported(leader: LeaderState, now: datetime, *, news: bool) -> LeaderState:
 
 
 def unsure(leader: LeaderState, *, next_attempt: str) -> LeaderState:
-    """The leader whose write may or may not have happened.
-
-    Whatever was on its way belongs to an attempt that is over; it may have carried the next one.
-    """
+    """The leader whose write may or may not have happened: its attempt is over, and so may be the next one."""
     return dataclasses.replace(leader, unsure=True, attempt=None, next_attempt=next_attempt)

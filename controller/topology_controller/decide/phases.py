@@ -4,10 +4,9 @@
 
 `decide` first settles who is in charge, then whether it may speak at all (object there, API installed, topology not
 overwritten), and then goes by the phase of the record: before the change everything is decided from the request and the
-preflight checks, afterwards from the record and the convergence checks only. The change itself is decided only from
-facts that were read live, and only when the live Infrastructure carries an attempt that this very leader has recorded.
-
-What happens before the change is in `admission`, what happens after it in `convergence`.
+preflight checks (`admission`), afterwards from the record and the convergence checks only (`convergence`). The change
+itself is decided only from facts that were read live, and only when the live Infrastructure carries an attempt that
+this very leader has recorded.
 """
 
 from __future__ import annotations
@@ -19,21 +18,11 @@ from topology_api.types import TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import NEVER_A_SOURCE, OPERATOR_NAME, AdvisoryName, Phase, ProblemReason, Reason
 
 from ..checks import advisories, operators
-from ..checks.result import LONGEST, listed, sentences
+from ..checks.result import LONGEST, every, listed, sentences
 from ..observe import facts
-from . import (
-    admission,
-    applicability,
-    assessment,
-    cadence,
-    convergence,
-    inherited,
-    native_controller,
-    problems,
-    records,
-)
-from . import context as contexts
-from .decision import Cause, Decision, Step
+from . import admission, applicability, assessment, cadence, convergence, problems, records
+from .decision import READING, Cause, Decision, Step
+from .state import Context
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,11 +33,8 @@ if TYPE_CHECKING:
     from .state import LeaderState
 
 _UNDER_WAY = frozenset({Phase.ADMITTING, Phase.CONVERGING})
-_INHERITED = (Phase.CONVERGING, True)
 _BLOCKING = _UNDER_WAY | {Phase.PENDING}
-_RESTING = frozenset({Phase.IDLE, Phase.UNSUPPORTED, Phase.COMPLETED})
-"""Their advisories are those of the last transition."""
-_CANCEL = """oc patch infrastructure cluster --type merge -p '{"spec":{"desiredTopology":null}}'"""
+_CANCEL = records.request(None)
 
 
 def decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderState, now: datetime) -> Decision:
@@ -72,9 +58,7 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
         return Decision(phase, watch=phase in _BLOCKING, note=str(own))
     copy = None if isinstance(own, facts.Unobserved) else own.copy
     if isinstance(infrastructure, facts.Unobserved):
-        if applicability.native_in_charge(known) and (copy is None or copy.phase not in _UNDER_WAY):
-            return _blind(infrastructure)
-        return _without_infrastructure(infrastructure, copy)
+        return _without_infrastructure(known, infrastructure, copy)
     cause = applicability.disabled(known, infrastructure)
     if isinstance(infrastructure.record, facts.Newer):
         newer = infrastructure.record
@@ -86,10 +70,8 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
     if record is infrastructure.record:
         record = cadence.newest(record, leader.latest)
     record = None if record is None else records.believed(record, now)
-    context = contexts.Context(known, infrastructure, record, transitions, leader, now)
+    context = Context(known, infrastructure, record, transitions, leader, now)
     lacks = known.installed.lacks if isinstance(known.installed, facts.Installed) else None
-    # Once we have changed the topology only we know what that is measured against: it is reported to its end, and
-    # topology is not written any more.
     if cause is not None and not (cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE and _follows(context, copy, lacks)):
         return _disabled(context, cause, lacks)
     if lacks:
@@ -97,17 +79,18 @@ def _decide(known: facts.Facts, transitions: load.Transitions, leader: LeaderSta
     return _by_record(context)
 
 
-def _follows(context: contexts.Context, copy: RecordCopy | None, lacks: str | None) -> bool:
-    """Is what we have changed still on its way? Where the record cannot stand, its copy says which phase it was."""
+def _follows(context: Context, copy: RecordCopy | None, lacks: str | None) -> bool:
+    """Is what we have changed still on its way? Where the record cannot stand, its copy says which phase it was.
+
+    Only we know what that is measured against: it is reported to its end, and topology is not written any more.
+    """
     record = context.record
     if record is None or record.phase is not Phase.CONVERGING or record.target != records.pair(context.infrastructure):
         return False
-    if record.by_native:
-        return False
-    return lacks is None or copy is None or copy.phase in _UNDER_WAY
+    return not record.by_native and (lacks is None or copy is None or copy.phase in _UNDER_WAY)
 
 
-def _by_record(context: contexts.Context) -> Decision:
+def _by_record(context: Context) -> Decision:
     infrastructure, record = context.infrastructure, context.record
     here = records.pair(infrastructure)
     if record is None or not record.phase.changed or record.target is None:
@@ -124,39 +107,34 @@ def _by_record(context: contexts.Context) -> Decision:
     return _keep(context, record) if requested else _request(context)
 
 
-def _blind(why: facts.Unobserved) -> Decision:
-    """The native controller is in charge, and what it does cannot be seen: it waits for operators that are not well."""
-    if why.awaited:
-        return Decision(Phase.IDLE, note=str(why))
-    cause = Cause(Reason.NATIVE_CONTROLLER_ACTIVE, f"{applicability.NATIVE_ACTS}. Its request cannot be read: {why}")
-    return Decision(Phase.IDLE, steps=(Step.REPORT,), disabled=cause)
+def _without_infrastructure(known: facts.Facts, why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
+    """Infrastructure does not exist, or cannot be read. What was under way keeps upgrades blocked.
 
-
-def _without_infrastructure(why: facts.Unobserved, copy: RecordCopy | None) -> Decision:
-    """Infrastructure does not exist, or is malformed. What was under way keeps upgrades blocked.
-
-    Where it is malformed the watch is well, so readiness says nothing: the conditions must.
+    Where it is malformed the watch is well, so readiness says nothing: the conditions must. What else cannot be read is
+    no reason to change what was reported. A native controller in charge waits for operators that are not well.
     """
-    report = (Step.REPORT,)
+    report, native = (Step.REPORT,), applicability.native_in_charge(known)
+    if native and (copy is None or copy.phase not in _UNDER_WAY):
+        if why.awaited:
+            return Decision(Phase.IDLE, note=str(why))
+        message = f"{applicability.NATIVE_ACTS}. Its request cannot be read: {why}"
+        return Decision(Phase.IDLE, steps=report, disabled=Cause(Reason.NATIVE_CONTROLLER_ACTIVE, message))
     if why.missing:
         message = "Infrastructure cluster does not exist: it is created by the installer. Nothing is decided without it"
         return Decision(Phase.IDLE, steps=report, degraded=Cause(Reason.INFRASTRUCTURE_MISSING, message))
     if why.kind is not facts.Kind.MALFORMED:
-        # What cannot be read is no reason to change what was reported; readiness shows that we are blind.
         return Decision(Phase.IDLE, note=str(why))
     cause = Cause(Reason.EVIDENCE_UNREADABLE, f"{why}. Nothing is decided until that field is put right")
     if copy is None or copy.phase not in _BLOCKING or copy.target is None:
         return Decision(Phase.IDLE, steps=report, degraded=cause)
     note = f"Waiting for {why.what}"
-    return Decision(copy.phase, watch=True, steps=report, degraded=cause, note=note, upgrade_block=_block(copy))
+    return Decision(
+        copy.phase, watch=True, steps=report, degraded=cause, note=note, upgrade_block=convergence.upgrade_block(copy)
+    )
 
 
-def _not_installed(context: contexts.Context, lacks: str, copy: RecordCopy | None) -> Decision:
-    """The served definition has none of our fields: nothing can be asked for or recorded until it has them again.
-
-    What its loss has interrupted keeps blocking upgrades, by the copy of the record: the override that kept the
-    definition in place blocked them too, and is gone.
-    """
+def _not_installed(context: Context, lacks: str, copy: RecordCopy | None) -> Decision:
+    """The served definition lacks our fields. What its loss has interrupted keeps blocking upgrades, by the copy."""
     cause = Cause(
         Reason.API_NOT_INSTALLED,
         f"CustomResourceDefinition {lacks}: a request would be dropped unseen. "
@@ -169,22 +147,11 @@ def _not_installed(context: contexts.Context, lacks: str, copy: RecordCopy | Non
         # A definition without our fields is what that controller brings, and it waits for operators that are not well.
         return dataclasses.replace(decision, phase=Phase.IDLE, degraded=None, look_again=10.0, note=admission.AWAITED)
     note = "Waiting for the definition of our fields"
-    return dataclasses.replace(decision, phase=copy.phase, note=note, upgrade_block=_block(copy))
-
-
-def _block(record: RecordCopy | TopologyTransition) -> str:
-    """The message of Upgradeable=False for a record that has a target."""
-    target = record.target.control_plane if record.target is not None else ""
-    if record.phase is Phase.CONVERGING:
-        return operators.block_message_after_change(record.name or "", target)
-    return operators.block_message(record.name or "", target)
+    return dataclasses.replace(decision, phase=copy.phase, note=note, upgrade_block=convergence.upgrade_block(copy))
 
 
 def _too_new(newer: facts.Newer) -> Decision:
-    """A newer version is in the middle of something: only it knows whether the topology may change.
-
-    So nothing is written over it, no transition begins, and minor upgrades stay blocked.
-    """
+    """A newer version is in the middle of something: nothing is written over it, and minor upgrades stay blocked."""
     removal = (
         "oc patch infrastructure cluster --subresource=status --type merge -p "
         """'{"status":{"topologyTransition":null}}'"""
@@ -201,24 +168,23 @@ def _too_new(newer: facts.Newer) -> Decision:
     )
 
 
-def _disabled(context: contexts.Context, cause: Cause, lacks: str | None) -> Decision:
-    """Stand down.
+def _disabled(context: Context, cause: Cause, lacks: str | None) -> Decision:
+    """Stand down, and show what the native controller does meanwhile.
 
     A record from before the change is cleared once; a hosted cluster's Infrastructure is never written, and neither is
-    one whose definition `lacks` our fields: that would take out for good what it only does not show. What the native
-    controller does meanwhile is shown.
+    one whose definition `lacks` our fields: that would take out for good what it only does not show.
     """
     record, phase, observed = context.record, context.phase, None
     # What the native controller does goes on changing, and the record is not written for that.
     message = fit(cause.message)
     if cause.reason is Reason.NATIVE_CONTROLLER_ACTIVE:
-        observed = native_controller.transition(context.known, context.infrastructure, context.transitions)
+        observed = applicability.native_transition(context)
         phase = observed.phase
-        text = native_controller.text(context.known, phase, LONGEST - len(cause.message) - len(". "))
+        text = applicability.native_text(context.known, phase, LONGEST - len(cause.message) - len(". "))
         cause = dataclasses.replace(cause, message=sentences(cause.message, text))
     unwritten = lacks or cause.reason is Reason.HOSTED_CONTROL_PLANE
     # Its own transition is followed by the native controller again.
-    given_back = observed is not None and record is not None and (record.phase, record.by_native) == _INHERITED
+    given_back = observed is not None and record is not None and record.by_native and record.phase is Phase.CONVERGING
     if unwritten or record is None or not (given_back or record.phase.asks):
         return Decision(phase, steps=(Step.REPORT,), disabled=cause, observed=observed)
     phase = Phase.IDLE if observed is None else phase
@@ -226,7 +192,7 @@ def _disabled(context: contexts.Context, cause: Cause, lacks: str | None) -> Dec
     return Decision(phase, idle, (Step.SAVE, Step.REPORT), disabled=cause, observed=observed)
 
 
-def _overwritten(context: contexts.Context, record: TopologyTransition) -> Decision:
+def _overwritten(context: Context, record: TopologyTransition) -> Decision:
     """Another client has set the topology back, and the request stands: only its removal says what is wanted now."""
     infrastructure, here = context.infrastructure, records.pair(context.infrastructure)
     writer, desired = infrastructure.topology_writer, infrastructure.desired
@@ -249,17 +215,18 @@ def _overwritten(context: contexts.Context, record: TopologyTransition) -> Decis
         degraded=Cause(Reason.TOPOLOGY_OVERWRITTEN, message),
         note=f"Stopped: {message}",
         # The machines may be on their way to either topology.
-        upgrade_block=_block(record) if record.phase is Phase.CONVERGING else None,
+        upgrade_block=convergence.upgrade_block(record) if record.phase is Phase.CONVERGING else None,
     )
-    return contexts.written(context, decision)
+    return cadence.written(context, decision)
 
 
-def _request(context: contexts.Context) -> Decision:
+def _request(context: Context) -> Decision:
     """The topology has not changed: decide from the request."""
     infrastructure = context.infrastructure
     here, desired = records.pair(infrastructure), infrastructure.desired
-    if begun := inherited.definitions(context):
-        return inherited.follow(context, _choose(context.known, begun) or begun[0])
+    if begun := applicability.abandoned(context):
+        followed = applicability.inherited(context, _choose(context.known, begun) or begun[0])
+        return convergence.converging(context, followed)
     if desired is None:
         return _idle(context)
     starting = context.transitions.starting_at(here)
@@ -271,7 +238,7 @@ def _request(context: contexts.Context) -> Decision:
         return _unsupported(context, desired)
     if context.known.awaited:
         # Deciding now would publish "not read yet" as news.
-        return Decision(context.phase, watch=True, note=contexts.READING)
+        return Decision(context.phase, watch=True, note=READING)
     definition = _choose(context.known, on_platform)
     if definition is None:
         # The number of workers decided, so the watches stay open: it may change.
@@ -282,67 +249,55 @@ def _request(context: contexts.Context) -> Decision:
 def _choose(known: facts.Facts, candidates: list[model.Definition]) -> model.Definition | None:
     """Tell definitions with the same source apart by the number of dedicated workers.
 
-    With one candidate its own check says whether the number fits. With several and an unreadable number, the first
-    one is shown: it does not pass, since DedicatedWorkers answers Unknown for each of them.
+    With an unreadable number the first one is shown: DedicatedWorkers answers Unknown for each of them.
     """
-    others = known.other_nodes
+    others = every(known.other_nodes)
     if len(candidates) == 1 or isinstance(others, facts.Unobserved):
         return candidates[0]
-    if any(isinstance(node, facts.Unobserved) for node in others):
-        return candidates[0]
-    count = sum(isinstance(node, facts.OtherNode) and node.dedicated_worker for node in others)
+    count = sum(node.dedicated_worker for node in others)
     return next((definition for definition in candidates if definition.workers.fits(count)), None)
 
 
-def _idle_record(context: contexts.Context) -> TopologyTransition:
+def _idle_record(context: Context) -> TopologyTransition:
     return TopologyTransition(
         phase=Phase.IDLE,
         phase_transition_time=records.phase_time(context.record, Phase.IDLE, context.now),
         observed_generation=context.infrastructure.generation,
-        available=contexts.available(context),
-        accepted=records.accepted_before(context.record),
-        last_transition=contexts.last(context),
+        available=records.available(context),
+        accepted=() if context.record is None else context.record.accepted,
+        last_transition=records.last(context),
         advisories=_left(context),
     )
 
 
-def _left(context: contexts.Context) -> tuple[Advisory, ...]:
-    """What the last transition has left to do, and what the native controller has."""
-    native = advisories.native_left(context.known, context.record)
-    kept = tuple(item for item in _of_last(context) if item.name != AdvisoryName.NATIVE_CONDITIONS_LEFT)
+def _left(context: Context) -> tuple[Advisory, ...]:
+    """What the last transition has left to do, and what the native controller has.
+
+    Nothing of a request that was cancelled, or where the transition led to is gone. Nothing is watched: it is looked at
+    again when discovery reads.
+    """
+    record, last, left = context.record, records.last(context), context.leader.advisories or ()
+    if record is None or last is None or last.target != records.pair(context.infrastructure):
+        left = ()
+    elif context.leader.advisories is None and record.phase not in _BLOCKING:
+        left = record.advisories
+    native = advisories.native_left(context.known, record)
+    kept = tuple(item for item in left if item.name != AdvisoryName.NATIVE_CONDITIONS_LEFT)
     return kept if native is None else (*kept, native)
 
 
-def _of_last(context: contexts.Context) -> tuple[Advisory, ...]:
-    """Nothing of a request that was cancelled, or where the transition led to is gone.
-
-    Nothing is watched: it is looked at again when discovery reads.
-    """
-    record, last = context.record, contexts.last(context)
-    if record is None or last is None or last.target != records.pair(context.infrastructure):
-        return ()
-    if context.leader.advisories is not None:
-        return context.leader.advisories
-    return record.advisories if record.phase in _RESTING else ()
-
-
-def _idle_note(context: contexts.Context, left: tuple[Advisory, ...]) -> str:
-    desired = context.infrastructure.desired
+def _idle(context: Context) -> Decision:
+    record, desired = _idle_record(context), context.infrastructure.desired
     begin = "No topology is requested" if desired is None else f"The cluster has the desired topology {desired}"
     native = applicability.idle_note(context.known, context.infrastructure)
-    return sentences(begin, native, assessment.left(left))
-
-
-def _idle(context: contexts.Context) -> Decision:
-    record = _idle_record(context)
-    note = _idle_note(context, record.advisories)
+    note = sentences(begin, native, assessment.left(record.advisories))
     if context.infrastructure.record is None and context.record is None and context.leader.available is None:
         # The first record waits for what discovery finds: one write instead of two.
         return Decision(Phase.IDLE, steps=(Step.REPORT,), note=note)
-    return contexts.written(context, Decision(Phase.IDLE, record, note=note))
+    return cadence.written(context, Decision(Phase.IDLE, record, note=note))
 
 
-def _unsupported(context: contexts.Context, desired: str) -> Decision:
+def _unsupported(context: Context, desired: str) -> Decision:
     """No definition leads from here to the request: say why, and what would be legal."""
     infrastructure = context.infrastructure
     here = records.pair(infrastructure)
@@ -357,7 +312,7 @@ def _unsupported(context: contexts.Context, desired: str) -> Decision:
         f"No transition leads from {here} to {desired} on platform {infrastructure.platform or 'unknown'}. "
         f"From here: {listed(targets) or none}"
     )
-    requested = contexts.requested(context, None)
+    requested = records.requested(context, None)
     if context.record is not None and context.record.observed_generation != infrastructure.generation:
         # No target says which request this was: a later change of the spec counts as another one.
         requested = whole_seconds(context.now)
@@ -367,23 +322,23 @@ def _unsupported(context: contexts.Context, desired: str) -> Decision:
         requested_time=requested,
         phase_transition_time=records.phase_time(context.record, Phase.UNSUPPORTED, context.now),
         observed_generation=infrastructure.generation,
-        available=contexts.available(context),
+        available=records.available(context),
         advisories=_left(context),
-        last_transition=contexts.last(context),
+        last_transition=records.last(context),
     )
     block = f"{message}. Cancel the request to allow minor upgrades again: {_CANCEL}"
-    return contexts.written(context, Decision(Phase.UNSUPPORTED, record, note=message, upgrade_block=block))
+    return cadence.written(context, Decision(Phase.UNSUPPORTED, record, note=message, upgrade_block=block))
 
 
-def _keep(context: contexts.Context, record: TopologyTransition) -> Decision:
+def _keep(context: Context, record: TopologyTransition) -> Decision:
     """Completed, and the request stays what it was."""
     kept = record.model_copy(
         update={
             "observed_generation": context.infrastructure.generation,
-            "available": contexts.available(context),
+            "available": records.available(context),
             "advisories": _left(context),
-            "last_transition": contexts.last(context),
+            "last_transition": records.last(context),
             "problem": None,
         }
     )
-    return contexts.written(context, Decision(Phase.COMPLETED, kept, note=contexts.completed_note(kept)))
+    return cadence.written(context, Decision(Phase.COMPLETED, kept, note=convergence.completed_note(kept)))

@@ -1,26 +1,49 @@
-"""Builds the record of a transition, `status.topologyTransition`, and recovers it when it was lost.
+"""Builds the record of a transition, `status.topologyTransition`, recovers it when it was lost, and has its events.
 
 What the record holds survives a restart: bounds and durations are computed from its times. A check keeps its
-lastTransitionTime while its status stays, so that "all Met and quiet since" can be read from the record alone.
+lastTransitionTime while its status stays, so that "all Met and quiet since" can be read from the record alone. Events
+are sent after the writes of the decision; `report.events` names each after attempt and phase, so that after a crash
+between the write and the event it is the same event.
 """
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from topology_api.types import Check, Progress, RecordCopy, TopologyPair, TopologyTransition, fit, whole_seconds
-from topology_api.vocabulary import CheckStatus, Phase
+from topology_api import vocabulary
+from topology_api.types import (
+    Check,
+    LastTransition,
+    Progress,
+    RecordCopy,
+    TopologyPair,
+    TopologyTransition,
+    fit,
+    whole_seconds,
+)
+from topology_api.vocabulary import CheckName, CheckStatus, EventReason, Phase, Stage
 
+from .. import shell
+from ..checks import advisories
+from ..checks.result import listed
+from ..definitions.registry import ACCEPTABLE_CHECKS
 from ..observe import facts
+from .decision import EventSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
-    from topology_api.types import Accepted
-    from topology_api.vocabulary import Stage
+    from topology_api.types import Advisory, AvailableTransition
 
     from ..checks.result import CheckResult
+    from .state import Context
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+STANDING = timedelta(minutes=5)
+"""How long other checks must have been unmet, none of them changing, until that is an event: a flapping node is no
+news."""
 
 
 def pair(infrastructure: facts.Infrastructure) -> TopologyPair:
@@ -30,6 +53,12 @@ def pair(infrastructure: facts.Infrastructure) -> TopologyPair:
     )
 
 
+def request(topology: str | None, field: str = vocabulary.DESIRED) -> str:
+    """The command that makes this request, or takes it back."""
+    body = json.dumps({"spec": {field: topology}}, separators=(",", ":"))
+    return shell.command("oc patch infrastructure cluster --type merge -p {}", body)
+
+
 def recover(
     infrastructure: facts.Infrastructure,
     own: facts.Fact[facts.OwnOperator],
@@ -37,10 +66,9 @@ def recover(
 ) -> TopologyTransition | None:
     """The record, or what can be rebuilt of it: from `latest`, as this leader last decided it, or from its copy.
 
-    A payload that reverts the CRD, or a writer that does not know the field, drops the record. When the topology is the
-    target of what is left, the change has happened, whatever the phase there says; otherwise nothing has, and the
-    decision starts afresh. The copy, in ClusterOperator `topology`, is written by more clients than the record: it is
-    evidence of an attempt and never of its end, so that everything is proven again, and nothing in it is accepted.
+    When the topology is the target of what is left, the change has happened, whatever the phase there says; otherwise
+    nothing has. The copy, in ClusterOperator `topology`, is written by more clients than the record: it is evidence of
+    an attempt and never of its end, so that everything is proven again, and nothing in it is accepted.
     """
     if isinstance(infrastructure.record, TopologyTransition):
         return infrastructure.record
@@ -84,14 +112,25 @@ def phase_time(previous: TopologyTransition | None, phase: Phase, now: datetime)
     return whole_seconds(now)
 
 
+def requested(context: Context, target: TopologyPair | None) -> datetime:
+    """When this request was first seen: kept while the target stays."""
+    record, own = context.record, context.known.own_operator
+    # Where the record was lost it is the same request, and its events were sent under this time.
+    copy = None if isinstance(own, facts.Unobserved) else own.copy
+    before: TopologyTransition | RecordCopy | None = copy if record is None else record
+    if before is not None and before.phase.asks and before.requested_time and before.target == target:
+        return before.requested_time
+    return whole_seconds(context.now)
+
+
 def checks(
     previous: TopologyTransition | None, stage: Stage, results: Iterable[CheckResult], now: datetime
 ) -> tuple[Check, ...]:
     """The results of a stage as the record keeps them."""
-    known = {(check.stage, check.name): check for check in (previous.checks if previous else ())}
+    known = {check.name: check for check in of_stage(previous, stage)}
     kept = []
     for result in results:
-        before, message = known.get((stage, result.name)), fit(result.message)
+        before, message = known.get(result.name), fit(result.message)
         if before is None or before.status is not result.status:
             since = whole_seconds(now)
         elif before.message == message:
@@ -103,11 +142,6 @@ def checks(
             Check(stage=stage, name=result.name, status=result.status, message=message, last_transition_time=since)
         )
     return tuple(kept)
-
-
-def accepted_before(previous: TopologyTransition | None) -> tuple[Accepted, ...]:
-    """What the last attempt went without: shown until the next admission begins a new one."""
-    return previous.accepted if previous is not None else ()
 
 
 def of_stage(record: TopologyTransition | None, stage: Stage) -> tuple[Check, ...]:
@@ -122,25 +156,126 @@ def progress(results: Iterable[CheckResult]) -> Progress:
     return Progress(met=met, total=total, summary=f"{met}/{total}")
 
 
+def available(context: Context) -> tuple[AvailableTransition, ...]:
+    """What could be requested, each by its newest verdict, as far as it still leads away from here."""
+    before = {item.name: item for item in (context.record.available if context.record else ())}
+    discovered = context.leader.available
+    if discovered is not None:
+        # The verdict on what is under way may be newer than what was discovered.
+        newest = [max(item, before.get(item.name, item), key=lambda each: each.evaluated_time) for item in discovered]
+        before = {item.name: item for item in newest}
+    here = {definition.name for definition in context.transitions.starting_at(pair(context.infrastructure))}
+    return tuple(item for item in before.values() if item.name in here)
+
+
+def advised(context: Context, record: TopologyTransition) -> tuple[Advisory, ...]:
+    """What an administrator has to do on the way to the record's target, by what is watched."""
+    target = record.target or pair(context.infrastructure)
+    return advisories.advise(context.known, target, context.transitions.matrix, record, context.now)
+
+
+def last(context: Context) -> LastTransition | None:
+    """The last transition that completed here: the one that the record is about, else the one that it keeps."""
+    return None if context.record is None else completed(context.record) or context.record.last_transition
+
+
+def completed(record: TopologyTransition) -> LastTransition | None:
+    """The transition of a record that is Completed, as it is kept; None before that."""
+    if record.phase is not Phase.COMPLETED or record.target is None:
+        return None
+    return LastTransition.model_validate(record.model_dump(include=set(LastTransition.model_fields)))
+
+
+def accepted(record: TopologyTransition) -> frozenset[CheckName]:
+    """The checks that this attempt goes without. What is not acceptable does not count, whatever wrote it there."""
+    return frozenset(CheckName(entry.name) for entry in record.accepted if entry.name in ACCEPTABLE_CHECKS)
+
+
+def went_without(record: TopologyTransition) -> str:
+    """The same, as they are shown; empty when there are none."""
+    names = [entry.name for entry in record.accepted if entry.name in ACCEPTABLE_CHECKS]
+    return listed(names, most=len(ACCEPTABLE_CHECKS))
+
+
+def accepted_note(record: TopologyTransition) -> str:
+    """What is added to a sentence about the transition; empty when nothing was accepted."""
+    return f", accepted without: {names}" if (names := went_without(record)) else ""
+
+
 def believed(record: TopologyTransition, now: datetime) -> TopologyTransition:
     """The record without times of the future that something is reckoned from.
 
-    What only reports or gives up for a while goes by the record: the deadline, facts that stay unreadable, the wait
-    for the echo. A clock that was put forward brings these early by as much as it was set. One that was put back
-    would delay them without end, so a time that has not come yet is brought back to now, once, and written that way.
+    A clock that was put back would delay the deadline, or the wait for the echo, without end: so a time that has not
+    come yet is brought back to now, once, and written that way.
     """
-    entered, admitted = record.phase_transition_time, record.admitted_time
+    entered, admitted, latest = record.phase_transition_time, record.admitted_time, whole_seconds(now)
     changes: dict[str, object] = {}
     if entered is not None and entered > now:
-        changes["phase_transition_time"] = whole_seconds(now)
+        changes["phase_transition_time"] = latest
     if admitted is not None and admitted > now:
-        changes["admitted_time"] = whole_seconds(now)
+        changes["admitted_time"] = latest
         if record.deadline_time is not None:
             changes["deadline_time"] = whole_seconds(record.deadline_time - (admitted - now))
     if record.checks and max([check.last_transition_time for check in record.checks]) > now:
-        latest = whole_seconds(now)
         changes["checks"] = tuple(
             check.model_copy(update={"last_transition_time": min(check.last_transition_time, latest)})
             for check in record.checks
         )
     return record.model_copy(update=changes) if changes else record
+
+
+def between(
+    before: TopologyTransition | None, after: TopologyTransition, desired: str | None, note: str, now: datetime
+) -> tuple[EventSpec, ...]:
+    """Events for the way from one record to the next; `note` is what Progressing says.
+
+    What blocks a request is an event when the request is made, when a check takes its admission back, and whenever it
+    has stood for `STANDING`: the same checks have the same event (`report.events.name`), so only others are news.
+    """
+    phase, was = after.phase, Phase.IDLE if before is None else before.phase
+    blocked = EventSpec(EventReason.TRANSITION_BLOCKED, note, warning=True)
+    if phase is Phase.PENDING and was.asks:
+        return (blocked,) if now >= stands_at(after) or (was is Phase.ADMITTING and unmet(after)) else ()
+    if was is phase:
+        return ()
+    route = f"from {after.source} to {after.target}" if after.source and after.target else ""
+    changed, text = EventReason.TOPOLOGY_CHANGED, f"Topology changed {route}"
+    specs: list[EventSpec] = []
+    if phase.asks and not was.asks:
+        current = f" (current: {after.source.control_plane})" if after.source is not None else ""
+        specs.append(EventSpec(EventReason.TRANSITION_REQUESTED, f"{desired} topology requested{current}"))
+    if phase in {Phase.UNSUPPORTED, Phase.PENDING}:
+        specs.append(blocked)
+    if phase is Phase.CONVERGING and after.by_native:
+        by = "by the native controller, which is switched off: it is followed from now on"
+        specs.append(EventSpec(changed, f"{text} {by}"))
+    elif phase is Phase.CONVERGING:
+        admitted = f"Preflight passed; changing topology {route} ({after.name})"
+        specs += [EventSpec(EventReason.TRANSITION_ADMITTED, admitted), EventSpec(changed, text)]
+    if phase is Phase.COMPLETED:
+        done = f"Transition {after.name} {route} is completed{accepted_note(after)}"
+        specs.append(EventSpec(EventReason.TRANSITION_COMPLETED, done))
+    if phase is Phase.IDLE and was.asks and cancelled(before, desired):
+        specs.append(EventSpec(EventReason.TRANSITION_CANCELLED, "Request cancelled; the topology was not changed"))
+    return tuple(specs)
+
+
+def unmet(record: TopologyTransition) -> list[str]:
+    """The preflight checks that block the request of this record, by name."""
+    return sorted(check.name for check in of_stage(record, Stage.PREFLIGHT) if check.status is not CheckStatus.MET)
+
+
+def stands_at(record: TopologyTransition) -> datetime:
+    """From when on what blocks the request of this record counts as standing."""
+    changed = [check.last_transition_time for check in of_stage(record, Stage.PREFLIGHT)]
+    if record.phase_transition_time is not None:
+        changed.append(record.phase_transition_time)
+    return max(changed, default=_LONG_AGO) + STANDING
+
+
+def cancelled(before: TopologyTransition | None, desired: str | None) -> bool:
+    """Was the request taken back (removed, set to the start), or does it stand while another client changed things?"""
+    if desired is None or before is None or before.source is None:
+        return True
+    target = before.target.control_plane if before.target is not None else None
+    return desired == before.source.control_plane != target

@@ -1,6 +1,7 @@
-"""What a leader remembers between two decisions, as values: `leader` says how looks, decisions and writes change it.
+"""What a decision is made from: its context, and what this leader remembers (`leader` says how that changes).
 
-All of it is lost with its process. Everything else is read back from the API, so that another leader can go on.
+What a leader remembers is lost with its process. Everything else is read back from the API, so that another leader can
+go on.
 """
 
 from __future__ import annotations
@@ -9,20 +10,27 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from topology_api.vocabulary import Phase
+
 if TYPE_CHECKING:
     from datetime import datetime
 
     from topology_api.types import Advisory, AvailableTransition, TopologyTransition
 
+    from ..definitions import load
+    from ..observe import facts
+
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """When this leader last wrote, and how many writes in a row were for nothing but newer answers or texts."""
+    """When this leader last wrote, and how many writes in a row were for nothing but newer answers or texts.
+
+    `corrections` of those took back that all checks are Met.
+    """
 
     at: datetime | None = None
     in_a_row: int = 0
     corrections: int = 0
-    """How many of those in a row took back that all checks are Met."""
 
 
 class Clocks(NamedTuple):
@@ -58,35 +66,34 @@ class Voids:
 
 @dataclass(frozen=True, slots=True)
 class LeaderState:
-    """What this leader knows that stands in no object. All times go by the wall clock.
-
-    `since` is when it began to lead. `attempt` is the admission that this leader has recorded itself, None when it
-    has none; `next_attempt` is the value that a new admission would get. `available` and `advisories` are what the last
-    discovery found, None before the first. `settle_seconds` overrides the definitions. `refused` is what the API server
-    says where it refuses what this leader writes to Infrastructure, empty once a write went through.
-    """
+    """What this leader knows that stands in no object. All times go by the wall clock."""
 
     since: datetime
+    """When it began to lead."""
     next_attempt: str
+    """The value that a new admission would get."""
     attempt: str | None = None
+    """The admission that this leader has recorded itself."""
     available: tuple[AvailableTransition, ...] | None = None
+    """What the last discovery found, None before the first; so are `advisories`."""
     advisories: tuple[Advisory, ...] | None = None
     settle_seconds: int | None = None
+    """What overrides the definitions."""
     misconfigured: Misconfigured | None = None
     refused: str = ""
+    """Why the API server refuses what this leader writes to Infrastructure; empty once a write went through."""
     clocks: Clocks | None = None
     """Both clocks at the last look."""
     jumped: timedelta = timedelta()
-    """How far the wall clock was set between the last look and the one before it; nothing where it was not."""
+    """How far the wall clock was set between the last look and the one before it."""
     gate_since: datetime | None = None
-    """When the feature gate of the native controller was first seen on, or that controller last there; None while the
-    gate is off."""
+    """When the native controller's feature gate was first seen on, or that controller last there; None: it is off."""
     two_voters_since: datetime | None = None
-    """Since when etcd has been seen with two voters; None when it has not."""
+    """Since when etcd has been seen with two voters."""
     lost_at: datetime | None = None
-    """When nodes that the change rested on were last seen missing; None when they were not."""
+    """When nodes that the change rested on were last seen missing."""
     steady_since: datetime | None = None
-    """When the wall clock was last set, or something that matters could last not be watched; None: never."""
+    """When the wall clock was last set, or something that matters could last not be watched."""
     unquiet: bool = True
     """Was something not Met, or not seen, at the last look? It may never be recorded: the write can fail."""
     hold_until: datetime | None = None
@@ -104,3 +111,20 @@ class LeaderState:
     """A write may or may not have happened: nothing is written before Infrastructure was read live."""
     misled: bool = False
     """Live evidence has just disagreed with the watches: nothing is decided before all idle sources were read live."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything that one decision looks at, once it is clear that there is something to decide."""
+
+    known: facts.Facts
+    infrastructure: facts.Infrastructure
+    record: TopologyTransition | None
+    transitions: load.Transitions
+    leader: LeaderState
+    now: datetime
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of the record; without one nothing has been decided yet."""
+        return Phase.IDLE if self.record is None else self.record.phase

@@ -1,20 +1,22 @@
-"""The status of ClusterOperator `topology`, and whether it differs from what stands on the server.
+"""ClusterOperator `topology`: the conditions that follow from a decision, as docs/api.md lists them, and its status.
 
-A condition keeps its lastTransitionTime while its status stays (the API's promise, and what alerts on flapping count).
+The same decision always gives the same text, and reason and message are there also when all is well: an empty one looks
+like an operator that never ran. A condition keeps its lastTransitionTime while its status stays (the API's promise).
 `extension` carries the head of the record, in case Infrastructure loses it. The object is written only when something
 in it would differ; between two writes the server's copy is the truth.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topology_api import vocabulary
 from topology_api.types import RecordCopy
-from topology_api.vocabulary import ConditionType
+from topology_api.vocabulary import ConditionStatus, ConditionType, Phase, Reason
 
+from ..decide.decision import Cause
 from ..observe import facts
-from . import conditions
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]
 _CONFIG, _OPERATOR, _MACHINES = "config.openshift.io", "operator.openshift.io", "machineconfiguration.openshift.io"
-_ADMISSION = "admissionregistration.k8s.io"
 _RELATED = (
     (_CONFIG, "infrastructures", "", "cluster"),
     ("apiextensions.k8s.io", "customresourcedefinitions", "", "infrastructures.config.openshift.io"),
@@ -38,14 +39,77 @@ _RELATED = (
     (_MACHINES, "controllerconfigs", "", "machine-config-controller"),
     (_MACHINES, "machineconfigpools", "", ""),
     ("", "nodes", "", ""),
-    (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-status"),
-    (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-request"),
-    (_ADMISSION, "validatingadmissionpolicies", "", "cluster-topology-operator-report"),
-    (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-status"),
-    (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-request"),
-    (_ADMISSION, "validatingadmissionpolicybindings", "", "cluster-topology-operator-report"),
+    *(
+        ("admissionregistration.k8s.io", resource, "", f"cluster-topology-operator-{guarded}")
+        for resource in ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+        for guarded in ("status", "request", "report")
+    ),
 )
 """Group, resource, namespace, name; without a name it is every object of the kind."""
+_PROGRESSING = {
+    Phase.IDLE: (ConditionStatus.FALSE, Reason.AS_EXPECTED),
+    Phase.UNSUPPORTED: (ConditionStatus.FALSE, Reason.UNSUPPORTED_TRANSITION),
+    Phase.PENDING: (ConditionStatus.FALSE, Reason.PREFLIGHT_UNMET),
+    Phase.ADMITTING: (ConditionStatus.TRUE, Reason.TRANSITION_ADMITTING),
+    Phase.CONVERGING: (ConditionStatus.TRUE, Reason.TRANSITION_CONVERGING),
+    Phase.COMPLETED: (ConditionStatus.FALSE, Reason.TRANSITION_COMPLETED),
+}
+_UPGRADEABLE = {
+    Phase.UNSUPPORTED: Reason.UNSUPPORTED_TRANSITION,
+    Phase.PENDING: Reason.TRANSITION_PENDING,
+    Phase.ADMITTING: Reason.TRANSITION_IN_PROGRESS,
+    Phase.CONVERGING: Reason.TRANSITION_IN_PROGRESS,
+}
+_STOPPING = frozenset({Reason.API_NOT_INSTALLED, Reason.TOPOLOGY_OVERWRITTEN})
+"""Nothing goes on while these last, whatever was under way: but what was keeps blocking upgrades."""
+
+
+class Condition(NamedTuple):
+    """A condition to report; its time is added where it is compared with what was reported before."""
+
+    type: ConditionType
+    status: ConditionStatus
+    reason: Reason
+    message: str
+
+
+def conditions(decision: Decision) -> tuple[Condition, ...]:
+    """All five conditions, in the order in which they are written."""
+    degraded, disabled, block = decision.degraded, decision.disabled, decision.upgrade_block
+    stood_down, true, false = _both(disabled, decision.misconfigured), ConditionStatus.TRUE, ConditionStatus.FALSE
+    # Of the reasons of Degraded the transition goes before the configuration. An operator that stands down is well: the
+    # controller that is in charge may wait for all others to be.
+    trouble = None if disabled else _both(degraded, decision.misconfigured) or decision.misconfigured
+    status, reason = _PROGRESSING[decision.phase]
+    progressing = Condition(ConditionType.PROGRESSING, status, reason, decision.sentence)
+    if disabled is not None or (degraded is not None and (block is None or degraded.reason in _STOPPING)):
+        message = "The operator takes no action on this cluster"
+        if disabled is None and degraded is not None:
+            message = f"Stopped: {degraded.message}"
+        progressing = Condition(ConditionType.PROGRESSING, false, Reason.AS_EXPECTED, message)
+    blocked = None if block is None or disabled else Cause(_UPGRADEABLE[decision.phase], block)
+    return (
+        _unless(None, ConditionType.AVAILABLE, true, "The cluster topology operator watches Infrastructure cluster"),
+        progressing,
+        _unless(trouble, ConditionType.DEGRADED, false, "Nothing is wrong"),
+        _unless(blocked, ConditionType.UPGRADEABLE, true, "Upgrades are not blocked by this operator"),
+        _unless(stood_down, ConditionType.DISABLED, false, "The operator manages this cluster's topology"),
+    )
+
+
+def _both(first: Cause | None, second: Cause | None) -> Cause | None:
+    """The first cause, with the second in its message; None where the first is."""
+    if first is None or second is None:
+        return first
+    return dataclasses.replace(first, message=f"{first.message}. Besides, {second.reason}: {second.message}")
+
+
+def _unless(cause: Cause | None, type_: ConditionType, usual: ConditionStatus, well: str) -> Condition:
+    """The condition with the status that it has when all is well, or with the other one, for this cause."""
+    if cause is None:
+        return Condition(type_, usual, Reason.AS_EXPECTED, well)
+    other = ConditionStatus.FALSE if usual is ConditionStatus.TRUE else ConditionStatus.TRUE
+    return Condition(type_, other, cause.reason, cause.message)
 
 
 def related_objects(namespace: str) -> list[Raw]:
@@ -97,13 +161,13 @@ def news(wanted: Raw, own: facts.Fact[facts.OwnOperator]) -> bool:
 
 def _lasting(status: Raw) -> Raw:
     """What of a status is more than a text: an answer of a check is one, a problem is its reason and its time."""
-    conditions, extension = status["conditions"], status["extension"]
-    if isinstance(conditions, list):
-        conditions = [_untexted(item) for item in conditions]
+    listed, extension = status["conditions"], status["extension"]
+    if isinstance(listed, list):
+        listed = [_untexted(item) for item in listed]
     if isinstance(extension, dict):
         extension = {name: value for name, value in extension.items() if name not in {"checks", "progress"}}
         extension["problem"] = _untexted(extension.get("problem"))
-    return {**status, "conditions": conditions, "extension": extension}
+    return {**status, "conditions": listed, "extension": extension}
 
 
 def _untexted(item: object) -> object:
@@ -134,7 +198,7 @@ def merged_conditions(decision: Decision, before: Raw, stamp: str | None) -> lis
     """The conditions of a decision; those whose status changes since the status `before` get the time `stamp`."""
     stored = stored_conditions(before)
     merged = []
-    for condition in conditions.of(decision):
+    for condition in conditions(decision):
         earlier = stored.get(condition.type.value)
         same = earlier is not None and earlier.get("status") == condition.status.value
         time = earlier.get("lastTransitionTime") if same and earlier else None

@@ -6,23 +6,21 @@ and the event sends it after its restart, and one that crashed after it learns t
 
 What could not be sent keeps waiting. An API server in trouble is tried again soon; one that refuses (a right is
 missing, a webhook says no) now and then, the events taking turns. Both are logged when they begin and when they end.
-When too many wait, the oldest are given up; what still holds waits again as soon as it is decided again. What the API
-calls invalid is given up for good: the same event would be invalid again. When `run` is cancelled, two seconds more are
-left to send what waits.
+When too many wait, the oldest are given up, and what the API calls invalid is: the same event would be invalid again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
-from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from topology_api.vocabulary import OPERATOR_NAME, EventReason, Phase
 
-from ..decide import events as decided
+from ..decide import records
 from ..kube import errors, lease, queue
 from ..kube import resource as resources
 
@@ -52,8 +50,8 @@ _REFUSED = 5.0, 60.0
 _UNSURE = 0.5
 FLUSH = 2.0
 """Seconds that are left for what waits when the operator ends."""
-# Seconds in which the last events come: those of a write that the loop has just done.
 _LATE = 0.05
+"""Seconds in which the last events come: those of a write that the loop has just done."""
 
 
 def name(uid: str, reason: EventReason, record: TopologyTransition | None, generation: int | None = None) -> str:
@@ -72,18 +70,9 @@ def name(uid: str, reason: EventReason, record: TopologyTransition | None, gener
         request = reason is EventReason.TRANSITION_REQUESTED
         occurrence, phase = (requested, "") if request else (record.attempt or requested, record.phase.value)
         if reason is EventReason.TRANSITION_BLOCKED:
-            phase = f"{phase}/{','.join(decided.unmet(record))}"
+            phase = f"{phase}/{','.join(records.unmet(record))}"
     digest = hashlib.sha256(f"{uid}/{reason}/{occurrence}/{phase}".encode()).hexdigest()
     return f"topology.{list(EventReason).index(reason)}-{digest[:16]}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Event:
-    name: str
-    uid: str
-    spec: EventSpec
-    phase: Phase
-    time: datetime
 
 
 class EventRecorder:
@@ -110,7 +99,8 @@ class EventRecorder:
         # In bytes, as the API counts.
         self._identity = identity.encode()[:_WORD_BYTES].decode(errors="ignore")
         self._utcnow = utcnow
-        self._waiting: dict[str, _Event] = {}
+        self._waiting: dict[str, dict[str, Any]] = {}
+        """What is sent, by name."""
         self._more = asyncio.Event()
         self._recorded: dict[str, None] = {}
         self._request: tuple[object, int | None] | None = None
@@ -123,18 +113,19 @@ class EventRecorder:
         if key in self._recorded:
             return
         phase = Phase.IDLE if record is None else record.phase
-        self._waiting[key] = _Event(key, infrastructure.uid, spec, phase, self._utcnow())
+        self._waiting[key] = self._body(key, infrastructure.uid, spec, phase)
         self._more.set()
         # What lasts (a transition that is stuck) is decided again with every look; it is one event.
         self._recorded[key] = None
         if len(self._recorded) > _REMEMBERED:
             del self._recorded[next(iter(self._recorded))]
         if len(self._waiting) > _WAITING:
-            oldest = self._waiting.pop(next(iter(self._waiting)))
-            self._recorded.pop(oldest.name, None)
+            key = next(iter(self._waiting))
+            oldest = self._waiting.pop(key)
+            self._recorded.pop(key, None)
             if not self._overflown:
                 self._overflown = True
-                facts = {"count": _WAITING, "event": oldest.spec.reason}
+                facts = {"count": _WAITING, "event": oldest["reason"]}
                 _LOG.warning("more than %(count)d events wait: the oldest are given up, %(event)s first", facts)
 
     async def run(self) -> None:
@@ -148,97 +139,92 @@ class EventRecorder:
                 if self._unsure():
                     await asyncio.sleep(_UNSURE)
                     continue
-                event = next(iter(self._waiting.values()))
-                error = await self._send(event)
+                key = next(iter(self._waiting))
+                error = await self._send(key)
                 if error is None:
                     soon.reset()
                     late.reset()
                 elif error.may_pass:
                     await asyncio.sleep(soon.next(error.retry_after))
-                elif event.name in self._waiting:
+                elif key in self._waiting:
                     # It may be this one that is refused: the others get their turn.
-                    self._waiting[event.name] = self._waiting.pop(event.name)
+                    self._waiting[key] = self._waiting.pop(key)
                     await asyncio.sleep(late.next(error.retry_after))
         finally:
             await self._flush()
 
-    async def _send(self, event: _Event) -> errors.KubeError | None:
+    async def _send(self, key: str) -> errors.KubeError | None:
         """Send an event, or return why it still waits; one that the API would never take is given up."""
-        if self._void():
-            self._waiting.pop(event.name, None)
+        body, done = self._waiting.get(key), "is sent"
+        if body is None or self._void():
+            self._waiting.pop(key, None)
             return None
-        done = "is sent"
+        facts = {"event": body["reason"]}
         try:
             if self._guard is not None:
                 await self._guard()
-            await self._client.create(EVENTS, self._body(event), namespace=_NAMESPACE)
+            await self._client.create(EVENTS, body, namespace=_NAMESPACE)
         except errors.AlreadyExists:
             done = "was sent before"
         except errors.Invalid as error:
-            self._waiting.pop(event.name, None)
-            facts = {"event": event.spec.reason, "error": error}
-            _LOG.warning("event %(event)s was not sent, and is given up: %(error)s", facts)
+            self._waiting.pop(key, None)
+            _LOG.warning("event %(event)s was not sent, and is given up: %(error)s", {**facts, "error": error})
             return None
         except errors.KubeError as error:
             if error.same_as != self._trouble:
                 self._trouble = error.same_as
                 _LOG.warning(
                     "event %(event)s was not sent: %(error)s; it waits and is tried again, as are those that follow",
-                    {"event": event.spec.reason, "error": error},
+                    {**facts, "error": error},
                 )
             return error
-        self._waiting.pop(event.name, None)
-        _LOG.debug(
-            "event %(event)s %(done)s: %(message)s",
-            {"event": event.spec.reason, "done": done, "message": event.spec.note},
-        )
+        self._waiting.pop(key, None)
+        _LOG.debug("event %(event)s %(done)s: %(message)s", {**facts, "done": done, "message": body["message"]})
         if self._trouble is not None:
             self._trouble, self._overflown = None, False
             _LOG.info("events are sent again")
         return None
 
-    def _body(self, event: _Event) -> dict[str, Any]:
-        note = event.spec.note.encode()
+    def _body(self, key: str, uid: str, spec: EventSpec, phase: Phase) -> dict[str, Any]:
+        note, now = spec.note.encode(), self._utcnow()
         if len(note) > _NOTE_BYTES:
             # A letter may be several bytes: one that was cut is dropped.
             note = note[: _NOTE_BYTES - 3].decode(errors="ignore").encode() + b"..."
-        seconds = event.time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        seconds = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
-            "metadata": {"name": event.name, "namespace": _NAMESPACE},
-            "eventTime": lease.micro_time(event.time),
+            "metadata": {"name": key, "namespace": _NAMESPACE},
+            "eventTime": lease.micro_time(now),
             "firstTimestamp": seconds,
             "lastTimestamp": seconds,
             "involvedObject": {
                 "apiVersion": "config.openshift.io/v1",
                 "kind": "Infrastructure",
                 "name": "cluster",
-                "uid": event.uid,
+                "uid": uid,
             },
-            "reason": event.spec.reason.value,
-            "action": event.phase.value,
+            "reason": spec.reason.value,
+            "action": phase.value,
             "message": note.decode(),
-            "type": "Warning" if event.spec.warning else "Normal",
+            "type": "Warning" if spec.warning else "Normal",
             "reportingComponent": OPERATOR_NAME,
             "reportingInstance": self._identity,
         }
 
     async def _flush(self) -> None:
         """The end: send what waits, once each, while there is time; no pauses for what is refused."""
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FLUSH):
                 # The loop ends beside this, and may record an event of the write that it was at.
                 await asyncio.sleep(_LATE)
-                for event in tuple(self._waiting.values()):
-                    await self._send(event)
-        except TimeoutError:
-            pass
+                for key in tuple(self._waiting):
+                    await self._send(key)
         if self._waiting:
-            reasons = ", ".join(event.spec.reason.value for event in self._waiting.values())
+            lost = ", ".join(body["reason"] for body in self._waiting.values())
             _LOG.warning(
                 "%(count)d events were not sent before the end, and are lost: %(events)s",
-                {"count": len(self._waiting), "events": reasons},
+                {"count": len(self._waiting), "events": lost},
             )
 
     def _generation(self, record: TopologyTransition | None, reason: EventReason) -> int | None:
@@ -261,4 +247,4 @@ def after_restart(record: TopologyTransition, now: datetime) -> tuple[EventSpec,
         return ()
     # The same events as for the step that led here, whichever open phase it came from.
     before = record.model_copy(update={"phase": Phase.ADMITTING})
-    return decided.between(before, record, None, "", now)
+    return records.between(before, record, None, "", now)

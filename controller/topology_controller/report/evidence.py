@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from . import state
 
 
+_NO_NODES = "There are no nodes with label node-role.kubernetes.io/control-plane"
+
+
 def unwatched(*, leads: bool) -> str:
     """Why something is not shown that only the watches of an open request observe."""
     return "Not watched while nothing is in progress" if leads else "Shown by the operator process that leads"
@@ -39,10 +42,9 @@ def operands(
         return {"items": [], "said": "Without its definition it is not known which components have to be updated"}
     items: list[state.Operand] = []
     for answer in results:
-        for finding in answer.findings if matrix.group(answer.name) is not None else ():
+        judged = answer.findings if matrix.group(answer.name) is not None else ()
+        for finding in [finding for finding in judged if finding.counts]:
             count = finding.count
-            if not finding.counts:
-                continue
             items.append(
                 {
                     "check": answer.name.value,
@@ -78,10 +80,7 @@ def nodes(known: facts.Facts, results: Iterable[CheckResult], *, leads: bool) ->
     # A candidate that lacks the label control-plane is no Node fact: only its name and why are known.
     items += [_node(finding, "Unknown") for finding in findings.values()]
     items.sort(key=lambda item: item["name"])
-    return {
-        "items": items,
-        "said": "" if items else "There are no nodes with label node-role.kubernetes.io/control-plane",
-    }
+    return {"items": items, "said": "" if items else _NO_NODES}
 
 
 def _node(finding: Finding, ready: str) -> state.Node:
@@ -91,44 +90,33 @@ def _node(finding: Finding, ready: str) -> state.Node:
 
 def members(known: facts.Facts, stage: Stage | None, *, leads: bool) -> state.Members:
     """Voters by what the etcd operator publishes; learners and names too where etcd itself is asked."""
-    published, survey, nodes = etcd.members(known), known.etcd_members, known.control_plane_nodes
+    published, survey = etcd.members(known), known.etcd_members
     if isinstance(published, facts.Unobserved):
         why = facts.NOT_READ if known.etcd_endpoints is facts.NOT_READ else published
         return {"items": [], "said": _unobserved(why, leads=leads)}
     homes = {
         fields.address(address) or address: node.name
-        for node in (() if isinstance(nodes, facts.Unobserved) else nodes)
-        if isinstance(node, facts.Node)
+        for node in facts.readable(known.control_plane_nodes)
         for address in node.addresses
     }
     # As etcd itself lists them, where a list came through the quorum.
     voices = () if isinstance(survey, facts.Unobserved) else survey.voices
     listed = {member.id: member for voice in voices if voice.confirmed for member in voice.members}
     items: list[state.Member] = []
-    for id_ in [*published, *(id_ for id_ in listed if id_ not in published)]:
-        member, address = listed.get(id_), published.get(id_)
+    for id_ in dict.fromkeys((*published, *listed)):
+        member, address = listed.get(id_), published.get(id_, "")
         name = "" if member is None else member.name
-        node = name if address is None else homes.get(address)
-        items.append(
-            {
-                "id": id_,
-                "name": name,
-                "address": address or "",
-                "role": "learner" if member is not None and member.learner else "voter",
-                "node": node if node in homes.values() else None,
-            }
-        )
+        node = homes.get(address) if address else name
+        role = "learner" if member is not None and member.learner else "voter"
+        home = node if node in homes.values() else None
+        items.append({"id": id_, "name": name, "address": address, "role": role, "node": home})
     items.sort(key=lambda item: (item["role"] != "voter", item["node"] or "~", item["id"]))
     note = "" if items else f"There are none in {etcd.ENDPOINTS}"
     if items and isinstance(survey, facts.Unobserved):
-        note = f"Voters only: {_why_no_learners(survey, stage)}"
+        # It is not asked once its answer could not stop the change any more.
+        after = stage is Stage.CONVERGENCE
+        reason = "etcd itself is asked until the topology changes" if after else f"cannot tell more: {survey}"
+        if survey == facts.NO_ETCD_ACCESS:
+            reason = "a learner is seen only where etcd itself is asked (--etcd-cert-dir)"
+        note = f"Voters only: {reason}"
     return {"items": items, "said": note}
-
-
-def _why_no_learners(why: facts.Unobserved, stage: Stage | None) -> str:
-    if why == facts.NO_ETCD_ACCESS:
-        return "a learner is seen only where etcd itself is asked (--etcd-cert-dir)"
-    # It is not asked once its answer could not stop the change any more.
-    return (
-        "etcd itself is asked until the topology changes" if stage is Stage.CONVERGENCE else f"cannot tell more: {why}"
-    )

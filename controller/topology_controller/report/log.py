@@ -1,9 +1,8 @@
 """What a leader logs about its decisions: one line when something changes, none when nothing does.
 
-`reconcile` decides often: at every heartbeat that leads to a new fact, at every look that it asked for. So the last
-lines are remembered here, and only what differs from them is logged: the phase with what it waits for, each check whose
-answer has changed, a failure that is another one than before. A failure that stays is repeated every five minutes, so
-that it is seen at the end of a log.
+What was logged last is remembered, and only what differs is: the phase with what it waits for, each check whose answer
+has changed, a failure that is another one than before. A failure that stays is repeated every five minutes, so that it
+is seen at the end of a log.
 """
 
 from __future__ import annotations

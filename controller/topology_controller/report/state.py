@@ -1,11 +1,8 @@
 """The shape of `/state`: what the status page shows, and what a script may read instead of it.
 
 Plain dictionaries, so that they are JSON as they stand. A list that cannot be shown comes with a sentence that says why
-(`said`): an empty one never has to be guessed at. Times are RFC 3339 in UTC with whole seconds, None where there
-is none. docs/page.md and docs/api.md describe it; `view` makes it.
-
-`Annotated` says which words a string is one of (an enumeration, or a tuple of them), or which format it has: the
-schemas of docs/schemas are made of that, and nothing reads it when the operator runs.
+(`said`). Times are RFC 3339 in UTC with whole seconds, None where there is none. docs/page.md and docs/api.md describe
+it; `view` makes it. `Annotated` says which words a string is one of, or which format it has: for docs/schemas alone.
 """
 
 from __future__ import annotations
@@ -136,11 +133,9 @@ class Accepted(TypedDict):
     since: Time
 
 
-class Problem(TypedDict):
+class Problem(Said):
     """Why an administrator should look: a `ProblemReason`, what is wrong and what to do, and since when."""
 
-    reason: str
-    message: str
     since: Time
 
 

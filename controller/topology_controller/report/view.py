@@ -1,34 +1,36 @@
 """What the status page shows: the last decision, the record and the facts, as one structure that is JSON (`state`).
 
-Nothing is judged here. The phase, the checks and the conditions are those of the last decision; on a process that does
-not lead they are read from what the leader wrote, in Infrastructure and ClusterOperator `topology`. Nodes, members and
-operands are in `evidence`. Pure, and computed only when the page asks (`serve.page`).
+Nothing is judged here. The phase, the checks and the conditions are those of the last decision (`Latest`, which the
+loop sets and the page waits for); on a process that does not lead they are read from what the leader wrote, in
+Infrastructure and ClusterOperator `topology`. Nodes, members and operands are in `evidence`. Pure, and computed only
+when the page asks (`serve.page`), so that it costs the loop nothing between a fact and the change.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
-import json
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
 
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckStatus, ConditionType, Phase, ProblemReason, Reason, Stage
 
-from .. import shell
 from ..decide import assessment, problems, records
 from ..observe import facts
 from . import clusteroperator, evidence, state
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
-    from topology_api.types import AvailableTransition, LastTransition, TopologyPair, TopologyTransition
+    from topology_api.types import AvailableTransition, LastTransition, TopologyPair
 
     from ..checks.result import CheckResult
+    from ..decide.decision import Decision
     from ..definitions import load, model
-    from . import latest
 
 _STAGES = {
     Phase.PENDING: Stage.PREFLIGHT,
@@ -59,7 +61,60 @@ class About:
     runbooks: str = ""
 
 
-def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> state.State:
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One decision, and the facts behind it."""
+
+    decision: Decision
+    known: facts.Facts
+
+
+class Latest:
+    """The last decision of this process: None before the first, and once it no longer leads.
+
+    `number` grows whenever that changes.
+    """
+
+    def __init__(self) -> None:
+        self.snapshot: Snapshot | None = None
+        self.number = 0
+        self._changed = asyncio.Event()
+        self.look_again: Callable[[], None] | None = None
+        """What the loop does for `wanted`; None while this process does not decide."""
+
+    def wanted(self) -> None:
+        """Say that a reader looks. Call it as often as you like: the loop bounds the price."""
+        if self.look_again is not None:
+            self.look_again()
+
+    def set(self, decision: Decision, known: facts.Facts) -> None:
+        """Show this decision from now on."""
+        self._show(Snapshot(decision, known))
+
+    def written(self) -> None:
+        """Say that what is shown of the API has changed by a write of ours, after which nothing is decided."""
+        self._show(self.snapshot)
+
+    def clear(self) -> None:
+        """Show nothing: this process does not decide any more."""
+        self.look_again = None
+        self._show(None)
+
+    async def changed(self, after: int) -> int:
+        """Wait until something else is shown than at `number` `after`; return the new number."""
+        while self.number == after:
+            await self._changed.wait()
+        return self.number
+
+    def _show(self, snapshot: Snapshot | None) -> None:
+        self.snapshot = snapshot
+        self.number += 1
+        # Who waits has this event, and is woken; who comes later waits for the next one.
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.State:
     """Everything that the page shows.
 
     `snapshot` is None on a process that does not lead. `known` are the newest facts: request and topology are shown
@@ -70,28 +125,28 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
     leads = snapshot is not None
     based, definition = known, None
     results: tuple[CheckResult, ...] = ()
-    record = None if infrastructure is None else records.shown(infrastructure, known.own_operator)
-    phase = Phase.IDLE if record is None else record.phase
+    stored = None if infrastructure is None else records.shown(infrastructure, known.own_operator)
+    phase = Phase.IDLE if stored is None else stored.phase
     if snapshot is not None:
         decision, based = snapshot.decision, snapshot.known
         phase, definition, results = decision.phase, decision.definition, decision.results
         # Where the decision leaves the record alone, what stands in the API.
-        record = decision.observed or decision.record or record
-    if definition is None and record is not None:
-        definition = about.transitions.named(record.name)
+        stored = decision.observed or decision.record or stored
+    record = stored or TopologyTransition(phase=Phase.IDLE)
+    definition = definition or about.transitions.named(record.name)
     conditions = _conditions(snapshot, {} if own is None else own.status)
     degraded = _when_true(conditions, ConditionType.DEGRADED)
     disabled = _when_true(conditions, ConditionType.DISABLED)
-    stage = None if record is None or disabled is not None else _STAGES.get(phase)
+    stage = None if stored is None or disabled is not None else _STAGES.get(phase)
     checks = () if stage is None else records.of_stage(record, stage)
-    advisories = () if record is None else record.advisories
-    accepted = {item.name for item in record.accepted} if record is not None else set()
+    accepted = {item.name for item in record.accepted}
     open_ = [check for check in checks if check.status is not CheckStatus.MET and check.name not in accepted]
-    required = assessment.awaited(advisories, open_)
     desired = None if infrastructure is None else infrastructure.desired
+    met = sum(check.status is CheckStatus.MET for check in checks)
     operands: state.Operands = {"items": [], "said": evidence.unwatched(leads=leads)}
     if leads and phase is Phase.CONVERGING and disabled is None:
         operands = evidence.operands(results, definition, about.transitions.matrix)
+    runbook = None if record.problem is None else RUNBOOKS.get(record.problem.reason)
     return {
         "version": about.version,
         "leads": leads,
@@ -105,19 +160,19 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
             },
         },
         "desired": desired,
-        "cancel": _request(None) if desired is not None and phase.asks else None,
+        "cancel": records.request(None) if desired is not None and phase.asks else None,
         "phase": phase.value,
-        "since": None if record is None else _time(record.phase_transition_time),
+        "since": _time(record.phase_transition_time),
         "stuck": degraded is not None and degraded["reason"] == Reason.TRANSITION_STUCK,
         "paused": own is not None and own.paused,
         "headline": next((item["message"] for item in conditions if item["type"] == ConditionType.PROGRESSING), ""),
         "problem": _problem(record),
-        "runbook": _runbook(record, about),
+        "runbook": f"{about.runbooks.rstrip('/')}/{runbook}.md" if runbook and about.runbooks else None,
         "warning": problems.danger(based),
         "disabled": disabled,
         "degraded": degraded,
         "conditions": conditions,
-        "transition": _transition(record, phase, definition, about),
+        "transition": None if stored is None else _transition(record, phase, definition, about),
         "stage": None if stage is None else stage.value,
         "checks": [
             {
@@ -128,26 +183,26 @@ def look(snapshot: latest.Snapshot | None, known: facts.Facts, about: About) -> 
             }
             for check in checks
         ],
-        "progress": {"met": sum(check.status.value == "Met" for check in checks), "total": len(checks)}
-        if checks
-        else None,
+        "progress": {"met": met, "total": len(checks)} if checks else None,
         "operands": operands,
         "nodes": evidence.nodes(based, results, leads=leads),
         "etcd": evidence.members(based, stage, leads=leads),
         "accepted": [
             {"name": item.name, "message": item.message, "reason": item.reason, "since": _stamp(item.accepted_time)}
-            for item in (() if record is None else record.accepted)
+            for item in record.accepted
         ],
-        "advisories": [{"name": item.name, "message": item.message, "command": item.command} for item in advisories],
-        "required": [item.name for item in required],
-        "available": [] if record is None else [_available(item, about) for item in record.available],
-        "lastTransition": _last(None if record is None else record.last_transition),
-        "timeline": [] if record is None or disabled is not None else timeline(record, stage),
+        "advisories": [
+            {"name": item.name, "message": item.message, "command": item.command} for item in record.advisories
+        ],
+        "required": [item.name for item in assessment.awaited(record.advisories, open_)],
+        "available": [_available(item, about) for item in record.available],
+        "lastTransition": _last(record.last_transition),
+        "timeline": [] if disabled is not None else _timeline(record, stage),
         "disturbed": list(based.disturbed),
     }
 
 
-def _conditions(snapshot: latest.Snapshot | None, written: dict[str, Any]) -> list[state.Condition]:
+def _conditions(snapshot: Snapshot | None, written: dict[str, Any]) -> list[state.Condition]:
     """The five conditions: decided here, or as the leader wrote them. Times are those on the server."""
     if snapshot is not None:
         conditions = clusteroperator.merged_conditions(snapshot.decision, written, None)
@@ -174,9 +229,9 @@ def _when_true(conditions: list[state.Condition], type_: ConditionType) -> state
 
 
 def _transition(
-    record: TopologyTransition | None, phase: Phase, definition: model.Definition | None, about: About
+    record: TopologyTransition, phase: Phase, definition: model.Definition | None, about: About
 ) -> state.Transition | None:
-    if record is None or phase is Phase.IDLE:
+    if phase is Phase.IDLE:
         return None
     convergence = definition.convergence if definition is not None else None
     settle = convergence.settle_seconds if convergence is not None else None
@@ -203,19 +258,14 @@ def _transition(
     )
 
 
-def _problem(record: TopologyTransition | None) -> state.Problem | None:
-    problem = None if record is None else record.problem
+def _problem(record: TopologyTransition) -> state.Problem | None:
+    problem = record.problem
     if problem is None:
         return None
     return {"reason": problem.reason.value, "message": problem.message, "since": _stamp(problem.since)}
 
 
-def _runbook(record: TopologyTransition | None, about: About) -> str | None:
-    name = None if record is None or record.problem is None else RUNBOOKS.get(record.problem.reason)
-    return f"{about.runbooks.rstrip('/')}/{name}.md" if name and about.runbooks else None
-
-
-def timeline(record: TopologyTransition, stage: Stage | None) -> list[state.Moment]:
+def _timeline(record: TopologyTransition, stage: Stage | None) -> list[state.Moment]:
     """What happened when, by the times that the record keeps; checks that were met in one second share an entry."""
     moments: list[tuple[datetime | None, str, str]] = []
     last, going = record.last_transition, record.phase is not Phase.IDLE
@@ -228,7 +278,16 @@ def timeline(record: TopologyTransition, stage: Stage | None) -> list[state.Mome
         way = f"{record.source} to {record.target}"
         changed = "Native controller changed the topology" if record.by_native else _CHANGED
         moments.append((record.admitted_time, changed, way))
-        moments += _met(record, stage)
+        checks = () if stage is None else records.of_stage(record, stage)
+        met = sorted(
+            [check for check in checks if check.status is CheckStatus.MET], key=lambda check: check.last_transition_time
+        )
+        for time, group in itertools.groupby(met, lambda check: check.last_transition_time):
+            names = [check.name for check in group]
+            if len(names) == 1:
+                moments.append((time, f"{names[0]} met", ""))
+            else:
+                moments.append((time, f"{len(names)} {str(stage).lower()} checks met", ", ".join(names)))
         moments.append((record.completed_time, "Completed", ""))
     if record.phase is Phase.ADMITTING:
         moments.append((record.phase_transition_time, "Preflight checks passed, everything is read again", ""))
@@ -238,19 +297,6 @@ def timeline(record: TopologyTransition, stage: Stage | None) -> list[state.Mome
     # Sorting is stable: what happened in the same second stays in the order of the life of a transition.
     known.sort(key=lambda moment: moment[0])
     return [{"time": _stamp(time), "what": what, "detail": detail} for time, what, detail in known]
-
-
-def _met(record: TopologyTransition, stage: Stage | None) -> list[tuple[datetime | None, str, str]]:
-    if stage is None:
-        return []
-    met = [check for check in records.of_stage(record, stage) if check.status is CheckStatus.MET]
-    met.sort(key=lambda check: check.last_transition_time)
-    moments: list[tuple[datetime | None, str, str]] = []
-    for time, checks in itertools.groupby(met, lambda check: check.last_transition_time):
-        names = [check.name for check in checks]
-        what = f"{names[0]} met" if len(names) == 1 else f"{len(names)} {stage.lower()} checks met"
-        moments.append((time, what, "" if len(names) == 1 else ", ".join(names)))
-    return moments
 
 
 def _last(last: LastTransition | None) -> state.LastTransition | None:
@@ -280,14 +326,8 @@ def _available(transition: AvailableTransition, about: About) -> state.Available
             {"name": blocker.name, "status": blocker.status.value, "message": blocker.message}
             for blocker in transition.blockers
         ],
-        "command": _request(target.control_plane),
+        "command": records.request(target.control_plane),
     }
-
-
-def _request(topology: str | None) -> str:
-    """The command that makes this request, or cancels the one that stands."""
-    body = json.dumps({"spec": {"desiredTopology": topology}}, separators=(",", ":"))
-    return shell.command("oc patch infrastructure cluster --type merge -p {}", body)
 
 
 def _pair(pair: TopologyPair | None) -> state.Pair | None:

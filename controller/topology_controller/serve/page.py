@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ..observe import facts
-    from ..report import latest as latests
 
 STREAMS = 8
 """At once; others get 503 with Retry-After, and can read /state meanwhile."""
@@ -62,7 +61,7 @@ class Page:
     """What is served. `async with` it inside of the server: leaving ends all streams. `about` may be replaced."""
 
     def __init__(
-        self, latest: latests.Latest, known: Callable[[], facts.Facts], about: view.About, *, timing: Timing = Timing()
+        self, latest: view.Latest, known: Callable[[], facts.Facts], about: view.About, *, timing: Timing = Timing()
     ) -> None:
         self._latest = latest
         self._known = known

@@ -21,7 +21,7 @@ from topology_controller import bindata
 from topology_controller.decide.decision import Step
 from topology_controller.decide.state import Misconfigured
 from topology_controller.definitions import settings
-from topology_controller.report import conditions
+from topology_controller.report import clusteroperator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -146,14 +146,14 @@ def test_a_bad_file_is_said_besides_every_decision_and_takes_nothing_away(phase,
         assert dataclasses.replace(found, misconfigured=None) == calm
     else:
         assert found.phase is Phase.PENDING
-    said = {one.type: one for one in conditions.of(found)}
+    said = {one.type: one for one in clusteroperator.conditions(found)}
     assert (said[DEGRADED].reason, said[DEGRADED].message) == (Reason.CONFIGURATION_INVALID, BAD.message)
 
 
 def test_what_is_wrong_with_the_transition_is_said_first_and_both_are():
     known = worlds.moved(worlds.healthy(), worlds.converging())
     found = worlds.decide(known, worlds.term(misconfigured=BAD), worlds.NOW + timedelta(hours=2))
-    said = next(one for one in conditions.of(found) if one.type is DEGRADED)
+    said = next(one for one in clusteroperator.conditions(found) if one.type is DEGRADED)
     assert said.reason is Reason.TRANSITION_STUCK
     assert said.message.endswith(f"Besides, ConfigurationInvalid: {BAD.message}")
 

@@ -19,7 +19,7 @@ from topology_controller import act, reconcile
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors, queue, resource
 from topology_controller.observe import catalog, facts, members, watches
-from topology_controller.report import events, latest, metrics
+from topology_controller.report import events, metrics, view
 from topology_simulator.apiserver import patch as merge_patches
 
 from . import raw_operands, worlds
@@ -323,7 +323,7 @@ class Running:
     told: Told
     lease: Lease
     topologies: list[str]
-    latest: latest.Latest
+    latest: view.Latest
 
     @property
     def retries(self) -> float:
@@ -374,10 +374,10 @@ async def running(
     async with watches.Watches(client, work.add, sources=catalog.watched(transitions), etcd=poll) as watched:
         watched.installed = facts.Installed()
         await watched.first_answers()
-        hands, shown = act.Act(client, lease.time_left), latest.Latest()
-        deps = reconcile.Dependencies(client, watched, work, hands, events_told, measured, shown, way, configuration)
-        settings = reconcile.Settings("1.2.3", "ns")
-        loop = reconcile.Reconciler(deps, transitions, settings, on_topology=topologies.append, now=cluster.now)
+        hands, shown = act.Act(client, lease.time_left), view.Latest()
+        parts: Any = (client, watched, work, hands, events_told, measured, shown, "1.2.3", "ns", None, way)
+        deps = reconcile.Dependencies(*parts, configuration, topologies.append, cluster.now)
+        loop = reconcile.Reconciler(deps, transitions)
         work.add()
         task = asyncio.create_task(loop.run())
         try:

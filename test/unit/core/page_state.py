@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from topology_controller.report import latest, view
+from topology_controller.report import view
 
 from . import worlds
 
@@ -31,7 +31,7 @@ def led(
 ) -> dict[str, Any]:
     """What the process that leads shows once it has decided; what comes back has been through JSON."""
     decided = worlds.decide(known, term, now, transitions)
-    return _through(view.look(latest.Snapshot(decided, known), known, about(transitions)))
+    return _through(view.look(view.Snapshot(decided, known), known, about(transitions)))
 
 
 def standing_by(known: facts.Facts, now: datetime = worlds.NOW) -> dict[str, Any]:

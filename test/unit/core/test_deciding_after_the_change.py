@@ -16,7 +16,7 @@ from topology_controller.decide.decision import Step
 from topology_controller.definitions import load
 from topology_controller.definitions.registry import ACCEPTABLE_CHECKS
 from topology_controller.observe import facts, parse
-from topology_controller.report import conditions, log
+from topology_controller.report import clusteroperator, log
 
 from . import operand_worlds, worlds
 from .worlds import WELL, F, T, failing, reasons, row, said
@@ -222,7 +222,7 @@ def test_status_that_was_set_back_is_reported_and_not_fought(make: Any) -> None:
     assert found.degraded is not None
     assert "field manager cluster-bootstrap" in found.degraded.message
     assert '"desiredTopology":null' in found.degraded.message
-    assert f"Stopped: {found.degraded.message}" in [condition.message for condition in conditions.of(found)]
+    assert f"Stopped: {found.degraded.message}" in [one.message for one in clusteroperator.conditions(found)]
 
 
 @pytest.mark.parametrize(("generation", "phase"), [(1, Phase.COMPLETED), (2, Phase.ADMITTING)])
@@ -238,7 +238,7 @@ def test_set_back_and_lost_together_does_not_move_it_again_by_itself() -> None:
     known = worlds.healthy(AFTER, own_operator=worlds.copy_of(worlds.converging()), live=True)
     found = worlds.decide(known, worlds.term(attempt="mine"), AFTER)
     assert Step.CHANGE not in found.steps
-    assert len(conditions.of(found)) == len(ConditionType)
+    assert len(clusteroperator.conditions(found)) == len(ConditionType)
 
 
 def but(record: TopologyTransition | None, now: Any = AFTER, **changes: Any) -> facts.Facts:
@@ -337,7 +337,7 @@ def stuck(now: datetime = LATER, **changes: Any) -> tuple[TopologyTransition, fa
 
 
 def message(decision: Decision, type_: ConditionType = ConditionType.PROGRESSING) -> str:
-    return next(one.message for one in conditions.of(decision) if one.type is type_)
+    return next(one.message for one in clusteroperator.conditions(decision) if one.type is type_)
 
 
 def accepted_names(decision: Decision) -> list[str]:

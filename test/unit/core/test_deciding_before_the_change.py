@@ -10,11 +10,11 @@ import pytest
 
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, ConditionType, EventReason, Phase, Reason
-from topology_controller.decide import decision, discovery
+from topology_controller.decide import admission, decision
 from topology_controller.decide.decision import Step
 from topology_controller.definitions import load, model
 from topology_controller.observe import facts
-from topology_controller.report import conditions
+from topology_controller.report import clusteroperator
 
 from . import machine_worlds, worlds
 from .worlds import WELL, F, T, failing, reasons, row, said
@@ -34,7 +34,7 @@ def test_without_an_unfulfilled_request_it_is_idle(desired: str | None) -> None:
 
 def test_a_native_request_that_nobody_reads_is_named() -> None:
     known = worlds.healthy(infrastructure=worlds.infrastructure(desired=None, native_desired="HighlyAvailable"))
-    messages = {condition.type: condition.message for condition in conditions.of(worlds.decide(known))}
+    messages = {condition.type: condition.message for condition in clusteroperator.conditions(worlds.decide(known))}
     assert "No controller acts on spec.controlPlaneTopology HighlyAvailable" in messages[ConditionType.PROGRESSING]
 
 
@@ -227,7 +227,7 @@ def test_workers_that_cannot_be_counted_choose_nothing_and_admit_nothing(others:
 
 
 def test_what_a_request_finds_blocked_is_not_called_available() -> None:
-    offered = discovery.available(worlds.healthy(), worlds.ONLY_COMPACT, worlds.NOW)
+    offered = admission.available(worlds.healthy(), worlds.ONLY_COMPACT, worlds.NOW)
     assert offered is not None
     assert [item.available for item in offered] == [True]
     known = worlds.recorded(worlds.healthy(scheduler=worlds.BROKEN), TopologyTransition(phase=Phase.IDLE))

@@ -23,7 +23,7 @@ from topology_api.vocabulary import Phase, ProblemReason
 from topology_controller.checks import operators, result
 from topology_controller.decide import decision, phases, records
 from topology_controller.observe import catalog, facts, fields
-from topology_controller.report import clusteroperator, conditions
+from topology_controller.report import clusteroperator
 
 from . import worlds
 from .strategies import terms, worlds_of_any_kind
@@ -274,4 +274,4 @@ def test_what_was_written_is_not_written_again(known: facts.Facts, term: state.L
         written = worlds.recorded(written, again.record or first.record)
         first, again = again, phases.decide(written, worlds.ONLY_COMPACT, term, worlds.NOW + timedelta(seconds=passed))
     assert decision.Step.SAVE not in again.steps, (first.record, again.record)
-    assert conditions.of(again) == conditions.of(first)
+    assert clusteroperator.conditions(again) == clusteroperator.conditions(first)

@@ -213,7 +213,7 @@ EVERYTHING = asking(*FULL)
 
 
 def capture(known: facts.Facts, definition: model.Definition = EVERYTHING) -> Baseline | baseline.Unmeasured:
-    return baseline.capture(known, definition, worlds.MATRIX)
+    return baseline.capture(worlds.context(known), definition)
 
 
 def captured(known: facts.Facts, definition: model.Definition = EVERYTHING) -> Baseline:

@@ -156,7 +156,7 @@ def pods(revision: int, observed: Any) -> facts.StaticPods:
 
 
 def measured(known: facts.Facts) -> Baseline:
-    return baseline.afterwards(known, worlds.COMPACT, worlds.MATRIX, BEGUN)
+    return baseline.afterwards(worlds.context(known), worlds.COMPACT, BEGUN)
 
 
 @pytest.mark.parametrize(

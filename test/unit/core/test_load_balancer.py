@@ -15,7 +15,7 @@ from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Phase,
 from topology_controller import shell
 from topology_controller.checks import catalog, etcd, load_balancer
 from topology_controller.checks.load_balancer import Manager
-from topology_controller.decide import discovery
+from topology_controller.decide import admission
 from topology_controller.definitions import model, settings
 from topology_controller.observe import facts, parse
 from topology_controller.observe import nodes as observed
@@ -280,7 +280,7 @@ def test_a_definition_may_ask_it_by_itself_and_then_the_message_has_the_command(
 def test_what_is_available_is_judged_by_it_where_the_configuration_asks() -> None:
     known = worlds.unread(cluster(None), "acceptances")
     for transitions, possible in ((worlds.TRANSITIONS, True), (STRICT, False)):
-        items = discovery.available(known, transitions, worlds.NOW) or ()
+        items = admission.available(known, transitions, worlds.NOW) or ()
         (item,) = (each for each in items if each.name == "sno-to-ha-compact")
         assert item.available is possible
         assert [blocker.name for blocker in item.blockers] == ([] if possible else ["LoadBalancerBackends"])

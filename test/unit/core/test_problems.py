@@ -10,10 +10,10 @@ import pytest
 
 from topology_api.types import LastTransition, PoolBaseline
 from topology_api.vocabulary import AdvisoryName, ConditionType, Phase, ProblemReason, Reason
-from topology_controller.decide import assessment, convergence, leader, state
+from topology_controller.decide import assessment, leader, state
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
-from topology_controller.report import conditions
+from topology_controller.report import clusteroperator
 
 from . import worlds
 from .worlds import F, T, row, said
@@ -317,7 +317,7 @@ def sentence(decision: Decision) -> str:
     """The message of the record, which Progressing says, too."""
     assert decision.record is not None
     assert decision.record.message is not None
-    progressing = next(item for item in conditions.of(decision) if item.type is ConditionType.PROGRESSING)
+    progressing = next(item for item in clusteroperator.conditions(decision) if item.type is ConditionType.PROGRESSING)
     assert progressing.message == decision.record.message
     return decision.record.message
 
@@ -331,13 +331,6 @@ def test_the_command_that_a_check_waits_for_stands_last_and_whole() -> None:
     assert "An upgrade from 4.20.1 to 4.20.1 is under way. 1 action required: " in sentence(found)
     assert sentence(found).endswith(f": {pinned.command}")
     assert sentence(found).startswith(assessment.TWO_VOTERS), "what has no room is left out, the danger never"
-
-
-def test_an_event_that_is_cut_has_no_half_of_a_command() -> None:
-    """Its note has 1024 bytes."""
-    text = f"Overdue. Blocked by A: {'m' * 900}"
-    assert convergence.Stuck(text, "oc get co").note == f"{text}. Required: oc get co"
-    assert convergence.Stuck(text, "oc " * 50).note == text
 
 
 def test_this_cluster_s_own_last_time_wins_over_the_estimate() -> None:

@@ -17,7 +17,7 @@ from topology_controller.checks import operators, result
 from topology_controller.decide import applicability, leader, state
 from topology_controller.decide.decision import Step
 from topology_controller.observe import facts
-from topology_controller.report import conditions
+from topology_controller.report import clusteroperator
 
 from . import worlds
 from .worlds import WELL, F, T, failing, row, said
@@ -48,7 +48,7 @@ def in_charge(known: facts.Facts, found: facts.NativeController | None = None) -
 
 
 def message(found: Decision, type_: ConditionType) -> str:
-    text = next(one.message for one in conditions.of(found) if one.type is type_)
+    text = next(one.message for one in clusteroperator.conditions(found) if one.type is type_)
     assert len(text) <= result.LONGEST, text
     return text
 

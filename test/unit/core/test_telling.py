@@ -13,8 +13,7 @@ import pytest
 
 from topology_api.types import RecordCopy, TopologyTransition
 from topology_api.vocabulary import CheckStatus, EventReason, Phase
-from topology_controller.decide import decision
-from topology_controller.decide import events as decided
+from topology_controller.decide import decision, records
 from topology_controller.kube import errors
 from topology_controller.report import clusteroperator, events
 
@@ -318,7 +317,7 @@ async def test_another_set_of_unmet_checks_is_told_once_it_has_stood_for_five_mi
 
 def test_a_record_that_says_no_time_has_stood_long_enough() -> None:
     """Somebody may have written it by hand."""
-    assert decided.stands_at(TopologyTransition(phase=Phase.PENDING)) < worlds.NOW
+    assert records.stands_at(TopologyTransition(phase=Phase.PENDING)) < worlds.NOW
 
 
 LATER = worlds.NOW + timedelta(minutes=7)

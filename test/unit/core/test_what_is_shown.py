@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from topology_api.types import AvailableTransition, Blocker, TopologyPair, TopologyTransition
 from topology_api.vocabulary import CheckStatus, Phase, Stage, Topology
 from topology_controller.checks import catalog as checks
-from topology_controller.decide import context as contexts
+from topology_controller.decide import records
 from topology_controller.definitions import load
 from topology_controller.observe import catalog, facts
-from topology_controller.report import latest, metrics, view
+from topology_controller.report import metrics, view
 
 from . import machine_worlds, measured_cluster, page_state, strategies, worlds
 from .strategies import terms, worlds_of_any_kind
@@ -516,13 +516,13 @@ def test_converging_counts_every_operand_and_says_what_its_check_says():
 
 def test_a_problem_has_its_time_and_the_runbook_where_an_address_is_configured():
     known = moved()
-    stuck = latest.Snapshot(worlds.decide(known, now=worlds.DEADLINE), known)
+    stuck = view.Snapshot(worlds.decide(known, now=worlds.DEADLINE), known)
     shown = view.look(stuck, known, page_state.about(runbooks="https://docs.example/runbooks/"))
     assert shown["problem"] is not None
     assert (shown["problem"]["reason"], shown["problem"]["since"]) == ("Stuck", "2026-03-01T14:00:00Z")
     assert shown["runbook"] == "https://docs.example/runbooks/TopologyTransitionStuck.md"
     assert view.look(stuck, known, page_state.about())["runbook"] is None
-    well = latest.Snapshot(worlds.decide(known), known)
+    well = view.Snapshot(worlds.decide(known), known)
     assert view.look(well, known, page_state.about(runbooks="https://docs.example/"))["runbook"] is None
 
 
@@ -547,7 +547,7 @@ def test_a_problem_and_the_last_transition_are_shown_as_they_are_recorded():
     assert record is not None
     known = worlds.recorded(
         dataclasses.replace(broken, etcd_lease=worlds.healthy(late).etcd_lease),
-        record.model_copy(update={"last_transition": contexts.completed(worlds.completed())}),
+        record.model_copy(update={"last_transition": records.completed(worlds.completed())}),
     )
     shown = page_state.led(known, late)
     assert (shown["problem"]["reason"], shown["problem"]["since"]) == ("EvidenceUnreadable", "2026-03-01T13:00:00Z")
@@ -599,7 +599,7 @@ def test_neither_the_page_nor_a_scrape_asks_a_check(known: facts.Facts, monkeypa
     assert decided.results
     measured = metrics.Metrics(worlds.ONLY_COMPACT, lease="l")
     monkeypatch.setattr(checks, "CHECKS", {})
-    shown = view.look(latest.Snapshot(decided, known), known, page_state.about())
+    shown = view.look(view.Snapshot(decided, known), known, page_state.about())
     measured.decided(decided, known)
     scraped = prometheus_client.generate_latest(measured.registry).decode()
     assert [one["eligible"] for one in shown["nodes"]["items"]] == [True, True, True]

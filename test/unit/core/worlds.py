@@ -23,7 +23,7 @@ from topology_controller.checks import operators, result
 from topology_controller.decide import decision, phases, state
 from topology_controller.definitions import load, model
 from topology_controller.observe import facts
-from topology_controller.report import conditions as reported
+from topology_controller.report import clusteroperator
 
 from . import operand_worlds
 
@@ -286,6 +286,11 @@ def term(**changes: Any) -> state.LeaderState:
     return dataclasses.replace(state.LeaderState(since=NOW - timedelta(hours=1), next_attempt="next"), **changes)
 
 
+def context(known: facts.Facts) -> state.Context:
+    here: Any = known.infrastructure
+    return state.Context(known, here, None, ONLY_COMPACT, term(), NOW)
+
+
 def decide(
     known: facts.Facts,
     term_: state.LeaderState | None = None,
@@ -341,7 +346,7 @@ def question(
 
 
 def said(decision: Decision, type_: ConditionType) -> tuple[ConditionStatus, Reason]:
-    found = {condition.type: condition for condition in reported.of(decision)}
+    found = {condition.type: condition for condition in clusteroperator.conditions(decision)}
     assert found[type_].message, type_
     return found[type_].status, found[type_].reason
 

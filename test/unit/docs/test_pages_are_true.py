@@ -28,7 +28,7 @@ from topology_controller import _version
 from topology_controller.checks import advisories
 from topology_controller.decide import admission, applicability
 from topology_controller.observe import facts
-from topology_controller.report import conditions, state
+from topology_controller.report import clusteroperator, state
 from topology_deploy import install_config
 from topology_deploy.install_config import Machines, Rule
 
@@ -51,9 +51,9 @@ def said(cell: str) -> tuple[str, str]:
 @pytest.mark.parametrize("phase", Phase)
 def test_a_phase_looks_as_its_conditions_are_made(phase):
     progressing, upgradeable = said(PHASES[phase][0]), said(PHASES[phase][1])
-    status, reason = conditions._PROGRESSING[phase]
+    status, reason = clusteroperator._PROGRESSING[phase]
     assert progressing == (status.value, reason.value)
-    blocked = conditions._UPGRADEABLE.get(phase)
+    blocked = clusteroperator._UPGRADEABLE.get(phase)
     assert upgradeable == (("False", blocked.value) if blocked else ("True", "AsExpected"))
 
 

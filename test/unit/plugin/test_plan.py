@@ -19,7 +19,7 @@ from kubectl_topology.commands import plan
 from kubectl_topology.commands import set as setting
 from topology_api.vocabulary import Phase, Stage, Topology
 from topology_controller.checks import load_balancer
-from topology_controller.decide import discovery, phases
+from topology_controller.decide import admission, phases
 from topology_controller.observe import facts
 
 from ..core import machine_worlds as under
@@ -83,7 +83,7 @@ def test_the_checks_that_are_planned_are_those_that_the_operator_decides(
 @given(known=worlds_of_any_kind())
 def test_what_could_be_asked_for_is_what_the_operator_discovers(known: facts.Facts) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))
-    discovered = discovery.available(known, worlds.TRANSITIONS, worlds.NOW) or ()
+    discovered = admission.available(known, worlds.TRANSITIONS, worlds.NOW) or ()
     ways = [one for one in replies.overview(known)["transitions"] if not one["elsewhere"]]
     assert [(one["name"], one["verdict"] == "Possible") for one in ways] == [
         (one.name, one.available) for one in discovered

@@ -17,7 +17,7 @@ from kubectl_topology import errors, progress
 from kubectl_topology.commands import wait
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase
-from topology_controller.decide import discovery
+from topology_controller.decide import admission
 from topology_controller.observe import facts, parse
 
 from ..core import worlds
@@ -82,7 +82,7 @@ def recorded_at(seconds: int, **changes: Any) -> facts.Facts:
     """An idle cluster whose operator evaluated what can be requested that long ago, and found the scheduler wrong."""
     blocked = dataclasses.replace(replies.WITHOUT_REQUEST, scheduler=facts.Scheduler(masters_schedulable=False))
     then = worlds.NOW - timedelta(seconds=seconds)
-    items = discovery.available(blocked, worlds.TRANSITIONS, then) or ()
+    items = admission.available(blocked, worlds.TRANSITIONS, then) or ()
     return worlds.recorded(
         dataclasses.replace(replies.WITHOUT_REQUEST, **changes), TopologyTransition(phase=Phase.IDLE, available=items)
     )

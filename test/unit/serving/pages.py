@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from test.unit.core import page_state, worlds
 
-from topology_controller.report import latest
+from topology_controller.report import view
 from topology_controller.serve import connections, page, server
 
 from . import ground
@@ -36,7 +36,7 @@ class House:
     """The latest decision, watches, and the page that shows them, on a port of its own."""
 
     def __init__(self, timing: page.Timing) -> None:
-        self.latest = latest.Latest()
+        self.latest = view.Latest()
         self.watches = Watches()
         self.page = page.Page(self.latest, self.watches.known, page_state.about(), timing=timing)
         self.url = ""

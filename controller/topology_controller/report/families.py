@@ -1,30 +1,36 @@
-"""Every metric: how it is declared, how it gets its numbers, and which values its labels can have.
+"""Every metric: how it is declared, which values its labels can have, and the gauges of a decision and its facts.
 
 `FAMILIES` is what the table of docs/api.md is made of. Counters and histograms are the library's own. Gauges are read
-at the scrape: nothing is left over from what was true before, and nothing is computed between a fact and the change.
+at the scrape and follow from the last decision alone: nothing is left over from what was true before, and nothing is
+computed between a fact and the change. A number that is not known is not shown: an absent gauge says that it is not
+observed (nothing is requested, so no node is read), which 0 would not.
 
 The values of labels are closed sets, because each value is a series that Prometheus stores. What a cluster, a server or
-a user can make up (an HTTP status of a proxy, the name of a node) never becomes a value; where it has to be counted it
-counts as OTHER.
+a user can make up (an HTTP status of a proxy, the name of a node) never becomes a value; it counts as OTHER.
 """
 
 from __future__ import annotations
 
 import http
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import prometheus_client as prometheus
 from prometheus_client import metrics_core
 from prometheus_client import registry as registries
 
 from topology_api import shape
-from topology_api.vocabulary import EXTERNAL, CheckName, CheckStatus, Phase, Stage, Topology
+from topology_api.vocabulary import EXTERNAL, CheckName, CheckStatus, Phase, Reason, Stage, Topology
 
-from ...kube import transport
+from ..checks import etcd, machines
+from ..kube import transport
+from ..observe import facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+
+    from topology_api.types import TopologyTransition
+
+    from ..decide.decision import Decision
 
 # A series for the birth of every counter doubles what is scraped and adds nothing to `up`.
 prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left its annotation out
@@ -49,8 +55,7 @@ def bounded(value: str | None, known: Container[str]) -> str:
     return value if value in known else OTHER
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """One metric, named as it is scraped.
 
     `labels` has the possible values by label; None is a value that is fixed for the life of the process. `buckets` of a
@@ -195,32 +200,125 @@ class Collector(registries.Collector):
 
     def __init__(self, read: Callable[[], Mapping[str, Iterable[Series]]]) -> None:
         self._read = read
-        self.counters = {
-            # The library adds `_total` itself.
-            family.name: prometheus.Counter(
-                family.name.removesuffix("_total"), family.help, family.labels, registry=None
-            )
-            for family in FAMILIES
-            if family.type == "counter"
-        }
-        self.histograms = {
-            family.name: prometheus.Histogram(
-                family.name, family.help, family.labels, buckets=family.buckets, registry=None
-            )
-            for family in FAMILIES
-            if family.type == "histogram"
-        }
+        self.counters: dict[str, prometheus.Counter] = {}
+        self.histograms: dict[str, prometheus.Histogram] = {}
+        for name, type_, labels, text, buckets in FAMILIES:
+            if type_ == "counter":
+                # The library adds `_total` itself.
+                self.counters[name] = prometheus.Counter(name.removesuffix("_total"), text, labels, registry=None)
+            elif type_ == "histogram":
+                self.histograms[name] = prometheus.Histogram(name, text, labels, buckets=buckets, registry=None)
 
     def collect(self) -> Iterator[prometheus.Metric]:
         """Read everything."""
         series = self._read()
-        for family in _SCRAPED:
-            if family.type == "counter":
-                yield from self.counters[family.name].collect()
-            elif family.type == "histogram":
-                yield from self.histograms[family.name].collect()
-            else:
-                gauge = metrics_core.GaugeMetricFamily(family.name, family.help, labels=tuple(family.labels))
-                for values, number in series.get(family.name, ()):
-                    gauge.add_metric(values, number)
-                yield gauge
+        for name, type_, labels, text, _ in _SCRAPED:
+            if type_ != "gauge":
+                yield from (self.counters.get(name) or self.histograms[name]).collect()
+                continue
+            gauge = metrics_core.GaugeMetricFamily(name, text, labels=tuple(labels))
+            for values, number in series.get(name, ()):
+                gauge.add_metric(values, number)
+            yield gauge
+
+
+_STAGE = {Phase.PENDING: Stage.PREFLIGHT, Phase.ADMITTING: Stage.PREFLIGHT, Phase.CONVERGING: Stage.CONVERGENCE}
+SILENT: Final[dict[str, tuple[Series, ...]]] = {
+    "topology_transition_phase": tuple(((phase.value,), 0.0) for phase in Phase),
+    "topology_transition_stuck": (((), 0.0),),
+    "topology_transition_started_timestamp_seconds": (((), 0.0),),
+}
+"""What the gauges show before the first decision, and while this process does not lead or is blind."""
+
+
+def drawn(decision: Decision, known: facts.Facts, observed: TopologyTransition | None) -> dict[str, tuple[Series, ...]]:
+    """Series of the gauges of a decision by name; `observed` is the transition of another controller in charge."""
+    # Without Infrastructure the decision is Idle for want of a request: that says nothing of the transition.
+    going = SILENT if isinstance(known.infrastructure, facts.Unobserved) else _of_transition(decision, observed)
+    if not decision.watch:
+        known = facts.Facts(infrastructure=known.infrastructure)
+    return {
+        **going,
+        "topology_control_plane_nodes": tuple(_nodes(decision, known)),
+        "topology_control_plane_machines": tuple(_machines(known)),
+        "topology_etcd_members": tuple(_members(known)),
+        "topology_info": tuple(_info(known)),
+    }
+
+
+def _of_transition(decision: Decision, observed: TopologyTransition | None) -> dict[str, tuple[Series, ...]]:
+    stage = _STAGE.get(decision.phase)
+    # The decision that completes a transition still carries the answers that it rests on: they are of the stage before.
+    answers = {} if stage is None else {answer.name: answer.status for answer in decision.results}
+    met = sum(status is CheckStatus.MET for status in answers.values())
+    stuck = decision.degraded is not None and decision.degraded.reason is Reason.TRANSITION_STUCK
+    record, started = decision.record if decision.observed is None else observed, 0.0
+    if decision.phase is Phase.CONVERGING and record is not None and record.admitted_time is not None:
+        started = record.admitted_time.timestamp()
+    # Nothing where no definition leads away from here, which is another thing than a check that is not met.
+    items = () if decision.record is None else decision.record.available
+    available = float(any(item.available for item in items))
+    return {
+        "topology_transition_phase": tuple(((phase.value,), float(phase is decision.phase)) for phase in Phase),
+        "topology_transition_check_status": tuple(
+            ((name.value, str(stage), possible.value), float(possible is status))
+            for name, status in answers.items()
+            for possible in CheckStatus
+        ),
+        "topology_transition_progress_ratio": (((str(stage),), met / len(answers)),) if answers else (),
+        "topology_transition_stuck": (((), float(stuck)),),
+        "topology_transition_started_timestamp_seconds": (((), started),),
+        "topology_transition_available": (((), available),) if items else (),
+    }
+
+
+def _nodes(decision: Decision, known: facts.Facts) -> Iterator[Series]:
+    nodes = known.control_plane_nodes
+    if isinstance(nodes, facts.Unobserved):
+        return
+    whole = [node for node in nodes if isinstance(node, facts.Node)]
+    yield ("present",), len(nodes)
+    yield ("ready",), sum(node.ready == "True" for node in whole)
+    yield ("schedulable",), sum(not node.cordoned and not node.taints for node in whole)
+    answer = next((result for result in decision.results if result.name is CheckName.CONTROL_PLANE_NODES), None)
+    if answer is not None and (answer.findings or answer.status is not CheckStatus.UNKNOWN):
+        yield ("eligible",), sum(finding.status is CheckStatus.MET for finding in answer.findings)
+
+
+def _machines(known: facts.Facts) -> Iterator[Series]:
+    if not machines.in_use(known):
+        return
+    present, claims = facts.readable(known.machines), machines.claims(known)
+    yield ("present",), len(present)
+    yield ("running",), sum(machine.running for machine in present)
+    yield ("leaving",), len({claim.machine.name for claim in claims if claim.leaving})
+    yield ("without_node",), sum(claim.node is None for claim in claims)
+    yield ("missing",), len(machines.missing(known))
+
+
+def _members(known: facts.Facts) -> Iterator[Series]:
+    published, survey = etcd.members(known), known.etcd_members
+    voices = () if isinstance(survey, facts.Unobserved) else survey.voices
+    lists = {frozenset(voice.members): voice.members for voice in voices if voice.confirmed}
+    # The list that came through the quorum; two that differ say nothing.
+    listed = next(iter(lists.values())) if len(lists) == 1 else None
+    if not isinstance(published, facts.Unobserved):
+        yield ("voter",), len(published)
+    elif listed is not None:
+        yield ("voter",), sum(not member.learner for member in listed)
+    if listed is not None:
+        yield ("learner",), sum(member.learner for member in listed)
+
+
+def _info(known: facts.Facts) -> Iterator[Series]:
+    infrastructure = known.infrastructure
+    if isinstance(infrastructure, facts.Unobserved):
+        return
+    fitting = shape.classify(facts.shape_vector(known, infrastructure))
+    values = (
+        bounded(infrastructure.desired, TOPOLOGIES),
+        bounded(infrastructure.control_plane, CONTROL_PLANES),
+        bounded(infrastructure.infrastructure, INFRASTRUCTURES),
+        "" if fitting is None else fitting.value,
+    )
+    yield values, 1.0
