@@ -112,6 +112,9 @@ _CLUSTER = (
            "(missing)."),
     Family("topology_etcd_members", "gauge", {"role": frozenset({"voter", "learner"})},
            "Members of etcd: voters as the etcd operator publishes them, learners as etcd itself says."),
+    Family("topology_etcd_two_voters_seconds_total", "counter", {},
+           "Seconds for which etcd had exactly two voters while a request was open or the cluster converged, as this "
+           "process saw while it led."),
     Family("topology_info", "gauge",
            {"desired": TOPOLOGIES | {"", OTHER}, "control_plane": CONTROL_PLANES | {"", OTHER},
             "infrastructure": INFRASTRUCTURES | {"", OTHER}, "shape": frozenset(shape.Shape) | {""}},

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...decide.decision import Decision
     from .families import Series
 
+_TWO = 2
 _STAGE = {Phase.PENDING: Stage.PREFLIGHT, Phase.ADMITTING: Stage.PREFLIGHT, Phase.CONVERGING: Stage.CONVERGENCE}
 SILENT: Final[dict[str, tuple[Series, ...]]] = {
     "topology_transition_phase": tuple(((phase.value,), 0.0) for phase in Phase),
@@ -115,6 +116,14 @@ def _members(known: facts.Facts) -> Iterator[Series]:
         yield ("voter",), sum(not member.learner for member in listed)
     if listed is not None:
         yield ("learner",), sum(member.learner for member in listed)
+
+
+def two_voters(decision: Decision, known: facts.Facts) -> bool | None:
+    """Has etcd exactly two voters while a request is open or the cluster converges? None while that is not known."""
+    if not decision.watch or decision.phase not in families.TIMED or known.disturbed:
+        return None
+    voters = dict(_members(known)).get(("voter",))
+    return None if voters is None else voters == _TWO
 
 
 def _info(known: facts.Facts) -> Iterator[Series]:
