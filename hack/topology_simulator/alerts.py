@@ -31,6 +31,8 @@ _STEP, _LASTS = 30, 3 * 3600
 _SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(\{.*\})? (\S+)$", re.MULTILINE)
 _GOT = re.compile(r"got:\[\s*0:\s*Labels:\{(.*)\}\s*Annotations:\{(.*)\}")
 _PAIR = re.compile(r'(\w+)=("(?:\\.|[^"\\])*")')
+_OF_MANY = "TopologyFleetBudgetBurn"
+"""It takes several clusters."""
 _TARGET = 'namespace="openshift-topology-operator",job="cluster-topology-operator",instance="10.128.0.7:8443"'
 _LIVELY = "topology_watch_last_activity_timestamp_seconds"
 """A time that goes on: what is so old now is as old later."""
@@ -60,10 +62,10 @@ class Firing:
 
 
 def all_alerts() -> list[Alert]:
-    """Return the alerts of a cluster and those of a hub; of one with two severities the first."""
+    """Return the alerts of a cluster and those of a hub that one cluster can raise; of two severities the first."""
     alerts: dict[str, Alert] = {}
     for of_fleet, groups in ((False, _groups(_CLUSTER)), (True, _groups(_HUB))):
-        for rule in (rule for group in groups for rule in group["rules"] if "alert" in rule):
+        for rule in (rule for group in groups for rule in group["rules"] if rule.get("alert", _OF_MANY) != _OF_MANY):
             name, severity = rule["alert"], rule["labels"]["severity"]
             alert = Alert(name, severity, rule["for"], rule["annotations"]["summary"], of_fleet)
             alerts.setdefault(name, alert)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TRANSITIONS = load.load(pathlib.Path(__file__).parents[2] / "bindata" / "transitions")
-OURS: dict[str, Mapping[str, frozenset[str] | None]] = {one.name: one.labels for one in metrics.FAMILIES}
+OURS: dict[str, Mapping[str, frozenset[str] | None]] = {
+    f"{one.name}_sum" if one.type == "histogram" else one.name: one.labels for one in metrics.FAMILIES
+}
 THEIRS: dict[str, Mapping[str, frozenset[str] | None]] = {
     "cluster_operator_conditions": {"name": None, "condition": None, "reason": None}
 }

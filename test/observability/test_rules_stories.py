@@ -1,4 +1,4 @@
-"""Every rule of a cluster does what its stories say; so does the one of a management cluster, about tokens that end."""
+"""Every rule of a cluster, a hub and (tokens that end) a management cluster does what its stories say."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from test.observability.rules import promtool
+from test.observability.rules import hub, promtool
 
 if TYPE_CHECKING:
     import pathlib
@@ -26,7 +26,8 @@ def test_promtool_accepts_the_rules(file: pathlib.Path, tmp_path: pathlib.Path) 
 
 @pytest.mark.parametrize("story", promtool.STORIES)
 def test_the_stories_come_true(story: str, tmp_path: pathlib.Path) -> None:
-    said = promtool.play(story, tmp_path)
+    rules = hub.groups() if story.startswith("fleet_") else promtool.groups()
+    said = promtool.play(story, rules, tmp_path)
     assert said.returncode == 0, said.stdout + said.stderr
 
 

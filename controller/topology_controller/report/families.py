@@ -77,6 +77,7 @@ CODES: Final = frozenset(str(status.value) for status in http.HTTPStatus) | {ERR
 ETCD_CODES: Final = frozenset({"200", "401", "403", "503", ERROR, OTHER})
 SUCCESS: Final = "success"
 FAILURE: Final = "error"
+_TWO: Final = 2
 TIMED: Final = (Phase.PENDING, Phase.ADMITTING, Phase.CONVERGING)
 """Phases whose length says something: in the others nothing is under way."""
 _RESULTS = frozenset({SUCCESS, FAILURE})
@@ -117,6 +118,9 @@ _CLUSTER = (
            "(missing)."),
     Family("topology_etcd_members", "gauge", {"role": frozenset({"voter", "learner"})},
            "Members of etcd: voters as the etcd operator publishes them, learners as etcd itself says."),
+    Family("topology_etcd_two_voters_seconds_total", "counter", {},
+           "Seconds for which etcd had exactly two voters while a request was open or the cluster converged, as this "
+           "process saw while it led."),
     Family("topology_info", "gauge",
            {"desired": TOPOLOGIES | {"", OTHER}, "control_plane": CONTROL_PLANES | {"", OTHER},
             "infrastructure": INFRASTRUCTURES | {"", OTHER}, "shape": frozenset(shape.Shape) | {""}},
@@ -308,6 +312,14 @@ def _members(known: facts.Facts) -> Iterator[Series]:
         yield ("voter",), sum(not member.learner for member in listed)
     if listed is not None:
         yield ("learner",), sum(member.learner for member in listed)
+
+
+def two_voters(decision: Decision, known: facts.Facts) -> bool | None:
+    """Has etcd exactly two voters while a request is open or the cluster converges? None while that is not known."""
+    if not decision.watch or decision.phase not in TIMED or known.disturbed:
+        return None
+    voters = dict(_members(known)).get(("voter",))
+    return None if voters is None else voters == _TWO
 
 
 def _info(known: facts.Facts) -> Iterator[Series]:

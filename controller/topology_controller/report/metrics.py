@@ -67,6 +67,7 @@ class Metrics:
         self._activity: Mapping[str, float] = {}
         self._ends: dict[str, Callable[[], float | None]] = {}
         self._since: float | None = None
+        self._two_since: float | None = None
         self._waiting = 0
         collector = families.Collector(self._gauges)
         self.registry = prometheus.CollectorRegistry()
@@ -77,6 +78,7 @@ class Metrics:
         self.observed = self._counts.observed
         counters, histograms = collector.counters, collector.histograms
         self.restored = counters["topology_store_restored_total"].inc
+        self._two_voters = counters["topology_etcd_two_voters_seconds_total"]
         self._opened, self._refused = _results(counters["topology_watch_requests_total"])
         self._requests = counters["rest_client_requests_total"]
         usual = (*_USUAL, *((ERROR, method) for _, method in _USUAL))
@@ -97,10 +99,16 @@ class Metrics:
         self.leads = leads
         if not leads:
             self._next, self._drawn = None, families.SILENT
+            self._two_since = None
 
     def decided(self, decision: Decision, known: facts.Facts) -> None:
-        """Show a decision and the facts behind it, as of the next scrape."""
+        """Show a decision and the facts behind it, as of the next scrape; count the time with two voters until now."""
         self._next = (decision, known)
+        now, two = self._clock(), families.two_voters(decision, known)
+        # A change of the voters wakes the loop: what the last look saw held until this one, unless it cannot know.
+        if two is not None and self._two_since is not None:
+            self._two_voters.inc(now - self._two_since)
+        self._two_since = now if two else None
 
     def request(self, verb: str, _plural: str, code: str, _seconds: float) -> None:
         """Count a request to the API server; `code` is its HTTP status, or not a number when no answer came."""

@@ -35,7 +35,7 @@ def groups() -> list[dict[str, Any]]:
 
 def rules(kind: str) -> dict[str, dict[str, Any]]:
     """The rules by name; `kind` is `alert` or `record`."""
-    return {rule[kind]: rule for group in groups() for rule in group["rules"] if kind in rule}
+    return promtool.named(kind, groups())
 
 
 def phase(name: str, values: str) -> dict[str, str]:

@@ -71,11 +71,16 @@ def records() -> list[dict[str, Any]]:
 
 
 def rules(kind: str, file: pathlib.Path = FILE) -> dict[str, dict[str, Any]]:
-    """The rules by name; `kind` is `alert` or `record`. A name that is there twice fails.
+    """The rules by name; `kind` is `alert` or `record`."""
+    return named(kind, groups(file))
+
+
+def named(kind: str, content: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The same of these groups. A name that is there twice fails.
 
     A second alert of one name has another severity, and is `NAME/SEVERITY` here.
     """
-    listed = [rule for group in groups(file) for rule in group["rules"] if kind in rule]
+    listed = [rule for group in content for rule in group["rules"] if kind in rule]
     found: dict[str, dict[str, Any]] = {}
     for rule in listed:
         name = rule[kind]
@@ -109,9 +114,9 @@ def check(content: list[dict[str, Any]], folder: pathlib.Path) -> subprocess.Com
     return _run("check", "rules", "--lint=all", "--lint-fatal", str(path))
 
 
-def play(story: str, folder: pathlib.Path) -> subprocess.CompletedProcess[str]:
-    """Let promtool play one file of stories against the rules; 0 says that all of it came true."""
-    _write(without_annotations(groups()), folder)
+def play(story: str, content: list[dict[str, Any]], folder: pathlib.Path) -> subprocess.CompletedProcess[str]:
+    """Let promtool play one file of stories against these rules; 0 says that all of it came true."""
+    _write(without_annotations(content), folder)
     copied = shutil.copy(HERE / story, folder / story)
     return _run("test", "rules", str(copied))
 

@@ -364,7 +364,7 @@ async def running(
     client: Any = cluster
     way: Any = etcd
     lease = lease or Lease()
-    measured = metrics.Metrics(transitions, lease="l")
+    measured = metrics.Metrics(transitions, lease="l", clock=asyncio.get_running_loop().time)
     poll = None if etcd is None else members.Poll(way)
     events_told: Any = told or Told()
     topologies: list[str] = []
