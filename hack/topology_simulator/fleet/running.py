@@ -88,7 +88,7 @@ async def opened(  # noqa: PLR0913 - what a story may ask for
 
         opening = [(each, asyncio.Event()) for each in spokes]
         holds = {asyncio.create_task(hold(each, is_open)): is_open for each, is_open in opening}
-        all_open = asyncio.gather(*(is_open.wait() for is_open in holds.values()))
+        all_open: asyncio.Future[Any] = asyncio.gather(*(is_open.wait() for is_open in holds.values()))
         watching: asyncio.Task[None] | None = None
         try:
             done, _ = await asyncio.wait({all_open, *holds}, return_when=asyncio.FIRST_COMPLETED)

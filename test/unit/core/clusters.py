@@ -375,8 +375,10 @@ async def running(
         watched.installed = facts.Installed()
         await watched.first_answers()
         hands, shown = act.Act(client, lease.time_left), view.Latest()
-        parts: Any = (client, watched, work, hands, events_told, measured, shown, "1.2.3", "ns", None, way)
-        deps = reconcile.Dependencies(*parts, configuration, topologies.append, cluster.now)
+        deps = reconcile.Dependencies(
+            client, watched, work, hands, events_told, measured, shown, "1.2.3", "ns",
+            etcd=way, configuration=configuration, on_topology=topologies.append, now=cluster.now,
+        )  # fmt: skip
         loop = reconcile.Reconciler(deps, transitions)
         work.add()
         task = asyncio.create_task(loop.run())
