@@ -20,7 +20,7 @@ import explained
 import kustomization
 import operand_rights
 import runbooks
-from kubectl_topology import explanations
+from kubectl_topology.commands import explain
 from topology_controller.definitions import load
 from topology_deploy import manifests
 from topology_deploy.fleet import argo, objects, plan, policy, work
@@ -33,7 +33,7 @@ _PAGE = _ROOT / "docs" / "development" / "rights.md"
 _DOCS = _ROOT / "docs"
 _RUNBOOKS = _ROOT / "docs" / "runbooks"
 _SCHEMAS = _ROOT / "docs" / "schemas"
-_EXPLANATIONS = _ROOT / "bindata" / explanations.FILE
+_EXPLANATIONS = _ROOT / "bindata" / explain.FILE
 _TRANSITIONS = _ROOT / "bindata" / "transitions"
 _FLEET = _ROOT / "bindata" / "fleet"
 _GITOPS = _ROOT / "docs" / "examples" / "gitops"
@@ -68,7 +68,6 @@ def _fleet(transitions: load.Transitions) -> dict[pathlib.Path, str]:
     wanted = plan.Wanted("HighlyAvailable", canaries=("edge-1", "edge-2", "edge-3"))
     defaults = plan.checked(wanted, transitions)
     files = {
-        "rbac.yaml": objects.rights(),
         "survey.yaml": objects.survey(defaults),
         "work.yaml": f"{work.roll_out(defaults)}{work.withdraw(defaults)}",
         "policy.yaml": policy.request(defaults),
@@ -82,7 +81,7 @@ def _fleet(transitions: load.Transitions) -> dict[pathlib.Path, str]:
         raise SystemExit(f"{flux} has lost the line {_FLUX.strip()}")
     return {
         **{_FLEET / name: text for name, text in files.items()},
-        _GITOPS / "argocd" / "health.lua": argo.HEALTH,
+        _GITOPS / "argocd" / "health.lua": argo.health(),
         flux: before + _FLUX + argo.flux_checks(),
     }
 

@@ -11,7 +11,7 @@ import argparse
 import os
 import pathlib
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from topology_api import vocabulary
 from topology_controller import cli
@@ -29,35 +29,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return cli.perform(COMMANDS, arguments)
 
 
+_FORMS: Final[dict[str, tuple[dict[str, Any], str]]] = {
+    "--crd-only": ({"action": "store_true"}, "only the whole CRD, for clusters that have none"),
+    "--crd-patch": (
+        {"action": "store_true"},
+        "the script that adds our fields to the CRD that a cluster serves, and takes them out again",
+    ),
+    "--elsewhere": (
+        {"choices": ("target", "management")},
+        "for an operator that runs in another cluster than the one it acts on: what to apply to one of the two",
+    ),
+}
+_SWITCHES: Final = {
+    "--without-monitoring": "leave out ServiceMonitor, rules and dashboard, for clusters without monitoring.coreos.com",
+    "--without-machine-api": "leave out the rights to list Machines and BareMetalHosts, for clusters without "
+    "capability MachineAPI",
+    "--without-leases": "leave out the right to list Leases, which shows who still goes by the old topology after the "
+    "change",
+    "--bare-metal-host-reader": "let cluster-reader read BareMetalHosts, with addresses of management controllers, as "
+    "oc topology does",
+}
+
+
 def _add_manifests(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
     manifests = commands.add_parser("manifests", help="print what to apply to a cluster")
     form = manifests.add_mutually_exclusive_group()
-    form.add_argument("--crd-only", action="store_true", help="only the whole CRD, for clusters that have none")
-    form.add_argument(
-        "--crd-patch", action="store_true",
-        help="the script that adds our fields to the CRD that a cluster serves, and takes them out again",
-    )  # fmt: skip
-    form.add_argument(
-        "--elsewhere", choices=("target", "management"),
-        help="for an operator that runs in another cluster than the one it acts on: what to apply to one of the two",
-    )  # fmt: skip
+    for flag, (kind, text) in _FORMS.items():
+        form.add_argument(flag, help=text, **kind)
     manifests.add_argument("--crd", type=pathlib.Path, metavar="F", help="the served CRD, for --crd-patch")
-    manifests.add_argument(
-        "--without-monitoring", action="store_true",
-        help="leave out ServiceMonitor, rules and dashboard, for clusters without monitoring.coreos.com",
-    )  # fmt: skip
-    manifests.add_argument(
-        "--without-machine-api", action="store_true",
-        help="leave out the rights to list Machines and BareMetalHosts, for clusters without capability MachineAPI",
-    )  # fmt: skip
-    manifests.add_argument(
-        "--without-leases", action="store_true",
-        help="leave out the right to list Leases, which shows who still goes by the old topology after the change",
-    )  # fmt: skip
-    manifests.add_argument(
-        "--bare-metal-host-reader", action="store_true",
-        help="let cluster-reader read BareMetalHosts, with addresses of management controllers, as oc topology does",
-    )  # fmt: skip
+    for flag, text in _SWITCHES.items():
+        manifests.add_argument(flag, action="store_true", help=text)
     manifests.add_argument(
         "--console", metavar="URL",
         help="let the console offer kubectl-topology, whose archives are below URL; for clusters that have the console",
@@ -101,36 +102,23 @@ def _add_render(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
     render.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="default: text")
 
 
-def _mistakes(options: argparse.Namespace) -> tuple[tuple[bool, str], ...]:
-    """What of the flags of `manifests` does not go together: whether it was given, and why not."""
-    only_definition = options.crd_only or options.crd_patch
-    return (
-        (options.crd is not None and not options.crd_patch, "--crd goes with --crd-patch"),
-        (
-            options.without_monitoring and only_definition,
-            "--without-monitoring does not go with --crd-only or --crd-patch: these print no monitoring",
-        ),
-        *(
-            (
-                getattr(options, f"without_{right.replace('-', '_')}")
-                and (only_definition or options.elsewhere == "management"),
-                f"--without-{right} does not go with --crd-only, --crd-patch or --elsewhere management",
-            )
-            for right in ("machine-api", "leases")
-        ),
-        (
-            options.bare_metal_host_reader and (only_definition or options.elsewhere == "management"),
-            "--bare-metal-host-reader does not go with --crd-only, --crd-patch or --elsewhere management",
-        ),
-        (
-            options.console is not None and (only_definition or options.elsewhere),
-            "--console does not go with --crd-only, --crd-patch or --elsewhere: these print nothing for it",
-        ),
-        (
-            options.runbooks is not None and (only_definition or options.without_monitoring),
-            "--runbooks is for the alerts, which these manifests do not have",
-        ),
-    )
+def _check(options: argparse.Namespace) -> None:
+    """Raise CommandError for flags of `manifests` that do not go together."""
+    definition, elsewhere = options.crd_only or options.crd_patch, options.elsewhere
+    no_rights, both = definition or elsewhere == "management", "--crd-only, --crd-patch or --elsewhere management"
+    for flag, mistaken, why in (
+        ("crd", not options.crd_patch, "goes with --crd-patch"),
+        ("without-monitoring", definition, "does not go with --crd-only or --crd-patch: these print no monitoring"),
+        ("without-machine-api", no_rights, f"does not go with {both}"),
+        ("without-leases", no_rights, f"does not go with {both}"),
+        ("bare-metal-host-reader", no_rights, f"does not go with {both}"),
+        ("console", definition or elsewhere,
+         "does not go with --crd-only, --crd-patch or --elsewhere: these print nothing for it"),
+        ("runbooks", definition or options.without_monitoring,
+         "is for the alerts, which these manifests do not have"),
+    ):  # fmt: skip
+        if mistaken and getattr(options, flag.replace("-", "_")) not in {None, False}:
+            raise cli.CommandError(cli.USAGE, f"--{flag} {why}")
 
 
 def _manifests(options: argparse.Namespace) -> None:
@@ -141,9 +129,7 @@ def _manifests(options: argparse.Namespace) -> None:
 
     from . import manifests, manifests_elsewhere
 
-    for mistaken, why in _mistakes(options):
-        if mistaken:
-            raise cli.CommandError(cli.USAGE, why)
+    _check(options)
     runbooks = options.runbooks if options.runbooks is not None else os.environ.get(vocabulary.RUNBOOKS_VARIABLE)
     kind = manifests.Kind.CRD_PATCH if options.crd_patch else manifests.Kind.OPERATOR
     if options.crd_only:
@@ -190,13 +176,13 @@ def _fleet(options: argparse.Namespace) -> None:
     from topology_controller.definitions import load
 
     from . import manifests
-    from .fleet import files, install, plan
+    from .fleet import install, objects, plan
 
     try:
         parts, explanation = fleet.pack(options, load.load(bindata.root() / "transitions"))
         folder = options.output_dir
-        text = files.stream(parts) if folder is None else files.write(folder, options.engine, parts)
-    except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, files.ForeignFolderError) as error:
+        text = objects.stream(parts) if folder is None else objects.write(folder, options.engine, parts)
+    except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, objects.ForeignFolderError) as error:
         raise cli.CommandError(cli.USAGE, error) from error
     except (load.DefinitionError, bindata.BindataMissingError, OSError, UnicodeDecodeError) as error:
         raise cli.CommandError(cli.FAILED, error) from error

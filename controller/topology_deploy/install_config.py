@@ -2,15 +2,9 @@
 
 The installer computes them once, before there is a cluster, from nothing but the number of machines; nothing corrects
 them afterwards. Two rules are known: the one that is `released`, and one that is `proposed` because the released one
-calls the infrastructure of three masters and one worker SingleReplica. An administrator who plans a cluster, or wonders
-why it has become what it is, can look it up here.
-
-Three steps, each a pure function. An `InstallConfig` holds the numbers as they stand in the file; `machines` puts the
-installer's defaults in, which are a trap (no `compute` means three workers, not none), and refuses what the installer
-refuses; `outcome` applies one rule, `differences` says where the two disagree and what that means.
-
-The neighbours: `topology_api.shape` names the kind of cluster, `kubectl_topology.consistency` looks at a cluster that
-exists. The reader of the file (`render`) knows its lines; nothing here reads anything.
+calls the infrastructure of three masters and one worker SingleReplica. Three steps, each a pure function: `machines`
+puts the installer's defaults in, which are a trap (no `compute` means three workers, not none), and refuses what the
+installer refuses; `outcome` applies one rule; `differences` says where the two disagree. `render` reads the file.
 
 Source of the rules: openshift/installer, pkg/asset/manifests/topologies.go and scheduler.go (released since its pull
 request 9579; proposed in 10077), pkg/types/defaults and pkg/types/validation.
@@ -81,9 +75,8 @@ class ContradictionError(ValueError):
     """An install-config that leads nowhere; `contradictions` has everything that is wrong with it."""
 
     def __init__(self, contradictions: tuple[Contradiction, ...]) -> None:
-        super().__init__(
-            "\n".join(f"{read.spell(item.field)}: found {item.actual}; wanted {item.wanted}" for item in contradictions)
-        )
+        lines = (f"{read.spell(item.field)}: found {item.actual}; wanted {item.wanted}" for item in contradictions)
+        super().__init__("\n".join(lines))
         self.contradictions = contradictions
 
 
@@ -143,9 +136,7 @@ def machines(config: InstallConfig) -> Machines:
     if config.arbiter is not None:
         # Its default is 0, which the installer then refuses: who names the pool has to say how many.
         arbiters = reading.count((_ARBITER,), _ARBITER, config.arbiter.replicas, 0).replicas
-        _check_arbiter(config, control_plane.replicas, reading)
-    _check_control_plane(config, control_plane.replicas, reading)
-    _check_fencing(config, reading)
+    _check(config, control_plane.replicas, reading)
     if reading.wrong:
         raise ContradictionError(tuple(reading.wrong))
     return Machines(control_plane.replicas, arbiters, workers, config.fencing > 0, tuple(reading.counts))
@@ -171,16 +162,11 @@ def outcome(numbers: Machines, rule: Rule) -> Outcome:
 def differences(numbers: Machines) -> tuple[Difference, ...]:
     """Where the two rules disagree about these machines; mastersSchedulable is the same in both."""
     released, proposed = outcome(numbers, Rule.RELEASED), outcome(numbers, Rule.PROPOSED)
-    items: list[Difference] = []
-    if released.control_plane is not proposed.control_plane:
-        items.append(
-            Difference("controlPlaneTopology", released.control_plane, proposed.control_plane, _ARBITER_IS_OVERLOOKED)
-        )
-    if released.infrastructure is not proposed.infrastructure:
-        items.append(
-            Difference("infrastructureTopology", released.infrastructure, proposed.infrastructure, _one_worker(numbers))
-        )
-    return tuple(items)
+    both = (
+        Difference("controlPlaneTopology", released.control_plane, proposed.control_plane, _ARBITER_IS_OVERLOOKED),
+        Difference("infrastructureTopology", released.infrastructure, proposed.infrastructure, _one_worker(numbers)),
+    )
+    return tuple(item for item in both if item.released is not item.proposed)
 
 
 def notes(config: InstallConfig, numbers: Machines) -> tuple[str, ...]:
@@ -192,10 +178,8 @@ def notes(config: InstallConfig, numbers: Machines) -> tuple[str, ...]:
             "anyway, with one control-plane node or fewer than two workers; the topologies stay as they are."
         )
     if numbers.control_plane == 1 and numbers.workers:
-        texts.append(
-            "The agent-based installer refuses workers beside a single control-plane node; other ways of installing "
-            "accept them."
-        )
+        agent_based = "The agent-based installer refuses workers beside a single control-plane node"
+        texts.append(f"{agent_based}; other ways of installing accept them.")
     if config.fencing and (numbers.control_plane != 2 or numbers.arbiters):
         texts.append("Fencing credentials are for two control-plane nodes without an arbiter; no rule looks at them.")
     return tuple(texts)
@@ -214,10 +198,8 @@ def _one_worker(numbers: Machines) -> str:
         "once, and are gone while it is. "
     )
     if numbers.control_plane == 1:
-        return (
-            text + "By the proposed rule they run twice, but the master carries no workloads, so the second of each "
-            "waits until there is another worker."
-        )
+        waits = "so the second of each waits until there is another worker."
+        return f"{text}By the proposed rule they run twice, but the master carries no workloads, {waits}"
     text += (
         "By the proposed rule they run twice, which needs a second node for them: another worker, or "
         "mastersSchedulable set to true. To have that from a released installer, correct infrastructureTopology in "
@@ -231,26 +213,18 @@ def _one_worker(numbers: Machines) -> str:
 def _released(numbers: Machines) -> tuple[Topology, Topology]:
     if numbers.control_plane == 2:
         control_plane = Topology.HIGHLY_AVAILABLE_ARBITER if numbers.arbiters else Topology.DUAL_REPLICA
-    elif numbers.control_plane < 2:
-        control_plane = Topology.SINGLE_REPLICA
     else:
-        control_plane = Topology.HIGHLY_AVAILABLE
-    if numbers.workers == 1:
-        return control_plane, Topology.SINGLE_REPLICA
-    if numbers.workers == 0 and numbers.control_plane < 2:
-        return control_plane, Topology.SINGLE_REPLICA
-    return control_plane, Topology.HIGHLY_AVAILABLE
+        control_plane = Topology.SINGLE_REPLICA if numbers.control_plane < 2 else Topology.HIGHLY_AVAILABLE
+    alone = numbers.workers == 1 or (numbers.workers == 0 and numbers.control_plane < 2)
+    return control_plane, Topology.SINGLE_REPLICA if alone else Topology.HIGHLY_AVAILABLE
 
 
 def _proposed(numbers: Machines) -> tuple[Topology, Topology]:
     if numbers.control_plane >= 2 and numbers.arbiters:
         control_plane = Topology.HIGHLY_AVAILABLE_ARBITER
-    elif numbers.control_plane == 1:
-        control_plane = Topology.SINGLE_REPLICA
-    elif numbers.control_plane == 2:
-        control_plane = Topology.DUAL_REPLICA
     else:
-        control_plane = Topology.HIGHLY_AVAILABLE
+        by_number = {1: Topology.SINGLE_REPLICA, 2: Topology.DUAL_REPLICA}
+        control_plane = by_number.get(numbers.control_plane, Topology.HIGHLY_AVAILABLE)
     alone = control_plane is Topology.SINGLE_REPLICA and numbers.workers == 0
     return control_plane, Topology.SINGLE_REPLICA if alone else Topology.HIGHLY_AVAILABLE
 
@@ -306,38 +280,28 @@ def _compute(config: InstallConfig, reading: _Reading) -> list[Count]:
     return counted
 
 
-def _check_arbiter(config: InstallConfig, control_plane: int, reading: _Reading) -> None:
-    pool = config.arbiter
-    if pool is None:
-        return
-    if pool.name not in (None, _ARBITER):
-        reading.refuse((_ARBITER, "name"), _quote(pool.name), _ARBITER)
-    if pool.replicas in (None, 0) and not isinstance(pool.replicas, bool):
-        actual = "nothing, which means 0" if pool.replicas is None else _quote(pool.replicas)
-        reading.refuse((_ARBITER, "replicas"), actual, "1 or more, or no arbiter at all")
-    if control_plane == 1:
-        reading.refuse(("controlPlane", "replicas"), _quote(control_plane), "2 or more where there is an arbiter")
-    if config.platform not in _ON_MACHINES:
-        reading.refuse(("platform",), _quote(config.platform), "baremetal or none where there is an arbiter")
-
-
-def _check_control_plane(config: InstallConfig, replicas: int, reading: _Reading) -> None:
-    if replicas not in _CONTROL_PLANES:
-        reading.refuse(
-            ("controlPlane", "replicas"), _quote(replicas), "1, 3, 4 or 5; 2 with an arbiter or with fencing"
-        )
-    elif replicas == 2 and config.arbiter is None and config.fencing != 2:
+def _check(config: InstallConfig, control_plane: int, reading: _Reading) -> None:
+    """Refuse what does not go with so many control-plane nodes, with an arbiter, or with fencing."""
+    replicas, pool = ("controlPlane", "replicas"), config.arbiter
+    if pool is not None:
+        if pool.name not in (None, _ARBITER):
+            reading.refuse((_ARBITER, "name"), _quote(pool.name), _ARBITER)
+        if pool.replicas in (None, 0) and not isinstance(pool.replicas, bool):
+            actual = "nothing, which means 0" if pool.replicas is None else _quote(pool.replicas)
+            reading.refuse((_ARBITER, "replicas"), actual, "1 or more, or no arbiter at all")
+        if control_plane == 1:
+            reading.refuse(replicas, _quote(control_plane), "2 or more where there is an arbiter")
+    if control_plane not in _CONTROL_PLANES:
+        reading.refuse(replicas, _quote(control_plane), "1, 3, 4 or 5; 2 with an arbiter or with fencing")
+    elif control_plane == 2 and pool is None and config.fencing != 2:
         actual = f"2 without an arbiter, number of fencing credentials: {config.fencing}"
         wanted = "1, 3, 4 or 5; or 2 and an arbiter, or 2 and controlPlane.fencing.credentials for both"
-        reading.refuse(("controlPlane", "replicas"), actual, wanted)
-
-
-def _check_fencing(config: InstallConfig, reading: _Reading) -> None:
-    if not config.fencing:
-        return
-    if config.platform not in _ON_MACHINES:
-        reading.refuse(("platform",), _quote(config.platform), "baremetal or none where there are fencing credentials")
-    elif config.platform == "baremetal" and config.hosts:
+        reading.refuse(replicas, actual, wanted)
+    needed = ((pool is not None, "there is an arbiter"), (config.fencing > 0, "there are fencing credentials"))
+    for is_there, where in needed:
+        if is_there and config.platform not in _ON_MACHINES:
+            reading.refuse(("platform",), _quote(config.platform), f"baremetal or none where {where}")
+    if config.fencing and config.platform == "baremetal" and config.hosts:
         reading.refuse(
             ("platform", "baremetal", "hosts"), "hosts beside controlPlane.fencing.credentials", "one of the two"
         )

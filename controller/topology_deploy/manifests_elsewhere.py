@@ -31,7 +31,6 @@ _HEADS = {
     "management": f"# For the cluster where the operator runs. It mounts key {KEY} of Secret {SECRET}: the way to\n"
     "# the cluster that is acted on. docs/elsewhere.md has the commands.\n",
 }
-PARTS = tuple(_HEADS)
 _SERVING = frozenset({"tokenreviews", "subjectaccessreviews", "apiservers"})
 """What is asked where the operator serves."""
 _IDENTITY: Raw = {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": ["kube-system"], "verbs": ["get"]}
@@ -46,7 +45,7 @@ _VIEWERS = frozenset({"topology-status-viewer", f"{vocabulary.OPERATOR_NAME}-met
 def render(
     part: str, image: str | None, namespace: str, *, monitoring: bool, without: frozenset[str] = frozenset()
 ) -> str:
-    """Return one of PARTS, ending with a line break.
+    """Return what goes to `target` or to `management`, ending with a line break.
 
     `namespace` is that of the Deployment, one for each target; in the target it is always the default one.
     `without` are rights that are not printed, of manifests.OPTIONAL. Raises manifests.ManifestsError as
@@ -54,14 +53,12 @@ def render(
     """
     own = namespace != vocabulary.DEFAULT_NAMESPACE
     if part == "target" and own:
-        raise manifests.ManifestsError(
-            f"--namespace goes with --elsewhere management: in the target it is {vocabulary.DEFAULT_NAMESPACE}"
-        )
+        there = f"in the target it is {vocabulary.DEFAULT_NAMESPACE}"
+        raise manifests.ManifestsError(f"--namespace goes with --elsewhere management: {there}")
     if part == "management" and not own:
-        raise manifests.ManifestsError(
-            f"--elsewhere management goes with --namespace: one for each target, and not {namespace}, "
-            "which is that of an operator for the management cluster itself"
-        )
+        rule = f"one for each target, and not {namespace}"
+        why = "which is that of an operator for the management cluster itself"
+        raise manifests.ManifestsError(f"--elsewhere management goes with --namespace: {rule}, {why}")
     monitoring = monitoring and part == "management"
     text = manifests.render(manifests.Kind.OPERATOR, image, namespace, monitoring=monitoring, without=without)
     documents = [_without_payload(document) for document in yaml.safe_load_all(text) if document]

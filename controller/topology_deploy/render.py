@@ -1,13 +1,10 @@
 """`cluster-topology-operator render`: what an install-config leads to, before there is a cluster.
 
-The rules are those of `install_config`, which reads nothing; here a file becomes its numbers, each with its line, and
-the answer becomes text, JSON or YAML. The file is an install-config.yaml, or ConfigMap cluster-config-v1 of a cluster
-(namespace kube-system), which holds the one that the cluster was made from.
-
-An install-config is full of secrets. Only what topologies follow from is ever quoted, and what is wrong with the YAML
-is said without the text of the line. Other keys are left to the installer, which knows more of them every release.
-
-Neighbours: `read` has YAML with lines, `cli` the flags.
+The rules are those of `install_config`; here a file becomes its numbers, each with its line, and the answer becomes
+text, JSON or YAML. The file is an install-config.yaml, or ConfigMap cluster-config-v1 of a cluster (namespace
+kube-system), which holds the one that the cluster was made from. An install-config is full of secrets: only what
+topologies follow from is ever quoted, and what is wrong with the YAML is said without the text of the line. Other keys
+are left to the installer.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-_SCRIPT = "crd_script.py"
+_SCRIPT = "manifests.py"
 """It prints a script, which is run as a whole."""
 _SOURCES = ("controller/topology_controller", "controller/kubectl_topology", "controller/topology_deploy")
 _HOLE = "\0"

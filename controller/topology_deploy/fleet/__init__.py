@@ -1,9 +1,8 @@
 """`cluster-topology-operator fleet`: what roll-out engines are given, so that one cluster becomes thousands.
 
-Here are its flags, and what it prints. `meaning` says once what an Infrastructure object means to a roll-out, in CEL
-and as a Go template; `plan` checks what was asked for, and `policy`, `work` and `argo` put both into the objects of
-each engine. `install` brings the operator to the clusters and takes it away; `files` says which part goes where. All
-of it is pure: values in, text out, and no cluster is asked. We have no roll-out driver of our own.
+Here are its flags, and what it prints. `meaning` says what an Infrastructure object means to a roll-out, `plan` checks
+what was asked for, and `policy`, `work` and `argo` put both into the objects of each engine; `objects` has what they
+share. `install` brings the operator to the clusters and takes it away. No cluster is asked.
 """
 
 # ruff: noqa: PLC0415 - the flags are known to every command, what they need is imported by this one
@@ -18,13 +17,13 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_controller import bindata
 
-from . import files
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from topology_controller import terminal
     from topology_controller.definitions import load
+
+    from . import objects
 
 _ENGINES = {
     "policy": "policies of Red Hat Advanced Cluster Management, rolled out by a ClusterGroupUpgrade (TALM)",
@@ -136,26 +135,22 @@ def _add_flags(engine: argparse.ArgumentParser) -> None:
         ("--max-concurrency", None, "how many are under way at once, after the canaries; default: 100 at most"),
         ("--soak", 10, "minutes for which a cluster must stay done before the next ones begin; default: %(default)s"),
     ):
-        engine.add_argument(flag, type=_whole(flag), default=default, metavar="N", help=what)
+        engine.add_argument(flag, type=_whole, default=default, metavar="N", help=what)
     engine.add_argument(
-        "--deadline", type=_whole("--deadline"), metavar="MIN",
+        "--deadline", type=_whole, metavar="MIN",
         help="minutes that one transition may take; default: what the definitions give the smallest such cluster on "
         "its slowest platform. Give more where a machine config pool has more machines",
     )  # fmt: skip
 
 
-def _whole(flag: str) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        digits = text.removeprefix("-")
-        if not digits.isascii() or not digits.isdigit() or len(digits) > 9:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
-        return int(text)
-
-    parse.__name__ = flag
-    return parse
+def _whole(text: str) -> int:
+    digits = text.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
 
 
-def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tuple[files.File, ...], str]:
+def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tuple[objects.File, ...], str]:
     """Return the parts, and the line for standard error; it may be empty.
 
     Raises plan.PlanError, install.NotManifestsError, manifests.ManifestsError, OSError.
@@ -184,8 +179,9 @@ def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tu
     return {"policy": policy.pack, "work": work.pack}[options.engine](plan), plan.arithmetic()
 
 
-def _observability(runbooks: str | None) -> Iterator[files.File]:
+def _observability(runbooks: str | None) -> Iterator[objects.File]:
     from .. import manifests
+    from . import objects
 
     for name, what in (
         ("observability-metrics-custom-allowlist.yaml", "the series that are collected"),
@@ -194,4 +190,4 @@ def _observability(runbooks: str | None) -> Iterator[files.File]:
     ):
         text = (bindata.root() / "fleet" / name).read_text(encoding="utf-8")
         text = manifests.linked(text, runbooks) if runbooks else text
-        yield files.File(files.HUB, name, what, "administrator of the hub", text)
+        yield objects.File(objects.HUB, name, what, "administrator of the hub", text)

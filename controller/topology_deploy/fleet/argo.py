@@ -11,80 +11,17 @@ import json
 
 from topology_api import vocabulary
 
+from .. import manifests
 from . import meaning, objects
 from . import plan as plans
-from .files import CLUSTERS, HUB, File
 from .meaning import State
+from .objects import CLUSTERS, HUB, File
 
-HEALTH = """\
--- Health of Infrastructure `cluster` in Argo CD: has the cluster the topology that Git requests?
--- Made by `make generate`; controller/topology_deploy/fleet/meaning.py says what it means.
 
-local function at(value, ...)
-  for _, name in ipairs({...}) do
-    if type(value) ~= "table" then return nil end
-    value = value[name]
-  end
-  return value
-end
-
-local controlPlaneTopology = at(obj, "status", "controlPlaneTopology")
-local image_based_install = at(obj, "metadata", "labels", "topology.openshift.io/image-based-install")
-local topologyTransition = at(obj, "status", "topologyTransition")
-local desiredTopology = at(obj, "spec", "desiredTopology")
-local phase = at(obj, "status", "topologyTransition", "phase")
-local problem = at(obj, "status", "topologyTransition", "problem")
-local observedGeneration = at(obj, "status", "topologyTransition", "observedGeneration")
-local generation = at(obj, "metadata", "generation")
-
-local function state()
-  if controlPlaneTopology == "External" or (image_based_install ~= nil and image_based_install ~= "false") then return "NotForUs" end
-  if topologyTransition == nil and desiredTopology ~= nil then return "UnderWay" end
-  if topologyTransition == nil then return "Silent" end
-  if desiredTopology == nil and (phase == "Idle" or phase == "Completed") and problem == nil then return "Ready" end
-  if not ((observedGeneration or 0) >= (generation or 0)) then return "UnderWay" end
-  if (phase == "Idle" or phase == "Completed") and problem == nil and desiredTopology ~= nil and desiredTopology == controlPlaneTopology then return "Done" end
-  if problem ~= nil or phase == "Unsupported" or phase == "Idle" then return "NeedsAPerson" end
-  return "UnderWay"
-end
-
-local function part(value, name)
-  if type(value) == "table" and value[name] ~= nil then return tostring(value[name]) end
-  return nil
-end
-
-local found = state()
-local status, message = "Progressing", nil
-local asked = tostring(desiredTopology) .. " is requested"
-
-if found == "NotForUs" then
-  if desiredTopology == nil then
-    status, message = "Healthy", "The topology of this cluster is decided elsewhere"
-  else
-    status, message = "Degraded", asked .. ", and no operator acts on it: "
-      .. (part(topologyTransition, "message") or "the control plane is hosted, or an image decides")
-  end
-elseif found == "Silent" or found == "Ready" then
-  status, message = "Healthy", "No topology is requested"
-elseif found == "Done" then
-  status, message = "Healthy", "The cluster has the requested topology " .. desiredTopology
-elseif topologyTransition == nil then
-  message = asked .. "; the cluster topology operator has not answered yet"
-elseif (observedGeneration or 0) < (generation or 0) then
-  message = "The cluster topology operator has not answered the newest request yet"
-elseif problem ~= nil then
-  message = (part(problem, "reason") or "Problem") .. ": " .. (part(problem, "message") or "")
-else
-  message = tostring(phase or "Unknown phase") .. ": " .. (part(topologyTransition, "message") or "")
-end
-
-if found == "NeedsAPerson" then
-  if part(problem, "reason") == "Paused" then status = "Suspended" else status = "Degraded" end
-end
-
-return {status = status, message = message}
-"""  # noqa: E501 - printed as it stands
-"""The health check of Argo CD, in Lua with the basic library only: is what the object requests fulfilled?"""
+def health() -> str:
+    """The health check of Argo CD, in Lua with the basic library only: is what the object requests fulfilled?"""
+    text = manifests.filled("fleet/health.lua")
+    return text.replace("-- controller/", "-- Made by `make generate`; controller/", 1)
 
 
 def flux_checks() -> str:
@@ -146,7 +83,7 @@ metadata:
   labels: {{app.kubernetes.io/name: argocd-cm, app.kubernetes.io/part-of: argocd}}
 data:
   resource.customizations.health.config.openshift.io_Infrastructure: |
-    {objects.block(HEALTH, 4)}
+    {objects.block(health(), 4)}
   # A Policy that informs is NonCompliant for as long as the roll-out takes; that is no failure of its Application.
   resource.customizations.health.policy.open-cluster-management.io_Policy: |
     return {{status = "Healthy", message = "Compliance is shown by the hub"}}
@@ -156,48 +93,19 @@ data:
 def waves(plan: plans.Plan, repository: str, path: str) -> str:
     """One Application for each cluster, the canaries first."""
     wanted = plan.wanted
-    later = [wanted.wave] if wanted.wave is not None else None
-    others = (
-        {"key": "wave", "operator": "In", "values": later}
-        if later
-        else {"key": "wave", "operator": "NotIn", "values": [plans.CANARY_WAVE]}
+    others = {"key": "wave", "operator": "NotIn", "values": [plans.CANARY_WAVE]}
+    if wanted.wave is not None:
+        others = {"key": "wave", "operator": "In", "values": [wanted.wave]}
+    return manifests.filled(
+        "fleet/templates/applicationset.tmpl",
+        WAVE_LABEL=wanted.wave_label,
+        NAME=wanted.name,
+        SELECTOR=objects.flow(objects.selector(plan)),
+        OTHERS=objects.flow(others),
+        MAX_CONCURRENCY=str(wanted.max_concurrency),
+        REPOSITORY=json.dumps(repository),
+        PATH=json.dumps(path),
     )
-    return f"""\
-# Argo CD has RollingSync switched off, and then syncs nothing here. Switch it on:
-#     kubectl -n argocd patch configmap argocd-cmd-params-cm --type merge \\
-#       -p '{{"data":{{"applicationsetcontroller.enable.progressive.syncs":"true"}}}}'
-#     kubectl -n argocd rollout restart deployment argocd-applicationset-controller
-# OpenShift GitOps takes it in its ArgoCD object: spec.applicationSet.extraCommandArgs: [--enable-progressive-syncs]
-# Label the secrets of the clusters in Argo CD: {wanted.wave_label}={plans.CANARY_WAVE} for those that go first. A step
-# begins when all Applications of the one before are Healthy, so give the request an Application of its own.
-apiVersion: argoproj.io/v1alpha1
-kind: ApplicationSet
-metadata: {{name: {wanted.name}, namespace: argocd}}
-spec:
-  goTemplate: true
-  goTemplateOptions: [missingkey=error]
-  generators:
-    - clusters:
-        selector: {objects.flow(objects.selector(plan))}
-  strategy:
-    type: RollingSync
-    rollingSync:
-      steps:
-        - matchExpressions: [{{key: wave, operator: In, values: ["{plans.CANARY_WAVE}"]}}]
-          maxUpdate: 1
-        - matchExpressions: [{objects.flow(others)}]
-          maxUpdate: {wanted.max_concurrency}
-  template:
-    metadata:
-      name: '{wanted.name}-{{{{.name}}}}'
-      labels: {{wave: '{{{{index .metadata.labels "{wanted.wave_label}"}}}}'}}
-    spec:
-      project: default
-      source: {{repoURL: {json.dumps(repository)}, targetRevision: HEAD, path: {json.dumps(path)}}}
-      destination: {{server: '{{{{.server}}}}'}}
-      syncPolicy:
-        syncOptions: [ServerSideApply=true, Prune=false, Delete=false]
-"""
 
 
 def _cancel(plan: plans.Plan) -> str:

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from topology_api import crd, vocabulary
-from topology_api.vocabulary import Phase
 from topology_controller import shell
 
-from .. import crd_script, manifests
+from .. import manifests
 from . import objects, policy
-from .files import HUB, File
+from .objects import HUB, File
 
 if TYPE_CHECKING:
     from topology_api.crd import Edge
@@ -36,40 +35,6 @@ _API = "policy.open-cluster-management.io/v1"
 _WHY = """\
 # For policies of Red Hat Advanced Cluster Management. ManifestWorks and Argo CD cannot add the fields, because to an
 # apply the versions of a definition are one field, and cannot take the override away.
-"""
-# What was not read is never written back: the template has no spec then.
-_REQUEST = f"""\
-{{{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}}}
-{{{{- $phase := toString (dig "status" "{vocabulary.RECORD}" "phase" "" $infrastructure) }}}}
-{{{{- $spec := dig "spec" "" $infrastructure }}}}
-{{{{- $keep := or (eq $phase "{Phase.ADMITTING}") (eq $phase "{Phase.CONVERGING}") (not (kindIs "map" $spec)) }}}}
-- complianceType: {{{{ if $keep }}}}musthave{{{{ else }}}}mustonlyhave{{{{ end }}}}
-  metadataComplianceType: musthave
-  objectDefinition:
-    apiVersion: config.openshift.io/v1
-    kind: Infrastructure
-    metadata: {{name: cluster}}
-    {{{{- if $keep }}}}
-    status: {{{vocabulary.RECORD}: {{phase: neither {Phase.ADMITTING} nor {Phase.CONVERGING}}}}}
-    {{{{- else }}}}
-    spec: {{{{ toRawJson (omit $spec "{vocabulary.DESIRED}") }}}}
-    {{{{- end }}}}
-"""
-_OVERRIDE = f"""\
-{{{{- $version := lookup "config.openshift.io/v1" "ClusterVersion" "" "version" }}}}
-{{{{- $kept := list }}}}
-{{{{- range (dig "spec" "overrides" (list) $version) }}}}
-{{{{- if not (and (eq .kind "{crd_script.OVERRIDE["kind"]}") (eq .name "{crd.NAME}")) }}}}
-{{{{- $kept = append $kept . }}}}{{{{ end }}}}{{{{ end }}}}
-{{{{- $spec := omit (dig "spec" (dict) $version) "overrides" }}}}
-{{{{- if $kept }}}}{{{{ $spec = set $spec "overrides" $kept }}}}{{{{ end }}}}
-- complianceType: mustonlyhave
-  metadataComplianceType: musthave
-  objectDefinition:
-    apiVersion: config.openshift.io/v1
-    kind: ClusterVersion
-    metadata: {{name: version}}
-    spec: {{{{ toRawJson $spec }}}}
 """
 
 
@@ -113,7 +78,7 @@ def install(namespace: str, cluster_set: str, operator: list[Raw]) -> tuple[File
         "apiVersion": "config.openshift.io/v1",
         "kind": "ClusterVersion",
         "metadata": {"name": "version"},
-        "spec": {"overrides": [crd_script.OVERRIDE]},
+        "spec": {"overrides": [manifests.OVERRIDE]},
     }
     rights = [*yaml.safe_load_all(objects.rights())]
     # The status of ClusterOperator is the operator's own.
@@ -147,9 +112,9 @@ def remove(namespace: str, cluster_set: str, operator: list[Raw]) -> tuple[File,
     text = _policy(
         namespace,
         REMOVE,
-        ("request", {"object-templates-raw": _REQUEST}),
+        ("request", {"object-templates-raw": manifests.filled("fleet/templates/remove-request.gotmpl")}),
         ("operator", _templates("mustnothave", names)),
-        ("override", {"object-templates-raw": _OVERRIDE}),
+        ("override", {"object-templates-raw": manifests.filled("fleet/templates/remove-override.gotmpl")}),
     )
     return _files(namespace, cluster_set, REMOVE, "takes the request, the operator and the override away", text)
 

@@ -1,32 +1,23 @@
 """What Infrastructure `cluster` means to a roll-out: where a cluster can be, and who is asked first.
 
 An engine sees one object and knows nothing of topologies. Here are the expressions by which three of them find the
-state: CEL for the work agent and for Flux, a Go template for the policy; Argo CD's Lua is in `argo`. All are held to a
-table of recorded objects (test/unit/fleet/verdicts.yaml): who changes one changes all. The order of their tests
-is the same, and the first that holds decides:
+state: CEL for the work agent and for Flux, a Go template for the policy; Argo CD's Lua is bindata/fleet/health.lua. All
+are held to a table of recorded objects (test/unit/fleet/verdicts.yaml): who changes one changes all. The order of their
+tests is the same, and the first that holds decides. A cluster without a record is neither done nor failed, and a record
+that answers an older request says nothing about the newest. An engine that applies what stands in Git (Argo CD, Flux)
+has no target but what the object requests; where nothing is requested all is Ready for it.
 
-    the topology is decided elsewhere             NotForUs
-    there is no record                            UnderWay where it is requested, else Silent
-    nothing is requested, and nothing goes on     Done where the cluster has the topology, else Ready or NotReady
-    the record answers an older request           UnderWay
-    what is requested is there, and all followed  Done
-    a problem, or the operator does not act       NeedsAPerson
-    anything else                                 UnderWay
-
-Two things an engine gets wrong by itself are settled by that: a cluster without a record is neither done nor failed,
-and a record that answers an older request says nothing about the newest. An engine that applies what stands in Git
-(Argo CD, Flux) has no target but what the object requests; where nothing is requested all is Ready for it.
-
-Each language reads what may be missing in its own way, so that no expression ends with an error: one engine takes an
-error for success (open-cluster-management.io/ocm v1.2.0 pkg/work/spoke/conditions/reader.go: the condition is False,
-and what is not Progressing has succeeded). The CEL uses optional values, which OCM, Flux and Kubernetes have; the
-template needs `dig`, `kindIs`, `toString` and `int64` of sprig, which config-policy-controller allows.
+No expression ends with an error where something is missing: one engine takes an error for success (open-cluster-
+management.io/ocm v1.2.0 pkg/work/spoke/conditions/reader.go). The CEL uses optional values; the template needs `dig`,
+`kindIs`, `toString` and `int64` of sprig, which config-policy-controller allows.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
+
+from .. import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
@@ -131,50 +122,24 @@ def choice(tests: Tests, values: Mapping[State, str]) -> str:
     return "".join(f"{test} ? {value} :\n" for test, value in lines) + last
 
 
-_TEMPLATE = """\
-{{- $controlPlaneTopology := (dig "status" "controlPlaneTopology" nil $infrastructure) }}
-{{- $image_based_install := (dig "metadata" "labels" "topology.openshift.io/image-based-install" nil $infrastructure) }}
-{{- $topologyTransition := (dig "status" "topologyTransition" nil $infrastructure) }}
-{{- $desiredTopology := (dig "spec" "desiredTopology" nil $infrastructure) }}
-{{- $phase := (dig "status" "topologyTransition" "phase" nil $infrastructure) }}
-{{- $problem := (dig "status" "topologyTransition" "problem" nil $infrastructure) }}
-{{- $infrastructureTopology := (dig "status" "infrastructureTopology" nil $infrastructure) }}
-{{- $available := (dig "status" "topologyTransition" "available" nil $infrastructure) }}
-{{- $observedGeneration := (dig "status" "topologyTransition" "observedGeneration" nil $infrastructure) }}
-{{- $generation := (dig "metadata" "generation" nil $infrastructure) }}
-{{- $state := "UnderWay" }}
-{{- if or (not (kindIs "invalid" $problem)) (eq (toString $phase) "Unsupported") (eq (toString $phase) "Idle") }}{{ $state = "NeedsAPerson" }}{{ end }}
-{{- if and AT_REST (eq (toString $desiredTopology) "CONTROL_PLANE") HAS_IT }}{{ $state = "Done" }}{{ end }}
-{{- if not (ge (int64 $observedGeneration) (int64 $generation)) }}{{ $state = "UnderWay" }}{{ end }}
-{{- if and QUIET }}{{ $state = "NotReady" }}{{ end }}
-{{- $listed := false }}
-{{- range $available }}{{ if and LEADS_THERE (eq (toString (dig "available" nil .)) "true") }}{{ $listed = true }}{{ end }}
-{{- end }}
-{{- if and QUIET ($listed) }}{{ $state = "Ready" }}{{ end }}
-{{- if and QUIET HAS_IT }}{{ $state = "Done" }}{{ end }}
-{{- if kindIs "invalid" $topologyTransition }}{{ $state = "Silent" }}{{ end }}
-{{- if and (kindIs "invalid" $topologyTransition) (eq (toString $desiredTopology) "CONTROL_PLANE") }}{{ $state = "UnderWay" }}{{ end }}
-{{- if or (eq (toString $controlPlaneTopology) "External") (and (not (kindIs "invalid" $image_based_install)) (ne (toString $image_based_install) "false")) }}{{ $state = "NotForUs" }}{{ end }}"""  # noqa: E501 - printed as it stands
-_NOTHING = '(kindIs "invalid" $desiredTopology)'
-_CANCELLED = (
-    '(ne (toString $desiredTopology) "CONTROL_PLANE") (eq (toString $desiredTopology) (toString $controlPlaneTopology))'
-)
-_RESTS = '(or (eq (toString $phase) "Idle") (eq (toString $phase) "Completed")) (kindIs "invalid" $problem)'
-_HAS_IT = (
-    '(eq (toString $controlPlaneTopology) "CONTROL_PLANE") (eq (toString $infrastructureTopology) "INFRASTRUCTURE")'
-)
-
-
 def template(target: TopologyPair, transition: str | None = None) -> str:
     """Where is a cluster in a roll-out of `target`? Sets `$state`, prints nothing, and reads `$infrastructure`.
 
     As `work`, but with the last test first: each one that holds overrides those above it, which needs no nesting.
     """
+    desired, current = "(toString $desiredTopology)", "(toString $controlPlaneTopology)"
+    rests = '(or (eq (toString $phase) "Idle") (eq (toString $phase) "Completed")) (kindIs "invalid" $problem)'
+    cancelled = f'(and (ne {desired} "{target.control_plane}") (eq {desired} {current}))'
     leads_there = (
-        '(eq (toString (dig "target" "controlPlane" nil .)) "CONTROL_PLANE") '
-        '(eq (toString (dig "target" "infrastructure" nil .)) "INFRASTRUCTURE")'
+        f'(eq (toString (dig "target" "controlPlane" nil .)) "{target.control_plane}") '
+        f'(eq (toString (dig "target" "infrastructure" nil .)) "{target.infrastructure}")'
     )
-    leads_there = leads_there if transition is None else f'(eq (toString (dig "name" nil .)) "{transition}")'
-    text = _TEMPLATE.replace("QUIET", f"(or {_NOTHING} (and {_CANCELLED})) AT_REST").replace("AT_REST", _RESTS)
-    text = text.replace("HAS_IT", _HAS_IT).replace("LEADS_THERE", leads_there)
-    return text.replace("CONTROL_PLANE", target.control_plane).replace("INFRASTRUCTURE", target.infrastructure)
+    return manifests.filled(
+        "fleet/templates/state.gotmpl",
+        QUIET=f'(or (kindIs "invalid" $desiredTopology) {cancelled}) {rests}',
+        AT_REST=rests,
+        HAS_IT=f'(eq {current} "{target.control_plane}") '
+        f'(eq (toString $infrastructureTopology) "{target.infrastructure}")',
+        LEADS_THERE=leads_there if transition is None else f'(eq (toString (dig "name" nil .)) "{transition}")',
+        CONTROL_PLANE=target.control_plane,
+    ).rstrip("\n")

@@ -1,26 +1,118 @@
-"""What several engines are given alike: rights, placement, the survey, and what each reads of Infrastructure."""
+"""What several engines are given alike, and where each part of a pack goes.
+
+`File` is a part: a pack has two destinations, the hub and the managed clusters, and often two administrators. So each
+says where it goes, who applies it, and in which Git repository it is at home. They are printed as one stream, or
+written to a folder with a table. Alike are rights, placement and the survey, which says where each cluster is.
+"""
 
 from __future__ import annotations
 
 import json
 import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import yaml
 
-from topology_api import vocabulary
 from topology_api.vocabulary import Phase, Stage
+from topology_controller import bindata
 
+from .. import manifests
 from . import meaning
 from . import plan as plans
-from .files import CLUSTERS, HUB, File
 from .meaning import State
 
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Sequence
+
+HUB: Final = "hub"
+CLUSTERS: Final = "managed-clusters"
+_HOME: Final = {HUB: "that of the hub", CLUSTERS: "that of the managed clusters"}
+_PLACES: Final = {HUB: "the hub", CLUSTERS: "each managed cluster"}
+_TABLE: Final = "README.md"
+_MARK: Final = "# What goes where: fleet "
+_HEAD: Final = ("file", "what", "where", "who applies it", "Git repository")
 SURVEY = "topology-survey"
 """Name of the ManifestWork that says where a cluster is, in the namespace of each cluster on the hub."""
 STATE_CONDITION = "Ready"
 """Condition of the survey: its message begins with the name of the state (`meaning.State`)."""
-AGENT_MANAGER = "work-agent-topology"
-"""Field manager of the work agent; its name must begin with work-agent."""
+
+
+class ForeignFolderError(ValueError):
+    """The folder has something that this pack would not write. The text says what, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A part of a pack."""
+
+    place: str
+    """HUB or CLUSTERS."""
+    name: str
+    what: str
+    who: str
+    text: str
+    """YAML: documents, the last without a line `---` behind it."""
+    alone: bool = False
+    """It is only written to a folder: on the hub it would be wrong."""
+
+    @property
+    def path(self) -> str:
+        """The file below the folder of the pack."""
+        return f"{self.place}/{self.name}"
+
+
+def stream(parts: Sequence[File]) -> str:
+    """All parts as one stream of YAML, whose first line says where the documents go."""
+    ranges, before = [], 0
+    printed = [part for part in parts if not part.alone]
+    for place in (CLUSTERS, HUB):
+        number = sum(part.text.count("\n---\n") + 1 for part in printed if part.place == place)
+        if number:
+            first, before = before + 1, before + number
+            ranges.append(f"{first}{f' to {before}' if number > 1 else ''} to {_PLACES[place]}")
+    ordered = sorted(printed, key=lambda part: part.place == HUB)
+    return f"# Documents: {', '.join(ranges)}. --output-dir DIR writes them apart.\n" + "---\n".join(
+        part.text for part in ordered
+    )
+
+
+def table(engine: str, parts: Sequence[File]) -> str:
+    """The table of a folder, in Markdown, in the order in which the files are applied."""
+    rows = [_HEAD, ("---",) * len(_HEAD)]
+    rows += [(f"`{part.path}`", part.what, _PLACES[part.place], part.who, _HOME[part.place]) for part in parts]
+    listed = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return f"{_MARK}{engine}\n\nApply the files in this order.\n\n{listed}"
+
+
+def write(folder: pathlib.Path, engine: str, parts: Sequence[File]) -> str:
+    """Write the parts and their table below a folder, and return the table.
+
+    The folder is made where it is missing; what an earlier run of the same engine has written is replaced. Raises
+    ForeignFolderError, with nothing written, for a folder that has anything else, and OSError.
+    """
+    text = table(engine, parts)
+    readme = folder / _TABLE
+    if folder.exists() and not folder.is_dir():
+        raise ForeignFolderError(f"{folder} is a file. Give a folder")
+    top = sorted(folder.iterdir()) if folder.exists() else []
+    present = [*top, *(place for entry in top if entry.name in _HOME for place in sorted(entry.rglob("*")))]
+    known = {_TABLE, *_HOME, *(part.path for part in parts)}
+    # A link may lead to what is not ours.
+    foreign = [place for place in present if place.is_symlink() or place.relative_to(folder).as_posix() not in known]
+    if present and (not readme.is_file() or not readme.read_text(encoding="utf-8").startswith(f"{_MARK}{engine}\n")):
+        foreign.append(readme if readme.exists() else present[0])
+    if foreign:
+        raise ForeignFolderError(
+            f"{folder} has {foreign[0].relative_to(folder)}, which fleet {engine} has not written. Nothing was "
+            "written: give an empty folder, or one with this pack only"
+        )
+    for name, content in ((_TABLE, text), *((part.path, part.text) for part in parts)):
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content, encoding="utf-8")
+    return text
 
 
 def block(text: str, indent: int) -> str:
@@ -45,9 +137,6 @@ def shared(plan: plans.Plan) -> tuple[File, ...]:
     )  # fmt: skip
 
 
-RESOURCE = "{group: config.openshift.io, resource: infrastructures, name: cluster}"
-
-
 def rights() -> str:
     """What the engines' agents need on each cluster, and no more: no verb `delete`, and for the work agent no `update`.
 
@@ -56,76 +145,7 @@ def rights() -> str:
     controllers/configurationpolicy_controller.go, checkAndUpdateResource); there the marker is what bounds it: our
     admission policy refuses every other field to a client that has it without the right to all.
     """
-    marker = f"""\
-  - apiGroups: [topology.openshift.io]
-    resources: [infrastructures/{vocabulary.DESIRED.lower()}]
-    resourceNames: [cluster]
-    verbs: [set]
-"""
-    return f"""\
-# On each cluster: what the work agent may do to Infrastructure. The label adds it to the agent's own role.
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: topology-fleet-work-agent
-  labels: {{open-cluster-management.io/aggregate-to-work: "true"}}
-rules:
-  - apiGroups: [config.openshift.io]
-    resources: [infrastructures]
-    verbs: [get, list, watch]
-  - apiGroups: [config.openshift.io]
-    resources: [infrastructures]
-    resourceNames: [cluster]
-    verbs: [patch]
-{marker}\
----
-# The survey also looks at why the operator does not act, where it does not.
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: topology-fleet-survey
-  labels: {{open-cluster-management.io/aggregate-to-work: "true"}}
-rules:
-  - apiGroups: [config.openshift.io]
-    resources: [clusteroperators]
-    resourceNames: [{vocabulary.CLUSTER_OPERATOR}]
-    verbs: [get]
----
-# The same for the policy controller, where it is no cluster administrator, and what it needs for itself: bind it to the
-# controller's ServiceAccount. It can only write whole objects, and asks for that also where it informs, as a dry run;
-# our admission policy refuses it every field but spec.{vocabulary.DESIRED}.
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: topology-fleet-policy-controller
-rules:
-  - apiGroups: [config.openshift.io]
-    resources: [infrastructures]
-    verbs: [get, list, watch]
-  - apiGroups: [config.openshift.io]
-    resources: [infrastructures]
-    resourceNames: [cluster]
-    verbs: [update]
-{marker}\
-  - apiGroups: [policy.open-cluster-management.io]
-    resources: [configurationpolicies, operatorpolicies]
-    verbs: [get, list, watch, update, patch]
-  - apiGroups: [policy.open-cluster-management.io]
-    resources: [configurationpolicies/status, operatorpolicies/status]
-    verbs: [get, update, patch]
-  - apiGroups: [policy.open-cluster-management.io]
-    resources: [configurationpolicies/finalizers, operatorpolicies/finalizers]
-    verbs: [update]
-  - apiGroups: [apiextensions.k8s.io]
-    resources: [customresourcedefinitions]
-    verbs: [get, list, watch]
-  - apiGroups: [""]
-    resources: [namespaces]
-    verbs: [get, list, watch]
-  - apiGroups: ["", events.k8s.io]
-    resources: [events]
-    verbs: [create, patch, update]
-"""
+    return (bindata.root() / "fleet" / "rbac.yaml").read_text(encoding="utf-8")
 
 
 def place(namespace: str, cluster_set: str) -> str:
@@ -199,61 +219,14 @@ def placement(plan: plans.Plan, *, canaries_first: bool) -> str:
 def survey(plan: plans.Plan) -> str:
     """Where each cluster is, read and never written: what `oc topology fleet` shows."""
     wanted = plan.wanted
-    operator = vocabulary.CLUSTER_OPERATOR
     tests = meaning.work(plan.pair, wanted.transition)
-    return f"""\
-# Where each cluster is. It writes nothing to any cluster (ReadOnly), and nothing is deleted with it (Orphan). Its
-# clusters do not depend on the label of the roll-out: they are all of the set that is bound.
-apiVersion: cluster.open-cluster-management.io/v1beta1
-kind: Placement
-metadata: {{name: {SURVEY}, namespace: {wanted.namespace}}}
-spec:
-{_TOLERATIONS}\
----
-apiVersion: work.open-cluster-management.io/v1alpha1
-kind: ManifestWorkReplicaSet
-metadata: {{name: {SURVEY}, namespace: {wanted.namespace}}}
-spec:
-  placementRefs:
-    - {{name: {SURVEY}, rolloutStrategy: {{type: All}}}}
-  manifestWorkTemplate:
-    deleteOption: {{propagationPolicy: Orphan}}
-    workload:
-      manifests:
-        - {{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {{name: cluster}}}}
-        - apiVersion: config.openshift.io/v1
-          kind: ClusterOperator
-          metadata: {{name: {operator}}}
-    manifestConfigs:
-      - resourceIdentifier: {RESOURCE}
-        updateStrategy: {{type: ReadOnly}}
-        feedbackScrapeType: Watch # Poll would be 250 requests an hour
-        feedbackRules:
-          - type: JSONPaths
-            jsonPaths:
-              - {{name: controlPlane, path: .controlPlaneTopology}}
-              - {{name: infrastructure, path: .infrastructureTopology}}
-              - {{name: phase, path: .{vocabulary.RECORD}.phase}}
-              - {{name: since, path: .{vocabulary.RECORD}.phaseTransitionTime}}
-              - {{name: problem, path: .{vocabulary.RECORD}.problem.reason}}
-              - {{name: problemSince, path: .{vocabulary.RECORD}.problem.since}}
-              - {{name: deadline, path: .{vocabulary.RECORD}.deadlineTime}}
-        conditionRules:
-          - type: CEL
-            condition: {STATE_CONDITION}
-            celExpressions:
-              - |-
-                {block(meaning.holds(tests, {State.READY}), 16)}
-            messageExpression: |-
-              {block(meaning.choice(tests, _message(plan)), 14)}
-      - resourceIdentifier: {{group: config.openshift.io, resource: clusteroperators, name: {operator}}}
-        updateStrategy: {{type: ReadOnly}}
-        feedbackScrapeType: Poll # to watch, the agent lists every ClusterOperator, and may get only this one
-        feedbackRules:
-          - type: JSONPaths
-            jsonPaths:
-              - {{name: disabled, path: '.conditions[?(@.type=="Disabled")].reason'}}
-"""
+    return manifests.filled(
+        "fleet/templates/survey.tmpl",
+        NAMESPACE=wanted.namespace,
+        TOLERATIONS=_TOLERATIONS.rstrip("\n"),
+        READY=block(meaning.holds(tests, {State.READY}), 16),
+        MESSAGE=block(meaning.choice(tests, _message(plan)), 14),
+    )
 
 
 def _message(plan: plans.Plan) -> dict[State, str]:

@@ -136,15 +136,13 @@ def _definitions(wanted: Wanted, transitions: load.Transitions) -> tuple[model.D
     if not there:
         targets = sorted({item.target.control_plane.value for item in changing})
         raise PlanError(f"--to {wanted.target}: no transition leads there. Allowed: {', '.join(targets)}")
+    names = ", ".join(item.name for item in there)
     if wanted.transition is not None:
-        named = [item for item in there if item.name == wanted.transition]
-        if not named:
-            names = ", ".join(item.name for item in there)
+        there = [item for item in there if item.name == wanted.transition]
+        if not there:
             raise PlanError(f"--transition {wanted.transition} does not lead to {wanted.target}. Allowed: {names}")
-        there = named
     # A roll-out has one answer to what is done and to what a cancelled request is set to.
     if len({(item.source.control_plane, str(item.target.pair)) for item in there}) > 1:
-        names = ", ".join(item.name for item in there)
         raise PlanError(f"--to {wanted.target}: name one with --transition: {names}")
     return tuple(there)
 

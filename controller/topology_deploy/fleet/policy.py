@@ -9,30 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_api import vocabulary
-from topology_api.vocabulary import Phase
 from topology_controller import shell
 
+from .. import manifests
 from . import meaning, objects
-from .files import HUB, File
-from .meaning import State
+from .objects import HUB, File
 
 if TYPE_CHECKING:
     from . import plan as plans
 
 _OWNER = "owner of the roll-out"
-_LOOKUP = '{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}'
-# A message has no `lookup`; where the policy watches, it has the whole object (open-cluster-management.io/
-# config-policy-controller v0.18.0 controllers/configurationpolicy_controller.go, doCustomMessage).
-_COMMON = """\
-          customMessage:
-            noncompliant: >-
-              {{ range .Policy.status.relatedObjects }}
-              {{- dig "status" "topologyTransition" "phase" "no record" .object }}:
-              {{ dig "status" "topologyTransition" "message" "is the operator installed, and its fields?" .object }}
-              {{- end }}
-          evaluationInterval: {compliant: watch, noncompliant: watch}
-          pruneObjectBehavior: None"""
+_SOON = 30
+"""Minutes for taking requests back: one write for each cluster."""
 
 
 def pack(plan: plans.Plan) -> tuple[File, ...]:
@@ -49,31 +37,8 @@ def request(plan: plans.Plan) -> str:
     """The policy, and where it applies: to the same clusters as the ClusterGroupUpgrade."""
     wanted = plan.wanted
     states = meaning.template(plan.pair, wanted.transition)
-    raw = f"""\
-{_LOOKUP}
-{states}
-{{{{- $wanted := toString $phase }}}}
-{{{{- if ne $state "{State.DONE}" }}}}{{{{ $wanted = "{Phase.COMPLETED}" }}}}{{{{ end }}}}
-{{{{- if and (ne $state "{State.DONE}") (eq (toString $phase) "{Phase.COMPLETED}") }}}}
-{{{{- $wanted = "{Phase.COMPLETED}, for this request and without a problem" }}}}{{{{ end }}}}
-- complianceType: musthave
-  objectDefinition:
-    apiVersion: config.openshift.io/v1
-    kind: Infrastructure
-    metadata:
-      name: cluster
-    {{{{- if or (eq $state "{State.READY}") (eq (toString $desiredTopology) "{wanted.target}") }}}}
-    spec:
-      {vocabulary.DESIRED}: {wanted.target}
-    {{{{- end }}}}
-    {{{{- if ne $state "{State.NOT_FOR_US}" }}}}
-    status:
-      controlPlaneTopology: {plan.pair.control_plane}
-      infrastructureTopology: {plan.pair.infrastructure}
-      {vocabulary.RECORD}:
-        phase: '{{{{ $wanted }}}}'
-    {{{{- end }}}}
-"""
+    target = {"CONTROL_PLANE": plan.pair.control_plane, "INFRASTRUCTURE": plan.pair.infrastructure}
+    raw = manifests.filled("fleet/templates/request.gotmpl", STATES=states, TARGET=wanted.target, **target)
     return f"""\
 # The request. A cluster is asked only where it is ready, and nothing but its own record makes it compliant.
 {_policy(wanted.namespace, wanted.name, raw, wanted.soak)}\
@@ -84,28 +49,11 @@ def request(plan: plans.Plan) -> str:
 
 
 def _policy(namespace: str, name: str, raw: str, soak: int) -> str:
-    return f"""\
-apiVersion: policy.open-cluster-management.io/v1
-kind: Policy
-metadata:
-  name: {name}
-  namespace: {namespace}
-  annotations: {{ran.openshift.io/soak-seconds: "{soak * 60}"}}
-spec:
-  disabled: false
-  remediationAction: inform
-  policy-templates:
-    - objectDefinition:
-        apiVersion: policy.open-cluster-management.io/v1
-        kind: ConfigurationPolicy
-        metadata: {{name: {name}}}
-        spec:
-          remediationAction: inform
-          severity: low
-{_COMMON}
-          object-templates-raw: |
-            {objects.block(raw, 12)}
-"""
+    # A message has no `lookup`; where the policy watches, it has the whole object (open-cluster-management.io/
+    # config-policy-controller v0.18.0 controllers/configurationpolicy_controller.go, doCustomMessage).
+    indented, seconds = objects.block(raw, 12), f"{soak * 60}"
+    file = "fleet/templates/policy.tmpl"
+    return manifests.filled(file, NAME=name, NAMESPACE=namespace, SOAK_SECONDS=seconds, RAW=indented)
 
 
 def binding(namespace: str, name: str, policies: tuple[str, ...]) -> str:
@@ -129,7 +77,7 @@ def group_upgrade(plan: plans.Plan) -> str:
 # When. Begin with:
 #     {_enabled(wanted.namespace, wanted.name)}
 # {plan.arithmetic()}
-{_upgrade(plan, wanted.name, wanted.name, plan.timeout, wanted.max_concurrency)}"""
+{_upgrade(plan, wanted.name, plan.timeout, wanted.max_concurrency)}"""
 
 
 def _enabled(namespace: str, name: str, value: str = "true") -> str:
@@ -137,7 +85,7 @@ def _enabled(namespace: str, name: str, value: str = "true") -> str:
     return shell.command("oc -n {} patch clustergroupupgrade {} --type merge -p {}", namespace, name, body)
 
 
-def _upgrade(plan: plans.Plan, name: str, policy: str, timeout: int, at_once: int) -> str:
+def _upgrade(plan: plans.Plan, name: str, timeout: int, at_once: int) -> str:
     wanted = plan.wanted
     canaries = f"    canaries: {objects.flow(list(wanted.canaries))}\n" if name == wanted.name else ""
     return f"""\
@@ -147,7 +95,7 @@ metadata: {{name: {name}, namespace: {wanted.namespace}}}
 spec:
   enable: false
   clusterLabelSelectors: [{objects.flow(objects.selector(plan))}]
-  managedPolicies: [{policy}]
+  managedPolicies: [{name}]
   remediationStrategy:
 {canaries}    maxConcurrency: {at_once}
     timeout: {timeout}
@@ -155,29 +103,11 @@ spec:
 """
 
 
-_SOON = 30
-"""Minutes for taking requests back: one write for each cluster."""
-
-
 def withdraw(plan: plans.Plan) -> str:
     """The last step of a roll-out that was stopped: cancels what was not fulfilled yet."""
     wanted = plan.wanted
     name = f"{wanted.name}-withdraw"
-    raw = f"""\
-{_LOOKUP}
-{{{{- $desired := toString (dig "spec" "{vocabulary.DESIRED}" nil $infrastructure) }}}}
-{{{{- $current := toString (dig "status" "controlPlaneTopology" nil $infrastructure) }}}}
-- complianceType: musthave
-  objectDefinition:
-    apiVersion: config.openshift.io/v1
-    kind: Infrastructure
-    metadata:
-      name: cluster
-    {{{{- if and (eq $desired "{wanted.target}") (ne $current "{wanted.target}") }}}}
-    spec:
-      {vocabulary.DESIRED}: {plan.source}
-    {{{{- end }}}}
-"""
+    raw = manifests.filled("fleet/templates/withdraw.gotmpl", TARGET=wanted.target, SOURCE=plan.source)
     return f"""\
 # CANCEL what is left. A roll-out that was stopped leaves requests behind, and each is fulfilled as soon as its
 # cluster can.
@@ -187,4 +117,4 @@ def withdraw(plan: plans.Plan) -> str:
 # It has done its work when `oc topology fleet` counts none under way.
 {_policy(wanted.namespace, name, raw, 0)}\
 ---
-{_upgrade(plan, name, name, _SOON, wanted.clusters)}"""
+{_upgrade(plan, name, _SOON, wanted.clusters)}"""

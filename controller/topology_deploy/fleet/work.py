@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topology_api import vocabulary
 from topology_controller import shell
 
+from .. import manifests
 from . import meaning, objects
-from .files import HUB, File
 from .meaning import State
+from .objects import HUB, File
 
 if TYPE_CHECKING:
     from . import plan as plans
@@ -35,56 +35,21 @@ def roll_out(plan: plans.Plan) -> str:
     tests = meaning.work(plan.pair, wanted.transition)
     clusters = (shell.command("{}", name) for name in wanted.canaries or ("CLUSTER",))
     label = " ".join((shell.command("oc label managedcluster"), *clusters, shell.command("{}=0", wanted.wave_label)))
-    return f"""\
-# Label the clusters that go first, then the others; nothing is asked of a cluster without the label:
-#     {label}
-# Clusters of a group are taken in the order of their names. This needs the feature gate ManifestWorkReplicaSet.
-{objects.placement(plan, canaries_first=True)}\
----
-apiVersion: work.open-cluster-management.io/v1alpha1
-kind: ManifestWorkReplicaSet
-metadata: {{name: {wanted.name}, namespace: {wanted.namespace}}}
-spec:
-  placementRefs:
-    - name: {wanted.name}
-      rolloutStrategy:
-        type: Progressive
-        progressive:
-          mandatoryDecisionGroups: [{{groupName: canary}}]
-          maxConcurrency: {wanted.max_concurrency}
-          maxFailures: 0 # beside a first group one cluster that fails stops the roll-out, whatever stands here
-          minSuccessTime: {wanted.soak}m
-          progressDeadline: {plan.minutes}m
-  manifestWorkTemplate:
-    deleteOption: {{propagationPolicy: Orphan}} # the default would delete Infrastructure
-    workload:
-      manifests:
-        - apiVersion: config.openshift.io/v1
-          kind: Infrastructure
-          metadata: {{name: cluster}}
-          spec: {{{vocabulary.DESIRED}: {wanted.target}}}
-    manifestConfigs:
-      - resourceIdentifier: {objects.RESOURCE}
-        # The default would write the whole object, and take away what is not in it.
-        updateStrategy: {{type: ServerSideApply, serverSideApply: {{fieldManager: {objects.AGENT_MANAGER}}}}}
-        feedbackScrapeType: Watch
-        conditionRules:
-          - type: CEL
-            condition: Progressing
-            celExpressions:
-              - |-
-                {objects.block(meaning.holds(tests, _going_on()), 16)}
-          - type: CEL
-            condition: Degraded
-            celExpressions:
-              - |-
-                {objects.block(meaning.holds(tests, {State.NEEDS_A_PERSON}), 16)}
-"""
-
-
-def _going_on() -> frozenset[State]:
-    """A cluster that is not for us has nothing to wait for, and has not failed."""
-    return frozenset(State) - {State.DONE, State.NOT_FOR_US}
+    # A cluster that is not for us has nothing to wait for, and has not failed.
+    going_on = frozenset(State) - {State.DONE, State.NOT_FOR_US}
+    return manifests.filled(
+        "fleet/templates/work.tmpl",
+        LABEL=label,
+        PLACEMENT=objects.placement(plan, canaries_first=True).rstrip("\n"),
+        NAME=wanted.name,
+        NAMESPACE=wanted.namespace,
+        MAX_CONCURRENCY=str(wanted.max_concurrency),
+        SOAK=str(wanted.soak),
+        MINUTES=str(plan.minutes),
+        TARGET=wanted.target,
+        GOING_ON=objects.block(meaning.holds(tests, going_on), 16),
+        NEEDS_A_PERSON=objects.block(meaning.holds(tests, {State.NEEDS_A_PERSON}), 16),
+    )
 
 
 def withdraw(plan: plans.Plan) -> str:
