@@ -23,7 +23,7 @@ _ANSWERS: Final[dict[str, tuple[str, Any]]] = {
     "set.json": ("TopologySet", answers.Set),
     "cancel.json": ("TopologyCancel", answers.Cancel),
     "status.json": ("TopologyStatus", answers.Status),
-    "audit.json": ("TopologyAudit", answers.Audit),
+    "audit.json": ("TopologyAudit", consistency.Audit),
     "audit-capi.json": ("CAPIAudit", capi.Audit),
     "fleet.json": ("TopologyFleet", answers.Fleet),
     "explain.json": ("TopologyExplanationList", explain.Explanations),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from kubectl_topology.explanations import Explanation
+    from kubectl_topology.commands.explain import Explanation
     from topology_controller.definitions import operands as matrices
 
 _MARK = "<!-- made by `make generate`: {} -->"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import enum
     from collections.abc import Iterable, Iterator
 
-    from kubectl_topology.explanations import Explanation
+    from kubectl_topology.commands.explain import Explanation
     from topology_controller.definitions import load
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent

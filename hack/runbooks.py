@@ -15,7 +15,7 @@ import explained
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kubectl_topology.explanations import Explanation
+    from kubectl_topology.commands.explain import Explanation
     from topology_controller.definitions import load
 
 _WIDTH = 120

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, T
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from topology_api.shape import Shape
     from topology_api.types import TopologyPair
     from topology_api.vocabulary import CheckStatus, Phase, Stage
     from topology_controller.report import state
 
-    from . import consistency
     from .arguments import FLEET_STATES
 
 API_VERSION: Final = "cli.topology.openshift.io/v1"
@@ -328,43 +326,6 @@ class Cancel(Judged):
     patch: Patch | None
     warnings: list[str]
     next: list[Expected]
-
-
-class Vector(TypedDict):
-    """What the shape of a cluster is derived from; None is "not known". `fencing` always is: no Secret is read.
-
-    Nodes by label: control-plane or master, those of them with worker too, arbiter, and those that are neither.
-    """
-
-    controlPlaneTopology: str | None
-    infrastructureTopology: str | None
-    mastersSchedulable: bool | None
-    controlPlaneNodes: int | None
-    controlPlaneWorkers: int | None
-    arbiterNodes: int | None
-    dedicatedWorkers: int | None
-    fencing: bool | None
-
-
-class Audit(Answer):
-    """`audit`: which kind of cluster this is, and what in it does not fit together.
-
-    `shape` is None while what is known leaves several; those are `candidates`. `advisories` and `next` are there only
-    on a hosted cluster: what was fixed when it was made and no longer fits, and what the management cluster can change.
-    The exit code is 3 with any of `disagreements` or RouterReplicasPinned; CannotTell: neither scheduler nor nodes
-    could be read, exit code 1.
-    """
-
-    verdict: Consistency
-    phase: Annotated[str, Phase] | None
-    shape: Annotated[str, Shape] | None
-    candidates: list[Annotated[str, Shape]]
-    vector: Vector
-    disagreements: list[consistency.Disagreement]
-    open: list[consistency.OpenQuestion]
-    unread: list[Unread]
-    advisories: NotRequired[list[state.Advisory]]
-    next: NotRequired[list[Expected]]
 
 
 class Blocking(TypedDict):

@@ -2,17 +2,13 @@
 
 Two parties install CustomResourceDefinitions of *.cluster.x-k8s.io on one cluster: the cluster-capi-operator of the
 platform, and HyperShift or multicluster engine. Each forces what it applies, so the last one wins. ClusterAPI `cluster`
-(operator.openshift.io/v1alpha1, openshift/api operator/v1alpha1/types_clusterapi.go, 2026-08) lists the definitions
-that the platform leaves alone; `hypershift install` writes that list, and no item ever leaves it.
+(openshift/api operator/v1alpha1/types_clusterapi.go, 2026-08) lists the definitions that the platform leaves alone.
 
-An owner is a field manager of what every definition has: group, names, scope or versions. Who injects a certificate
-into spec.conversion owns no definition. A forced apply of other versions takes spec.versions from the party before, but
-not the rest, so two parties are seen also when only one of them has the versions now.
-
-Everything is read with the rights of the person who asks, and nothing is written. The list of all definitions is read
-as metadata, because a cluster has hundreds and their schemas are megabytes; those of *.cluster.x-k8s.io are then read
-whole, a few at a time. Whether ClusterAPI and CompatibilityRequirement are served stands in that list too: a right that
-lacks would look the same as a kind that does not exist. All but `read` is pure.
+An owner is a field manager of what every definition has: group, names, scope or versions. A forced apply of other
+versions takes spec.versions from the party before, but not the rest, so two parties are seen also when only one of them
+has the versions now. Only names of definitions are listed; those of *.cluster.x-k8s.io are then read whole, a few at a
+time. Whether the other kinds are served stands in that list too: a right that lacks would look the same. All but `read`
+is pure, and nothing is written.
 """
 
 from __future__ import annotations
@@ -21,19 +17,20 @@ import asyncio
 import enum
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from topology_controller import shell
 from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
-from topology_controller.observe import catalog, facts, fields, parse
+from topology_controller.observe import catalog, facts, fields, live
 
-from . import answers, cluster, errors
+from . import answers, cluster, errors, sections
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-T = TypeVar("T")
+    from topology_controller.kube import client as clients
+
 _LANES: Final = 4
 _REQUIREMENTS_PAGE: Final = 10
 """A CompatibilityRequirement has a whole definition in it, up to 1.5 MiB."""
@@ -222,10 +219,7 @@ def incompatible(raw: Mapping[str, Any]) -> tuple[str, Requirement] | None:
 
 async def read(connection: cluster.Connection) -> Reading:
     """Read everything. Raises PluginError when the cluster, or its list of definitions, cannot be read."""
-    try:
-        infrastructure = parse.infrastructure(await cluster.infrastructure(connection))
-    except ValueError as error:
-        raise errors.PluginError(f"Infrastructure cluster makes no sense: {error}") from error
+    infrastructure = await cluster.whole(connection)
     client = connection.client
     try:
         listing = await client.list(
@@ -239,49 +233,55 @@ async def read(connection: cluster.Connection) -> Reading:
     except ValueError as error:
         raise errors.PluginError(f"the list of {catalog.CRDS.label} makes no sense: {error}") from error
     names = frozenset(listing.items)
-    unread: list[answers.Unread] = []
-    lanes = asyncio.Semaphore(_LANES)
-
-    async def read_definition(name: str) -> Definition | facts.Unobserved | None:
-        async with lanes:
-            what = catalog.CRDS.describe(name)
-            return await _fact(what, f"get {what}", client.get(catalog.CRDS, name), definition, unread)
-
-    async def read_platform() -> Platform:
-        what, fact = _CLUSTER_APIS.describe(_SINGLETON), None
-        if _CLUSTER_APIS.label in names:
-            fact = await _fact(what, f"get {what}", client.get(_CLUSTER_APIS, _SINGLETON), platform, unread)
-        return _unread_platform(fact) if fact is None or isinstance(fact, facts.Unobserved) else fact
-
-    async def read_requirements() -> tuple[tuple[str, Requirement], ...]:
-        if _REQUIREMENTS.label not in names:
-            return ()
-        pages = client.list(_REQUIREMENTS, reduce=incompatible, page=_REQUIREMENTS_PAGE)
-        what = _REQUIREMENTS.describe()
-        items = await _fact(what, f"list {what}", pages, lambda whole: whole.items, unread)
-        return tuple(item for item in items if item is not None) if isinstance(items, tuple) else ()
-
     wanted = sorted(name for name in names if name.endswith(SUFFIX))
     if not wanted:
         return Reading(infrastructure, names, (), _unread_platform(None), (), (), datetime.now(UTC))
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(read_definition(name)) for name in wanted]
-        operator, requirements = group.create_task(read_platform()), group.create_task(read_requirements())
-    definitions = tuple(fact for task in tasks if isinstance(fact := task.result(), dict))
+    selections = [resources.Selection(catalog.CRDS, name=name) for name in wanted]
+    sources = [catalog.Source(selection, definition) for selection in selections]
+    served = _CLUSTER_APIS.label in names
+    sources += [catalog.Source(resources.Selection(_CLUSTER_APIS, name=_SINGLETON), platform)] if served else []
+    unread: list[answers.Unread] = []
+    lanes = asyncio.Semaphore(_LANES)
+
+    async def read_fact(source: catalog.Source) -> Any:
+        async with lanes:
+            fact = await live.read(client, source)
+        if isinstance(fact, facts.Unobserved) and not fact.missing:
+            unread.append(cluster.with_right(fact, source.selection)[1])
+        return fact
+
+    answered = await asyncio.gather(*map(read_fact, sources))
+    operator: Platform | facts.Unobserved | None = answered.pop() if served else None
+    read_platform = (
+        _unread_platform(operator) if operator is None or isinstance(operator, facts.Unobserved) else operator
+    )
     return Reading(
         infrastructure,
         names,
-        definitions,
-        operator.result(),
-        requirements.result(),
+        tuple(fact for fact in answered if not isinstance(fact, facts.Unobserved)),
+        read_platform,
+        await _requirements(client, unread) if _REQUIREMENTS.label in names else (),
         tuple(sorted(unread, key=lambda item: item["what"])),
         datetime.now(UTC),
     )
 
 
+async def _requirements(client: clients.Client, unread: list[answers.Unread]) -> tuple[tuple[str, Requirement], ...]:
+    what = _REQUIREMENTS.describe()
+    try:
+        items = (await client.list(_REQUIREMENTS, reduce=incompatible, page=_REQUIREMENTS_PAGE)).items
+        return tuple(item for item in items if item is not None)
+    except kube.KubeError as error:
+        fact = live.unobserved(what, error)
+    except ValueError as error:
+        fact = live.malformed(what, error)
+    unread.append(cluster.with_right(fact, resources.Selection(_REQUIREMENTS))[1])
+    return ()
+
+
 def _unread_platform(fact: facts.Unobserved | None) -> Platform:
-    """The platform without its object: None where there is none, Unobserved where it could not be read."""
-    absent = fact is None
+    """The platform without its object, which is missing or could not be read; None: its kind is not served."""
+    absent = fact is None or fact.missing
     return {
         "present": False if absent else None,
         "currentRevision": None,
@@ -290,38 +290,16 @@ def _unread_platform(fact: facts.Unobserved | None) -> Platform:
     }
 
 
-async def _fact(
-    what: str, right: str, asked: Awaitable[Any], reduce: Callable[[Any], T], unread: list[answers.Unread]
-) -> T | facts.Unobserved | None:
-    """The fact of a read; None for an object that does not exist. What cannot be read is noted in `unread`."""
-    try:
-        return reduce(await asked)
-    except kube.NotFound:
-        return None
-    except kube.Forbidden:
-        why, lacks = f"forbidden: you need permission to {right}", right
-    except kube.KubeError as error:
-        why, lacks = str(error), ""
-    except ValueError as error:
-        why, lacks = f"malformed: {error}", ""
-    unread.append({"what": what, "why": why, "right": lacks or None})
-    return facts.Unobserved(what, why)
-
-
 def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
     """The answer, and the exit code: blocked with a finding, an error when none was found and something was unread."""
     listed = reading.platform["unmanaged"]
     by_name: dict[str, list[Requirement]] = {}
     for name, requirement in reading.requirements:
         by_name.setdefault(name, []).append(requirement)
-    definitions: list[Definition] = [
-        {
-            **each,
-            "unmanaged": None if listed is None else each["name"] in listed,
-            "incompatible": by_name.get(each["name"], []),
-        }
-        for each in reading.definitions
-    ]
+    definitions: list[Definition] = []
+    for each in reading.definitions:
+        unmanaged = None if listed is None else each["name"] in listed
+        definitions.append({**each, "unmanaged": unmanaged, "incompatible": by_name.get(each["name"], [])})
     findings = [*(item for each in definitions for item in _findings(each))]
     for name in listed or ():
         if name not in reading.names:
@@ -339,7 +317,7 @@ def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
     elif not definitions:
         verdict = "NothingToLookAt"
     return {
-        **cluster.heading("CAPIAudit", reading.infrastructure, reading.now),
+        **sections.heading("CAPIAudit", reading.infrastructure, reading.now),
         "verdict": verdict,
         "platform": reading.platform,
         "definitions": definitions,
@@ -353,10 +331,8 @@ def _findings(each: Definition) -> Iterator[Finding]:
     name, served = each["name"], ", ".join(each["served"]) or "no version"
     show = shell.command("oc get crd {} -o yaml --show-managed-fields", name)
     if each["unmanaged"] and each["group"] == CORE and NEEDED not in each["served"]:
-        message = (
-            f"serves {served}; the platform needs {NEEDED} and may not add it, because ClusterAPI cluster lists it as "
-            "unmanaged"
-        )
+        unmanaged = "may not add it, because ClusterAPI cluster lists it as unmanaged"
+        message = f"serves {served}; the platform needs {NEEDED} and {unmanaged}"
         yield _finding(DeadEnd.VERSION_MISSING, name, message, show)
     # What the platform once applied to a definition that it leaves alone now counts no more.
     owners = dict.fromkeys(manager["party"] for manager in each["managers"])

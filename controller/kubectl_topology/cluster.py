@@ -2,10 +2,8 @@
 
 A kubeconfig that cannot be used, a server that does not answer, a cluster that is not OpenShift or an Infrastructure
 that may not be read ends the command with one line (`PluginError`). Everything that cannot be read after that is a
-fact, and every check that needs it answers Unknown. The operator's words for a refusal name its own role; here a person
-asks, so the fact and the answer name the right that this person lacks.
-
-The same sources as the operator's are read (`observe.catalog`): all at once, and Infrastructure last (`observe.live`).
+fact, and every check that needs it answers Unknown; what was refused names the right that this person lacks. The same
+sources as the operator's are read (`observe.catalog`), all at once.
 """
 
 from __future__ import annotations
@@ -29,11 +27,10 @@ from topology_controller.definitions import read, settings
 from topology_controller.kube import client as clients
 from topology_controller.kube import config, credentials
 from topology_controller.kube import errors as kube
-from topology_controller.kube import lease as leases
 from topology_controller.kube import resource as resources
 from topology_controller.observe import catalog, facts, live, parse
 
-from . import answers, errors, hosted, kubeconfig, naming
+from . import errors, hosted, kubeconfig, naming
 
 if TYPE_CHECKING:
     import argparse
@@ -41,15 +38,14 @@ if TYPE_CHECKING:
 
     from topology_controller.definitions import load
 
+    from . import answers
+
 T = TypeVar("T")
 Acting = credentials.Acting
 _FIRST_TRY = 1.0
 """Seconds. A server that refuses connections is given up after this; one that is only slow then gets its whole time."""
 _CONFIGURATION_TIMEOUT = 1.0
 """Seconds. The next request reports a server that does not answer."""
-_CLOCK_SKEW = timedelta(seconds=30)
-_LEASE_DURATION = timedelta(seconds=270)
-"""Of a Lease that does not say its own: the longest that the operator uses."""
 READER = "cluster-reader"
 """OpenShift's own cluster role, which may read what this program reads once ADDED_TO_READER is installed."""
 ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
@@ -170,13 +166,11 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
             return errors.PluginError(connection.lacks(error), connection.grant(READER))
         case kube.NotFound() if error.reason != "NotFound":
             # The path itself is unknown: an object that is missing is answered with a Status of reason NotFound.
-            return errors.PluginError(
-                f"{server} does not serve {error.resource.label}: this is no OpenShift cluster, or not yet one"
-            )
+            lacks = f"{server} does not serve {error.resource.label}"
+            return errors.PluginError(f"{lacks}: this is no OpenShift cluster, or not yet one")
         case kube.NotFound():
-            what = error.resource.describe(error.name)
             installer = "The installer creates it; nothing can be shown without it"
-            return errors.PluginError(f"{what} does not exist", installer)
+            return errors.PluginError(f"{error.resource.describe(error.name)} does not exist", installer)
         case _:
             return errors.PluginError(str(error))
 
@@ -227,35 +221,17 @@ class Snapshot:
         """The phase that the operator has recorded, None when there is no record."""
         return None if self.record is None else self.record.phase.value
 
-    def heading(self, kind: str) -> answers.Answer:
-        """What an answer of this kind begins with: which cluster this is, and its topology now."""
-        return heading(kind, self.infrastructure, self.now)
-
-
-def heading(kind: str, here: facts.Infrastructure, now: datetime) -> answers.Answer:
-    """What an answer of this kind about this cluster begins with."""
-    return {
-        "apiVersion": answers.API_VERSION,
-        "kind": kind,
-        "evaluated": answers.stamp(now),
-        "cluster": {
-            "name": here.cluster_name,
-            "platform": here.platform,
-            "topology": {"controlPlane": here.control_plane, "infrastructure": here.infrastructure},
-        },
-    }
-
 
 async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the transitions that start here are judged by."""
-    here = await _infrastructure(connection)
+    here = await whole(connection)
     sources = (*catalog.offered(*transitions.starting_at(records.pair(here))), *hosted.sources(here, transitions))
     return await _read(connection, namespace, here, (*_IDLE, *dict.fromkeys(sources)))
 
 
 async def everything(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the operator watches while a request is open, and the settings that are to be set back after it."""
-    here = await _infrastructure(connection)
+    here = await whole(connection)
     settings = catalog.single_node_settings(transitions.matrix)
     return await _read(connection, namespace, here, (*_IDLE, *catalog.watched(transitions), *settings))
 
@@ -265,7 +241,7 @@ async def present(connection: Connection, transitions: load.Transitions, namespa
 
     What can be requested is read as for `plan`, where the operator looked at it more than `LOOK_AGAIN` ago.
     """
-    here = await _infrastructure(connection)
+    here = await whole(connection)
     record = here.record if isinstance(here.record, TopologyTransition) else None
     sources = status_sources(record, transitions)
     if is_old(here, record, connection.now):
@@ -294,17 +270,18 @@ def status_sources(record: TopologyTransition | None, transitions: load.Transiti
 
 async def head(connection: Connection, namespace: str) -> Snapshot:
     """Read the desired topology and the phase, and no more: a cancel is in a hurry."""
-    here = await _infrastructure(connection)
+    here = await whole(connection)
     return await _read(connection, namespace, here, _IDLE, served=isinstance(here.record, TopologyTransition))
 
 
 async def census(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the shape of a cluster is derived from. The API need not have our fields."""
-    here = await _infrastructure(connection)
+    here = await whole(connection)
     return await _read(connection, namespace, here, (*_CENSUS, *hosted.sources(here, transitions)), served=True)
 
 
-async def _infrastructure(connection: Connection) -> facts.Infrastructure:
+async def whole(connection: Connection) -> facts.Infrastructure:
+    """Infrastructure `cluster`, reduced. Raises PluginError."""
     first, connection.first = connection.first, None
     raw = first if first is not None else await infrastructure(connection)
     try:
@@ -346,10 +323,8 @@ def assembled(
     """
     lacks = known.installed.lacks if isinstance(known.installed, facts.Installed) else None
     if lacks and not applicability.native_in_charge(known):
-        raise errors.PluginError(
-            f"the API of this cluster lacks our fields: CustomResourceDefinition {lacks}",
-            f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch",
-        )
+        hint = f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch"
+        raise errors.PluginError(f"the API of this cluster lacks our fields: CustomResourceDefinition {lacks}", hint)
     here = known.infrastructure
     if isinstance(here, facts.Unobserved):
         raise errors.PluginError(f"Infrastructure was there and cannot be read any more: {here}")
@@ -362,15 +337,15 @@ def assembled(
             continue
         if (fact.missing or fact.awaited) and source is not catalog.Sources.installed:
             continue
-        changed[source], missing = _with_right(fact, source.selection)
+        changed[source], missing = with_right(fact, source.selection)
         unread.append(missing)
     known = catalog.filled(known, changed)
     if isinstance(operator, facts.Unobserved):
-        operator, _ = _with_right(operator, lease(namespace).selection)
+        operator, _ = with_right(operator, lease(namespace).selection)
     return Snapshot(known, here, operator, now, tuple(unread))
 
 
-def _with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple[facts.Unobserved, answers.Unread]:
+def with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple[facts.Unobserved, answers.Unread]:
     """The same fact, with the right that lacks when the read was refused: a verb and a resource, as in a role."""
     if fact.kind is not facts.Kind.FORBIDDEN:
         return fact, {"what": fact.what, "why": fact.why, "right": None}
@@ -384,37 +359,6 @@ def lease(namespace: str) -> catalog.Source:
     """The operator's own Lease, where it runs in that namespace."""
     selection = resources.Selection(catalog.LEASES, namespace=namespace, name=vocabulary.LEASE)
     return catalog.Source(selection, parse.lease)
-
-
-def operator_state(snapshot: Snapshot) -> answers.Operator:
-    """Whether the operator runs, by its Lease: renewed every minute at most, and released when the operator stops.
-
-    Conditions and the record outlive the operator, so they do not count.
-    """
-    held, own = snapshot.operator, snapshot.known.own_operator
-    if isinstance(held, facts.Unobserved) and not held.missing:
-        return {"state": "Unknown", "message": f"Cannot tell whether the operator runs: {held}"}
-    if isinstance(held, facts.Unobserved):
-        if isinstance(own, facts.Unobserved) and own.missing:
-            absent = f"ClusterOperator {vocabulary.CLUSTER_OPERATOR} does not exist: the operator is not installed"
-            return {"state": "NotInstalled", "message": f"{absent}, so a request would have no effect"}
-        if not isinstance(own, facts.Unobserved) and own.elsewhere:
-            elsewhere = "The operator runs in another cluster, and only there is it seen whether it runs"
-            return {"state": "Unknown", "message": elsewhere}
-        never = "The operator has no Lease: it has not run yet, or not in this namespace"
-        return {"state": "NotRunning", "message": never}
-    if not held.holder:
-        return {"state": "NotRunning", "message": "The operator was stopped: no request is acted on until it runs"}
-    holder = held.holder.partition("_")[0]
-    if held.renew_time is None:
-        return {"state": "Unknown", "message": f"{holder} holds the Lease and has never renewed it"}
-    seconds = held.duration_seconds
-    lasting = _LEASE_DURATION if seconds is None else timedelta(seconds=min(seconds, leases.LONGEST))
-    if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
-        return {"state": "Running", "message": f"leader: {holder}"}
-    when = answers.stamp(held.renew_time)
-    until = "no request is acted on until the operator runs"
-    return {"state": "NotRunning", "message": f"{holder} renewed its Lease at {when} for the last time: {until}"}
 
 
 async def configured(
@@ -445,9 +389,6 @@ async def configured(
     try:
         return settings.applied(transitions, settings.load(path, content, names))
     except read.DefinitionError as error:
-        trouble = "; ".join(settings.complaints(error))
-        warn(
-            f"the configuration of the operator cannot be used: {trouble}. Judged by the defaults; the operator goes "
-            "on with the last good one"
-        )
+        trouble = f"the configuration of the operator cannot be used: {'; '.join(settings.complaints(error))}"
+        warn(f"{trouble}. Judged by the defaults; the operator goes on with the last good one")
         return transitions

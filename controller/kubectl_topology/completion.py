@@ -16,13 +16,13 @@ import contextlib
 import os
 import pathlib
 import sys
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from topology_api.vocabulary import Topology
 from topology_controller.definitions import registry
 
-from . import arguments, explanations, naming
+from . import arguments, naming
+from .commands import explain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,88 +41,55 @@ Candidates = dict[str, str]
 """What a word could become, each with a description, which may be empty."""
 
 
-@dataclass(slots=True)
-class _Line:
-    """What is typed so far, as far as it is understood.
-
-    `awaited` is a flag whose value comes next; `given` has the flags by their destination, with their last value.
-    """
-
-    parser: argparse.ArgumentParser
-    positionals: int = 0
-    only_words: bool = False
-    awaited: argparse.Action | None = None
-    given: dict[str, str] = field(default_factory=dict)
-
-    def take(self, word: str) -> None:
-        """Understand the next word; what is not understood is passed over."""
-        if self.awaited is not None:
-            self.given[self.awaited.dest], self.awaited = word, None
-        elif word == "--" and not self.only_words:
-            self.only_words = True
-        elif word.startswith("-") and word != "-" and not self.only_words:
-            name, equals, value = word.partition("=")
-            if not word.startswith("--") and len(word) > 2:
-                name, equals, value = word[:2], "=", word[2:]
-            if (action := self.flag(name)) is not None:
-                self.given[action.dest] = value
-                self.awaited = action if action.nargs != 0 and not equals else None
-        elif (verbs := self.verbs) is not None:
-            self.parser = verbs.choices.get(word, argparse.ArgumentParser(add_help=False))
-        else:
-            self.positionals += 1
-
-    @property
-    def actions(self) -> list[argparse.Action]:
-        """What the verb understands, or the program before there is a verb."""
-        return self.parser._actions  # noqa: SLF001 - argparse has no other way to tell what it understands
-
-    @property
-    def verbs(self) -> argparse._SubParsersAction[argparse.ArgumentParser] | None:
-        """The verbs, None once there is one."""
-        kind = argparse._SubParsersAction  # noqa: SLF001 - its public name is what add_subparsers returns
-        return next((action for action in self.actions if isinstance(action, kind)), None)
-
-    @property
-    def flags(self) -> dict[str, argparse.Action]:
-        """Every flag, by each of its names."""
-        return {name: action for action in self.actions for name in action.option_strings}
-
-    def flag(self, name: str) -> argparse.Action | None:
-        """The flag of that name, or the only one whose name begins so."""
-        if name in self.flags:
-            return self.flags[name]
-        actions = [action for long, action in self.flags.items() if name.startswith("--") and long.startswith(name)]
-        return actions[0] if len(actions) == 1 else None
-
-
 def candidates(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> tuple[Candidates, int]:
     """What the last of these words could become, and the directive for the shell."""
     *before, begun = words or [""]
-    line, program = _Line(arguments.parser()), _Line(arguments.parser())
+    program = arguments.parser()
+    parser: argparse.ArgumentParser = program
+    awaited: argparse.Action | None = None  # a flag whose value comes next
+    given: dict[str, str] = {}
+    positionals = 0
     for word in before:
-        line.take(word)
-    action = line.awaited
-    if action is None and begun.startswith("-") and not line.only_words:
-        name, equals, value = begun.partition("=")
+        if awaited is not None:
+            given[awaited.dest], awaited = word, None
+        elif word.startswith("-") and word != "-":
+            name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
+            if (action := _flags(parser).get(name)) is not None:
+                given[action.dest] = value
+                awaited = action if action.nargs != 0 and not equals else None
+        elif parser is program:
+            parser = program.verbs.get(word, argparse.ArgumentParser(add_help=False))
+        else:
+            positionals += 1
+    flag, equals, value = begun.partition("=")
+    if awaited is None and begun.startswith("-"):
         if not equals:
-            repeated = argparse._AppendAction  # noqa: SLF001 - argparse has no public name for it
-            offered = {
-                name: _described(program.flag(name) or action)
-                for name, action in line.flags.items()
-                if name.startswith("--") and (action.dest not in line.given or isinstance(action, repeated))
-            }
-            return _beginning(begun, offered), NOTHING
+            return _beginning(begun, _offered(program, parser, given)), NOTHING
         # The shell puts back what stands before the equals sign.
-        action, begun = line.flag(name), value
-    elif action is None and (verbs := line.verbs) is not None:
-        choices = verbs._choices_actions  # noqa: SLF001 - where argparse keeps the help of each verb
-        return _beginning(begun, {choice.dest: _described(choice) for choice in choices}), NOTHING | IN_ORDER
-    elif action is None:
-        positionals = [action for action in line.actions if not action.option_strings]
-        action = positionals[line.positionals] if line.positionals < len(positionals) else None
-    offered, directive = values(action, line.given, environ) if action is not None else ({}, NOTHING)
+        awaited, begun = _flags(parser).get(flag), value
+    elif awaited is None and parser is program:
+        choices = {choice.dest: _described(choice) for choice in program.listed}
+        return _beginning(begun, choices), NOTHING | IN_ORDER
+    elif awaited is None:
+        expected = [action for action in parser._actions if not action.option_strings]  # noqa: SLF001 - as in `_flags`
+        awaited = expected[positionals] if positionals < len(expected) else None
+    offered, directive = values(awaited, given, environ) if awaited is not None else ({}, NOTHING)
     return _beginning(begun, offered), directive
+
+
+def _flags(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Every flag, by each of its names."""
+    return {name: action for action in parser._actions for name in action.option_strings}  # noqa: SLF001 - argparse has no other way to tell what it understands
+
+
+def _offered(program: argparse.ArgumentParser, parser: argparse.ArgumentParser, given: Mapping[str, str]) -> Candidates:
+    """The flags that may come next; the help of the connection's flags stands at the program alone."""
+    repeated, of_program = argparse._AppendAction, _flags(program)  # noqa: SLF001 - argparse has no public name for it
+    return {
+        name: _described(of_program.get(name, action))
+        for name, action in _flags(parser).items()
+        if name.startswith("--") and (action.dest not in given or isinstance(action, repeated))
+    }
 
 
 def _beginning(begun: str, offered: Candidates) -> Candidates:
@@ -147,7 +114,7 @@ def values(action: argparse.Action, given: Mapping[str, str], environ: Mapping[s
     if action.dest == "context":
         return _contexts(given.get("kubeconfig"), environ), NOTHING
     if action.dest == "name":
-        return {item["name"]: item["kind"] for item in explanations.every()}, NOTHING
+        return {item["name"]: item["kind"] for item in explain.every()}, NOTHING
     if action.type is pathlib.Path:
         return {}, FOLDERS
     return {}, FILES if action.dest in {"kubeconfig", "filename", "must_gather"} else NOTHING

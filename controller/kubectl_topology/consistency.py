@@ -1,32 +1,30 @@
 """Does what a cluster says of itself fit together? Status, scheduler and nodes, compared.
 
 The topologies in Infrastructure's status were written once, by an installer or by a transition; Scheduler can be edited
-by anybody, and nodes come and go. Nothing keeps the three together, so a cluster can say that its infrastructure is
-HighlyAvailable while a single node could carry it. `compared` has every such disagreement: what was found, what it
-would have to be, and what it means as long as it is not.
-
-It only compares. What is not known (None: not read, not allowed to be read) is never taken for agreement: the questions
-that it leaves open are listed by name.
+by anybody, and nodes come and go. Nothing keeps the three together. `compared` has every disagreement: what was found,
+what it would have to be, and what it means as long as it is not. What is not known (None) is never taken for agreement:
+the questions that it leaves open are listed by name.
 
 A shape without a name is not a disagreement by itself: three masters and one worker, as the released installer makes
 them, fit together and are unclassified. Nor is every disagreement a fault: a cluster that is being converted has them.
-
-The neighbours: `topology_api.shape` has the six shapes and the vector, `topology_deploy.install_config` what an
-installer writes. `commands.audit` reads a cluster and prints this.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypeAlias, TypedDict
 
 from topology_api.vocabulary import EXTERNAL, Topology
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from . import answers
 
-    from topology_api.shape import Vector
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from topology_api import shape
+    from topology_api.shape import Shape
+    from topology_api.vocabulary import Phase
+    from topology_controller.report import state
 
 _SINGLE, _HA = Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE
 _ARBITER, _DUAL = Topology.HIGHLY_AVAILABLE_ARBITER, Topology.DUAL_REPLICA
@@ -99,13 +97,67 @@ class OpenQuestion(TypedDict):
     missing: list[Annotated[str, tuple(NAMES.values())]]
 
 
-def compared(vector: Vector, control_plane_workers: int | None = None) -> tuple[list[Disagreement], list[OpenQuestion]]:
+class Vector(TypedDict):
+    """What the shape of a cluster is derived from; None is "not known". `fencing` always is: no Secret is read.
+
+    Nodes by label: control-plane or master, those of them with worker too, arbiter, and those that are neither.
+    """
+
+    controlPlaneTopology: str | None
+    infrastructureTopology: str | None
+    mastersSchedulable: bool | None
+    controlPlaneNodes: int | None
+    controlPlaneWorkers: int | None
+    arbiterNodes: int | None
+    dedicatedWorkers: int | None
+    fencing: bool | None
+
+
+class Audit(answers.Answer):
+    """`audit`: which kind of cluster this is, and what in it does not fit together.
+
+    `shape` is None while what is known leaves several; those are `candidates`. `advisories` and `next` are there only
+    on a hosted cluster: what was fixed when it was made and no longer fits, and what the management cluster can change.
+    The exit code is 3 with any of `disagreements` or RouterReplicasPinned; CannotTell: neither scheduler nor nodes
+    could be read, exit code 1.
+    """
+
+    verdict: answers.Consistency
+    phase: Annotated[str, Phase] | None
+    shape: Annotated[str, Shape] | None
+    candidates: list[Annotated[str, Shape]]
+    vector: Vector
+    disagreements: list[Disagreement]
+    open: list[OpenQuestion]
+    unread: list[answers.Unread]
+    advisories: NotRequired[list[state.Advisory]]
+    next: NotRequired[list[answers.Expected]]
+
+
+def compared(
+    vector: shape.Vector, control_plane_workers: int | None = None
+) -> tuple[list[Disagreement], list[OpenQuestion]]:
     """Hold status, scheduler and nodes against each other: every question that is answered by no, and those left open.
 
     `control_plane_workers`: how many of the control-plane nodes have the label node-role.kubernetes.io/worker. None,
     here and in the vector, is "not known". Counts are 0 or more. Has an answer for every vector, and never raises.
     """
-    every: list[Any] = [ask(_Cluster(vector, control_plane_workers)) for ask in _QUESTIONS]
+    every: list[Any] = [
+        _known(
+            Question.KNOWN_CONTROL_PLANE, "control_plane", vector.control_plane, _CONTROL_PLANES,
+            "Operators treat a control plane that they do not know each in their own way, and no transition starts "
+            "there.",
+        ),
+        _known(
+            Question.KNOWN_INFRASTRUCTURE, "infrastructure", vector.infrastructure, _INFRASTRUCTURES,
+            "The API has two values for it; whatever else stands there was written past it, and operators guess.",
+        ),
+        _control_plane_nodes(vector),
+        _arbiter_nodes(vector),
+        _fencing(vector),
+        _infrastructure_nodes(vector),
+        _worker_labels(vector, control_plane_workers),
+    ]  # fmt: skip
     return [item for item in every if item and "found" in item], [item for item in every if item and "missing" in item]
 
 
@@ -122,32 +174,8 @@ def _open(question: Question, *missing: str) -> OpenQuestion:
     return {"question": question.value, "missing": [NAMES[name] for name in missing]}
 
 
-@dataclass(frozen=True, slots=True)
-class _Cluster:
-    vector: Vector
-    control_plane_workers: int | None
-
-    def missing(self, *names: str) -> tuple[str, ...]:
-        """Those of the named values that are not known."""
-        return tuple(name for name in names if getattr(self.vector, name) is None)
-
-
 Answer: TypeAlias = Disagreement | OpenQuestion | None
 """None: it fits."""
-
-
-def _known_control_plane(cluster: _Cluster) -> Answer:
-    return _known(
-        Question.KNOWN_CONTROL_PLANE, "control_plane", cluster.vector.control_plane, _CONTROL_PLANES,
-        "Operators treat a control plane that they do not know each in their own way, and no transition starts there.",
-    )  # fmt: skip
-
-
-def _known_infrastructure(cluster: _Cluster) -> Answer:
-    return _known(
-        Question.KNOWN_INFRASTRUCTURE, "infrastructure", cluster.vector.infrastructure, _INFRASTRUCTURES,
-        "The API has two values for it; whatever else stands there was written past it, and operators guess.",
-    )  # fmt: skip
 
 
 def _known(question: Question, name: str, value: str | None, values: tuple[str, ...], meaning: str) -> Answer:
@@ -155,24 +183,21 @@ def _known(question: Question, name: str, value: str | None, values: tuple[str, 
         return _open(question, name)
     if value in values:
         return None
-    field = "controlPlaneTopology" if question is Question.KNOWN_CONTROL_PLANE else "infrastructureTopology"
-    wanted = " or ".join(values)
-    return _disagreement(question, (Part.STATUS,), f"{field} {value or 'empty'}", wanted, meaning)
+    return _disagreement(question, (Part.STATUS,), f"{NAMES[name]} {value or 'empty'}", " or ".join(values), meaning)
 
 
-def _control_plane_nodes(cluster: _Cluster) -> Answer:
-    question, vector = Question.CONTROL_PLANE_NODES, cluster.vector
+def _control_plane_nodes(vector: shape.Vector) -> Answer:
+    question = Question.CONTROL_PLANE_NODES
     if vector.control_plane == EXTERNAL:
-        bounds = (0, 0)
+        least, most = 0, 0
     elif vector.control_plane is None or vector.control_plane not in _NODES:
         # A value that OpenShift does not have says nothing of nodes.
         return _open(question, "control_plane")
     else:
-        bounds = _NODES[Topology(vector.control_plane)]
+        least, most = _NODES[Topology(vector.control_plane)]
     count = vector.control_plane_nodes
     if count is None:
         return _open(question, "control_plane_nodes")
-    least, most = bounds
     if least <= count <= most:
         return None
     if count < least:
@@ -193,30 +218,28 @@ def _control_plane_nodes(cluster: _Cluster) -> Answer:
     return _disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "control-plane node"), wanted, meaning)
 
 
-def _arbiter_nodes(cluster: _Cluster) -> Answer:
-    question, vector = Question.ARBITER_NODES, cluster.vector
+def _arbiter_nodes(vector: shape.Vector) -> Answer:
+    question, count = Question.ARBITER_NODES, vector.arbiter_nodes
     if vector.control_plane not in _CONTROL_PLANES:
         return _open(question, "control_plane")
-    count = vector.arbiter_nodes
     if count is None:
         return _open(question, "arbiter_nodes")
     arbiter = vector.control_plane == _ARBITER
     if (count > 0) is arbiter:
         return None
     if arbiter:
-        wanted = f"1 or more for controlPlaneTopology {_ARBITER}"
         meaning = "Two voters are left in etcd without the arbiter: the loss of either node stops the cluster."
     else:
-        wanted = f"0 for controlPlaneTopology {vector.control_plane}"
         meaning = (
             "Operators do not expect an arbiter: it votes in etcd, and nothing else is arranged for it. It was left "
             "over, or the installer overlooked it (the released rule does, with three control-plane nodes or more)."
         )
+    wanted = f"{'1 or more' if arbiter else 0} for controlPlaneTopology {vector.control_plane}"
     return _disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "arbiter node"), wanted, meaning)
 
 
-def _fencing(cluster: _Cluster) -> Answer:
-    question, vector = Question.FENCING, cluster.vector
+def _fencing(vector: shape.Vector) -> Answer:
+    question = Question.FENCING
     if vector.control_plane not in _CONTROL_PLANES:
         return _open(question, "control_plane")
     if vector.fencing is None:
@@ -229,14 +252,12 @@ def _fencing(cluster: _Cluster) -> Answer:
     else:
         meaning = "Fencing belongs to two nodes under pacemaker; the credentials are left over, or the status is wrong."
     actual, wanted = ("no", "some") if dual else ("some", "no")
-    return _disagreement(
-        question, (Part.STATUS, Part.NODES), f"{actual} fencing credentials",
-        f"{wanted} fencing credentials for controlPlaneTopology {vector.control_plane}", meaning,
-    )  # fmt: skip
+    wanted = f"{wanted} fencing credentials for controlPlaneTopology {vector.control_plane}"
+    return _disagreement(question, (Part.STATUS, Part.NODES), f"{actual} fencing credentials", wanted, meaning)
 
 
-def _infrastructure_nodes(cluster: _Cluster) -> Answer:
-    question, vector = Question.INFRASTRUCTURE_NODES, cluster.vector
+def _infrastructure_nodes(vector: shape.Vector) -> Answer:
+    question = Question.INFRASTRUCTURE_NODES
     if vector.infrastructure not in _INFRASTRUCTURES:
         return _open(question, "infrastructure")
     needed = ["dedicated_workers", "masters_schedulable"]
@@ -245,7 +266,7 @@ def _infrastructure_nodes(cluster: _Cluster) -> Answer:
     # On a single control-plane node, and on a hosted one, SingleReplica says nothing about how many workers there are.
     if vector.infrastructure == _SINGLE:
         needed.append("control_plane")
-    missing = cluster.missing(*needed)
+    missing = _missing(vector, needed)
     if not missing and "control_plane" in needed and vector.control_plane not in _CONTROL_PLANES:
         missing = ("control_plane",)
     if missing:
@@ -283,12 +304,12 @@ def _infrastructure_nodes(cluster: _Cluster) -> Answer:
     return _disagreement(question, (Part.STATUS, Part.SCHEDULER, Part.NODES), actual, wanted, meaning)
 
 
-def _worker_labels(cluster: _Cluster) -> Answer:
-    question, vector, labelled = Question.WORKER_LABELS, cluster.vector, cluster.control_plane_workers
+def _worker_labels(vector: shape.Vector, labelled: int | None) -> Answer:
+    question = Question.WORKER_LABELS
     needed = ["masters_schedulable"]
     if vector.masters_schedulable is not False:
         needed.append("control_plane_nodes")
-    missing = cluster.missing(*needed) + (("control_plane_workers",) if labelled is None else ())
+    missing = _missing(vector, needed) + (("control_plane_workers",) if labelled is None else ())
     if labelled is None or missing:
         return _open(question, *missing)
     wanted = (vector.control_plane_nodes or 0) if vector.masters_schedulable else 0
@@ -311,15 +332,8 @@ def _worker_labels(cluster: _Cluster) -> Answer:
     )  # fmt: skip
 
 
-_QUESTIONS: Final[tuple[Callable[[_Cluster], Answer], ...]] = (
-    _known_control_plane,
-    _known_infrastructure,
-    _control_plane_nodes,
-    _arbiter_nodes,
-    _fencing,
-    _infrastructure_nodes,
-    _worker_labels,
-)
+def _missing(vector: shape.Vector, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if getattr(vector, name) is None)
 
 
 def _nodes(count: int, noun: str) -> str:

@@ -45,17 +45,15 @@ def disruption(
     target = definition.target.pair
     is_alone = definition.changes_control_plane and router.alone(known)
     lone_router = [simulate.item(LONE_ROUTER, router.ALONE, router.two_routers())] if is_alone else []
+    blocked = (
+        "Minor upgrades are blocked from the request until the transition is completed. Patch upgrades are not: do not "
+        "start one"
+    )
+    no_return = "The change of the topology cannot be undone; before it the request can be cancelled at any time"
     return [
         *_two_voters(known, definition),
-        simulate.item(
-            "UpgradesBlocked",
-            "Minor upgrades are blocked from the request until the transition is completed. Patch upgrades are not: "
-            "do not start one",
-        ),
-        simulate.item(
-            "PointOfNoReturn",
-            "The change of the topology cannot be undone; before it the request can be cancelled at any time",
-        ),
+        simulate.item("UpgradesBlocked", blocked),
+        simulate.item("PointOfNoReturn", no_return),
         _machine_config(known, asking, source, target),
         *lone_router,
         *_static_pods(asking, source, target),
@@ -87,11 +85,9 @@ def _two_voters(known: facts.Facts, definition: model.Definition) -> Iterator[an
     elif len(members) < min(wanted, _QUORUM):
         has = ("no voters that are known of", "one voter", "two voters")[len(members)]
         join = "the third node" if len(members) == 2 else "the second and the third node"
-        yield simulate.item(
-            "TwoVoters",
-            f"etcd has {has}. With two, the loss of either node ends the quorum, and with it the API: let {join} join "
-            "without delay, and take the backup before",
-        )
+        danger = "With two, the loss of either node ends the quorum, and with it the API"
+        hurry = f"let {join} join without delay, and take the backup before"
+        yield simulate.item("TwoVoters", f"etcd has {has}. {danger}: {hurry}")
 
 
 def _machine_config(
@@ -99,16 +95,12 @@ def _machine_config(
 ) -> answers.Expected:
     pools = next((group for group in asking if group.check is CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT), None)
     if pools is None or matrices.same(pools.variant, pools.topology(source), pools.topology(target)):
-        return simulate.item(
-            "NoReboots", "No machine configuration follows this change: no node restarts because of it"
-        )
+        none = "No machine configuration follows this change: no node restarts because of it"
+        return simulate.item("NoReboots", none)
     names = operands.node_names(known)
     count = "" if isinstance(names, facts.Unobserved) else f". In pool master they are {', '.join(names)} now"
-    return simulate.item(
-        "Reboots",
-        "Every machine config pool gets another machine configuration: in each its nodes are drained and restart one "
-        f"after the other{count}",
-    )
+    every = "Every machine config pool gets another machine configuration"
+    return simulate.item("Reboots", f"{every}: in each its nodes are drained and restart one after the other{count}")
 
 
 def _static_pods(
@@ -122,11 +114,9 @@ def _static_pods(
         and not matrices.same(operand.variant, group.topology(source), group.topology(target))
     ]
     if changed:
-        yield simulate.item(
-            "Revisions",
-            f"{', '.join(changed)}: a new revision on every control-plane node, one after the other. Watches of the "
-            "API are cut then, and go on at another node",
-        )
+        revisions = "a new revision on every control-plane node, one after the other"
+        cut = "Watches of the API are cut then, and go on at another node"
+        yield simulate.item("Revisions", f"{', '.join(changed)}: {revisions}. {cut}")
 
 
 def _replicas(
@@ -160,38 +150,26 @@ def checklist(known: facts.Facts, definition: model.Definition, source: Topology
     managed = load_balancer.manager(known.infrastructure)
     grows = source.control_plane == Topology.SINGLE_REPLICA and definition.target.control_plane != source.control_plane
     if managed.by is load_balancer.Manager.OUTSIDE and grows:
-        items += [
-            simulate.item(
-                "LoadBalancer",
-                f"{managed.why}. Yours must point to every "
-                "control-plane node: API on 6443 (health check /readyz), machine config server on 22623 (from inside "
-                "only); ingress on 80 and 443 to every node that runs a router",
-            ),
-            simulate.item(
-                "DNS",
-                "api, api-int and *.apps must resolve to that load balancer, and no longer to the address of the "
-                "single node",
-            ),
-        ]
+        backends = (
+            f"{managed.why}. Yours must point to every control-plane node: API on 6443 (health check /readyz), machine "
+            "config server on 22623 (from inside only); ingress on 80 and 443 to every node that runs a router"
+        )
+        names = "api, api-int and *.apps must resolve to that load balancer"
+        dns = simulate.item("DNS", f"{names}, and no longer to the address of the single node")
+        items += [simulate.item("LoadBalancer", backends), dns]
     return items
 
 
 def _backup(known: facts.Facts) -> answers.Expected:
     own, others, masters = known.own_operator, known.cluster_operators, known.control_plane_nodes
     times = [] if isinstance(own, facts.Unobserved) else [own.backup_time]
-    if not isinstance(others, facts.Unobserved):
-        times += [
-            item.backup_time for item in others if isinstance(item, facts.ClusterOperator) and item.name == "etcd"
-        ]
+    operators = () if isinstance(others, facts.Unobserved) else others
+    times += [item.backup_time for item in operators if isinstance(item, facts.ClusterOperator) and item.name == "etcd"]
     newest = max((time for time in times if time is not None), default=None)
     last = "No backup is known" if newest is None else f"The newest known backup is from {answers.stamp(newest)}"
     nodes = [] if isinstance(masters, facts.Unobserved) else [node for node in masters if isinstance(node, facts.Node)]
     ready = next((node.name for node in nodes if node.ready == "True" and not node.deleting), "NODE")
-    return simulate.item(
-        "EtcdBackup",
-        f"Take an etcd backup now, and another one once it is completed: one from before the change brings the old "
-        f"topology back. {last}",
-        shell.command(
-            "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup", ready
-        ),
-    )
+    again = "Take an etcd backup now, and another one once it is completed"
+    script = "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup"
+    message = f"{again}: one from before the change brings the old topology back. {last}"
+    return simulate.item("EtcdBackup", message, shell.command(script, ready))

@@ -22,7 +22,7 @@ from topology_controller import terminal
 from . import naming
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 LEAST: Final = 24
 """Columns that the last cell needs beside others; with less it stands below them."""
@@ -53,20 +53,6 @@ class Row:
     lines: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Rows below a title, which may be empty."""
-
-    title: str
-    rows: tuple[Row, ...]
-
-    def tables(self) -> Iterator[tuple[list[Row], list[int]]]:
-        """Rows that follow each other and share their columns, with the widths of all columns but the last."""
-        for _, group in itertools.groupby(self.rows, lambda row: (row.indent, row.command, len(row.cells))):
-            rows = list(group)
-            yield rows, [max(map(len, column)) for column in zip(*(row.cells[:-1] for row in rows), strict=True)]
-
-
 def command(text: str, indent: int = 2) -> Row:
     """A row that is there to be copied."""
     return Row((text,), indent, command=True)
@@ -74,7 +60,7 @@ def command(text: str, indent: int = 2) -> Row:
 
 @dataclass(slots=True)
 class Document:
-    """Sections in the order in which they are added. `width` is in columns; 0 means lines of any length.
+    """Titles with rows, in the order in which they are added. `width` is in columns; 0 means lines of any length.
 
     `whole` is `-o wide`: nothing is left out or cut.
     """
@@ -82,7 +68,7 @@ class Document:
     width: int = 0
     colour: bool = False
     caller: naming.Caller = field(default_factory=naming.Caller)
-    sections: list[Section] = field(default_factory=list)
+    sections: list[tuple[str, tuple[Row, ...]]] = field(default_factory=list)
     whole: bool = False
 
     @classmethod
@@ -97,29 +83,26 @@ class Document:
     def add(self, title: str, rows: Iterable[Row | tuple[str, ...] | str]) -> None:
         """Add a section, unless it has no rows. Cells and sentences get an indent below a title."""
         indent = 2 if title else 0
-        complete = (
-            row if isinstance(row, Row) else Row((row,) if isinstance(row, str) else row, indent) for row in rows
-        )
-        clean = tuple(dataclasses.replace(row, cells=tuple(map(self._clean, row.cells))) for row in complete)
+        whole = (row if isinstance(row, Row) else Row((row,) if isinstance(row, str) else row, indent) for row in rows)
+        clean = tuple(dataclasses.replace(row, cells=tuple(map(self._clean, row.cells))) for row in whole)
         if clean:
-            self.sections.append(Section(self._clean(title), clean))
+            self.sections.append((self._clean(title), clean))
 
     def _clean(self, text: str) -> str:
-        return naming.COMMAND.sub(
-            lambda match: self.caller.command(match[0]).replace(" ", _TOGETHER), terminal.plain(text)
-        )
+        plain = terminal.plain(text)
+        return naming.COMMAND.sub(lambda match: self.caller.command(match[0]).replace(" ", _TOGETHER), plain)
 
     def text(self) -> str:
         """Everything, ending with a line break."""
         lines: list[str] = []
-        for section in self.sections:
-            if lines:
-                lines.append("")
-            if section.title:
-                lines.append(self.painted(section.title, _BOLD))
-            for rows, columns in section.tables():
-                for row in rows:
-                    lines += self._lines(row, columns)
+        for title, rows in self.sections:
+            lines += [""] if lines else []
+            lines += [self.painted(title, _BOLD)] if title else []
+            # Rows that follow each other and have as many cells share their columns; the last has no width.
+            for _, group in itertools.groupby(rows, lambda row: (row.indent, row.command, len(row.cells))):
+                table = list(group)
+                columns = [max(map(len, column)) for column in zip(*(row.cells[:-1] for row in table), strict=True)]
+                lines += [line for row in table for line in self._lines(row, columns)]
         return "\n".join(lines).replace(_TOGETHER, " ") + "\n"
 
     def _lines(self, row: Row, columns: Sequence[int]) -> list[str]:

@@ -1,7 +1,4 @@
-"""How a command ends: its exit code, and the line that says why, for an error and for Ctrl-C or SIGTERM.
-
-The error is raised where the reason is known (`cluster`, `write`), and printed in one place (`main`).
-"""
+"""How a command ends: its exit code, and the line that says why, which `main` prints."""
 
 from __future__ import annotations
 
@@ -80,8 +77,7 @@ class InputError(Exception):
 class Interruption:
     """What is printed if the command is interrupted now: what is true, and how to go on, without a full stop.
 
-    It travels with the connection. A verb that writes replaces `text` right before the write leaves, when nothing is
-    known of its outcome, and again when that is known.
+    A verb that writes replaces `text` right before the write leaves, and again when its outcome is known.
     """
 
     text: str = ""

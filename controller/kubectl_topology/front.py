@@ -18,7 +18,7 @@ from topology_controller.observe import facts
 from . import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from . import answers
 
@@ -30,7 +30,7 @@ MACHINE_CONFIG_PORT: Final = 22623
 HTTPS_PORT: Final = 443
 MOST_ADDRESSES: Final = 16
 """Different addresses that are asked, nodes first."""
-_OF_NODES: Final = 10
+OF_NODES: Final = 10
 """Of them for nodes: five, each of two families. The rest is for what names lead to."""
 _WILDCARD: Final = "console-openshift-console"
 """The name below *.apps that is resolved: a wildcard itself need not be a name that resolvers take."""
@@ -58,7 +58,7 @@ _INSIDE: Final = "Port 22623 has to answer inside the network of the cluster onl
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A host whose addresses are asked on a port. `label` is what people call it."""
+    """A host whose addresses are asked on a port. `label` is what people call it, where that is not the host."""
 
     what: answers.Probed
     host: str
@@ -158,11 +158,6 @@ def _addresses(
         notes.append(f"Of {len(without)} control-plane nodes no InternalIP is known ({few}): they were not asked")
 
 
-def node_addresses(nodes: Iterable[tuple[str, Address]]) -> tuple[Address, ...]:
-    """The addresses of nodes that are asked."""
-    return tuple(address for _, address in nodes)[:_OF_NODES]
-
-
 def _place(url: object) -> tuple[str, int] | None:
     """Host and port of a URL, None when it is none: a status may hold anything."""
     if not isinstance(url, str):
@@ -182,22 +177,18 @@ def _ingress(ingress: dict[str, Any] | str, api: str, notes: list[str]) -> Itera
     """The names below *.apps; where they cannot be read, derived from the API's name as the installer makes it."""
     if isinstance(ingress, str):
         domain = f"apps.{api.removeprefix(_API_PREFIX)}" if api.startswith(_API_PREFIX) else ""
-        notes.append(
-            f"Ingress cluster could not be read ({ingress}): "
-            + (f"*.{domain} is derived from the name of the API" if domain else "the domain of *.apps is not known")
-        )
+        known = f"*.{domain} is derived from the name of the API" if domain else "the domain of *.apps is not known"
+        notes.append(f"Ingress cluster could not be read ({ingress}): {known}")
         domains: list[Any] = [domain] if domain else []
     else:
         spec = ingress.get("spec")
         fields: dict[str, Any] = spec if isinstance(spec, dict) else {}
         domains = [fields.get("domain") or "", *([fields["appsDomain"]] if fields.get("appsDomain") else [])]
-    seen: list[str] = []
-    for domain in domains:
+    for place, domain in enumerate(domains):
         host = f"{_WILDCARD}.{domain}"
         if not isinstance(domain, str) or not domain or not _HOST.match(host):
             notes.append(f"The domain of Ingress cluster is {_quoted(domain)}: no name that could be resolved")
-        elif domain not in seen:
-            seen.append(domain)
+        elif domain not in domains[:place]:
             yield Name("Ingress", host, HTTPS_PORT, f"*.{domain}")
 
 
@@ -223,7 +214,7 @@ def answer(question: Question, seen: Seen, notes: Sequence[str] = ()) -> Answer:
     probes += _of_nodes(question, seen, "MachineConfigServer", MACHINE_CONFIG_PORT)
     reached, lines = _reached(probes), [*question.notes, *notes]
     if missing := len(question.nodes) - sum(probe["what"] == "Node" for probe in probes):
-        lines.append(f"{missing} of {len(question.nodes)} addresses of nodes were not asked: at most {_OF_NODES} are")
+        lines.append(f"{missing} of {len(question.nodes)} addresses of nodes were not asked: at most {OF_NODES} are")
     if any(probe["what"] == "MachineConfigServer" and probe["result"] != "Ready" for probe in probes):
         lines.append(_INSIDE)
     findings, sentences = [], []
@@ -236,9 +227,13 @@ def answer(question: Question, seen: Seen, notes: Sequence[str] = ()) -> Answer:
         places = {address: name.place(address) for address in addresses}
         replies = [(address, seen.replies[place]) for address, place in places.items() if place in seen.replies]
         probes += [_row(name.what, f"{address}", owners.get(address), reply, f"{name}") for address, reply in replies]
-        lines += _limits(
-            name, addresses, len(replies), [address for address in addresses if address in seen.here - set(owners)]
-        )
+        if len(replies) < len(addresses):
+            limit = f"at most {MOST_ADDRESSES} different addresses are"
+            lines.append(f"{name} has {len(addresses)} addresses, of which {len(replies)} were asked: {limit}")
+        if here := [address for address in addresses if address in seen.here - set(owners)]:
+            lines.append(
+                f"{name} resolves to this computer ({here[0]}): from another computer it may resolve elsewhere"
+            )
         sentences.append(f"{name} resolves to {_where(addresses, owners)}")
         if (node := _alone(addresses, owners)) is not None:
             finding, harm = _ALONE[name.what]
@@ -247,12 +242,8 @@ def answer(question: Question, seen: Seen, notes: Sequence[str] = ()) -> Answer:
                 f"{harm}. Point the name to a load balancer in front of every node that serves it"
             )
             findings.append(simulate.item(finding, message))
-    return Answer(
-        probes,
-        findings,
-        [*lines, _BLIND],
-        {"LoadBalancer": reached, "DNS": "; ".join(sentences) or "no name could be asked"},
-    )
+    words = {"LoadBalancer": reached, "DNS": "; ".join(sentences) or "no name could be asked"}
+    return Answer(probes, findings, [*lines, _BLIND], words)
 
 
 def _of_nodes(question: Question, seen: Seen, what: answers.Probed, port: int) -> Iterator[answers.Probe]:
@@ -260,15 +251,6 @@ def _of_nodes(question: Question, seen: Seen, what: answers.Probed, port: int) -
         reply = seen.replies.get((address, port, ""))
         if reply is not None:
             yield _row(what, f"{address}", node, reply, f"port {port}")
-
-
-def _limits(name: Name, addresses: Sequence[Address], count: int, here: Sequence[Address]) -> Iterator[str]:
-    """What a reader has to know of these addresses besides what they answered."""
-    if count < len(addresses):
-        limit = f"at most {MOST_ADDRESSES} different addresses are"
-        yield f"{name} has {len(addresses)} addresses, of which {count} were asked: {limit}"
-    if here:
-        yield f"{name} resolves to this computer ({here[0]}): from another computer it may resolve elsewhere"
 
 
 def _row(what: answers.Probed, place: str, node: str | None, reply: Reply, subject: str) -> answers.Probe:
@@ -306,9 +288,5 @@ def _reached(probes: Sequence[answers.Probe]) -> str:
 
 def with_sightings(checklist: Sequence[answers.Expected], words: dict[str, str]) -> list[answers.Expected]:
     """The checklist with what was seen of its entries."""
-    return [
-        {**step, "message": f"{step['message']}. Seen from here: {words[step['name']]}"}
-        if step["name"] in words
-        else step
-        for step in checklist
-    ]
+    seen = {name: f". Seen from here: {text}" for name, text in words.items()}
+    return [{**step, "message": step["message"] + seen.get(step["name"], "")} for step in checklist]

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     from topology_controller.definitions import load
     from topology_controller.observe import facts
-    from topology_controller.report import state
 
-    from . import answers
+    from . import answers, consistency
 
 REQUIRED: Final = AdvisoryName.ROUTER_REPLICAS_PINNED.value
 """The one that always can be followed; whether a second registry can run depends on its storage."""
@@ -70,15 +69,18 @@ def instead(infrastructure: facts.Infrastructure) -> list[answers.Expected]:
     return step(infrastructure) or [audit]
 
 
-def advised(
-    known: facts.Facts, infrastructure: facts.Infrastructure, transitions: load.Transitions, now: datetime
-) -> list[state.Advisory]:
-    """What was fixed when the cluster was made and no longer fits, with its command. `now` is aware UTC."""
-    if not is_hosted(infrastructure):
-        return []
-    here = records.pair(infrastructure)
-    return [
-        {"name": advisory.name, "message": advisory.message, "command": advisory.command}
-        for advisory in advisories.advise(known, here, transitions.matrix, None, now)
-        if advisory.name in _HOLD
+def add(
+    answer: answers.Plan | answers.Overview | consistency.Audit,
+    known: facts.Facts,
+    here: facts.Infrastructure,
+    transitions: load.Transitions,
+    now: datetime,
+) -> None:
+    """Add what was fixed when a hosted cluster was made and no longer fits, and what its management cluster can do."""
+    if not is_hosted(here):
+        return
+    every = advisories.advise(known, records.pair(here), transitions.matrix, None, now)
+    answer["advisories"] = [
+        simulate.item(each.name, each.message, each.command) for each in every if each.name in _HOLD
     ]
+    answer["next"] = step(here)

@@ -1,19 +1,28 @@
-"""What kubectl's flags about the connection put in the place of what a context of a kubeconfig has.
+"""The flags about the connection, which every verb takes, and what they put in the place of what a context has.
 
-kubectl hands a plugin its flags unread, so they are read here, by their names. The entries are replaced before the
-client reads them (`kube.config`): with --token no credential plugin runs, with --certificate-authority the authority of
-the file does not count. Nothing is written to a file.
+kubectl hands a plugin its flags unread. The entries are replaced before the client reads them (`kube.config`): with
+--token no credential plugin runs, with --certificate-authority the authority of the file does not count.
 """
 
 from __future__ import annotations
 
+import argparse
+import math
 import pathlib
+import re
 from typing import TYPE_CHECKING, Any, Final
 
+from topology_api import vocabulary
+
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
+REQUEST_TIMEOUT = 10.0
+"""Seconds for one request, when --request-timeout is not given or 0."""
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
+_PLAIN = re.compile(r"[0-9]{1,9}\Z")
+SURVEYS = "topology-fleet"
 FLAGS: Final = {
     "server": "address of the API server",
     "cluster": "cluster of the kubeconfig",
@@ -28,6 +37,52 @@ FLAGS: Final = {
 _FILES: Final = frozenset({"certificate_authority", "client_certificate", "client_key"})
 _OF_CLUSTER: Final = ("server", "certificate_authority", "tls_server_name")
 _OF_USER: Final = ("token", "client_certificate", "client_key")
+
+
+def duration(text: str) -> float:
+    """Seconds of 90m, 1h30m, 45s, 250ms, or a plain number of seconds."""
+    if _PLAIN.match(text):
+        return float(text)
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90m, 1h30m or 45s")
+    return math.fsum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def _plain(text: str) -> str:
+    """The name of a user or a group, as it may stand in a header."""
+    if text and text.isprintable() and text == text.strip():
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is no name")
+
+
+CONNECTION = {
+    "--kubeconfig F": "default: KUBECONFIG, ~/.kube/config, the service account of this pod",
+    "--context NAME": "context of the kubeconfig",
+    **{
+        f"{'-s ' if name == 'server' else ''}--{name.replace('_', '-')} X": f"instead of the context's: {text}"
+        for name, text in FLAGS.items()
+    },
+    "--request-timeout D": f"how long one request may take; default: {REQUEST_TIMEOUT:g}s",
+    "--insecure-skip-tls-verify": "do not check the certificate of the API server",
+    "--as USER": "act as this user, which takes the right to impersonate",
+    "--as-group GROUP": "with --as: a group of that user; may be given more than once",
+    "--as-uid UID": "with --as: its uid",
+    "-n --namespace NS": "accepted and ignored: the topology is the cluster's",
+    "--operator-namespace NS": f"where the operator runs; default: {vocabulary.DEFAULT_NAMESPACE}",
+    "--transitions-dir D": "transition definitions, where the operator was given others than those that are built in",
+}
+"""The flags (`arguments`), each with its help."""
+FURTHER: Final[dict[str, dict[str, Any]]] = {
+    "--request-timeout D": {"default": REQUEST_TIMEOUT},
+    "--as USER": {"dest": "as_user", "type": _plain},
+    "--as-group GROUP": {"dest": "as_group", "type": _plain, "action": "append", "default": []},
+    "--as-uid UID": {"type": _plain},
+    "-n --namespace NS": {"default": SURVEYS},
+    "--operator-namespace NS": {"default": vocabulary.DEFAULT_NAMESPACE},
+    "--transitions-dir D": {"type": pathlib.Path},
+}
+"""What the words of a flag do not say themselves."""
 
 
 def overriding(options: argparse.Namespace) -> Callable[[dict[str, Any], str], None] | None:

@@ -1,8 +1,7 @@
 """`status --watch`: the answer of `status`, again and again, until it is cancelled.
 
-The watches of the operator (`observe.watches`) bring the facts, `cluster` and `recorded` make the answer of them that
-`status` would give, and a display shows it: `live_screen` on a terminal, `live_lines` anywhere else. Nothing is asked
-twice and nothing is judged here.
+The watches of the operator (`observe.watches`) bring the facts, `cluster` and `status` make the answer of them that
+`status` would give, and `display` shows it. Nothing is asked twice and nothing is judged here.
 
 While the server cannot be reached the last answer stays, with the time since when it is old; the watches go on by
 themselves. Only what cannot recover ends it: credentials that are no longer accepted, or a right that lacks.
@@ -12,10 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NoReturn
 
@@ -25,10 +23,12 @@ from topology_controller.kube import reflector, watch
 from topology_controller.observe import catalog, facts, watches
 from topology_controller.observe import live as live_reads
 
-from . import cluster, errors, recorded
+from . import cluster, display, errors
+from .commands import status
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    import argparse
+    from collections.abc import AsyncIterator, Callable
 
     from topology_api.types import AvailableTransition, TopologyTransition
     from topology_controller.definitions import load
@@ -49,25 +49,20 @@ _TICK, _SHORTEST = 1.0, 0.25
 """Seconds between two drawings: without news, and at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """The server cannot be followed. `since` is aware UTC, `why` one line."""
-
-    since: datetime
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """What is to be shown. `stale` names what cannot be followed although the server answers, and why."""
-
-    answer: answers.Status
-    lost: Lost | None = None
-    stale: tuple[str, ...] = ()
+async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> NoReturn:
+    """Show every change, drawn on a terminal, line by line anywhere else, until it is interrupted."""
+    connection.interruption.text = "watch again with: oc topology status --watch"
+    form = "text" if options.output == "wide" else options.output
+    draws = form == "text" and display.can_draw(sys.stdout, os.environ)
+    following = Following(connection, transitions, options.operator_namespace, draws=draws)
+    if draws:
+        await following.show(display.screen(sys.stdout, whole=options.output == "wide"))
+    await following.show(contextlib.nullcontext(display.Lines(sys.stdout, sys.stderr, form).show))
 
 
-Show = Callable[[Update, datetime], None]
-"""Shows an update at a time, in aware UTC."""
+def _record(known: facts.Facts) -> TopologyTransition | None:
+    here = known.infrastructure
+    return None if isinstance(here, facts.Unobserved) else records.recover(here, known.own_operator)
 
 
 class Following:
@@ -81,11 +76,8 @@ class Following:
         self, connection: cluster.Connection, transitions: load.Transitions, namespace: str, *, draws: bool
     ) -> None:
         self._news = asyncio.Event()
-        self._connection = connection
-        self._transitions = transitions
-        self._namespace = namespace
-        self._draws = draws
-        client = connection.client
+        self._connection, client = connection, connection.client
+        self._transitions, self._namespace, self._draws = transitions, namespace, draws
         self._watches = watches.Watches(client, self._news.set, sources=catalog.watched(transitions), timing=TIMING)
         self._source = cluster.lease(namespace)
         self._unread = facts.Unobserved(self._source.what, "not read yet", kind=facts.Kind.AWAITED)
@@ -98,20 +90,20 @@ class Following:
             timing=TIMING,
         )
         self._task: asyncio.Task[None] | None = None
-        self._answer: answers.Status | None = None
-        self._judged = -math.inf
-        self._lost: Lost | None = None
-        self._lost_at = 0.0
-        self._denied_at: float | None = None
-        self._stale_since: dict[str, float] = {}
         self._looking: asyncio.Task[None] | None = None
         self._looked: tuple[AvailableTransition, ...] = ()
-        self._looked_at = -math.inf
+        self._judged = self._looked_at = -math.inf
+        self._answer: answers.Status | None = None
+        self._lost: display.Lost | None = None
+        self._denied_at: float | None = None
+        self._stale_since: dict[str, float] = {}
 
     async def show(
-        self, display: contextlib.AbstractContextManager[Show], now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        screen: contextlib.AbstractContextManager[display.Show],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> NoReturn:
-        """Show updates until cancelled. The display is entered with the first; `now` tells the time, in aware UTC.
+        """Show updates until cancelled. The screen is entered with the first; `now` tells the time, in aware UTC.
 
         Raises PluginError when the cluster cannot be asked, or cannot be followed any more.
         """
@@ -121,7 +113,7 @@ class Following:
         async with self._watches, self._following_lease():
             await self._begin()
             update = await self._update(now())
-            with display as show:
+            with screen as show:
                 while True:
                     show(update, now())
                     earliest = loop.time() + (_SHORTEST if self._draws else 0.0)
@@ -143,7 +135,7 @@ class Following:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _update(self, now: datetime) -> Update:
+    async def _update(self, now: datetime) -> display.Update:
         """The state `now` (aware UTC). Raises PluginError when it cannot be followed any more."""
         # What ended a watch other than being stopped is a bug, which must not pass for silence.
         self._watches.raise_failed()
@@ -160,9 +152,9 @@ class Following:
         await self._notice(now)
         if self._answer is None:
             raise errors.PluginError(f"Infrastructure of {self._connection.server} makes no sense to watch")
-        lost = self._lost
-        lasting = lost is not None and loop.time() - self._lost_at >= _PATIENCE
-        return Update(self._answer, lost if lasting else None, self._stale() if lost is None else ())
+        if (lost := self._lost) is None:
+            return display.Update(self._answer, stale=self._stale())
+        return display.Update(self._answer, lost if (now - lost.since).total_seconds() >= _PATIENCE else None)
 
     async def _begin(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -181,7 +173,7 @@ class Following:
         await self._read_installed()
 
     async def _read_installed(self) -> None:
-        if self._record(self._watches.known()) is None:
+        if _record(self._watches.known()) is None:
             self._watches.installed = await live_reads.read(self._connection.client, catalog.Sources.installed)
         else:
             self._watches.installed = facts.Installed()
@@ -191,20 +183,18 @@ class Following:
         if isinstance(known.infrastructure, facts.Unobserved):
             # Gone, or nonsense: what was known is kept, and `_stale` names it.
             return
-        wanted = cluster.status_sources(self._record(known), self._transitions)
-        if any(source in catalog.EVIDENCE for source in wanted):
-            if not self._watches.is_open:
-                self._watches.open()
-                if not self._draws:
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(_FIRST):
-                            await self._watches.first_answers()
-                known = self._watches.known()
-        elif self._watches.is_open:
+        wanted = cluster.status_sources(_record(known), self._transitions)
+        needs = any(source in catalog.EVIDENCE for source in wanted)
+        if needs and not self._watches.is_open:
+            self._watches.open()
+            if not self._draws:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_FIRST):
+                        await self._watches.first_answers()
+        elif self._watches.is_open and not needs:
             await self._watches.close()
-            known = self._watches.known()
-        seen = cluster.assembled(known, self._operator(), wanted, self._namespace, now)
-        self._answer = recorded.status(seen, self._transitions, self._looked)
+        seen = cluster.assembled(self._watches.known(), self._operator(), wanted, self._namespace, now)
+        self._answer = status.answer(seen, self._transitions, self._looked)
         self._look_again(seen)
 
     def _look_again(self, seen: cluster.Snapshot) -> None:
@@ -217,16 +207,12 @@ class Following:
         async def look() -> None:
             with contextlib.suppress(errors.PluginError):
                 snapshot = await cluster.present(self._connection, self._transitions, self._namespace)
-                self._looked = recorded.evaluated(snapshot, self._transitions)
+                self._looked = status.evaluated(snapshot, self._transitions)
             self._news.set()
 
         if self._looking is None or self._looking.done():
             self._looked_at = clock
             self._looking = asyncio.create_task(look(), name="look at what can be requested")
-
-    def _record(self, known: facts.Facts) -> TopologyTransition | None:
-        here = known.infrastructure
-        return None if isinstance(here, facts.Unobserved) else records.recover(here, known.own_operator)
 
     def _operator(self) -> facts.Fact[facts.Lease]:
         snapshot = self._lease.snapshot()
@@ -243,14 +229,13 @@ class Following:
         if trouble is None:
             self._lost = self._denied_at = None
             return
-        why = live_reads.unobserved("", trouble).why
-        clock = asyncio.get_running_loop().time()
-        if self._lost is None:
-            self._lost, self._lost_at = Lost(now, why), clock
-        self._lost = dataclasses.replace(self._lost, why=why)
+        since = now if self._lost is None else self._lost.since
+        self._lost = display.Lost(since, live_reads.unobserved("", trouble).why)
         if not isinstance(trouble, kube.Unauthorized | kube.Forbidden):
             self._denied_at = None
-        elif self._denied_at is None:
+            return
+        clock = asyncio.get_running_loop().time()
+        if self._denied_at is None:
             self._denied_at = clock
         elif clock - self._denied_at >= _DENIED:
             # Asked plainly once more, which says what is wrong; if nothing is, only watching is refused.

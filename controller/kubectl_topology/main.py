@@ -39,9 +39,8 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         return _run(words, interrupted)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        if sys.stderr.isatty():
-            # The terminal has written ^C where the cursor was.
-            sys.stderr.write("\n")
+        # A terminal has written ^C where the cursor was.
+        sys.stderr.write("\n" * sys.stderr.isatty())
         errors.complain("; ".join(filter(None, ("interrupted", interrupted.text))))
         return errors.ExitCode.INTERRUPTED
     except errors.PluginError as error:
@@ -87,7 +86,6 @@ def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
 
 
 def _without_a_cluster_too(options: argparse.Namespace, interrupted: errors.Interruption) -> int:
-    """Run a verb whose answer is of use without a cluster, too."""
     command = importlib.import_module(f".commands.{options.verb}", __package__)
     if not command.concerns_a_cluster(options):
         return int(command.alone(options))
@@ -116,27 +114,24 @@ def _given(options: argparse.Namespace) -> load.Transitions:
         from . import must_gather
 
         options.archive = must_gather.read(options.must_gather, transitions, options.operator_namespace)
-        collected = f"{options.archive.time:%Y-%m-%dT%H:%M:%SZ}"
-        errors.complain(
-            f"judged by what was collected at {collected} in {options.must_gather}; no cluster is contacted"
-        )
+        collected = f"{options.archive.time:%Y-%m-%dT%H:%M:%SZ} in {options.must_gather}"
+        errors.complain(f"judged by what was collected at {collected}; no cluster is contacted")
     return transitions
 
 
 async def _verb(options: argparse.Namespace, transitions: load.Transitions, interrupted: errors.Interruption) -> int:
     from . import cluster
 
-    task = asyncio.current_task()
-    loop = asyncio.get_running_loop()
-    if task is not None:
+    if (task := asyncio.current_task()) is not None:
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, task.cancel)
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     async with cluster.opened(options, interrupted) as connection:
         if options.verb in _JUDGING:
             # What keeps everything from being asked is reported alone, in one line.
             connection.first = await cluster.infrastructure(connection)
             transitions = await cluster.configured(connection, options.operator_namespace, transitions, errors.complain)
-        command = importlib.import_module(f".commands.{options.verb}", __package__)
+        name = ".live" if getattr(options, "watch", False) else f".commands.{options.verb}"
+        command = importlib.import_module(name, __package__)
         run: Callable[[cluster.Connection, argparse.Namespace, load.Transitions], Awaitable[int]] = command.run
         code = await run(connection, options, transitions)
         for older in options.archive.older.values() if options.archive is not None else ():

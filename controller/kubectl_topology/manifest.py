@@ -1,9 +1,9 @@
 """`plan -f FILE|-`: what the manifest of Infrastructure `cluster` in a file, or in a stream, asks for.
 
-As kubectl takes it: YAML or JSON, several documents, lists. Only a document that says `kind: Infrastructure` is taken
-apart, so others may be large, or templates. There may be several manifests, as long as they agree. What the API server
-would refuse or drop is reported with file and line. Who owns the field in Git also cancels the request there, so a
-manifest without it is an answer, not an error.
+YAML or JSON, several documents, lists. Only a document that says `kind: Infrastructure` is taken apart, so others may
+be large, or templates. There may be several manifests, as long as they agree. What the API server would refuse or drop
+is reported with file and line. Who owns the field in Git also cancels the request there, so a manifest without it is an
+answer, not an error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import json
 import pathlib
 import re
 import sys
@@ -39,17 +38,16 @@ _API_VERSION: Final = f"{_GROUP}/v1"
 _LISTS: Final = {"List": "v1", "InfrastructureList": _API_VERSION}
 _CONCERNS_US: Final = re.compile(r"""\bkind["']?\s*:\s*["']?Infrastructure(?:List)?\b""")
 _MARK: Final = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
-_BEGIN: Final = re.compile(r"(?:---)?\s*")
 _TAG: Final = "tag:yaml.org,2002:"
 
 
 def read(source: str) -> answers.Manifest:
     """What the manifests in a file ask for, all of them the same; "-" is standard input. Raises InputError."""
-    place = _place(source)
+    place = "standard input" if source == STANDARD_INPUT else source
     problems: list[str] = []
     skipped: list[answers.Skipped] = []
     manifests: list[tuple[int, str | None]] = []
-    for above, text in _documents(_read(source)):
+    for above, text in _documents(_read(source, place)):
         document, line, problem = _parsed(text)
         if problem:
             problems.append(f"{place}:{above + line}: {problem}")
@@ -80,14 +78,10 @@ def read(source: str) -> answers.Manifest:
     }
 
 
-def _place(source: str) -> str:
-    return "standard input" if source == STANDARD_INPUT else source
-
-
-def _read(source: str) -> str:
-    place, standard = _place(source), source == STANDARD_INPUT
+def _read(source: str, place: str) -> str:
+    own = contextlib.nullcontext(sys.stdin.buffer) if source == STANDARD_INPUT else None
     try:
-        with contextlib.nullcontext(sys.stdin.buffer) if standard else pathlib.Path(source).open("rb") as stream:
+        with own or pathlib.Path(source).open("rb") as stream:
             raw = stream.read(LARGEST + 1)
         if len(raw) > LARGEST:
             raise errors.InputError([f"{place}: is larger than {LARGEST} bytes"])
@@ -100,26 +94,14 @@ def _read(source: str) -> str:
 
 
 def _documents(text: str) -> Iterator[tuple[int, str]]:
-    """The documents that could be ours, each with the number of lines above it.
-
-    Cut at the marks of YAML, and between JSON objects that follow each other without one.
-    """
-    decoder = json.JSONDecoder(parse_int=str)
+    """The documents that could be ours, cut at the marks of YAML, each with the number of lines above it."""
     above = 0
     for begin, end in itertools.pairwise([0, *(mark.start() for mark in _MARK.finditer(text)), len(text)]):
-        at = begin
-        while at < end:
-            stop, is_json = end, False
-            if (start := _BEGIN.match(text, at, end)) and text.startswith("{", start.end()):
-                is_json = True
-                with contextlib.suppress(ValueError, RecursionError):
-                    _, stop = decoder.raw_decode(text, start.end())
-            document = text[at:stop]
-            if _CONCERNS_US.search(document):
-                # Outside of strings, which have none, PyYAML takes no tab.
-                yield above, document.replace("\t", " ") if is_json else document
-            above += document.count("\n")
-            at = stop
+        document = text[begin:end]
+        if _CONCERNS_US.search(document):
+            # Outside of strings, which have none in JSON, PyYAML takes no tab.
+            yield above, document.replace("\t", " ") if document.lstrip("-\r\n ").startswith("{") else document
+        above += document.count("\n")
 
 
 def _parsed(text: str) -> tuple[yaml.Node | None, int, str]:

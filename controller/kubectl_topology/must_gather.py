@@ -1,24 +1,14 @@
 """`--must-gather DIR|FILE`: what `oc adm must-gather` or `oc adm inspect` has collected, in the place of a cluster.
 
-`Archive` has the two methods of the client that a verb reads with, so all above them is the code that asks a cluster.
-Layout. Below each root (`must-gather.local.N/IMAGE`, or the folder of `oc adm inspect`) are
-cluster-scoped-resources/GROUP and namespaces/NAMESPACE/GROUP, `core` being the core group, with PLURAL.yaml (a list as
-the server sent it) and PLURAL/NAME.yaml (one object). Beside them: `timestamp`, a line at the begin and the end of each
-inspect; aggregated-discovery-apis.yaml, what is served; gather.logs, the script's output; `version`. Sources:
-openshift/oc pkg/cli/admin/inspect/{inspect,resource,namespace,util,discovery}.go and pkg/cli/admin/mustgather/
-mustgather.go (6b8e30c5), openshift/must-gather collection-scripts/gather (16ac27ee).
+`Archive` has the two methods of the client that a verb reads with. Below each root are cluster-scoped-resources/GROUP
+and namespaces/NAMESPACE/GROUP (`core` is the core group) with PLURAL.yaml, a list as the server sent it, and
+PLURAL/NAME.yaml; beside them `timestamp` (a line at the begin and the end of each inspect), gather.logs, `version` and
+aggregated-discovery-apis.yaml. Sources: openshift/oc pkg/cli/admin/inspect and pkg/cli/admin/mustgather/mustgather.go
+(6b8e30c5), openshift/must-gather collection-scripts/gather (16ac27ee).
 
-The rule. Of several copies the one with the highest resourceVersion counts. What is not in there does not exist only
-where the archive proves that; otherwise it is `NOT_COLLECTED`, which is Unknown. The proofs:
-
-1. Discovery was complete and has no such kind.
-2. There is a list of that kind and namespace without it.
-3. A ClusterOperator that was inspected (it has a file of its own) relates all objects of the kind, without a name; each
-   inspect came to its end, and the log has no failure for the kind. Without a log some object of the kind is there.
-4. must-gather's script collects the whole kind (its `group_resources`, `all_ns_resources`), each inspect came to its
-   end, and some object is there that no ClusterOperator relates by name.
-
-The time of an archive is when its Leases were read (the newest renewTime, within the last run), so that ages are right.
+Of several copies the one with the highest resourceVersion counts. What is not in there does not exist only where the
+archive proves that (`Root.lacks`, `Root.proves`); otherwise it is `NOT_COLLECTED`, which is Unknown. The time of an
+archive is when its Leases were read (the newest renewTime, within the last run), so that ages are right.
 """
 
 from __future__ import annotations
@@ -110,7 +100,12 @@ class Root:
         return self._objects[place]
 
     def proves(self, resource: resources.Resource, namespace: str | None) -> bool:
-        """Is what it has of a kind (in a namespace) all that there was?"""
+        """Is what it has of a kind (in a namespace) all that there was? So it is where there is a list of them.
+
+        Also where each inspect came to its end and a ClusterOperator that was inspected relates all of the kind, with
+        no failure in the log, or with some object where there is no log; or the script collects the whole kind
+        (`group_resources`, `all_ns_resources`) and some object is there that no ClusterOperator relates by name.
+        """
         kind = (resource.group, resource.plural)
         if Place(*kind, namespace, None) in self.files:
             return True
@@ -126,7 +121,7 @@ class Root:
         return by_script and kind in _WHOLE and not single <= related
 
     def lacks(self, resource: resources.Resource) -> bool:
-        """Did the server not have the kind at all?"""
+        """Did the server not have the kind at all, by a discovery that was complete?"""
         kind = (resource.group, resource.plural)
         if not resource.group or any(place[:2] == kind for place in self.places):
             return False

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PROGRAM: Final = "kubectl-topology"
 COMMAND: Final = re.compile(rf"(?<![\w/.-])(?:oc|kubectl(?:-topology)?)(?: {shell.WORD})+")
 """A command in a sentence: up to what ends the sentence, or a part of it."""
-_CLIENTS: Final = ("oc", "kubectl")
+_CLIENT: Final = re.compile(r"(oc|kubectl)(?:\.exe|[-_]?v?[\d.]+)?")
 _ONLY_OC: Final = frozenset({"adm", "debug", "login"})
 """Verbs that kubectl has not. Where one part of a command is for oc alone, all of it stays."""
 _JOINTS: Final = frozenset({"|", "&&"})
@@ -78,16 +78,15 @@ class Caller:
 
 
 def fitting(environ: Mapping[str, str], parent: str, which: Callable[[str], str | None] = shutil.which) -> Caller:
-    """The names that fit a process with this environment, whose parent runs a program of that name."""
-    typed = pathlib.PurePath(environ.get("_", "")).name
-    called = next((name for word in (typed, parent) for name in _CLIENTS if _is(word, name)), None)
+    """The names that fit a process with this environment, whose parent runs a program of that name.
+
+    That may be `kubectl.exe`, or `kubectl-1.32` beside other versions; but not `kubectl-topology`, which is a plugin.
+    """
+    words = (pathlib.PurePath(environ.get("_", "")).name, parent)
+    match = next(filter(None, map(_CLIENT.fullmatch, words)), None)
+    called = None if match is None else match[1]
     client = "oc" if called == "oc" or which("oc") else "kubectl"
     return Caller(PROGRAM if called is None else f"{called} topology", client)
-
-
-def _is(word: str, name: str) -> bool:
-    """Also `kubectl.exe`, and `kubectl-1.32` beside other versions; but not `kubectl-topology`, which is a plugin."""
-    return word in {name, f"{name}.exe"} or re.fullmatch(rf"{name}[-_]?v?[\d.]+", word) is not None
 
 
 @functools.cache

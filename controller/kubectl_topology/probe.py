@@ -108,7 +108,7 @@ async def look(
             for address in () if isinstance(hosts, front.Reply) else hosts:
                 ask(name.place(address), api=name.what != "Ingress")
 
-        for address in front.node_addresses(question.nodes):
+        for address in (address for _, address in question.nodes[: front.OF_NODES]):
             ask((address, front.API_PORT, ""), api=True)
             ask((address, front.MACHINE_CONFIG_PORT, ""), api=False)
         for name in question.names:

@@ -1,10 +1,9 @@
 """`status` for people: how far it is. The live view cuts it off below, so the most important stands first. Pure.
 
-The first line says how far it is, since when, what is waited for, and what to do next. It is made of the answer alone,
-so that it is in `-o json` too, and the live view counts on. The operator's own sentence (`decide.assessment`) says the
-same without the time that has passed. A command stands last, so that it can be copied.
-
-The screen has each thing once: what is missing is a row, what is met a number. `-o wide` has every message and command.
+The first line says how far it is, since when, what is waited for, and what to do next, with a command last, so that it
+can be copied. It is made of the answer alone, so it is in `-o json` too; `decide.assessment` says the same without the
+time that has passed. The screen has each thing once: what is missing is a row, what is met a number. `-o wide` has
+every message and command.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from topology_controller import shell
 from topology_controller.decide import assessment
 from topology_controller.definitions import registry
 
-from . import machines, sections
+from . import sections
 from .document import Row, command
 
 if TYPE_CHECKING:
@@ -62,7 +61,8 @@ def _progress(answer: answers.Status, now: datetime, *, rows: bool) -> str:
         return _idle(answer, now, rows=rows)
     requested = "" if transition is None else transition["requested"] or answer["since"] or ""
     if phase == Phase.COMPLETED:
-        return _completed(answer)
+        text = f"Completed: the cluster is {sections.pair(answer['cluster']['topology'])}"
+        return text if transition is None else text + _ended(", ", transition["admitted"], transition["completed"])
     if phase == Phase.CONVERGING:
         return _converging(answer, now)
     met, total = (progress["met"], progress["total"]) if progress is not None else (0, 0)
@@ -91,20 +91,12 @@ def _converging(answer: answers.Status, now: datetime) -> str:
     return text
 
 
-def _completed(answer: answers.Status) -> str:
-    transition = answer["transition"]
-    text = f"Completed: the cluster is {sections.pair(answer['cluster']['topology'])}"
-    begun, ended = (transition["admitted"], transition["completed"]) if transition is not None else (None, None)
-    return f"{text}, {_ended(begun, ended)}" if begun and ended else text
-
-
 def _idle(answer: answers.Status, now: datetime, *, rows: bool) -> str:
     parts = [
         f"No transition leads to {answer['desired']}" if answer["phase"] == Phase.UNSUPPORTED else _request(answer)
     ]
     if (last := answer["lastTransition"]) is not None:
-        begun, ended = last["admitted"], last["completed"]
-        when = f" {_ended(begun, ended)}" if begun and ended else ""
+        when = _ended(" ", last["admitted"], last["completed"])
         without = f", without {', '.join(last['accepted'])}" if last["accepted"] else ""
         parts.append(f"last transition: {last['name']}{when}{without}")
     if not rows and answer["available"] and (answer["desired"] is None or answer["phase"] == Phase.UNSUPPORTED):
@@ -118,10 +110,10 @@ def _available(available: list[state.Available], now: datetime) -> str:
         targets = " or ".join(dict.fromkeys(way["target"]["controlPlane"] or "" for way in possible))
         return f"possible: {targets} (evaluated {age(possible[0]['evaluated'], now)})"
     nearest = min(available, key=lambda way: len(way["blockers"]))
-    unknown = all(blocker["status"] == "Unknown" for blocker in nearest["blockers"])
     checks = f"{len(nearest['blockers'])} check{'' if len(nearest['blockers']) == 1 else 's'}"
-    state_ = f"cannot tell about {nearest['name']}" if unknown else f"{nearest['name']} is blocked by {checks}"
-    return f"{state_} (evaluated {age(nearest['evaluated'], now)})"
+    unknown = all(blocker["status"] == "Unknown" for blocker in nearest["blockers"])
+    verdict = f"cannot tell about {nearest['name']}" if unknown else f"{nearest['name']} is blocked by {checks}"
+    return f"{verdict} (evaluated {age(nearest['evaluated'], now)})"
 
 
 def _request(answer: answers.Status) -> str:
@@ -153,8 +145,8 @@ def _action(answer: answers.Status, *, rows: bool) -> str:
     return "" if rows else f"{count}: see {steps[0]['name']}"
 
 
-def _ended(begun: str, ended: str) -> str:
-    return f"after {length(begun, datetime.fromisoformat(ended))}, at {ended}"
+def _ended(before: str, begun: str | None, ended: str | None) -> str:
+    return f"{before}after {length(begun, datetime.fromisoformat(ended))}, at {ended}" if begun and ended else ""
 
 
 def _lasting(before: str, since: str, now: datetime, after: str = "") -> str:
@@ -242,18 +234,16 @@ def _add_fields(document: Document, answer: answers.Status, clock: datetime) -> 
         met.append(f"{ready} of {len(nodes)} control-plane nodes Ready")
     if members := answer["etcd"]["items"]:
         met.append(f"{sum(member['role'] == 'voter' for member in members)} etcd voters")
-    sections.fields(
-        document,
-        [
-            *sections.place(answer["cluster"]),
-            ("Set by", answer["topologyWriter"] or "" if whole else ""),
-            ("Request", request),
-            ("Operator", sections.running(operator) if whole or operator["state"] != "Running" else ""),
-            ("Phase", state),
-            ("Deadline", deadline),
-            ("Met", ", ".join(met)),
-        ],
-    )
+    rows = [
+        *sections.place(answer["cluster"]),
+        ("Set by", answer["topologyWriter"] or "" if whole else ""),
+        ("Request", request),
+        ("Operator", sections.running(operator) if whole or operator["state"] != "Running" else ""),
+        ("Phase", state),
+        ("Deadline", deadline),
+        ("Met", ", ".join(met)),
+    ]
+    sections.fields(document, rows)
 
 
 def _add_missing(document: Document, answer: answers.Status, clock: datetime) -> None:
@@ -330,15 +320,12 @@ def _blocking(answer: answers.Status) -> state.Check | None:
     """The check that `decide.convergence` names: what an administrator can repair, else what fails longest."""
     advised = {advisory["name"] for advisory in answer["advisories"]}
     repairs = {check.value: traits.advisory for check, traits in registry.TRAITS.items() if traits.advisory}
-    return min(
-        _failing(answer),
-        key=lambda check: (
-            repairs.get(check["name"]) not in advised,
-            check["since"],
-            check["name"] == CheckName.CLUSTER_OPERATORS_STABLE,
-        ),
-        default=None,
-    )
+
+    def order(check: state.Check) -> tuple[bool, str, bool]:
+        name = check["name"]
+        return repairs.get(name) not in advised, check["since"], name == CheckName.CLUSTER_OPERATORS_STABLE
+
+    return min(_failing(answer), key=order, default=None)
 
 
 def _add_available(document: Document, available: Sequence[state.Available], clock: datetime) -> None:
@@ -358,21 +345,17 @@ def _add_objects(document: Document, answer: answers.Status) -> None:
     # What was found of each that is in order stands in `-o json`.
     in_order = ", ".join(check["name"] for check in answer["checks"] if check["status"] == "Met")
     document.add(f"{answer['stage']} checks that are met", [in_order] if in_order else [])
-    words = {True: "eligible", False: "not eligible", None: "cannot tell"}
+    words, nodes = {True: "eligible", False: "not eligible", None: "cannot tell"}, answer["nodes"]["items"]
     # While nothing is requested no check asks whether a node is eligible: then there is no answer to show.
-    asked = any(node["eligible"] is not None or node["why"] for node in answer["nodes"]["items"])
-    document.add(
-        "Control-plane nodes",
-        [
-            (node["name"], f"Ready={node['ready']}", *((words[node["eligible"]], node["why"]) if asked else ()))
-            for node in answer["nodes"]["items"]
-        ],
-    )
-    document.add(
-        "etcd members",
-        [
-            (member["role"], member["id"], member["address"], member["node"] or "on no control-plane node")
-            for member in answer["etcd"]["items"]
-        ],
-    )
-    machines.table(document, answer["machines"])
+    asked = any(node["eligible"] is not None or node["why"] for node in nodes)
+    rows: list[tuple[str, ...]] = []
+    for node in nodes:
+        eligible = (words[node["eligible"]], node["why"]) if asked else ()
+        rows.append((node["name"], f"Ready={node['ready']}", *eligible))
+    document.add("Control-plane nodes", rows)
+    members = answer["etcd"]["items"]
+    where = [
+        (item["role"], item["id"], item["address"], item["node"] or "on no control-plane node") for item in members
+    ]
+    document.add("etcd members", where)
+    sections.add_machines(document, answer["machines"])

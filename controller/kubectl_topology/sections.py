@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from topology_api import vocabulary
 from topology_controller import shell
+from topology_controller.checks import etcd
+from topology_controller.checks import machines as checked
+from topology_controller.kube import lease as leases
+from topology_controller.observe import facts
 
-from . import cluster, hosted
+from . import answers, cluster, hosted
 from .document import Row, command
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
+    from datetime import datetime
 
     from topology_controller.report import state
 
-    from . import answers
     from .document import Document
 
 _ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
@@ -24,6 +29,64 @@ REQUIRED: Final = "Required"
 ABSENT: Final = frozenset({"NotRunning", "NotInstalled"})
 """States of an operator that acts on nothing."""
 REFUSED: Final = "Nothing was written"
+_CLOCK_SKEW: Final = timedelta(seconds=30)
+_LEASE_DURATION: Final = timedelta(seconds=270)
+"""Of a Lease that does not say its own: the longest that the operator uses."""
+
+
+def heading(kind: str, here: facts.Infrastructure, now: datetime) -> answers.Answer:
+    """What an answer of this kind begins with: which cluster this is, and its topology now."""
+    return {
+        "apiVersion": answers.API_VERSION,
+        "kind": kind,
+        "evaluated": answers.stamp(now),
+        "cluster": {
+            "name": here.cluster_name,
+            "platform": here.platform,
+            "topology": {"controlPlane": here.control_plane, "infrastructure": here.infrastructure},
+        },
+    }
+
+
+def judged(snapshot: cluster.Snapshot, kind: str) -> answers.Judged:
+    """What an answer of this kind about the request begins with."""
+    return {
+        **heading(kind, snapshot.infrastructure, snapshot.now),
+        "desired": snapshot.infrastructure.desired,
+        "phase": snapshot.phase,
+        "operator": operator_state(snapshot),
+    }
+
+
+def operator_state(snapshot: cluster.Snapshot) -> answers.Operator:
+    """Whether the operator runs, by its Lease: renewed every minute at most, and released when the operator stops.
+
+    Conditions and the record outlive the operator, so they do not count.
+    """
+    held, own = snapshot.operator, snapshot.known.own_operator
+    if isinstance(held, facts.Unobserved) and not held.missing:
+        return {"state": "Unknown", "message": f"Cannot tell whether the operator runs: {held}"}
+    if isinstance(held, facts.Unobserved):
+        if isinstance(own, facts.Unobserved) and own.missing:
+            absent = f"ClusterOperator {vocabulary.CLUSTER_OPERATOR} does not exist: the operator is not installed"
+            return {"state": "NotInstalled", "message": f"{absent}, so a request would have no effect"}
+        if not isinstance(own, facts.Unobserved) and own.elsewhere:
+            elsewhere = "The operator runs in another cluster, and only there is it seen whether it runs"
+            return {"state": "Unknown", "message": elsewhere}
+        never = "The operator has no Lease: it has not run yet, or not in this namespace"
+        return {"state": "NotRunning", "message": never}
+    if not held.holder:
+        return {"state": "NotRunning", "message": "The operator was stopped: no request is acted on until it runs"}
+    holder = held.holder.partition("_")[0]
+    if held.renew_time is None:
+        return {"state": "Unknown", "message": f"{holder} holds the Lease and has never renewed it"}
+    seconds = held.duration_seconds
+    lasting = _LEASE_DURATION if seconds is None else timedelta(seconds=min(seconds, leases.LONGEST))
+    if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
+        return {"state": "Running", "message": f"leader: {holder}"}
+    when = answers.stamp(held.renew_time)
+    until = "no request is acted on until the operator runs"
+    return {"state": "NotRunning", "message": f"{holder} renewed its Lease at {when} for the last time: {until}"}
 
 
 def head(
@@ -34,16 +97,8 @@ def head(
     request: str = "",
 ) -> None:
     """The paragraph that an answer begins with. `request` stands for what is requested, where that needs more words."""
-    desired, operator = answer["desired"], answer["operator"]
-    fields(
-        document,
-        [
-            *place(answer["cluster"]),
-            ("Request", request or desired or "none"),
-            ("Operator", running(operator)),
-            *more,
-        ],
-    )
+    requested = ("Request", request or answer["desired"] or "none")
+    fields(document, [*place(answer["cluster"]), requested, ("Operator", running(answer["operator"])), *more])
 
 
 def running(operator: answers.Operator) -> str:
@@ -83,9 +138,10 @@ def explained(document: Document, answered: Iterable[answers.Check | state.Check
         document.add("What a check asks, and what to do", [command(explain)])
 
 
-def steps(document: Document, title: str, expected: Sequence[answers.Expected], wide: int = 0) -> None:
-    """What is to be expected, or done by a person, each with its command. A command ends a table, hence `wide`."""
+def steps(document: Document, title: str, expected: Sequence[answers.Expected], *, aligned: bool = False) -> None:
+    """What is to be expected, or done by a person, each with its command, which ends a table unless `aligned`."""
     rows: list[Row] = []
+    wide = max((len(step["name"]) for step in expected), default=0) if aligned else 0
     before = ""
     for step in expected:
         name = "" if step["name"] == before else step["name"]
@@ -159,3 +215,41 @@ def pair(of: state.Pair) -> str:
 def sentence(text: str) -> str:
     """The text with a full stop."""
     return text if text.endswith(".") else f"{text}."
+
+
+def machines(known: facts.Facts) -> list[answers.Machine]:
+    """One entry for each Machine, more where it has the addresses of several nodes. Empty where they are not read."""
+    published = etcd.members(known)
+    voters = frozenset() if isinstance(published, facts.Unobserved) else frozenset(published.values())
+    nodes = () if isinstance(known.control_plane_nodes, facts.Unobserved) else known.control_plane_nodes
+    addresses = {node.name: node.addresses for node in nodes if isinstance(node, facts.Node)}
+    return [
+        {
+            "node": claim.node,
+            "machine": claim.machine.name,
+            "phase": claim.machine.phase,
+            "authority": claim.machine.authority,
+            "boundBy": None if claim.bound_by is None else claim.bound_by.value,
+            "leaving": claim.leaving,
+            "host": claim.machine.host if claim.host is None else claim.host.name,
+            "hostState": None if claim.host is None else claim.host.state,
+            # An arbiter is no control-plane node: only its Machine knows its address here.
+            "voter": not voters.isdisjoint(addresses.get(claim.node or "", claim.machine.addresses)),
+        }
+        for claim in checked.claims(known)
+    ]
+
+
+def add_machines(document: Document, items: Sequence[answers.Machine]) -> None:
+    """Add the Machines of the control plane, where Machines are in use: whose node each is, and how far it is."""
+    if not any(item["phase"] == "Running" for item in items):
+        return
+    rows = []
+    for item in items:
+        node = item["node"] or "no node"
+        if item["node"] is not None and item["boundBy"] != checked.BoundBy.ADDRESS.value:
+            node += " (by nodeRef only)"
+        host = f"{item['host']} ({item['hostState'] or 'no state'})" if item["host"] is not None else ""
+        phase = "leaving" if item["leaving"] else item["phase"] or "no phase"
+        rows.append((item["machine"], phase, node, host, "voter" if item["voter"] else ""))
+    document.add("Machines of the control plane", rows)

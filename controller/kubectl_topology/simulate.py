@@ -1,8 +1,8 @@
 """What the operator would decide if a topology were requested now, and what that means for the cluster. Pure.
 
 The question is put to the operator's own function: the request is written into the facts, nowhere else, and `decide`
-answers. So checks and messages are those that the operator would publish; what is added here is one word, the exit code
-that goes with it. `cluster` reads the facts, `disruption` says what a transition disturbs, `commands` show the answer.
+answers. So checks and messages are those that the operator would publish; what is added here is one word, and the exit
+code that goes with it.
 """
 
 from __future__ import annotations
@@ -48,12 +48,8 @@ class Verdict(StrEnum):
     @property
     def exit_code(self) -> errors.ExitCode:
         """Done or possible, blocked, unsupported; an error where that is not known."""
-        codes = {
-            Verdict.BLOCKED: errors.ExitCode.BLOCKED,
-            Verdict.UNSUPPORTED: errors.ExitCode.UNSUPPORTED,
-            Verdict.CANNOT_TELL: errors.ExitCode.FAILED,
-        }
-        return codes.get(self, errors.ExitCode.DONE)
+        codes = {"Blocked": "BLOCKED", "Unsupported": "UNSUPPORTED", "CannotTell": "FAILED"}
+        return errors.ExitCode[codes.get(self, "DONE")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +133,17 @@ def by_record(
     definition = None if item is None else transitions.named(item.name)
     if judgement.verdict is not Verdict.CANNOT_TELL or item is None or definition is None:
         return judgement
+    asked = [spec.check for spec in definition.preflight]
+    every = {name: CheckResult(name, CheckStatus.MET, "Met, as the operator evaluated it") for name in asked}
+    recorded = [
+        CheckResult(CheckName(each.name), each.status, each.message)
+        for each in item.blockers
+        if each.name in set(CheckName)
+    ]
     own = judgement.definition is not None and judgement.definition.name == definition.name
-    live = {
-        result.name: result for result in judgement.decision.results if own and result.status is not CheckStatus.UNKNOWN
-    }
-    blockers = {blocker.name: blocker for blocker in item.blockers}
-    results = []
-    for spec in definition.preflight:
-        if spec.check in live:
-            results.append(live[spec.check])
-        elif (blocker := blockers.get(spec.check.value)) is not None:
-            results.append(CheckResult(spec.check, blocker.status, blocker.message))
-        else:
-            results.append(CheckResult(spec.check, CheckStatus.MET, "Met, as the operator evaluated it"))
+    live = [each for each in judgement.decision.results if own and each.status is not CheckStatus.UNKNOWN]
+    every.update({result.name: result for result in (*recorded, *live) if result.name in every})
+    results = list(every.values())
     failing = [result for result in results if not result.met]
     if any(result.status is CheckStatus.UNKNOWN for result in failing):
         return judgement
@@ -304,12 +298,12 @@ def ways(
         return (), f"No transition leads away from {here}{f', because {why}' if why else ''}"
     available = evaluated(known, transitions, now, instead or {})
     platform = infrastructure.platform or "unknown"
-    return tuple(
-        Way(definition, available[definition.name])
-        if definition.name in available
-        else Way(definition, None, f"on platform {' or '.join(definition.platforms)} only; this is {platform}")
-        for definition in starting
-    ), ""
+    every = []
+    for definition in starting:
+        elsewhere = f"on platform {' or '.join(definition.platforms)} only; this is {platform}"
+        item = available.get(definition.name)
+        every.append(Way(definition, item, elsewhere if item is None else ""))
+    return tuple(every), ""
 
 
 def best(every: tuple[Way, ...]) -> Verdict:

@@ -2,8 +2,7 @@
 
 Each is a merge patch that carries the resourceVersion of the object that was judged: the server answers 409 when that
 has changed, and 422 only when it refuses the change itself. (A JSON patch with a test would be answered with 422 in
-both cases.) It takes the right `patch`, as `oc patch` does. A write whose answer was lost may have been executed:
-`write` reads what became of it.
+both cases.) What became of a write whose answer was lost is read.
 """
 
 from __future__ import annotations
@@ -75,16 +74,11 @@ async def guarded(
         answer, patch = await judge(attempt)
         if patch is None:
             return answer, None, None
-        connection.interruption.text = (
-            f"whether {target.subject} was written is not known, because the answer had not come: see oc topology "
-            "status"
-        )
+        unknown = f"whether {target.subject} was written is not known, because the answer had not come"
+        connection.interruption.text = f"{unknown}: see oc topology status"
+        send = connection.client.merge_patch
         try:
-            return (
-                answer,
-                patch,
-                await connection.client.merge_patch(target.resource, target.name, patch, namespace=target.namespace),
-            )
+            return answer, patch, await send(target.resource, target.name, patch, namespace=target.namespace)
         except kube.KubeError as error:
             if not error.outcome_unknown:
                 connection.interruption.text = before
@@ -123,11 +117,9 @@ async def request(
             doing, hint = "judged", "Look at it before it is replaced: oc topology status"
             if wanted is None:
                 doing, hint = "cancelled", "If that is to go too, the same command cancels it"
-            raise errors.PluginError(
-                f"{writers(raw) or UNKNOWN_WRITER} has changed the request from {before or 'none'} to "
-                f"{desired or 'none'} while it was being {doing}. Nothing was written",
-                hint,
-            )
+            changed = f"has changed the request from {before or 'none'} to {desired or 'none'}"
+            by = writers(raw) or UNKNOWN_WRITER
+            raise errors.PluginError(f"{by} {changed} while it was being {doing}. Nothing was written", hint)
         answer, code = judge(snapshot, raw, attempt)
         patch = None if dry_run else answer["patch"]
         return (answer, code), patch["body"] if patch is not None else None
@@ -138,9 +130,8 @@ async def request(
     try:
         generation, note = await _outcome(connection, patch, outcome)
     except fields.Malformed as error:
-        raise errors.PluginError(
-            f"Infrastructure cluster makes no sense as the API server has it after the write: {error}"
-        ) from error
+        what = "Infrastructure cluster makes no sense as the API server has it after the write"
+        raise errors.PluginError(f"{what}: {error}") from error
     if generation is None:
         answer["result"] = "Refused"
         answer["message"] = f"The API server refuses {'this request' if wanted else 'to cancel the request'}: {note}"
@@ -173,31 +164,24 @@ async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kub
 
 async def _read_back(connection: cluster.Connection, body: Raw, lost: kube.KubeError) -> tuple[int, str]:
     """Read what became of a write that was not answered."""
-    why = lost.message or lost.reason
+    unanswered = f"the write was not answered ({lost.message or lost.reason})"
     try:
         raw = await connection.client.get(catalog.INFRASTRUCTURES, _NAME)
     except kube.KubeError as error:
-        raise errors.PluginError(
-            f"the write was not answered ({why}), and Infrastructure cannot be read again ({error}): it is not known "
-            "whether it was executed",
-            "Once the API server answers again, oc topology status shows it",
-        ) from error
+        unread = f"Infrastructure cannot be read again ({error}): it is not known whether it was executed"
+        hint = "Once the API server answers again, oc topology status shows it"
+        raise errors.PluginError(f"{unanswered}, and {unread}", hint) from error
     desired, wanted = _desired(raw), body["spec"][vocabulary.DESIRED]
     is_unchanged = (fields.text(raw, "metadata.resourceVersion") or "") == body["metadata"]["resourceVersion"]
     if desired == wanted and not is_unchanged:
-        note = f"The write was not answered ({why}), but Infrastructure was read again, and there it is"
+        note = f"T{unanswered[1:]}, but Infrastructure was read again, and there it is"
         return fields.whole(raw, "metadata.generation"), note
     if is_unchanged:
-        raise errors.PluginError(
-            f"the write was not answered ({why}), and when Infrastructure was read again it was as before: nothing was "
-            "written",
-            "The same command begins again",
-        )
-    raise errors.PluginError(
-        f"the write was not answered ({why}), and Infrastructure has been changed by {writers(raw) or UNKNOWN_WRITER} "
-        f"since: the request is {desired or 'none'} now",
-        "Look at it first: oc topology status",
-    )
+        before = "when Infrastructure was read again it was as before: nothing was written"
+        raise errors.PluginError(f"{unanswered}, and {before}", "The same command begins again")
+    by = f"Infrastructure has been changed by {writers(raw) or UNKNOWN_WRITER} since"
+    hint = "Look at it first: oc topology status"
+    raise errors.PluginError(f"{unanswered}, and {by}: the request is {desired or 'none'} now", hint)
 
 
 def _own_words(message: str) -> str:
@@ -273,8 +257,7 @@ async def observed(
                 except (kube.KubeError, ValueError):
                     # A node with an API server may be restarting.
                     continue
-                answer = until(record) if isinstance(record, TopologyTransition) else None
-                if answer is not None:
+                if isinstance(record, TopologyTransition) and (answer := until(record)) is not None:
                     return answer
     except TimeoutError:
         return None
@@ -284,9 +267,8 @@ async def observed_generation(
     connection: cluster.Connection, generation: int, phase: Phase | None = None
 ) -> TopologyTransition | None:
     """The first record that speaks of this generation, and is in that phase if one is given; None when none comes."""
-    return await observed(
-        connection,
-        lambda record: (
-            record if (record.observed_generation or 0) >= generation and phase in {None, record.phase} else None
-        ),
-    )
+
+    def until(record: TopologyTransition) -> TopologyTransition | None:
+        return record if (record.observed_generation or 0) >= generation and phase in {None, record.phase} else None
+
+    return await observed(connection, until)

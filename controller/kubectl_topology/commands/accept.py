@@ -1,11 +1,9 @@
 """`accept`: declares that a check of a stuck transition will not be met, so that it completes without it.
 
-Nothing is decided here. What is accepted is written into ConfigMap topology-accepted-checks, next to the attempt that
-it is for; the operator takes it up into the record, or does not (`decide.acceptance`). What it would not take up is
-refused here already, with what it would: before the deadline, for a check that is Met, for nodes, etcd, static pods and
-machine configs. That one ConfigMap is a permission of its own, Role topology-check-acceptor. The person is shown what
-accepting means and consents; meanwhile the cluster moves on, so it is read and judged again before the write (`write`).
-`judged` is pure.
+Nothing is decided here. What is accepted is written into ConfigMap topology-accepted-checks, a permission of its own,
+next to the attempt that it is for; the operator takes it up into the record, or does not (`decide.acceptance`). What it
+would not take up is refused here already, with what it would. While the person reads what accepting means the cluster
+moves on, so it is read and judged again before the write (`write`). `judged` is pure.
 """
 
 from __future__ import annotations
@@ -29,6 +27,7 @@ from topology_controller.report import view
 
 from .. import answers, cluster, document, errors, sections, write
 from ..errors import Ended, ExitCode
+from . import wait
 
 if TYPE_CHECKING:
     import argparse
@@ -56,10 +55,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A check that can be accepted now, for this attempt. `operator` says who leads, or that no operator runs."""
+    """A check that can be accepted now, for the attempt of this record. `operator`: who leads, or that none runs."""
 
     record: TopologyTransition
-    attempt: str
     check: Check
     operator: str
 
@@ -70,20 +68,23 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     async def consent(offer: Offer) -> Ended | None:
         sheet = document.Document.for_stream(sys.stderr)
         add_offer(sheet, offer.record, offer.check, offer.operator)
-        sys.stderr.write(sheet.text())
-        sys.stderr.flush()
-        if options.yes:
-            return None
-        if not sys.stdin.isatty():
-            return Ended("there is no terminal to ask at: --yes accepts without being asked", ExitCode.USAGE)
-        answer = await typed(f"\nType {options.check} to accept that: ", sys.stdin, sys.stderr)
-        if answer.strip() == options.check:
+        if options.yes or not sys.stdin.isatty():
+            sys.stderr.write(sheet.text())
+            no_terminal = "there is no terminal to ask at: --yes accepts without being asked"
+            return None if options.yes else Ended(no_terminal, ExitCode.USAGE)
+        if await consented(sheet, options.check, "accept that"):
             return None
         return Ended("not accepted; nothing was written", ExitCode.FAILED)
 
     asked = Asked(options.check, options.reason, options.timeout)
     ended = await accept(connection, transitions, options.operator_namespace, asked, consent)
     return ended.printed(sys.stdout)
+
+
+async def consented(sheet: document.Document, word: str, what: str) -> bool:
+    """Show what it means, and have the word typed that consents."""
+    sys.stderr.write(sheet.text())
+    return (await typed(f"\nType {word} to {what}: ", sys.stdin, sys.stderr)).strip() == word
 
 
 async def typed(prompt: str, terminal: TextIO, output: TextIO) -> str:
@@ -131,10 +132,10 @@ async def accept(
         now = await read()
         if isinstance(now, Ended):
             return now, None
-        if now.attempt != offer.attempt:
+        if now.record.attempt != offer.record.attempt:
             message = "another attempt is under way than the one that was shown; nothing was written"
             return Ended(message, ExitCode.BLOCKED), None
-        return None, await _patch(connection, target, asked, offer.attempt)
+        return None, await _patch(connection, target, asked, offer.record.attempt)
 
     ended, _, outcome = await write.guarded(connection, target, judge)
     if ended is not None:
@@ -144,10 +145,10 @@ async def accept(
     elif not outcome.outcome_unknown:
         raise _explained(connection, outcome) from outcome
     # Where the answer was lost, whether it was written is seen from whether it is taken up.
-    return await _taken_up(connection, namespace, asked, offer.attempt)
+    return await _taken_up(connection, namespace, asked, offer.record.attempt)
 
 
-async def _patch(connection: cluster.Connection, target: write.Target, asked: Asked, attempt: str) -> write.Raw:
+async def _patch(connection: cluster.Connection, target: write.Target, asked: Asked, attempt: str | None) -> write.Raw:
     """The patch of the ConfigMap as it is now. What others have accepted stays: it names one key."""
     try:
         raw = await connection.client.get(target.resource, target.name, namespace=target.namespace)
@@ -167,11 +168,8 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
         return done
     if record is None or record.phase is not Phase.CONVERGING or record.attempt is None:
         phase = record.phase.value if record is not None else "none, because the operator has recorded nothing here"
-        return Ended(
-            f"a check can be accepted only past the deadline, while the cluster follows a topology that has changed; "
-            f"the phase is {phase}",
-            ExitCode.BLOCKED,
-        )
+        when = "only past the deadline, while the cluster follows a topology that has changed"
+        return Ended(f"a check can be accepted {when}; the phase is {phase}", ExitCode.BLOCKED)
     if record.target != here:
         message = f"another client has set the topology back to {here}: see oc topology status"
         return Ended(message, ExitCode.BLOCKED)
@@ -190,20 +188,11 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
         until = deadline or "when the operator says TransitionStuck"
         why = f"{check} may still come: nothing is accepted before the deadline, {until}"
     else:
-        return Offer(record, record.attempt, checks[check], cluster.operator_state(snapshot)["message"])
-    failing = _failing(record) if late else ()
+        return Offer(record, checks[check], sections.operator_state(snapshot)["message"])
+    failing = {item.name for item in wait.failing(record)} if late else set()
     could = [name for name in registry.ACCEPTABLE_CHECKS if name in failing]
-    return Ended(
-        f"{why}. Could be accepted now: {', '.join(could)}" if could else f"{why}. Nothing could be accepted now",
-        ExitCode.BLOCKED,
-    )
-
-
-def _failing(record: TopologyTransition) -> tuple[str, ...]:
-    """What the transition still waits for."""
-    accepted = {check.name for check in record.accepted}
-    checks = records.of_stage(record, Stage.CONVERGENCE)
-    return tuple(check.name for check in checks if check.status is not CheckStatus.MET and check.name not in accepted)
+    others = f"Could be accepted now: {', '.join(could)}" if could else "Nothing could be accepted now"
+    return Ended(f"{why}. {others}", ExitCode.BLOCKED)
 
 
 def _done(record: TopologyTransition, check: str) -> Ended | None:
@@ -211,7 +200,7 @@ def _done(record: TopologyTransition, check: str) -> Ended | None:
     accepted = {item.name: item for item in record.accepted}
     if not record.phase.changed or check not in accepted:
         return None
-    failing = _failing(record)
+    failing = [item.name for item in wait.failing(record)]
     if record.phase is Phase.COMPLETED:
         rest = f"The transition is completed, accepted without: {', '.join(sorted(accepted))}"
     elif failing:
@@ -228,21 +217,18 @@ def _explained(connection: cluster.Connection, error: kube.KubeError) -> errors.
         user = connection.acting.user if connection.acting is not None else "YOU"
         role = vocabulary.CHECK_ACCEPTOR
         command = shell.command("oc -n {} create rolebinding accepting --role={} --user={}", namespace, role, user)
-        return errors.PluginError(
-            f"{connection.lacks(error)}, and nothing was written",
-            f"Role {role} grants it: {command}. The server says: {error.message}",
-        )
+        hint = f"Role {role} grants it: {command}. The server says: {error.message}"
+        return errors.PluginError(f"{connection.lacks(error)}, and nothing was written", hint)
     if isinstance(error, kube.NotFound):
         command = shell.command("oc -n {} create configmap {}", namespace, vocabulary.ACCEPTED_CHECKS)
-        return errors.PluginError(
-            f"{error.resource.describe(error.name, error.namespace)} does not exist, and nothing was written",
-            f"It comes with the operator: {vocabulary.OPERATOR_NAME} manifests, or {command}. Where the operator is "
-            "in another namespace, say --operator-namespace",
-        )
+        what = error.resource.describe(error.name, error.namespace)
+        comes = f"It comes with the operator: {vocabulary.OPERATOR_NAME} manifests, or {command}"
+        hint = f"{comes}. Where the operator is in another namespace, say --operator-namespace"
+        return errors.PluginError(f"{what} does not exist, and nothing was written", hint)
     return cluster.explained(connection, error)
 
 
-async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked, attempt: str) -> Ended:
+async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked, attempt: str | None) -> Ended:
     """Wait until it is recorded, or it is certain that it need not be."""
     check, latest = asked.check, None
 
@@ -263,7 +249,7 @@ async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked
     if any(item.name == check and item.status is CheckStatus.MET for item in checks):
         return Ended(f"{message}. It is Met now, and is taken up only if that changes", ExitCode.TIMED_OUT)
     try:
-        operator = cluster.operator_state(await cluster.head(connection, namespace))["message"]
+        operator = sections.operator_state(await cluster.head(connection, namespace))["message"]
     except errors.PluginError as error:
         operator = str(error)
     logs = shell.command("oc -n {} logs deployment/{}", namespace, vocabulary.OPERATOR_NAME)
@@ -272,14 +258,8 @@ async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked
 
 def add_offer(sheet: document.Document, record: TopologyTransition, check: Check, operator: str) -> None:
     """`accept`, before the consent: what was found, what is given up, and that it is final. `operator`: who leads."""
-    sections.fields(
-        sheet,
-        [
-            ("Check", f"{check.status.value}  {check.name}"),
-            ("Message", check.message),
-            ("Transition", f"{record.name} to {record.target}, attempt {record.attempt}"),
-            ("Operator", operator),
-        ],
-    )
+    transition = f"{record.name} to {record.target}, attempt {record.attempt}"
+    about = [("Check", f"{check.status.value}  {check.name}"), ("Message", check.message)]
+    sections.fields(sheet, [*about, ("Transition", transition), ("Operator", operator)])
     given_up = f"It is not repaired: {registry.TRAITS[CheckName(check.name)].acceptable}."
     sheet.add(f"If you accept that {check.name} will not be met", [("*", sentence) for sentence in (given_up, *_FINAL)])

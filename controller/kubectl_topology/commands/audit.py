@@ -1,14 +1,14 @@
 """`audit`: which kind of cluster is this, and do status, scheduler and nodes fit together?
 
-The rules are those of `consistency`, the numbers those of `observe.facts`, as the operator counts them. It
-also audits a cluster that the operator has never seen, a hosted one, and one whose API lacks our fields. The command's
-function `audit` is pure.
+The rules are those of `consistency`, the numbers are those that the operator counts. It also audits a cluster that the
+operator has never seen, a hosted one, and one whose API lacks our fields. `audit` is pure.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import operator
 from typing import TYPE_CHECKING, Final, cast
 
@@ -46,7 +46,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     return code
 
 
-def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[answers.Audit, errors.ExitCode]:
+def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[consistency.Audit, errors.ExitCode]:
     """The answer, and the exit code: blocked when something disagrees, an error when nothing could be read.
 
     What is left open is no disagreement. On a hosted cluster an action that is required blocks.
@@ -63,22 +63,20 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[an
         verdict, code = "Inconsistent", errors.ExitCode.BLOCKED
     elif all(values[name] is None for name in ("masters_schedulable", "control_plane_nodes", "dedicated_workers")):
         verdict, code = "CannotTell", errors.ExitCode.FAILED
-    answer: answers.Audit = {
-        **snapshot.heading("TopologyAudit"),  # type: ignore[typeddict-item] # it has no key that may be left out
+    answer: consistency.Audit = {
+        **sections.heading("TopologyAudit", here, snapshot.now),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict,
         "phase": snapshot.phase,
         "shape": None if named is None else named.value,
         "candidates": [candidate.value for candidate in shape.candidates(vector)],
-        "vector": cast("answers.Vector", {name: values[field] for field, name in consistency.NAMES.items()}),
+        "vector": cast("consistency.Vector", {name: values[field] for field, name in consistency.NAMES.items()}),
         "disagreements": disagreements,
         "open": unanswered,
         "unread": list(snapshot.unread),
     }
-    if hosted.is_hosted(here):
-        answer["advisories"] = hosted.advised(snapshot.known, here, transitions, snapshot.now)
-        answer["next"] = hosted.step(here)
-        if any(advisory["name"] == hosted.REQUIRED for advisory in answer["advisories"]):
-            code = errors.ExitCode.BLOCKED
+    hosted.add(answer, snapshot.known, here, transitions, snapshot.now)
+    if any(advisory["name"] == hosted.REQUIRED for advisory in answer.get("advisories", [])):
+        code = errors.ExitCode.BLOCKED
     return answer, code
 
 
@@ -95,21 +93,16 @@ def control_plane_workers(known: facts.Facts) -> int | None:
     return None if unread or len(nodes) < len(known.control_plane_nodes) else sum(node.worker for node in nodes)
 
 
-def add_audit(document: Document, answer: answers.Audit) -> None:
+def add_audit(document: Document, answer: consistency.Audit) -> None:
     """`audit`: the shape, what it is derived from, then what does not fit."""
     vector, disagreements = answer["vector"], answer["disagreements"]
     sure = all(value is not None for name, value in vector.items() if name != "fencing")
     shape = f"{answer['shape']}{'' if sure else ', as far as is known'}"
     several = f"cannot tell: {' or '.join(answer['candidates'])}"
-    sections.fields(
-        document,
-        [
-            *sections.place(answer["cluster"]),
-            ("Phase", answer["phase"] or ""),
-            ("Shape", shape if answer["shape"] is not None else several),
-        ],
-    )
-    document.add("Evidence", [(name, _known(value)) for name, value in vector.items()])
+    named = ("Shape", shape if answer["shape"] is not None else several)
+    sections.fields(document, [*sections.place(answer["cluster"]), ("Phase", answer["phase"] or ""), named])
+    values = {name: json.dumps(value, ensure_ascii=False).strip('"') for name, value in vector.items()}
+    document.add("Evidence", [(name, "not known" if value == "null" else value) for name, value in values.items()])
     if disagreements:
         rows: list[Row | tuple[str, str] | str] = []
         if answer["phase"] == "Converging":
@@ -121,9 +114,9 @@ def add_audit(document: Document, answer: answers.Audit) -> None:
             rows += [Row(part, indent=4) for part in parts]
         document.add("Inconsistencies", rows)
     else:
-        known = "Status, scheduler and nodes do not disagree" + ("." if sure else ", as far as they are known.")
+        agree = "Status, scheduler and nodes do not disagree" + ("." if sure else ", as far as they are known.")
         unknown = "Cannot tell whether status, scheduler and nodes disagree: they could not be read."
-        document.add("", [unknown if answer["verdict"] == "CannotTell" else known])
+        document.add("", [unknown if answer["verdict"] == "CannotTell" else agree])
     unfenced = any("fencing" in item["missing"] for item in answer["open"])
     secrets = "Secrets are not read: those named fencing-credentials-* in namespace openshift-etcd would show it."
     questions = [(item["question"], f"Not known: {', '.join(item['missing'])}") for item in answer["open"]]
@@ -131,12 +124,6 @@ def add_audit(document: Document, answer: answers.Audit) -> None:
     sections.advised(document, answer.get("advisories", []))
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"])
-
-
-def _known(value: object) -> str:
-    if value is None:
-        return "not known"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def add_definitions(document: Document, answer: capi.Audit) -> None:
@@ -156,14 +143,9 @@ def add_definitions(document: Document, answer: capi.Audit) -> None:
         document.add("", [f"No known dead end{far}."])
     head = ("DEFINITION", "SERVED", "STORAGE", "STORED", "UNMANAGED", "OWNERS")
     document.add("", [head, *map(_row, listed)] if listed else [])
-    document.add(
-        "Requirements that are not met",
-        [
-            (item["name"], f"of {requirement['name']} ({requirement['reason']}): {requirement['message']}")
-            for item in listed
-            for requirement in item["incompatible"]
-        ],
-    )
+    unmet = [(item["name"], each) for item in listed for each in item["incompatible"]]
+    whys = [(name, f"of {each['name']} ({each['reason']}): {each['message']}") for name, each in unmet]
+    document.add("Requirements that are not met", whys)
     document.add("What could not be read", [(item["what"], item["why"]) for item in answer["unread"]])
 
 
@@ -172,12 +154,10 @@ def _platform(platform: capi.Platform) -> str:
         return "not known: ClusterAPI cluster could not be read"
     if not platform["present"]:
         return "without ClusterAPI cluster: cluster-capi-operator installs nothing here"
-    current, desired = platform["currentRevision"], platform["desiredRevision"]
-    progress = "has applied no revision" if current is None else f"has applied {current}"
+    current, desired, count = platform["currentRevision"], platform["desiredRevision"], len(platform["unmanaged"] or ())
     following = f", wants {desired}" if desired not in {None, current} else ""
-    count = len(platform["unmanaged"] or ())
     alone = "1 definition" if count == 1 else f"{count} definitions"
-    return f"cluster-capi-operator {progress}{following}, and leaves {alone} alone"
+    return f"cluster-capi-operator has applied {current or 'no revision'}{following}, and leaves {alone} alone"
 
 
 def _row(item: capi.Definition) -> tuple[str, ...]:

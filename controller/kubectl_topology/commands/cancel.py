@@ -1,9 +1,8 @@
 """`cancel`: cancels the request, as long as the topology has not changed; one that is fulfilled it removes.
 
-spec.desiredTopology is removed, not set back to what the cluster is: that is right for every transition, also for one
-of the infrastructure alone, whose request equals the topology of the control plane. The server does it only if
-Infrastructure is as it was read (`write`), so a change of the topology that comes in between wins, is read, and is
-shown: there is no way back then, and this says what there is instead. `judged` is pure.
+spec.desiredTopology is removed, not set back: that is right also for a transition of the infrastructure alone, whose
+request equals the topology of the control plane. The server does it only if Infrastructure is as it was read (`write`),
+so a change of the topology that comes in between wins, and this says what there is instead. `judged` is pure.
 """
 
 from __future__ import annotations
@@ -57,12 +56,9 @@ async def cancel(
         return answer, code
     connection.interruption.text = f"the request {answer['desired']} was cancelled. See: oc topology status"
     here = records.pair(snapshots[-1].infrastructure)
-    fulfilled = _is_fulfilled(snapshots[-1], transitions)
-    answer["message"] = (
-        f"The fulfilled request {answer['desired']} is removed; the cluster stays {here}"
-        if fulfilled
-        else f"The request {answer['desired']} is cancelled; the topology was not changed"
-    )
+    answer["message"] = f"The request {answer['desired']} is cancelled; the topology was not changed"
+    if _is_fulfilled(snapshots[-1], transitions):
+        answer["message"] = f"The fulfilled request {answer['desired']} is removed; the cluster stays {here}"
     if answer["operator"]["state"] in {"Running", "Unknown"}:
         record = await write.observed_generation(connection, generation, Phase.IDLE)
         if record is not None:
@@ -88,11 +84,8 @@ def judged(
     desired, version = here.desired, here.resource_version
     plan = simulate.item("Plan", "What can be requested from here", "oc topology plan")
     return {
-        **snapshot.heading("TopologyCancel"),
-        "desired": desired,
+        **sections.judged(snapshot, "TopologyCancel"),
         "requestedBy": by if desired is not None else None,
-        "phase": snapshot.phase,
-        "operator": cluster.operator_state(snapshot),
         "result": result,
         "message": message,
         "patch": write.patch(version, None, acting) if result == "WouldWrite" else None,

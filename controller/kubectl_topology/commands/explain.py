@@ -1,34 +1,66 @@
 """`explain`: what a name means, what to look at and what to do, and how it is with this cluster.
 
 A name that several kinds have (Blocked, Stuck) is explained for each. Without a name it lists all of them. The text is
-in one file: where the cluster cannot be read it is printed anyway, with the reason.
+in one file, which `make generate` writes from the docstrings of the words, the metrics, the alerts, the definitions and
+hack/explanations: where the cluster cannot be read it is printed anyway, with the reason.
 """
 
 from __future__ import annotations
 
+import difflib
+import functools
 import itertools
+import json
 import operator
+import os
 import re
 from typing import TYPE_CHECKING, Final, TypedDict
 
-from topology_controller import shell
+from topology_api import vocabulary
+from topology_controller import bindata, shell
 
-from .. import answers, document, errors, explanations
+from .. import answers, document, errors
 from . import show
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from topology_controller.definitions import load
 
     from .. import cluster
 
-
+FILE: Final = "explanations.json"
+_NEAREST = 5
 _COMMAND: Final = re.compile(r"`(oc [^`]{40,})`\.?")
 _INDENT: Final = 5
 _HERE: Final = frozenset({"check", "advisory", "problem", "reason"})
 """Kinds of names that a cluster may have a message for."""
+
+
+class Look(TypedDict):
+    """A command that shows the present state, and what to look for; `why` may be empty.
+
+    Words in capitals, such as NODE, are to be replaced.
+    """
+
+    command: str
+    why: str
+
+
+class Explanation(TypedDict):
+    """One name of one kind. `detail` is what kind of a kind it is; `runbooks` are names of alerts."""
+
+    kind: str
+    name: str
+    detail: str
+    meaning: str
+    look: list[Look]
+    do: list[str]
+    avoid: list[str]
+    call: list[str]
+    source: str
+    runbooks: list[str]
 
 
 class Here(TypedDict):
@@ -47,53 +79,78 @@ class Explanations(TypedDict):
 
     apiVersion: str
     kind: str
-    items: list[explanations.Explanation]
+    items: list[Explanation]
     here: list[Here] | None
     unread: str | None
 
 
+@functools.cache
+def every() -> tuple[Explanation, ...]:
+    """Every explanation, by kind. Raises BindataMissingError, or PluginError, when the installation is damaged."""
+    try:
+        return tuple(json.loads((bindata.root() / FILE).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise errors.PluginError(str(error)) from error
+
+
+def matching(name: str) -> list[Explanation]:
+    """The explanations of a name in all kinds that have it, whatever its case."""
+    return [explanation for explanation in every() if explanation["name"].lower() == name.lower()]
+
+
+def nearest(name: str) -> list[str]:
+    """The names that it is part of, then those that are spelled alike; a few, each once."""
+    by_lower = {explanation["name"].lower(): explanation["name"] for explanation in every()}
+    text = name.lower()
+    alike = difflib.get_close_matches(text, by_lower, n=_NEAREST, cutoff=0.6)
+    parts = [lower for lower in by_lower if len(text) > 2 and text in lower]
+    order = dict.fromkeys((*alike[:1], *parts, *alike))
+    return [by_lower[lower] for lower in order][:_NEAREST]
+
+
+def address(runbook: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Where a runbook is, as the environment says; empty when it says nothing."""
+    folder = environ.get(vocabulary.RUNBOOKS_VARIABLE, "").rstrip("/")
+    return f"{folder}/{runbook}.md" if folder else ""
+
+
 def concerns_a_cluster(options: argparse.Namespace) -> bool:
     """May a cluster have a message for this name?"""
-    return options.name is not None and any(item["kind"] in _HERE for item in explanations.matching(options.name))
+    return options.name is not None and any(item["kind"] in _HERE for item in matching(options.name))
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print the explanation, and what this cluster says of the name. Raises PluginError when it cannot be read."""
-    from .. import cluster, recorded  # noqa: PLC0415 - most names are explained without a cluster
+    from .. import cluster  # noqa: PLC0415 - most names are explained without a cluster
+    from . import status  # noqa: PLC0415 - as above
 
     snapshot = await cluster.present(connection, transitions, options.operator_namespace)
-    return alone(options, _here(recorded.status(snapshot, transitions), options.name.lower()))
+    return alone(options, _here(status.answer(snapshot, transitions), options.name.lower()))
 
 
 def _here(answer: answers.Status, name: str) -> list[Here]:
-    checks = [(check["name"], check["status"], check["message"], "") for check in answer["checks"]]
-    steps = [(step["name"], "", step["message"], step["command"]) for step in answer["advisories"]]
-    conditions = [(item["reason"], item["type"], item["message"], "") for item in answer["conditions"]]
-    problem = answer["problem"]
-    problems = [] if problem is None else [(problem["reason"], "", problem["message"], "")]
+    every = [(check["name"], check["status"], check["message"], "") for check in answer["checks"]]
+    every += [(step["name"], "", step["message"], step["command"]) for step in answer["advisories"]]
+    every += [(item["reason"], item["type"], item["message"], "") for item in answer["conditions"]]
+    if (problem := answer["problem"]) is not None:
+        every.append((problem["reason"], "", problem["message"], ""))
     return [
         {"status": status, "message": message, "command": command}
-        for known, status, message, command in dict.fromkeys((*checks, *steps, *conditions, *problems))
+        for known, status, message, command in dict.fromkeys(every)
         if known.lower() == name
     ]
 
 
 def alone(options: argparse.Namespace, here: list[Here] | None = None, unread: str | None = None) -> int:
     """Print what was asked for; a name that does not exist is bad usage."""
-    items = list(explanations.every()) if options.name is None else explanations.matching(options.name)
+    items = list(every()) if options.name is None else matching(options.name)
     if not items:
-        near = explanations.nearest(options.name)
+        near = nearest(options.name)
         meant = f"did you mean {', '.join(near)}?" if near else "no name is like it."
         errors.complain(f"unknown name {options.name!r}; {meant} Without a name, explain lists all")
         return errors.ExitCode.USAGE
-    answer: Explanations = {
-        "apiVersion": answers.API_VERSION,
-        "kind": "TopologyExplanationList",
-        "items": items,
-        "here": here,
-        "unread": unread,
-    }
-    show(options, answer, _listed if options.name is None else _explained)
+    head = {"apiVersion": answers.API_VERSION, "kind": "TopologyExplanationList"}
+    show(options, {**head, "items": items, "here": here, "unread": unread}, _explained if options.name else _listed)
     return errors.ExitCode.DONE
 
 
@@ -122,7 +179,7 @@ def _explained(sheet: document.Document, answer: Explanations) -> None:
         for name in item["runbooks"]:
             # An alert's own runbook is what stands above.
             offline = "" if item["kind"] == "alert" else shell.command("oc topology explain {}", name)
-            if place := explanations.address(name) or offline:
+            if place := address(name) or offline:
                 where.append(document.Row(("Runbook", place), indent=0))
         sheet.add("", where)
 
@@ -138,7 +195,7 @@ def _sentence(sentence: str) -> Iterator[document.Row]:
             first = False
 
 
-def _commands(item: explanations.Explanation) -> list[document.Row]:
+def _commands(item: Explanation) -> list[document.Row]:
     rows = []
     for look in item["look"]:
         rows.append(document.command(look["command"]))

@@ -126,8 +126,7 @@ def _work(raw: Raw, survey: str) -> Work:
                 message = str(condition.get("message", ""))
                 since = values.get("problemSince") or values.get("since", "")
                 deadline = values.get("deadline", "")
-    message, since, disabled, deadline = (text[:_LONGEST] for text in (message, since, disabled, deadline))
-    return Work(where, survey=True, message=message, since=since, disabled=disabled, deadline=deadline)
+    return Work(where, True, *(text[:_LONGEST] for text in (message, since, disabled, deadline)))  # noqa: FBT003 - in their order
 
 
 def _reached(raw: Raw, label: str) -> tuple[str, bool, str | None]:
@@ -162,18 +161,18 @@ def count(
     """
     works = tuple(works)
     refused = {work.cluster: work.message for work in works if not work.survey and work.message}
-    clusters: list[answers.Surveyed] = [
+    clusters = [
         _surveyed(work, refused.get(work.cluster, ""), waves.get(work.cluster), reached=work.cluster not in unreached)
-        for work in works
+        for work in sorted(works, key=lambda work: work.cluster)
         if work.survey
     ]
-    clusters.sort(key=lambda item: item["name"])
     counts = collections.Counter(item["state"] for item in clusters)
     blockers: dict[str, list[str]] = {}
     for item in clusters:
         for name in item["blockers"]:
             blockers.setdefault(name, []).append(item["name"])
-    answer: answers.Fleet = {
+    code = errors.ExitCode.BLOCKED if counts[State.NEEDS_A_PERSON] else errors.ExitCode.DONE
+    return {
         "apiVersion": answers.API_VERSION,
         "kind": "TopologyFleet",
         "evaluated": answers.stamp(now),
@@ -185,9 +184,7 @@ def count(
         ],
         "reachabilityUnknown": unknown or None,
         "clusters": clusters,
-    }
-    code = errors.ExitCode.BLOCKED if counts[State.NEEDS_A_PERSON] else errors.ExitCode.DONE
-    return answer, code
+    }, code
 
 
 def _surveyed(work: Work, refused: str, wave: str | None, *, reached: bool) -> answers.Surveyed:
@@ -224,24 +221,16 @@ def _fewest(detail: str) -> list[str]:
 
 def table(document: Document, answer: answers.Fleet) -> None:
     """The counts, why clusters are not ready, and who needs a person; where all is wanted also what is under way."""
-    counted = [
-        f"{number} {'needs a person' if state == State.NEEDS_A_PERSON and number == 1 else _WORDS[state]}"
-        for state, number in answer["counts"].items()
-        if number
-    ]
-    document.add("", [f"{answer['surveyed']} surveyed: {', '.join(counted)}"])
+    words = _WORDS | ({State.NEEDS_A_PERSON: "needs a person"} if answer["counts"][State.NEEDS_A_PERSON] == 1 else {})
+    counted = ", ".join(f"{number} {words[state]}" for state, number in answer["counts"].items() if number)
+    document.add("", [f"{answer['surveyed']} surveyed: {counted}"])
     if answer["reachabilityUnknown"]:
         document.add("", [("Unknown", f"whether the hub reaches them: {answer['reachabilityUnknown']}")])
-    rows: list[tuple[str, ...]] = [
-        (
-            item["check"],
-            str(item["clusters"]),
-            ", ".join(item["examples"]) + (", ..." if item["clusters"] > _EXAMPLES else ""),
-        )
-        for item in answer["blockers"]
-    ]
-    if rows:
-        document.add("", [("NOT READY BECAUSE", "CLUSTERS", "E.G."), *rows])
+    rows = [("NOT READY BECAUSE", "CLUSTERS", "E.G.")]
+    for blocker in answer["blockers"]:
+        more = ", ..." if blocker["clusters"] > _EXAMPLES else ""
+        rows.append((blocker["check"], str(blocker["clusters"]), ", ".join(blocker["examples"]) + more))
+    document.add("", rows if answer["blockers"] else [])
     troubled = [item for item in answer["clusters"] if item["state"] == State.NEEDS_A_PERSON]
     shown = len(troubled) if document.whole else _SHOWN
     if troubled:
@@ -253,8 +242,7 @@ def table(document: Document, answer: answers.Fleet) -> None:
         columns = ("UNDER WAY", "WAVE", "PHASE", "SINCE", "DEADLINE", "WAITS FOR")
         document.add("", [columns, *(_moving(item, answer["evaluated"]) for item in under_way)])
     if len(troubled) > shown:
-        more = f"{len(troubled) - shown} more: oc topology fleet --list {State.NEEDS_A_PERSON}"
-        document.add("", [more])
+        document.add("", [f"{len(troubled) - shown} more: oc topology fleet --list {State.NEEDS_A_PERSON}"])
 
 
 def _first(detail: str) -> str:
@@ -267,8 +255,7 @@ def _first(detail: str) -> str:
 
 
 def _moving(item: answers.Surveyed, now: str) -> tuple[str, ...]:
-    phase, _, checks = item["detail"].partition(": ")
-    deadline = item["deadline"] or ""
+    (phase, _, checks), deadline = item["detail"].partition(": "), item["deadline"] or ""
     # Both are times in UTC as RFC 3339 has them, to the second.
     overdue = f"{deadline} (overdue)" if deadline and deadline < now else deadline
     wave = "0 (canary)" if item["wave"] == CANARY_WAVE else item["wave"] or ""

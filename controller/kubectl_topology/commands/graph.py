@@ -1,12 +1,12 @@
 """`graph`: the transitions that exist, where this cluster is, and what blocks the way on.
 
-For Graphviz (`dot`) or Mermaid, both plain text. A node of the graph is a pair of topologies; an edge is a definition,
-and starts once for each infrastructure topology that it can start from. What leads away from here carries its verdict.
-All but `run` is pure.
+A node of the graph is a pair of topologies; an edge is a definition, and starts once for each infrastructure topology
+that it can start from. What leads away from here carries its verdict. All but `run` is pure.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,12 +37,9 @@ class Edge:
 _GREY = "#6b6b6b"
 _COLOURS = {"Possible": "#1b7f3b", "Blocked": "#b3261e", "CannotTell": "#7a4d00", "Unsupported": _GREY, "": _GREY}
 _STYLES = {
-    "Possible": "bold",
-    "Blocked": "dashed",
-    "CannotTell": "dashed, arrowhead=odot",
-    "Unsupported": "dotted",
+    "Possible": "bold", "Blocked": "dashed", "CannotTell": "dashed, arrowhead=odot", "Unsupported": "dotted",
     "": "solid",
-}
+}  # fmt: skip
 """Of lines in Graphviz. Here and in Mermaid the line alone shows the verdict, without its colour."""
 _ARROWS = {"Possible": "==>", "Blocked": "-.->", "CannotTell": "-.-o", "Unsupported": "--x", "": "-->"}
 
@@ -65,27 +62,26 @@ def edges(transitions: load.Transitions, here: TopologyPair, ways: tuple[simulat
         for infrastructure in definition.source.infrastructure:
             source = TopologyPair(control_plane=definition.source.control_plane.value, infrastructure=infrastructure)
             way = by_name.get(definition.name) if source == here else None
-            notes: tuple[str, ...] = ()
-            if way is not None and way.available is None:
-                notes = ("not for this cluster", way.elsewhere)
-            elif way is not None and way.available is not None:
-                blockers = way.available.blockers
-                notes = (answers.words(way.verdict).lower(), *(blocker.name for blocker in blockers))
-            verdict = "" if way is None else way.verdict.value
-            every.append(Edge(source, definition.target.pair, definition.name, verdict, notes))
+            edge = Edge(source, definition.target.pair, definition.name)
+            if way is not None:
+                notes = ["not for this cluster", way.elsewhere]
+                if way.available is not None:
+                    notes = [answers.words(way.verdict).lower(), *(blocker.name for blocker in way.available.blockers)]
+                edge = dataclasses.replace(edge, verdict=way.verdict.value, notes=tuple(notes))
+            every.append(edge)
     return tuple(every)
 
 
-def places(every: tuple[Edge, ...], here: TopologyPair) -> list[TopologyPair]:
+def _places(every: tuple[Edge, ...], here: TopologyPair) -> list[TopologyPair]:
     """Every place of the graph once, where the cluster is first."""
     return list(dict.fromkeys([here, *(pair for edge in every for pair in (edge.source, edge.target))]))
 
 
 def dot(every: tuple[Edge, ...], here: TopologyPair) -> str:
     """The graph for Graphviz."""
-    lines = ["digraph topology {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];']
-    lines.append('  edge [fontname="sans-serif", fontsize=10];')
-    for place in places(every, here):
+    lines = ["digraph topology {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];',
+             '  edge [fontname="sans-serif", fontsize=10];']  # fmt: skip
+    for place in _places(every, here):
         mark = ', style="rounded,filled", fillcolor="#dbe9ff", penwidth=2' if place == here else ""
         label = f"{_dot(place.control_plane)}\\n{_dot(place.infrastructure)}"
         lines.append(f'  "{_dot(str(place))}" [label="{label}"{mark}];')
@@ -101,19 +97,16 @@ def dot(every: tuple[Edge, ...], here: TopologyPair) -> str:
 
 def mermaid(every: tuple[Edge, ...], here: TopologyPair) -> str:
     """The graph for Mermaid."""
-    names = {place: f"p{number}" for number, place in enumerate(places(every, here))}
+    names = {place: f"p{number}" for number, place in enumerate(_places(every, here))}
     lines = ["flowchart LR"]
-    lines += [
-        f'  {name}["{_quoted(place.control_plane)}<br/>{_quoted(place.infrastructure)}"]'
-        for place, name in names.items()
-    ]
+    for place, name in names.items():
+        lines.append(f'  {name}["{_quoted(place.control_plane)}<br/>{_quoted(place.infrastructure)}"]')
     for edge in every:
         label = "<br/>".join(_quoted(line) for line in (edge.name, *edge.notes))
         lines.append(f'  {names[edge.source]} {_ARROWS[edge.verdict]}|"{label}"| {names[edge.target]}')
     lines.append(f"  style {names[here]} fill:#dbe9ff,stroke-width:3px")
-    lines += [
-        f"  linkStyle {number} stroke:{_COLOURS[edge.verdict]}" for number, edge in enumerate(every) if edge.verdict
-    ]
+    for number, edge in enumerate(every):
+        lines += [f"  linkStyle {number} stroke:{_COLOURS[edge.verdict]}"] if edge.verdict else []
     return "\n".join(lines) + "\n"
 
 

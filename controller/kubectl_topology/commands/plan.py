@@ -10,7 +10,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller import shell
 
-from .. import answers, cluster, disruption, front, hosted, machines, probe, progress, sections, simulate, write
+from .. import answers, cluster, disruption, front, hosted, probe, progress, sections, simulate, write
 from ..document import command
 from . import show
 
@@ -32,11 +32,10 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
         show(options, ways, add_overview)
         return verdict.exit_code
     snapshot = await cluster.everything(connection, transitions, options.operator_namespace)
-    plan, judgement = (
-        target(snapshot, transitions, options.target)
-        if options.filename is None
-        else manifest(snapshot, transitions, options.manifest)
-    )
+    if options.filename is None:
+        plan, judgement = target(snapshot, transitions, options.target)
+    else:
+        plan, judgement = manifest(snapshot, transitions, options.manifest)
     if options.probe:
         seen = await probe.run(connection, snapshot.known)
         plan["probes"], plan["findings"], plan["probeNotes"] = seen.probes, seen.findings, seen.notes
@@ -79,10 +78,7 @@ def _plan(
     met = sum(check["status"] == "Met" for check in checks)
     unasked = judgement.leads and snapshot.infrastructure.desired != wanted
     plan: answers.Plan = {
-        **snapshot.heading("TopologyPlan"),  # type: ignore[typeddict-item] # it has no key that may be left out
-        "desired": snapshot.infrastructure.desired,
-        "phase": snapshot.phase,
-        "operator": cluster.operator_state(snapshot),
+        **sections.judged(snapshot, "TopologyPlan"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "target": wanted,
         "verdict": judgement.verdict.value,
         "message": judgement.message,
@@ -91,7 +87,7 @@ def _plan(
         "progress": {"met": met, "total": len(checks)} if checks else None,
         "onlyOperator": _checks(simulate.only_recorded(snapshot.record, judgement)),
         "advisories": [simulate.item(todo.name, todo.message, todo.command) for todo in judgement.advisories],
-        "machines": machines.rows(snapshot.known),
+        "machines": sections.machines(snapshot.known),
         "changes": [],
         "expected": [],
         "checklist": [],
@@ -107,11 +103,14 @@ def _plan(
             "source": answers.pair(source),
             "target": answers.pair(target),
         }
-        fields = (
-            ("status.controlPlaneTopology", source.control_plane, target.control_plane),
-            ("status.infrastructureTopology", source.infrastructure, target.infrastructure),
-        )
-        plan["changes"] = [{"field": name, "now": now, "then": then} for name, now, then in fields if now != then]
+        plan["changes"] = [
+            {"field": f"status.{name}Topology", "now": now, "then": then}
+            for name, now, then in (
+                ("controlPlane", source.control_plane, target.control_plane),
+                ("infrastructure", source.infrastructure, target.infrastructure),
+            )
+            if now != then
+        ]
         left = {check: advisory.name for check, advisory in judgement.left}
         plan["expected"] = disruption.disruption(snapshot.known, definition, source, transitions, left)
         plan["checklist"] = disruption.checklist(snapshot.known, definition, source)
@@ -120,10 +119,7 @@ def _plan(
             {"check": check.value, "advisory": advisory.name, "command": advisory.command}
             for check, advisory in judgement.left
         ]
-    here = snapshot.infrastructure
-    if hosted.is_hosted(here):
-        plan["advisories"] = hosted.advised(snapshot.known, here, transitions, snapshot.now)
-        plan["next"] = hosted.step(here)
+    hosted.add(plan, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
     return plan
 
 
@@ -136,10 +132,8 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
     verdict = simulate.best(ways)
     possible = sorted({way.definition.name for way in ways if way.verdict is simulate.Verdict.POSSIBLE})
     if snapshot.phase == Phase.CONVERGING and not ways:
-        verdict, message = (
-            simulate.Verdict.UNDER_WAY,
-            "The topology has changed, and the cluster follows: see oc topology status",
-        )
+        verdict = simulate.Verdict.UNDER_WAY
+        message = "The topology has changed, and the cluster follows: see oc topology status"
     elif not ways and simulate.is_settled(snapshot.known, transitions):
         verdict, message = simulate.Verdict.NOTHING_TO_DO, f"The cluster has its topology. {message}"
     elif not message and possible:
@@ -147,18 +141,13 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
     elif verdict is simulate.Verdict.CANNOT_TELL:
         message = "Cannot tell whether a transition is possible: what decides that could not be read"
     answer: answers.Overview = {
-        **snapshot.heading("TopologyPlanList"),  # type: ignore[typeddict-item] # it has no key that may be left out
-        "desired": snapshot.infrastructure.desired,
-        "phase": snapshot.phase,
-        "operator": cluster.operator_state(snapshot),
+        **sections.judged(snapshot, "TopologyPlanList"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict.value,
         "message": message or "No transition is possible now; see below what blocks each of them",
         "transitions": [_way(way) for way in ways],
         "unread": list(snapshot.unread),
     }
-    if hosted.is_hosted(snapshot.infrastructure):
-        answer["advisories"] = hosted.advised(snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
-        answer["next"] = hosted.step(snapshot.infrastructure)
+    hosted.add(answer, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
     return answer, verdict
 
 
@@ -191,16 +180,11 @@ def add_overview(document: Document, answer: answers.Overview) -> None:
     sections.head(document, answer, [("Phase", answer["phase"] or "")])
     ways = answer["transitions"]
     if ways:
-        rows = [
-            (
-                answers.words(way["verdict"]),
-                way["name"],
-                sections.pair(way["target"]),
-                way["elsewhere"] or way["summary"],
-            )
-            for way in ways
-        ]
-        document.add("", [("VERDICT", "TRANSITION", "TARGET", "WHAT"), *rows])
+        rows = [("VERDICT", "TRANSITION", "TARGET", "WHAT")]
+        for way in ways:
+            what = way["elsewhere"] or way["summary"]
+            rows.append((answers.words(way["verdict"]), way["name"], sections.pair(way["target"]), what))
+        document.add("", rows)
     else:
         document.add("", [(answers.words(answer["verdict"]), sections.sentence(answer["message"]))])
     clock = datetime.fromisoformat(answer["evaluated"])
@@ -234,23 +218,19 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
             *(command(step["command"]) for step in left),
         ],
     )
-    recorded = answer["recorded"]
-    if recorded is not None:
-        clock = datetime.fromisoformat(answer["evaluated"])
-        source = (
-            "You may not read all that this depends on: where so, it is as the operator evaluated it "
-            f"{progress.age(recorded, clock)}."
-        )
-        document.add("", [source])
+    if (recorded := answer["recorded"]) is not None:
+        age = progress.age(recorded, datetime.fromisoformat(answer["evaluated"]))
+        lacking = "You may not read all that this depends on"
+        document.add("", [f"{lacking}: where so, it is as the operator evaluated it {age}."])
     sections.checks(document, "Preflight", answer["checks"])
     sections.checks(document, "Checked by the operator only, as last recorded", answer["onlyOperator"])
     sections.explained(document, [*answer["checks"], *answer["onlyOperator"]])
     _add_probed(document, answer)
     sections.steps(document, sections.REQUIRED, answer["advisories"])
-    machines.table(document, answer["machines"])
+    sections.add_machines(document, answer["machines"])
     changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
     document.add("What would change", changes)
-    sections.steps(document, "What to expect", answer["expected"], wide=_longest(answer["expected"]))
+    sections.steps(document, "What to expect", answer["expected"], aligned=True)
     add_checklist(document, answer)
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"], answer["operator"])
@@ -268,25 +248,15 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
 
 def add_checklist(document: Document, answer: answers.Plan) -> None:
     """What an administrator has to look at outside the cluster."""
-    steps = answer["checklist"]
-    sections.steps(document, "Verify yourself, outside the cluster", steps, wide=_longest(steps))
-
-
-def _longest(steps: Iterable[answers.Expected]) -> int:
-    return max((len(step["name"]) for step in steps), default=0)
+    sections.steps(document, "Verify yourself, outside the cluster", answer["checklist"], aligned=True)
 
 
 def _add_probed(document: Document, answer: answers.Plan) -> None:
     """What names and addresses answered, then what that means, and what it leaves open."""
-    rows = [
-        (
-            probe["result"],
-            probe["what"],
-            probe["address"] if probe["node"] is None else f"{probe['address']} ({probe['node']})",
-            probe["message"],
-        )
-        for probe in answer.get("probes", [])
-    ]
+    rows = []
+    for asked in answer.get("probes", []):
+        where = asked["address"] if asked["node"] is None else f"{asked['address']} ({asked['node']})"
+        rows.append((asked["result"], asked["what"], where, asked["message"]))
     document.add("Asked from here", rows)
     sections.steps(document, "What that means", answer.get("findings", []))
     document.add("What that leaves open", [("*", sections.sentence(note)) for note in answer.get("probeNotes", [])])

@@ -43,16 +43,13 @@ class Asked:
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Request the topology, print what became of that, and with --wait wait until the transition is completed."""
-    asked = Asked(options.target, options.confirm, options.allow_pending)
+    asked, namespace = Asked(options.target, options.confirm, options.allow_pending), options.operator_namespace
     if asked.confirm and not options.yes and sys.stdin.isatty():
-        shown, _ = await request(
-            connection, transitions, options.operator_namespace, dataclasses.replace(asked, confirm=False)
-        )
+        dry = dataclasses.replace(asked, confirm=False)
+        shown, _ = await request(connection, transitions, namespace, dry)
         if not await _consents(shown):
             return errors.Ended("not requested; nothing was written", errors.ExitCode.FAILED).printed(sys.stdout)
-    answer, code = await request(
-        connection, transitions, options.operator_namespace, asked, ask_operator=not options.wait
-    )
+    answer, code = await request(connection, transitions, namespace, asked, ask_operator=not options.wait)
     show(options, answer, add_request)
     # When the cluster is what was asked for and nothing is requested, there is nothing to wait for.
     is_settled = answer["result"] == "Unchanged" and answer["desired"] is None
@@ -60,7 +57,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
         return code
     sys.stdout.flush()
     out = sys.stdout if options.output == "text" else sys.stderr
-    return await wait.until_completed(connection, options, transitions, out)
+    return await wait.run(connection, options, transitions, out)
 
 
 async def _consents(answer: answers.Set) -> bool:
@@ -69,11 +66,9 @@ async def _consents(answer: answers.Set) -> bool:
         return True
     sheet = Document.for_stream(sys.stderr)
     expected = [step for step in answer["plan"]["expected"] if step["name"] in _BEFORE]
-    sections.steps(sheet, "What to expect", expected, wide=max(map(len, _BEFORE)))
+    sections.steps(sheet, "What to expect", expected, aligned=True)
     _add_open(sheet, answer["plan"])
-    sys.stderr.write(sheet.text())
-    typed = await accept.typed(f"\nType {answer['target']} to request it: ", sys.stdin, sys.stderr)
-    return typed.strip() == answer["target"]
+    return await accept.consented(sheet, answer["target"], "request it")
 
 
 def _add_open(document: Document, planned: answers.Plan) -> None:
@@ -214,19 +209,17 @@ def _next(
     ]
     if verdict is simulate.Verdict.UNDER_WAY:
         return following
-    goes_on = (
-        f"The operator waits{', once it runs,' if absent else ''} until all checks pass, then continues "
-        "automatically, whenever that is: it changes the topology. This cannot be undone"
-        if verdict in _UNMET
-        else f"The operator begins {'as soon as it runs' if absent else 'at once'}: it blocks minor upgrades, "
-        "re-checks everything and changes the topology. This cannot be undone"
-    )
+    if verdict in _UNMET:
+        waits_for = f"waits{', once it runs,' if absent else ''} until all checks pass, then continues automatically"
+        goes_on = f"The operator {waits_for}, whenever that is: it changes the topology"
+    else:
+        begins = f"The operator begins {'as soon as it runs' if absent else 'at once'}"
+        goes_on = f"{begins}: it blocks minor upgrades, re-checks everything and changes the topology"
     cancel = simulate.item("Cancel", "Cancel it, until the topology has changed", "oc topology cancel")
-    return [simulate.item("GoesOn", goes_on), *following, cancel]
+    return [simulate.item("GoesOn", f"{goes_on}. This cannot be undone"), *following, cancel]
 
 
 def _where_to_look(desired: str | None) -> answers.Expected:
-    """Where to look when it was refused."""
     if desired is None:
         return simulate.item("Plan", "What can be requested from here, and what blocks it", "oc topology plan")
     return simulate.item("Status", "What the present request waits for", "oc topology status")
@@ -244,21 +237,14 @@ def add_request(document: Document, answer: answers.Set) -> None:
         plan.add_plan(document, {**basis, "advisories": [], "changes": [], "expected": [], "checklist": []})
     else:
         before = answer["desired"] or "none"
+        request = ("Request", f"{answer['target']}, before: {before}" if result == "Written" else before)
         # What keeps an operator from running is the warning that follows.
-        leads = sections.running(operator) if operator["state"] == "Running" else operator["state"]
-        sections.fields(
-            document,
-            [
-                *sections.place(answer["plan"]["cluster"]),
-                ("Request", f"{answer['target']}, before: {before}" if result == "Written" else before),
-                ("Operator", leads),
-            ],
-        )
+        leads = ("Operator", sections.running(operator) if operator["state"] == "Running" else operator["state"])
+        sections.fields(document, [*sections.place(answer["plan"]["cluster"]), request, leads])
     document.add("Warning", _warned(answer))
     if result == "WouldWrite":
-        document.add(
-            "", [f"{sections.sentence(answer['message'])} {sections.REFUSED}, because --confirm was not given."]
-        )
+        unconfirmed = f"{sections.REFUSED}, because --confirm was not given."
+        document.add("", [f"{sections.sentence(answer['message'])} {unconfirmed}"])
         if patch is not None:
             version = patch["body"]["metadata"]["resourceVersion"]
             title = f"What would be sent; it is refused when Infrastructure is no longer at version {version}"

@@ -1,42 +1,163 @@
-"""`status`: prints what `recorded` answers, once or at every change."""
+"""`status`: how far it has come, as the operator has recorded it, once; `live` has --watch. `answer` is pure.
+
+The structure is that of the status page on a process that does not lead (`report.view`): phase, checks and conditions
+stand as the leader wrote them, and are not judged again. Nodes, members of etcd and operands, which only a leader
+watches, are read live and put beside it by the page's own functions. What can be requested is looked at again where
+the operator did so too long ago (`cluster.is_old`).
+"""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-from typing import TYPE_CHECKING, NoReturn
+import dataclasses
+from typing import TYPE_CHECKING
 
-from .. import cluster, errors, progress, recorded
+from topology_api.types import TopologyTransition
+from topology_api.vocabulary import Phase, Stage
+from topology_controller._version import __version__
+from topology_controller.checks import catalog
+from topology_controller.checks.result import ConvergenceContext
+from topology_controller.decide import acceptance, applicability, records
+from topology_controller.observe import facts
+from topology_controller.report import evidence, view
+
+from .. import cluster, errors, progress, sections, simulate
 from . import show
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
 
-    from topology_controller.definitions import load
+    from topology_api.types import AvailableTransition
+    from topology_controller.checks.result import CheckResult
+    from topology_controller.definitions import load, model
+    from topology_controller.report import state
+
+    from .. import answers
+
+NOT_NOW = "Looked at while a transition is under way"
+_AT_REST = frozenset({Phase.IDLE, Phase.UNSUPPORTED})
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    """Print how it stands; with --watch at every change, until it is interrupted."""
-    if options.watch:
-        await _follow(connection, options, transitions)
+    """Print how it stands."""
     snapshot = await cluster.present(connection, transitions, options.operator_namespace)
-    show(options, recorded.status(snapshot, transitions), progress.add_status)
+    show(options, answer(snapshot, transitions), progress.add_status)
     return errors.ExitCode.DONE
 
 
-async def _follow(
-    connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions
-) -> NoReturn:
-    from .. import live, live_lines  # noqa: PLC0415 - most of what is imported here only --watch needs
+def answer(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, looked: Iterable[AvailableTransition] = ()
+) -> answers.Status:
+    """Everything that `status` shows. `looked` are verdicts that may be newer than those of the record."""
+    known, record, about = snapshot.known, snapshot.record, view.About(__version__, transitions)
+    shown = view.look(None, known, about)
+    if isinstance(known.installed, facts.Installed) and known.installed.lacks and shown["disabled"] is None:
+        # The native controller is in charge (`cluster.assembled`), and our operator has not said so, or does not run.
+        cause = applicability.disabled(known, snapshot.infrastructure)
+        shown["disabled"] = None if cause is None else {"reason": cause.reason, "message": cause.message}
+    stage, definition, results = _judged(snapshot, transitions, shown["stage"])
+    operands: state.Operands = {"items": [], "said": NOT_NOW}
+    if record is not None and record.phase is Phase.CONVERGING and shown["disabled"] is None:
+        operands = evidence.operands(results, definition, transitions.matrix)
+    nodes: state.Nodes = {"items": [], "said": NOT_NOW}
+    etcd: state.Members = {"items": [], "said": NOT_NOW}
+    if known.control_plane_nodes is not facts.NOT_READ:
+        nodes = evidence.nodes(known, results, leads=True)
+        etcd = evidence.members(known, stage, leads=True)
+    everything: answers.Status = {
+        **sections.judged(snapshot, "TopologyStatus"),
+        "assessment": "",
+        "problem": shown["problem"],
+        "lastTransition": shown["lastTransition"],
+        "awaited": _awaited(shown["checks"], results, operands["items"]),
+        "topologyWriter": snapshot.infrastructure.topology_writer,
+        "cancel": shown["cancel"],
+        "since": shown["since"],
+        "stuck": shown["stuck"],
+        "paused": shown["paused"],
+        "headline": shown["headline"],
+        "disabled": shown["disabled"],
+        "degraded": shown["degraded"],
+        "conditions": shown["conditions"],
+        "transition": shown["transition"],
+        "stage": shown["stage"],
+        "checks": shown["checks"],
+        "progress": shown["progress"],
+        "operands": operands,
+        "nodes": nodes,
+        "etcd": etcd,
+        "machines": sections.machines(known),
+        "accepted": shown["accepted"],
+        "advisories": shown["advisories"],
+        "required": shown["required"],
+        "available": _available(snapshot, transitions, looked, about),
+        "unread": list(snapshot.unread),
+    }
+    everything["assessment"] = progress.line(everything, snapshot.now)
+    return everything
 
-    connection.interruption.text = "watch again with: oc topology status --watch"
-    form = "text" if options.output == "wide" else options.output
-    draws = form == "text" and live_lines.can_draw(sys.stdout, os.environ)
-    following = live.Following(connection, transitions, options.operator_namespace, draws=draws)
-    if draws:
-        from .. import live_screen  # noqa: PLC0415 - only a terminal needs it
 
-        await following.show(live_screen.screen(sys.stdout, whole=options.output == "wide"))
-    lines = live_lines.Lines(sys.stdout, sys.stderr, form)
-    await following.show(contextlib.nullcontext(lines.show))
+def _judged(
+    snapshot: cluster.Snapshot, transitions: load.Transitions, shown: str | None
+) -> tuple[Stage | None, model.Definition | None, tuple[CheckResult, ...]]:
+    """What the checks of the present stage answer now, of what was read: nodes and operands are listed by that."""
+    known, record = snapshot.known, snapshot.record
+    stage = None if shown is None else Stage(shown)
+    definition = transitions.named(record.name) if record is not None else None
+    if stage is None and known.control_plane_nodes is not facts.NOT_READ:
+        # Nothing is under way, and what can be requested was looked at: nodes are shown as that would judge them.
+        stage = Stage.PREFLIGHT
+        definition = next(iter(transitions.starting_at(records.pair(snapshot.infrastructure))), None)
+    results: tuple[CheckResult, ...] = ()
+    if record is not None and definition is not None and stage is not None:
+        convergence = ConvergenceContext(record.baseline, transitions.matrix, acceptance.names(record))
+        results = catalog.ask(stage, definition, known, snapshot.now, convergence)
+    return stage, definition, results
+
+
+def evaluated(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[AvailableTransition, ...]:
+    """What could be requested, as far as it was read; nothing where it was not looked at."""
+    if snapshot.known.control_plane_nodes is facts.NOT_READ:
+        return ()
+    recorded = {item.name: item for item in (() if snapshot.record is None else snapshot.record.available)}
+    return tuple(simulate.evaluated(snapshot.known, transitions, snapshot.now, recorded).values())
+
+
+def _available(
+    snapshot: cluster.Snapshot,
+    transitions: load.Transitions,
+    looked: Iterable[AvailableTransition],
+    about: view.About,
+) -> list[state.Available]:
+    """The newest verdict of each transition, as the page shows it."""
+    record = snapshot.record or TopologyTransition(phase=Phase.IDLE)
+    newest = {item.name: item for item in record.available}
+    for item in (*looked, *(evaluated(snapshot, transitions) if record.phase in _AT_REST else ())):
+        if item.name not in newest or item.evaluated_time >= newest[item.name].evaluated_time:
+            newest[item.name] = item
+    filled = record.model_copy(update={"available": tuple(newest.values())})
+    here = dataclasses.replace(snapshot.infrastructure, record=filled)
+    return view.look(None, dataclasses.replace(snapshot.known, infrastructure=here), about)["available"]
+
+
+def _awaited(
+    checks: Iterable[state.Check], results: Iterable[CheckResult], operands: Iterable[state.Operand]
+) -> list[answers.Awaited]:
+    """The checks of the record that are not met, with how far each is now, and what is found."""
+    now = {result.name.value: result for result in results}
+    awaited: list[answers.Awaited] = []
+    for check in checks:
+        if check["status"] == "Met":
+            continue
+        result = now.get(check["name"])
+        count = None if result is None else result.count
+        own = [operand for operand in operands if operand["check"] == check["name"]]
+        have, wanted = (None, None) if count is None else (count.have, count.wanted)
+        if count is None and own:
+            numbers = [(operand["have"], operand["wanted"]) for operand in own]
+            have, wanted = sum(operand["status"] == "Met" for operand in own), len(own)
+            if all(number is not None for pair in numbers for number in pair):
+                have, wanted = sum(min(pair) for pair in numbers), sum(pair[1] for pair in numbers)  # type: ignore[type-var,misc] # see the condition
+        seen = None if result is None or result.met else result.found()
+        awaited.append({"name": check["name"], "have": have, "wanted": wanted, "seen": seen})
+    return awaited

@@ -1,4 +1,4 @@
-"""`version`: of this program and of the operator, which judge alike only where both are the same, and of the API.
+"""`version`: of this program and of the operator, which judge alike only where both are the same.
 
 Where the cluster cannot be read the version of this program is printed anyway, with the reason, and the exit code is 1.
 """
@@ -47,36 +47,31 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
     from .. import cluster  # noqa: PLC0415 - the version of this program is printed without a cluster
 
     snapshot = await cluster.head(connection, options.operator_namespace)
-    own = snapshot.known.own_operator
-    versions = getattr(own, "status", {}).get("versions")
+    versions = getattr(snapshot.known.own_operator, "status", {}).get("versions")
     names = {item.get("name"): item.get("version") for item in versions or () if isinstance(item, dict)}
     operator = names.get("operator")
-    answer = _answer(operator if isinstance(operator, str) else None)
-    answer["running"] = cluster.operator_state(snapshot)
-    if answer["operator"] not in {None, __version__}:
-        answer["skew"] = "The versions differ: plan may judge otherwise than the operator does"
-    show(options, answer, _shown)
-    return errors.ExitCode.DONE
+    return alone(options, None, operator if isinstance(operator, str) else None, sections.operator_state(snapshot))
 
 
-def alone(options: argparse.Namespace, unread: str | None = None) -> int:
-    """Print the version of this program, and why the cluster was not read."""
-    answer = _answer(None)
-    answer["unread"] = unread
-    show(options, answer, _shown)
-    return errors.ExitCode.DONE if unread is None else errors.ExitCode.FAILED
-
-
-def _answer(operator: str | None) -> Versions:
-    return {
+def alone(
+    options: argparse.Namespace,
+    unread: str | None = None,
+    operator: str | None = None,
+    running: answers.Operator | None = None,
+) -> int:
+    """Print the version of this program, and of the operator or why the cluster was not read."""
+    differ = "The versions differ: plan may judge otherwise than the operator does"
+    answer: Versions = {
         "apiVersion": answers.API_VERSION,
         "kind": "TopologyVersions",
         "client": __version__,
         "operator": operator,
-        "running": None,
-        "skew": None,
-        "unread": None,
+        "running": running,
+        "skew": differ if operator not in {None, __version__} else None,
+        "unread": unread,
     }
+    show(options, answer, _shown)
+    return errors.ExitCode.DONE if unread is None else errors.ExitCode.FAILED
 
 
 def _shown(sheet: document.Document, answer: Versions) -> None:

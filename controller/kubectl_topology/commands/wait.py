@@ -1,9 +1,8 @@
 """`wait`: until the transition is completed, or it is certain that it will not be.
 
-The idle watches of the operator (`observe.watches`) bring everything that is needed: Infrastructure with the record,
-and ClusterOperator `topology`. A watch that is cut continues automatically. Only a record that speaks of the present
-generation counts, since a request that was made a moment ago still finds the record of the one before. Whether an
-operator runs is read from its Lease once a minute. `standing` is pure.
+The idle watches of the operator (`observe.watches`) bring Infrastructure with the record, and ClusterOperator
+`topology`. Only a record that speaks of the present generation counts, since a request that was made a moment ago still
+finds the record of the one before. Whether an operator runs is read from its Lease once a minute. `standing` is pure.
 """
 
 from __future__ import annotations
@@ -35,26 +34,22 @@ _FINAL = frozenset(
     {Reason.HOSTED_CONTROL_PLANE, Reason.UNKNOWN_TOPOLOGY, Reason.IMAGE_BASED_INSTALL, Reason.NATIVE_CONTROLLER_ACTIVE}
 )
 """Reasons of Disabled with which the operator never carries a request out."""
-
-
 _ANEW = 60.0
 """Seconds after which the operator's Lease is read again: one that is not renewed is no event."""
 
 
-async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
-    """Wait, and print how it ended."""
-    return await until_completed(connection, options, transitions, sys.stdout)
-
-
-async def until_completed(
-    connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions, out: TextIO
+async def run(
+    connection: cluster.Connection,
+    options: argparse.Namespace,
+    transitions: load.Transitions,
+    out: TextIO | None = None,
 ) -> int:
     """Wait for at most `options.timeout` seconds, None without limit.
 
-    Progress goes to standard error, the end to `out`. Raises PluginError when the cluster cannot be asked, or there is
-    nothing to wait for.
+    Progress goes to standard error, the end to `out`, by default standard output. Raises PluginError when the cluster
+    cannot be asked, or there is nothing to wait for.
     """
-    loop = asyncio.get_running_loop()
+    loop, out = asyncio.get_running_loop(), out or sys.stdout
     deadline = None if options.timeout is None else loop.time() + options.timeout
     await cluster.infrastructure(connection)
     news, shown = asyncio.Event(), _Shown()
@@ -91,7 +86,7 @@ async def _absent(connection: cluster.Connection, namespace: str, known: facts.F
     if isinstance(here, facts.Unobserved):
         return ""
     held = await live.read(connection.client, cluster.lease(namespace))
-    operator = cluster.operator_state(cluster.Snapshot(known, here, held, connection.now))
+    operator = sections.operator_state(cluster.Snapshot(known, here, held, connection.now))
     return operator["message"] if operator["state"] in sections.ABSENT else ""
 
 
@@ -103,14 +98,11 @@ class _Shown:
         self._checks: frozenset[str] = frozenset()
 
     def show(self, message: str, absent: str, known: facts.Facts, now: datetime) -> None:
-        """Print the message if it is another one than before, and why nothing happens where no operator runs.
-
-        `now` is in aware UTC.
-        """
+        """Print the message if it is another one than before, and why nothing happens where no operator runs."""
         paper = document.Document.for_stream(sys.stderr)
         here = known.infrastructure
         record = None if isinstance(here, facts.Unobserved) else records.shown(here, known.own_operator)
-        waited = [] if record is None else _failing(record)
+        waited = [] if record is None else failing(record)
         rows = [
             document.Row((progress.length(f"{check.last_transition_time}", now), check.name, check.message), lines=2)
             for check in waited
@@ -151,12 +143,9 @@ def standing(known: facts.Facts, transitions: load.Transitions, target: str | No
         raise errors.PluginError(degraded["message"])
     if record.phase is Phase.COMPLETED:
         # What an administrator reads next, where it is not over with that.
-        count = len(record.advisories)
+        count, now = len(record.advisories), f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}"
         left = f". {count} recommended action{'s' * (count > 1)}, see: oc topology status" if count else ""
-        return Ended(
-            f"Completed: the cluster is {records.pair(here)}{acceptance.note(record)}{left}",
-            ExitCode.DONE,
-        )
+        return Ended(f"{now}{left}", ExitCode.DONE)
     if record.phase is Phase.IDLE and here.desired == here.control_plane:
         return Ended(f"Fulfilled: the cluster is {records.pair(here)}", ExitCode.DONE)
     if record.phase is Phase.UNSUPPORTED:
@@ -167,7 +156,6 @@ def standing(known: facts.Facts, transitions: load.Transitions, target: str | No
 
 
 def _require(desired: str | None, target: str | None) -> None:
-    """Raise PluginError when nothing is requested, or another topology than the target."""
     if desired is None or target not in {None, desired}:
         what = "there is no request to wait for" if target is None else f"{target} is not requested"
         request = "" if desired is None else f": the request is {desired}"
@@ -176,12 +164,12 @@ def _require(desired: str | None, target: str | None) -> None:
 
 def summary(record: TopologyTransition, degraded: state.Said | None = None) -> str:
     """Where it is and what it waits for, from the record alone: the conditions are written a moment later."""
-    checks, failing = _checks(record), _failing(record)
+    checks, waited = _checks(record), failing(record)
     text = record.phase.value
     if checks:
         text += f" {sum(check.status is CheckStatus.MET for check in checks)}/{len(checks)}"
-    if failing:
-        text += f": waiting for {', '.join(check.name for check in failing)}"
+    if waited:
+        text += f": waiting for {', '.join(check.name for check in waited)}"
     if record.phase is Phase.CONVERGING:
         text += acceptance.note(record)
     return text if degraded is None else f"{text}. {degraded['message']} ({degraded['reason']})"
@@ -191,7 +179,7 @@ def _checks(record: TopologyTransition) -> Sequence[Check]:
     return records.of_stage(record, Stage.CONVERGENCE if record.phase is Phase.CONVERGING else Stage.PREFLIGHT)
 
 
-def _failing(record: TopologyTransition) -> list[Check]:
+def failing(record: TopologyTransition) -> list[Check]:
     """The checks that are waited for."""
     accepted = acceptance.names(record)
     return [check for check in _checks(record) if check.status is not CheckStatus.MET and check.name not in accepted]

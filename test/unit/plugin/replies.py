@@ -12,8 +12,8 @@ import jsonschema
 import referencing
 from hypothesis import strategies as st
 
-from kubectl_topology import cluster, document, progress, recorded
-from kubectl_topology.commands import audit, cancel, fleet, plan
+from kubectl_topology import cluster, document, progress
+from kubectl_topology.commands import audit, cancel, fleet, plan, status
 from kubectl_topology.commands import set as setting
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
@@ -105,7 +105,7 @@ def overview(known: facts.Facts, **changes: Any) -> dict[str, Any]:
 
 
 def told(known: facts.Facts, **changes: Any) -> dict[str, Any]:
-    return through_json(recorded.status(seen(known, **changes), worlds.TRANSITIONS))
+    return through_json(status.answer(seen(known, **changes), worlds.TRANSITIONS))
 
 
 def audited(known: facts.Facts, **changes: Any) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 import explained
-from kubectl_topology import answers, arguments, capi, consistency, errors, explanations, main, recorded
-from kubectl_topology.commands import explain
+from kubectl_topology import answers, arguments, capi, consistency, errors, main
+from kubectl_topology.commands import explain, status
 from topology_api import crd, shape, vocabulary
 from topology_controller.definitions import load
 from topology_controller.observe import facts
@@ -61,7 +61,7 @@ SHOWN = {
     *CONSTANTS,
     *arguments.FLEET_STATES,
 }
-EVERY = explanations.every()
+EVERY = explain.every()
 WORDS = {"TARGET": "HighlyAvailable", "NAME": "RouterReplicas", "CHECK": "Met", "REASON": "Stuck", "ALERT": "Stuck"}
 
 
@@ -70,7 +70,7 @@ def test_every_name_that_a_surface_shows_is_explained_and_no_other() -> None:
     kinds = {"parameter", "ClusterRole", "Role", "shape rule"}
     assert {item["name"] for item in EVERY if item["kind"] not in kinds} == SHOWN - {vocabulary.CHECK_ACCEPTOR}
     for item in EVERY:
-        assert item in explanations.matching(item["name"])
+        assert item in explain.matching(item["name"])
         assert item["meaning"], item["name"]
         assert item["look"], item["name"]
         assert item["source"], item["name"]
@@ -89,7 +89,7 @@ def test_what_this_cluster_says_of_a_name_comes_first_with_its_command(capsys: p
     known = worlds.healthy(ingress_controller=facts.IngressController(1, 1))
     record = worlds.decide(worlds.moved(known, worlds.converging()), transitions=worlds.TRANSITIONS).record
     assert record is not None
-    answer = recorded.status(replies.seen(worlds.moved(known, record)), worlds.TRANSITIONS)
+    answer = status.answer(replies.seen(worlds.moved(known, record)), worlds.TRANSITIONS)
     options = arguments.parse(["explain", "routerREPLICASpinned"])
     explain.alone(options, explain._here(answer, "routerreplicaspinned"))
     first = capsys.readouterr().out.partition("\n\n")[0]

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from test import sentences
 
 from kubectl_topology import cluster as connection
-from kubectl_topology import errors, live, live_lines, live_screen, progress
+from kubectl_topology import display as displays
+from kubectl_topology import errors, live, progress
 from topology_api import crd, vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller.kube import errors as kube
@@ -82,23 +83,23 @@ class Display:
 
     def __init__(self, *, draws: bool = True) -> None:
         self.draws = draws
-        self.shown: list[tuple[float, live.Update]] = []
+        self.shown: list[tuple[float, displays.Update]] = []
         self.taken = False
 
-    def __enter__(self) -> live.Show:
+    def __enter__(self) -> displays.Show:
         self.taken = True
         return self.show
 
     def __exit__(self, *_: object) -> None:
         self.taken = False
 
-    def show(self, update: live.Update, now: datetime) -> None:
+    def show(self, update: displays.Update, now: datetime) -> None:
         assert self.taken
         assert now == clusters.virtual_now()
         self.shown.append((asyncio.get_running_loop().time(), update))
 
     @property
-    def last(self) -> live.Update:
+    def last(self) -> displays.Update:
         return self.shown[-1][1]
 
 
@@ -231,11 +232,11 @@ COMPLETED = replies.told(replies.in_phase(Phase.COMPLETED))
 def drawn(answer: dict[str, Any], width: int = 80, height: int = 60, **shown: Any) -> list[str]:
     whole: Any = answer
     size = os.terminal_size((width, height))
-    lines = live_screen.drawing(live.Update(whole, **shown), LATER, size, colour=False)
-    assert sum(live_screen.rows(line, width) for line in lines) <= height
+    lines = displays.drawing(displays.Update(whole, **shown), LATER, size, colour=False)
+    assert sum(displays.rows(line, width) for line in lines) <= height
     if width >= 40:
         # A command is left to the terminal, and so is a name that is wider than the room that it has.
-        broken = [line for line in lines if live_screen.rows(line, width) > 1 and "oc " not in line]
+        broken = [line for line in lines if displays.rows(line, width) > 1 and "oc " not in line]
         assert not [line for line in broken if max(map(len, line.split()), default=0) < width // 3], broken
     return [line.rstrip() for line in lines]
 
@@ -256,7 +257,7 @@ def test_no_message_moves_the_cursor_or_is_taken_for_markup() -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\x9b2J\n\r[bold]:smile:\u202e[/bold]"
     answer = replies.told(worlds.healthy(scheduler=facts.Unobserved("x", evil)))
     answer = {**answer, "headline": evil, "advisories": [{"name": evil, "message": evil, "command": evil}]}
-    text = "\n".join(drawn(answer, 120, lost=live.Lost(worlds.NOW, evil), stale=(evil,)))
+    text = "\n".join(drawn(answer, 120, lost=displays.Lost(worlds.NOW, evil), stale=(evil,)))
     assert all(letter.isprintable() or letter == "\n" for letter in text)
     assert "[bold]:smile:" in text
     assert all(line.isascii() for line in drawn(CONVERGING, 40, 20))
@@ -276,7 +277,7 @@ def test_any_cluster_fits_any_terminal_and_its_head_stays(
     known: facts.Facts, width: int, height: int, *, lost: bool
 ) -> None:
     assume(isinstance(known.infrastructure, facts.Infrastructure))
-    gone = live.Lost(worlds.NOW, "its way is gone " * 50) if lost else None
+    gone = displays.Lost(worlds.NOW, "its way is gone " * 50) if lost else None
     stale = tuple(f"kind{number}: malformed" for number in range(60 if lost else 0))
     lines = drawn(replies.told(known), width, height, lost=gone, stale=stale)
     if width >= 40 and height >= 24:
@@ -290,9 +291,9 @@ def test_the_terminal_is_drawn_over_without_being_cleared_and_is_given_back(monk
     monkeypatch.setenv("TERM", "xterm-256color")
     whole: Any = CONVERGING
     terminal = replies.Terminal()
-    with live_screen.screen(terminal, {"COLUMNS": "100"}) as show:
+    with displays.screen(terminal, {"COLUMNS": "100"}) as show:
         for seconds in range(3):
-            show(live.Update(whole), LATER + timedelta(seconds=seconds))
+            show(displays.Update(whole), LATER + timedelta(seconds=seconds))
     before, _, after = terminal.seen.partition(_GIVEN_BACK)
     taken, _, *drawings = before.split(_HOME)
     assert (taken, len(drawings), _CLEARED in terminal.seen) == (_TAKEN, 3, False)
@@ -303,17 +304,17 @@ def test_the_terminal_is_drawn_over_without_being_cleared_and_is_given_back(monk
 
 def test_a_letter_of_two_columns_is_counted_as_two_and_a_colour_as_none() -> None:
     lines = {"": 1, "abcd": 1, "abcde": 2, "\u6f22\u5b57\u6f22": 2, "\x1b[31mabcd\x1b[0m": 1}
-    assert {line: live_screen.rows(line, 4) for line in lines} == lines
+    assert {line: displays.rows(line, 4) for line in lines} == lines
 
 
 def test_a_terminal_that_has_gone_ends_it_without_another_word() -> None:
     whole: Any = CONVERGING
     terminal = replies.Terminal()
-    with live_screen.screen(terminal, {}) as show:
-        show(live.Update(whole), LATER)
+    with displays.screen(terminal, {}) as show:
+        show(displays.Update(whole), LATER)
         terminal.gone = True
         with pytest.raises(BrokenPipeError):
-            show(live.Update(whole), LATER)
+            show(displays.Update(whole), LATER)
     assert _GIVEN_BACK not in terminal.seen
 
 
@@ -325,7 +326,7 @@ class Pipe:
 
     def __init__(self, form: str = "text") -> None:
         self.out, self.err = io.StringIO(), io.StringIO()
-        self.lines = live_lines.Lines(self.out, self.err, form)
+        self.lines = displays.Lines(self.out, self.err, form)
         self.now = worlds.NOW
 
     def show(self, answer: dict[str, Any], **shown: Any) -> list[str]:
@@ -333,14 +334,14 @@ class Pipe:
         whole: Any = answer
         self.now += timedelta(seconds=1)
         before = len(self.out.getvalue())
-        self.lines.show(live.Update(whole, **shown), self.now)
+        self.lines.show(displays.Update(whole, **shown), self.now)
         lines = self.out.getvalue()[before:].splitlines()
         return [line[22:] if line[19:22] == "Z  " else line for line in lines]
 
 
 def test_each_change_is_one_line_and_what_stays_is_not_repeated() -> None:
     pipe = Pipe()
-    lost = live.Lost(worlds.NOW, "its way is gone")
+    lost = displays.Lost(worlds.NOW, "its way is gone")
     stopped = {**PENDING, "operator": {"state": "NotRunning", "message": "it was stopped"}}
     assert pipe.show(PENDING) == ["Pending 10/11: waiting for MastersSchedulable"]
     assert pipe.show({**PENDING, "evaluated": "2030-01-01T00:00:00Z"}) == []
@@ -369,7 +370,7 @@ def test_every_phase_has_its_line(phase: Phase) -> None:
 @pytest.mark.parametrize(("form", "load"), [("json", json.loads), ("yaml", yaml.safe_load)])
 def test_documents_are_the_answer_of_status_one_for_each_change(form: str, load: Any) -> None:
     pipe = Pipe(form)
-    lost = live.Lost(worlds.NOW, "its way is gone")
+    lost = displays.Lost(worlds.NOW, "its way is gone")
     later = {**PENDING, "evaluated": "2030-01-01T00:00:00Z"}
     printed = [pipe.show(PENDING), pipe.show(later), pipe.show(PENDING, lost=lost), pipe.show(CONVERGING)]
     assert [load("\n".join(lines).removeprefix("---\n")) for lines in printed if lines] == [PENDING, CONVERGING]
@@ -397,4 +398,4 @@ def test_no_message_breaks_a_line_or_moves_a_cursor() -> None:
     ],
 )
 def test_where_it_draws(stream: Any, term: str, *, draws: bool) -> None:
-    assert live_lines.can_draw(stream, {"TERM": term} if term else {}) is draws
+    assert displays.can_draw(stream, {"TERM": term} if term else {}) is draws

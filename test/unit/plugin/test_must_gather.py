@@ -25,9 +25,9 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from kubectl_topology import answers, errors, main, must_gather, recorded
+from kubectl_topology import answers, errors, main, must_gather
 from kubectl_topology import cluster as connected
-from kubectl_topology.commands import audit, plan
+from kubectl_topology.commands import audit, plan, status
 from topology_api import vocabulary
 
 from ..core import worlds
@@ -91,7 +91,7 @@ def _answers(client: Any, now: datetime) -> dict[str, Any]:
         return whole.known, {
             "plan": plan.target(whole, TRANSITIONS, "HighlyAvailable")[0],
             "ways": plan.overview(await connected.overview(at, TRANSITIONS, NAMESPACE), TRANSITIONS)[0],
-            "status": recorded.status(await connected.present(at, TRANSITIONS, NAMESPACE), TRANSITIONS),
+            "status": status.answer(await connected.present(at, TRANSITIONS, NAMESPACE), TRANSITIONS),
             "audit": audit.audit(await connected.census(at, TRANSITIONS, NAMESPACE), TRANSITIONS)[0],
         }
 

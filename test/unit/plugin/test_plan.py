@@ -340,7 +340,6 @@ def _asked(known: facts.Facts, wanted: answers.Manifest) -> tuple[dict[str, Any]
         (ONE.replace("name: cluster", "name: cluster\n  labels: {a: &t HighlyAvailable}").replace(
             "desiredTopology: HighlyAvailable", "desiredTopology: *t"), 5),
         (json.dumps(yaml.safe_load(ONE)), 1),
-        (f'{{"kind": "ConfigMap"}} {json.dumps(yaml.safe_load(ONE))}\n---\n{CONFIG_MAP}', 1),
         (yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [
             yaml.safe_load(CONFIG_MAP), yaml.safe_load(ONE)]}), 14),
         (json.dumps({"apiVersion": "config.openshift.io/v1", "kind": "InfrastructureList",

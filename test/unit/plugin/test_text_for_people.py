@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import assume, given
 
-from kubectl_topology import cluster, document, errors, naming, recorded
-from kubectl_topology.commands import cancel
+from kubectl_topology import cluster, document, errors, naming
+from kubectl_topology.commands import cancel, status
 from topology_api import crd, vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
@@ -82,7 +82,7 @@ class Screens(stories.Story):
             read = await cluster.present(made, worlds.TRANSITIONS, vocabulary.DEFAULT_NAMESPACE)
             lease = dataclasses.replace(replies.LEASE, renew_time=now)
             known = dataclasses.replace(read, now=now, operator=lease)
-            yield replies.through_json(recorded.status(known, worlds.TRANSITIONS))
+            yield replies.through_json(status.answer(known, worlds.TRANSITIONS))
 
 
 @pytest.mark.looptime
