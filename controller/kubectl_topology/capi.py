@@ -250,15 +250,15 @@ async def read(connection: cluster.Connection) -> Reading:
             unread.append(cluster.with_right(fact, source.selection)[1])
         return fact
 
-    found = await asyncio.gather(*map(read_fact, sources))
-    operator: Platform | facts.Unobserved | None = found.pop() if served else None
+    answered = await asyncio.gather(*map(read_fact, sources))
+    operator: Platform | facts.Unobserved | None = answered.pop() if served else None
     read_platform = (
         _unread_platform(operator) if operator is None or isinstance(operator, facts.Unobserved) else operator
     )
     return Reading(
         infrastructure,
         names,
-        tuple(fact for fact in found if not isinstance(fact, facts.Unobserved)),
+        tuple(fact for fact in answered if not isinstance(fact, facts.Unobserved)),
         read_platform,
         await _requirements(client, unread) if _REQUIREMENTS.label in names else (),
         tuple(sorted(unread, key=lambda item: item["what"])),
