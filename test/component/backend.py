@@ -114,7 +114,7 @@ class Front(Protocol):
     def open_watches(self) -> list[Request]:
         """The requests of the watches that are open now."""
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
+    async def start(self, port: int = 0) -> str:
         """Listen."""
 
     async def stop(self) -> None:

@@ -39,7 +39,7 @@ _STEP = re.compile(r"""\.((?:\\.|[^.\[\]\\*])+)|\[\?\(@\.([^.\[\]\\*=!]+)=="([^"
 
 
 class StructuralSchema:
-    """A version's schema, ready to be applied."""
+    """A version's schema, ready to be applied (`resources.Schema`)."""
 
     def __init__(self, schema: Mapping[str, Any], rules: cel_rules.Rules) -> None:
         self._schema = schema

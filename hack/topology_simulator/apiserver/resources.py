@@ -9,12 +9,12 @@ by path, and changes while the server runs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from . import crds
+    from . import field_errors
 
 ALL_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
 
@@ -29,6 +29,21 @@ class Column:
     description: str = ""
     priority: int = 0
     format: str = ""
+
+
+class Schema(Protocol):
+    """What a custom resource's schema can do; made by `crds`, asked by `writes`."""
+
+    def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Return the object without unknown fields, and the paths of those."""
+
+    def default(self, obj: dict[str, Any]) -> Any:
+        """Return the object with defaults filled in."""
+
+    def validate(
+        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
+    ) -> list[field_errors.Cause]:
+        """Return every broken rule, `before` included; `old` is the stored state on updates."""
 
 
 def _same(obj: dict[str, Any]) -> dict[str, Any]:
@@ -62,7 +77,7 @@ class Resource:
     """Of a review: what its answer carries."""
     selectable: Mapping[str, Callable[[dict[str, Any]], str]] = field(default_factory=dict)
     """Fields besides metadata.name and metadata.namespace that a field selector may ask for."""
-    schema: crds.StructuralSchema | None = None
+    schema: Schema | None = None
     json_schema: Mapping[str, Any] | None = None
     """The OpenAPI schema to publish; None: an object with anything in it."""
     unconditional_update: bool = True

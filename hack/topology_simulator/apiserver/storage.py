@@ -18,12 +18,10 @@ import collections
 import itertools
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from . import watch
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
@@ -77,6 +75,16 @@ class Change:
     previous: Item | None
 
 
+class Subscriber(Protocol):
+    """Receives every change of a store, in order, in the same step as the write; must not block."""
+
+    def offer(self, change: Change) -> None:
+        """Take one change."""
+
+    def close(self) -> None:
+        """End once all that was offered has been delivered."""
+
+
 class Storage:
     """All objects of the cluster, by store (`group/plural`), and the log of their changes."""
 
@@ -85,7 +93,7 @@ class Storage:
         self._stores: dict[str, dict[tuple[str, str], Item]] = collections.defaultdict(dict)
         self._order: dict[str, list[tuple[str, str]]] = collections.defaultdict(list)
         self._log: collections.deque[Change] = collections.deque()
-        self._subscribers: dict[str, dict[watch.Watcher, None]] = collections.defaultdict(dict)
+        self._subscribers: dict[str, dict[Subscriber, None]] = collections.defaultdict(dict)
         self._revision = 1
         self._compacted = 1
 
@@ -190,7 +198,7 @@ class Storage:
         self._revision = self._revision if revision is None else revision
         self.compact()
 
-    def subscribe(self, store: str, subscriber: watch.Watcher) -> None:
+    def subscribe(self, store: str, subscriber: Subscriber) -> None:
         """Offer `subscriber` every later change of a store, in order, in the same step as the write."""
         self._subscribers[store][subscriber] = None
 
@@ -199,6 +207,6 @@ class Storage:
         for subscriber in tuple(self._subscribers[store]):
             subscriber.close()
 
-    def unsubscribe(self, store: str, subscriber: watch.Watcher) -> None:
+    def unsubscribe(self, store: str, subscriber: Subscriber) -> None:
         """Stop telling; harmless when it was not subscribed."""
         self._subscribers[store].pop(subscriber, None)

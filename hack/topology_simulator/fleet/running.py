@@ -91,7 +91,8 @@ async def opened(  # noqa: PLR0913 - what a story may ask for
         all_open: asyncio.Future[Any] = asyncio.gather(*(is_open.wait() for is_open in holds.values()))
         watching: asyncio.Task[None] | None = None
         try:
-            done, _ = await asyncio.wait({all_open, *holds}, return_when=asyncio.FIRST_COMPLETED)
+            first: list[asyncio.Future[Any]] = [all_open, *holds]
+            done, _ = await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
             for ended in done:
                 ended.result()
             screen.say("fleet", f"{', '.join(names)} are installed; operators and work agents run")
