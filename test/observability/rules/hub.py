@@ -53,7 +53,7 @@ def played(sites: Sites, folder: pathlib.Path, *, annotated: bool = False, **ask
         for name, values in sent.items()
     ]
     story = {"name": "a fleet", "interval": INTERVAL, "input_series": series, **asked}
-    return promtool.judge([story], groups(), folder, annotated=annotated)
+    return promtool.judge([story], groups(), folder, annotated=annotated, every=INTERVAL)
 
 
 def sample(name: str, value: float, labels: Mapping[str, str]) -> dict[str, Any]:
