@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FILE = promtool.HERE.parents[2] / "bindata" / "fleet" / "thanos-ruler-custom-rules.yaml"
-INTERVAL = "5m"
+INTERVAL = "5m"  # said to promtool, which does not go by the interval of a group
 Sites = dict[str, dict[str, str]]
 """By cluster: values by series, whose name has no label `cluster` yet."""
 

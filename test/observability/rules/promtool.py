@@ -129,10 +129,7 @@ def judge(
     annotated: bool = False,
     every: str = "30s",
 ) -> str:
-    """The same for stories that a test makes up; return what promtool says against them, "" when they come true.
-
-    `every` is how often the rules are evaluated: promtool does not go by the interval of a group.
-    """
+    """The same for stories that a test makes up; return what promtool says against them, "" when they come true."""
     _write(content if annotated else without_annotations(content), folder)
     story = {"rule_files": ["rules.yaml"], "evaluation_interval": every, "tests": tests}
     path = folder / "story.yaml"
