@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FILE = promtool.HERE.parents[2] / "bindata" / "fleet" / "thanos-ruler-custom-rules.yaml"
-INTERVAL = "5m"
+INTERVAL = "5m"  # said to promtool, which does not go by the interval of a group
 Sites = dict[str, dict[str, str]]
 """By cluster: values by series, whose name has no label `cluster` yet."""
 
@@ -53,7 +53,7 @@ def played(sites: Sites, folder: pathlib.Path, *, annotated: bool = False, **ask
         for name, values in sent.items()
     ]
     story = {"name": "a fleet", "interval": INTERVAL, "input_series": series, **asked}
-    return promtool.judge([story], groups(), folder, annotated=annotated)
+    return promtool.judge([story], groups(), folder, annotated=annotated, every=INTERVAL)
 
 
 def sample(name: str, value: float, labels: Mapping[str, str]) -> dict[str, Any]:

@@ -122,11 +122,16 @@ def play(story: str, content: list[dict[str, Any]], folder: pathlib.Path) -> sub
 
 
 def judge(
-    tests: list[dict[str, Any]], content: list[dict[str, Any]], folder: pathlib.Path, *, annotated: bool = False
+    tests: list[dict[str, Any]],
+    content: list[dict[str, Any]],
+    folder: pathlib.Path,
+    *,
+    annotated: bool = False,
+    every: str = "30s",
 ) -> str:
     """The same for stories that a test makes up; return what promtool says against them, "" when they come true."""
     _write(content if annotated else without_annotations(content), folder)
-    story = {"rule_files": ["rules.yaml"], "evaluation_interval": "30s", "tests": tests}
+    story = {"rule_files": ["rules.yaml"], "evaluation_interval": every, "tests": tests}
     path = folder / "story.yaml"
     path.write_text(yaml.safe_dump(story, sort_keys=False), encoding="utf-8")
     said = _run("test", "rules", str(path))
