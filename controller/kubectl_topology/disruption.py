@@ -170,6 +170,8 @@ def _backup(known: facts.Facts) -> answers.Expected:
     nodes = [] if isinstance(masters, facts.Unobserved) else [node for node in masters if isinstance(node, facts.Node)]
     ready = next((node.name for node in nodes if node.ready == "True" and not node.deleting), "NODE")
     again = "Take an etcd backup now, and another one once it is completed"
-    script = "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup"
     message = f"{again}: one from before the change brings the old topology back. {last}"
-    return simulate.item("EtcdBackup", message, shell.command(script, ready))
+    command = shell.command(
+        "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup", ready
+    )
+    return simulate.item("EtcdBackup", message, command)

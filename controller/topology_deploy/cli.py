@@ -105,13 +105,13 @@ def _add_render(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
 def _check(options: argparse.Namespace) -> None:
     """Raise CommandError for flags of `manifests` that do not go together."""
     definition, elsewhere = options.crd_only or options.crd_patch, options.elsewhere
-    one, both = definition or elsewhere == "management", "--crd-only, --crd-patch or --elsewhere management"
+    no_rights, both = definition or elsewhere == "management", "--crd-only, --crd-patch or --elsewhere management"
     for flag, mistaken, why in (
         ("crd", not options.crd_patch, "goes with --crd-patch"),
         ("without-monitoring", definition, "does not go with --crd-only or --crd-patch: these print no monitoring"),
-        ("without-machine-api", one, f"does not go with {both}"),
-        ("without-leases", one, f"does not go with {both}"),
-        ("bare-metal-host-reader", one, f"does not go with {both}"),
+        ("without-machine-api", no_rights, f"does not go with {both}"),
+        ("without-leases", no_rights, f"does not go with {both}"),
+        ("bare-metal-host-reader", no_rights, f"does not go with {both}"),
         ("console", definition or elsewhere,
          "does not go with --crd-only, --crd-patch or --elsewhere: these print nothing for it"),
         ("runbooks", definition or options.without_monitoring,

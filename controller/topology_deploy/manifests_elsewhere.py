@@ -56,10 +56,9 @@ def render(
         there = f"in the target it is {vocabulary.DEFAULT_NAMESPACE}"
         raise manifests.ManifestsError(f"--namespace goes with --elsewhere management: {there}")
     if part == "management" and not own:
-        one = (
-            f"one for each target, and not {namespace}, which is that of an operator for the management cluster itself"
-        )
-        raise manifests.ManifestsError(f"--elsewhere management goes with --namespace: {one}")
+        rule = f"one for each target, and not {namespace}"
+        why = "which is that of an operator for the management cluster itself"
+        raise manifests.ManifestsError(f"--elsewhere management goes with --namespace: {rule}, {why}")
     monitoring = monitoring and part == "management"
     text = manifests.render(manifests.Kind.OPERATOR, image, namespace, monitoring=monitoring, without=without)
     documents = [_without_payload(document) for document in yaml.safe_load_all(text) if document]

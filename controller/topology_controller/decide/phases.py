@@ -156,11 +156,8 @@ def _too_new(newer: facts.Newer) -> Decision:
         "oc patch infrastructure cluster --subresource=status --type merge -p "
         """'{"status":{"topologyTransition":null}}'"""
     )
-    note = (
-        f"Infrastructure cluster has a record in phase {newer.phase}, which this version does not know: a newer "
-        "version wrote it"
-    )
-    message = f"{note}. Install that version again. If you know that nothing is under way, take it out with: {removal}"
+    note = f"Infrastructure cluster has a record in phase {newer.phase}, which this version does not know"
+    message = f"{note}. Install the newer version again or, if nothing is under way, take it out with: {removal}"
     block = operators.block_message(newer.name or "", newer.target) if newer.target else message
     cause = Cause(Reason.EVIDENCE_UNREADABLE, message)
     return Decision(

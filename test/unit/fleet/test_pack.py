@@ -127,7 +127,7 @@ def test_what_is_installed_is_what_manifests_prints(capsys: pytest.CaptureFixtur
 
 
 def test_the_hub_s_alerts_link_runbooks_only_where_there_are_some(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, linked in (((), 0), (("--runbooks", "https://git.example/runbooks"), 3)):
+    for arguments, linked in (((), 0), (("--runbooks", "https://git.example/runbooks"), 5)):
         items, text, _ = printed(capsys, "observability", *arguments)
         assert [item["kind"] for item in items] == ["ConfigMap"] * 3
         assert text.count("runbook_url: ") == text.count("runbook_url: https://git.example/runbooks/Topology") == linked
