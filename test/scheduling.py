@@ -23,7 +23,7 @@ _SHARING = frozenset(
         "test_serving_to_others",
     }
 )
-_WITH_THEIR_OWN = frozenset({"test_several_api_servers", "test_sites"})
+_WITH_THEIR_OWN = frozenset({"test_growing", "test_several_api_servers", "test_sites"})
 _WITH_THEIR_OWN_TOO = frozenset({"test_elsewhere"})
 """The same, and embedded ones besides, which may be anywhere."""
 _DEAR = frozenset({"hack/simulator_tests/parity/test_parity.py"})

@@ -7,7 +7,6 @@ make nodes: agents that are approved, BareMetalHosts, replicas. What needs a mac
 
 from __future__ import annotations
 
-import contextlib
 import pathlib
 import re
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ import yaml
 from test.component import definitions, documented, installing
 from topology_simulator import binaries, install, kinds, kubeconfig
 from topology_simulator import client as clients
-from topology_simulator.apiserver import server
+from topology_simulator.envtest import server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -85,14 +84,11 @@ class Administrator(installing.Administrator):
 
 
 @pytest.fixture
-async def administrator(tmp_path: pathlib.Path) -> AsyncIterator[Administrator]:
-    above = server.ApiServer()
-    await above.start()
-    async with contextlib.AsyncExitStack() as stack:
-        stack.push_async_callback(above.stop)
+async def administrator(real_binaries: None, tmp_path: pathlib.Path) -> AsyncIterator[Administrator]:
+    async with server.RealServer() as above:
         access = above.kubeconfig()
-        api = await stack.enter_async_context(clients.Client(kubeconfig.access(access), "hub"))
-        yield Administrator(tmp_path, access, api)
+        async with clients.Client(kubeconfig.access(access), "hub") as api:
+            yield Administrator(tmp_path, access, api)
 
 
 async def test_agents_of_an_iso_hosts_of_a_hub_and_replicas_of_a_control_plane(administrator: Administrator) -> None:
@@ -139,10 +135,7 @@ async def test_agents_of_an_iso_hosts_of_a_hub_and_replicas_of_a_control_plane(a
 async def test_the_machine_that_is_shown_is_one(administrator: Administrator) -> None:
     """OpenShift's own definition of Machine takes it, without an unknown field; a typing error would be refused."""
     (file,) = (binaries.definitions() / "machine").rglob("*_machines-Default.crd.yaml")
-    served = yaml.safe_load(file.read_text())
-    for version in served["spec"]["versions"]:
-        del version["additionalPrinterColumns"]  # whose paths have brackets, which our server does not know
-    await administrator.api.create(kinds.DEFINITIONS, served)
+    await administrator.api.create(kinds.DEFINITIONS, yaml.safe_load(file.read_text()))
     await administrator.define("openshift-machine-api", HOSTS)
     host, machine = manifests(_MACHINES)
     wrong = {**machine, "metadata": {**machine["metadata"], "name": "wrong"}, "spec": {"providerSpecs": {}}}
