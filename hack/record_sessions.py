@@ -44,6 +44,7 @@ _BLURRED = (
     (re.compile(r'(at version |"resourceVersion":")\d+'), r"\1<version>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<attempt>"),
     (re.compile(r"^(\d+/\d+ +|Unmet +|Unknown +)\d+ (?:s|min) +", re.MULTILINE), r"\1<age>  "),
+    (re.compile(r"^  \d+ (?:s|min)(?=  [A-Z]\w+  )", re.MULTILINE), "  <age>"),
     (re.compile(r"^Operator  (?:Admitting|Converging) .*(?:\n {10}\S.*)*", re.MULTILINE), "Operator  <progress>"),
     (re.compile(r"http://127\.0\.0\.1:\d+"), "<server>"),
 )
