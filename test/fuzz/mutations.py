@@ -189,7 +189,7 @@ def _asking_observed(watched: Any) -> Any:
 
 
 def _only_master(before: Any) -> Any:
-    return lambda question, name: before(question, name) if name == machine_config.MASTER else None
+    return lambda pool, left: before(pool, left if pool.name == machine_config.MASTER else None)
 
 
 @contextlib.contextmanager
@@ -358,7 +358,7 @@ MUTATIONS = (
     ),
     Mutation(
         "only pool master has to roll out",
-        _around(machine_config, "_before", _only_master),
+        _around(machine_config, "_waiting_for", _only_master),
         (Promise.CONVERGED,),
         _POOLS,
     ),

@@ -175,9 +175,7 @@ async def watch(  # noqa: PLR0913 - what is watched, by which clock, and what is
         except errors.KubeError as error:
             unserved = await client.is_unserved(source, selection, error)
             trouble = state.unserved(error) if unserved else state.failed(error)
-        if selection.name is not None:
-            # It begins again with a list, which shows what the version of one object alone cannot.
-            state.version = None
+        state.forget_one()
         state.log(trouble)
         if trouble is not None:
             yield trouble
@@ -210,6 +208,11 @@ class _State:
             return resources.key_of(raw) if named else (None, ""), resources.version_of(raw)
         except ValueError as error:
             raise self._error(errors.Malformed, "NotAnObject", str(error)) from error
+
+    def forget_one(self) -> None:
+        """Begin again with a list where one object is watched: it shows what its version alone cannot."""
+        if self._selection.name is not None:
+            self.version = None
 
     def opened(self) -> None:
         self._opened_at = self._heard_at = self._clock()
