@@ -15,13 +15,7 @@ _COMPONENT = "test/component/"
 _ON_REAL = re.compile(r"[\[-]real[\]-]")
 _ON_EMBEDDED = re.compile(r"[\[-]embedded[\]-]")
 _SHARING = frozenset(
-    {
-        "test_a_voter_is_lost",
-        "test_changes_refused",
-        "test_openshift_definitions",
-        "test_plugin",
-        "test_serving_to_others",
-    }
+    {"test_lost_voter", "test_changes_refused", "test_openshift_definitions", "test_plugin", "test_serving_to_others"}
 )
 _WITH_THEIR_OWN = frozenset({"test_growing", "test_several_api_servers", "test_sites"})
 _WITH_THEIR_OWN_TOO = frozenset({"test_elsewhere"})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import CheckName, Topology
 from topology_controller import shell
-from topology_controller.checks import etcd, load_balancer, operands
+from topology_controller.checks import etcd, load_balancer, operands, router
 from topology_controller.decide import assessment, convergence
 from topology_controller.definitions import operands as matrices
 from topology_controller.observe import facts
@@ -43,8 +43,8 @@ def disruption(
     asked = {spec.check for spec in definition.convergence.checks}
     asking = [group for group in transitions.matrix.groups if group.check in asked]
     target = definition.target.pair
-    is_alone = definition.changes_control_plane and load_balancer.router_alone(known)
-    lone_router = simulate.item(LONE_ROUTER, load_balancer.ROUTER_ALONE, load_balancer.two_routers())
+    is_alone = definition.changes_control_plane and router.alone(known)
+    lone_router = simulate.item(LONE_ROUTER, router.ALONE, router.two_routers())
     blocked = (
         "Minor upgrades are blocked from the request until the transition is completed. Patch upgrades are not: do not "
         "start one"

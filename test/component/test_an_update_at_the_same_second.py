@@ -54,19 +54,19 @@ async def test_nothing_moves_once_an_update_was_read(
         async with one_writer:
             await say(operator)
 
-    async def update() -> float:
-        async with one_writer:
-            return await _update(world)
-
     monkeypatch.setattr(world.echo, "say", alone)
     await world.idle_operator()
     world.server.before(backend.is_change, note)
-    begun = await update() if apart < 0 else 0.0
+
+    async def update() -> float:
+        await asyncio.sleep(max(0.0, apart / 1000))
+        async with one_writer:
+            return await _update(world)
+
+    updating = asyncio.create_task(update())
     await asyncio.sleep(max(0.0, -apart / 1000))
     await world.ask_for()
-    if apart >= 0:
-        await asyncio.sleep(apart / 1000)
-        begun = await update()
+    begun = await updating
     record = (await world.until("it is decided", _decided, seconds=20.0))["topologyTransition"]
     figure(f"an update {apart} ms after the request: {record['phase']}")
     if record["phase"] == "Pending":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from topology_api.vocabulary import CheckName
 
 from ..definitions import registry
-from . import etcd, load_balancer, machine_config, machines, nodes, operands, operators
+from . import etcd, load_balancer, machine_config, machines, nodes, operands, operators, router
 from .result import CheckContext, ConvergenceContext
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ CHECKS: dict[CheckName, Callable[[CheckContext], CheckResult]] = {
     CheckName.ETCD_SCALING_SAFE: etcd.scaling_safe,
     CheckName.ETCD_MEMBERS_DIRECT: etcd.members_direct,
     CheckName.LOAD_BALANCER_BACKENDS: load_balancer.backends,
-    CheckName.ROUTER_SURVIVES_DRAINS: load_balancer.survives_drains,
+    CheckName.ROUTER_SURVIVES_DRAINS: router.survives_drains,
     CheckName.MACHINE_CONFIG_POOLS_READY: machine_config.pools_ready,
     CheckName.MACHINE_CONFIG_CONTROLLER_OBSERVED: machine_config.controller_observed,
     **dict.fromkeys(registry.OPERAND_CHECKS, operands.followed),

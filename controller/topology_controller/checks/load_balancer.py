@@ -1,12 +1,9 @@
-"""What stands before the nodes: does the load balancer lead to each of them, and does a router survive their drains?
+"""What stands before the nodes: does the load balancer lead to each of them?
 
 A cluster that keeps the address of its API itself follows its nodes. Everywhere else a load balancer and names lead to
 it that nothing inside can look at, and after a single node has grown they usually still lead to that node. So an
 administrator confirms it, with the addresses and not with a yes: a node that comes later is not among them. The
 advisory asks for the confirmation, and the check, where it is asked, waits for it.
-
-A single node is installed with an explicit number of one router and is never drained; the nodes of a larger control
-plane are, within half a minute of the change (machine-config-operator, release-4.21).
 """
 
 from __future__ import annotations
@@ -44,13 +41,6 @@ _TO_DO_BY_HAND = (
 )
 _COMMAND_LIMIT: Final = min(types.MESSAGE_LIMIT, facts.Backends.LONGEST)
 _LONGEST_QUOTE: Final = 40
-_ROUTERS = 2
-_DRAIN = vocabulary.ROUTER_DRAIN_ANNOTATION
-ROUTER_ALONE = (
-    "The drains that follow the change evict the only router, and ingress is gone for about half a minute each time, "
-    "unless there are two before"
-)
-ROUTER_ALONE_BRIEFLY = "The drains that follow the change interrupt ingress, unless there are two routers before"
 
 
 class Manager(Enum):
@@ -250,39 +240,3 @@ def _changes(infrastructure: facts.Infrastructure, target: TopologyPair, record:
     if before is None and (record is None or record.admitted_time is None):
         before = infrastructure.control_plane
     return target.control_plane not in {before, Topology.SINGLE_REPLICA}
-
-
-def survives_drains(context: CheckContext) -> CheckResult:
-    """The default router asks for two replicas and has them before the change, or its drain is accepted."""
-    # An explicit number is honoured: cluster-ingress-operator pkg/operator/controller/ingress/replicas.go (4.22).
-    router = context.facts.ingress_controller
-    if drain_accepted(context.facts):
-        return context.met(f"Accepted by annotation {_DRAIN} of ClusterOperator {vocabulary.CLUSTER_OPERATOR}")
-    if isinstance(router, facts.Unobserved):
-        return context.unknown(router)
-    asks, has = router.wanted_replicas, router.available_replicas
-    if asks is not None and min(asks, has) >= _ROUTERS:
-        return context.met(f"IngressController default has {_ROUTERS} replicas or more available")
-    wait = "Wait until they are available" if asks is not None and asks >= _ROUTERS else f"Run: {two_routers()}"
-    wait += f". To accept one, annotate ClusterOperator {vocabulary.CLUSTER_OPERATOR} with {_DRAIN}=true"
-    seen = f"{'none' if asks is None else asks} requested, {has} available"
-    count = Count(min(asks or 0, has), _ROUTERS, "replicas")
-    return context.unmet(f"{_ROUTERS} routers of IngressController default", seen, wait, count=count)
-
-
-def drain_accepted(known: facts.Facts) -> bool:
-    """Does an administrator accept that the only router is drained? Without our ClusterOperator nothing is accepted."""
-    own = known.own_operator
-    return isinstance(own, facts.OwnOperator) and own.router_drain_accepted
-
-
-def two_routers() -> str:
-    """The command after which a node can be drained without taking ingress away."""
-    body = f'{{"spec":{{"replicas":{_ROUTERS}}}}}'
-    return shell.command("oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p {}", body)
-
-
-def router_alone(known: facts.Facts) -> bool:
-    """Is there a single router that its configuration fixes, which the drains after the change will evict?"""
-    router = known.ingress_controller
-    return isinstance(router, facts.IngressController) and router.wanted_replicas == 1

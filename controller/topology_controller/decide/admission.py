@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from topology_api.types import AvailableTransition, Baseline, Blocker, TopologyTransition, fit, whole_seconds
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 
-from ..checks import catalog, load_balancer, operators
+from ..checks import catalog, operators, router
 from ..checks.result import CheckResult, ConvergenceContext, listed, sentences
 from ..observe import facts
 from . import applicability, assessment, baseline, cadence, convergence, problems, records
@@ -123,9 +123,9 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
     else:
         note = held or _failing(known, results)
     # Said while it can still be helped: ingress will be gone for a while; not to who has accepted it.
-    drains = definition.changes_control_plane and load_balancer.router_alone(known)
-    drains = drains and not load_balancer.drain_accepted(known)
-    drained = f"{load_balancer.ROUTER_ALONE_BRIEFLY}: {load_balancer.two_routers()}" if drains else ""
+    drains = definition.changes_control_plane and router.alone(known)
+    drains = drains and not router.drain_accepted(known)
+    drained = f"{router.BRIEFLY}: {router.two_routers()}" if drains else ""
     note = assessment.within(note, drained, least=[drained])
     unreadable = problems.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)
     advisories, problem = records.advised(context, record), problems.before_change(context, record, unreadable, note)

@@ -108,8 +108,8 @@ class WorkQueue:
 
     def done(self, *, ok: bool = True) -> None:
         """End the work; when it went well, failures are forgotten, and so is the retry they asked for."""
-        now = self._loop.time()
-        self._observer.worked(now - (self.working_since or now))
+        if self.working_since is not None:
+            self._observer.worked(self._loop.time() - self.working_since)
         self.working_since = None
         if ok:
             self._backoff.reset()

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import socket
 import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from . import config, credentials, errors
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
+    from aiohttp.connector import AddrInfoType
     from kubernetes_asyncio.client.configuration import Configuration
 
     # (verb, plural, HTTP status or "error", seconds until the headers came)
@@ -50,6 +52,9 @@ _CERTIFICATE_PERIOD = 60.0
 _PATIENCE = 2.0
 # Pools with older certificates that may still carry a watch.
 _RETIRED = 2
+# Seconds; together they find a vanished peer within about a minute, whether we are waiting or sending: nodes of the
+# control plane restart in every transition, and a watch that is bound to one would be silent for longer.
+_SOCKET_OPTIONS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 
 
 class Transport:
@@ -246,8 +251,12 @@ class Transport:
             inline = (credentials.DATA[name] for name in credentials.extras(self._configuration).certificates)
             names = ", ".join(filter(None, (*self._certificate_files(), *inline)))
             raise config.ConfigError(names or self._base, f"cannot be used for TLS: {error}") from error
-        limit = self._configuration.connection_pool_maxsize
-        connector = aiohttp.TCPConnector(limit=limit, ssl=context, keepalive_timeout=_KEEP_IDLE)
+        connector = aiohttp.TCPConnector(
+            limit=self._configuration.connection_pool_maxsize,
+            ssl=context,
+            keepalive_timeout=_KEEP_IDLE,
+            socket_factory=_make_socket,
+        )
         # Proxies are looked up by us; trusting the environment would also send passwords of ~/.netrc.
         session = aiohttp.ClientSession(
             connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_BUFFER
@@ -264,6 +273,15 @@ class Transport:
         """Return what tells one set of certificates from the next."""
         names = self._certificate_files()
         return (credentials.extras(self._configuration).certificates, names, *config.contents(filter(None, names)))
+
+
+def _make_socket(address: AddrInfoType) -> socket.socket:
+    connecting = socket.socket(*address[:3])
+    connecting.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # Not every system has every option; keep-alive itself is everywhere.
+    for option in filter(lambda name: hasattr(socket, name), _SOCKET_OPTIONS):
+        connecting.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), _SOCKET_OPTIONS[option])
+    return connecting
 
 
 def _environment_proxy(base: str) -> str | None:

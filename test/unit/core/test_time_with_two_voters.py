@@ -36,10 +36,8 @@ AFTER = worlds.moved(TWO, worlds.converging())
     [
         pytest.param([TWO, TWO, THREE, THREE], 20, id="until the third is seen"),
         pytest.param([AFTER, AFTER], 10, id="after the change"),
-        pytest.param([voters(1), voters(1)], 0, id="one voter"),
         pytest.param([TWO, UNREAD, TWO, THREE], 10, id="not readable in between"),
         pytest.param([TWO, CUT, TWO, THREE], 10, id="a watch was cut"),
-        pytest.param([CANCELLED, CANCELLED], 0, id="no request"),
         pytest.param([TWO, CANCELLED, TWO, TWO], 10, id="cancelled and requested again"),
         pytest.param([TWO, None, TWO, THREE], 10, id="another process led"),
     ],

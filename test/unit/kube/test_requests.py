@@ -7,6 +7,7 @@ import contextlib
 import gc
 import itertools
 import json
+import socket
 import time
 import weakref
 from typing import Any
@@ -35,6 +36,16 @@ async def test_a_read_carries_who_and_what(faulty, connect, make_widget):
     assert asked.headers["Accept"] == "application/json"
     assert [told[:3] for told in seen] == [("get", "widgets", "200")]
     assert 0 <= seen[0][3] < 2
+
+
+async def test_a_peer_that_vanishes_is_found_by_its_socket_within_a_minute(faulty, connect, make_widget, monkeypatch):
+    faulty.answer(200, make_widget("a", 7))
+    made: dict[str, socket.socket] = {}
+    make = transport._make_socket
+    monkeypatch.setattr(transport, "_make_socket", lambda address: made.setdefault("first", make(address)))
+    await (await connect()).get(CLUSTER, "a")
+    options = (socket.SOL_SOCKET, socket.SO_KEEPALIVE), (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+    assert [made["first"].getsockopt(*option) for option in options] == [1, 30_000]
 
 
 async def test_each_write_says_its_content_type_and_its_author(faulty, connect, make_widget):

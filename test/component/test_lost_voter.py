@@ -1,8 +1,7 @@
 """A control-plane node fails while there are two voters: no quorum, no API. The operator lives, and begins anew.
 
 Once while the request waits, and once while the change itself is sent: etcd may execute that write when it has a quorum
-again, and may not, and nobody was told which. A member that is gone for good is restored from a backup
-(`test_restored_backup`): without a quorum none can be removed.
+again, and may not. A member that is gone for good is restored from a backup: without a quorum none can be removed.
 """
 
 from __future__ import annotations
@@ -23,13 +22,11 @@ if TYPE_CHECKING:
 
 
 async def _failed(operator: process.Operator) -> float:
-    """How many requests of an operator had no answer, or one of a server that cannot serve."""
     _, text = await operator.ask("/metrics")
     return sum(map(float, re.findall(r'(?m)^rest_client_requests_total{.*code="(?:<error>|5..)".* (\S+)$', text)))
 
 
 async def _lost(operator: process.Operator, second: members.Second) -> None:
-    """Let the operator be without an API for a while: it stays, and says what it last knew."""
     before = await _failed(operator)
     await polling.until("requests fail", lambda: _failed(operator), 30.0, holds=lambda now: now > before)
     assert ((await operator.ask("/healthz"))[0], operator.alive) == (200, True)
@@ -37,29 +34,30 @@ async def _lost(operator: process.Operator, second: members.Second) -> None:
 
 
 async def test_one_of_two_voters_is_lost_waiting_and_changing(there: World, real_server: real.Session) -> None:
-    world = there
-    homes = (await world.api.get(kinds.CONFIG_MAPS, simulated.ETCD_ENDPOINTS, simulated.ETCD_NAMESPACE))["data"]
+    homes = (await there.api.get(kinds.CONFIG_MAPS, simulated.ETCD_ENDPOINTS, simulated.ETCD_NAMESPACE))["data"]
     third = max(homes, key=homes.__getitem__)
-    operator = await world.idle_operator(lease=process.PATIENT)
+    operator = await there.idle_operator(lease=process.PATIENT)
     async with members.Second(real_server.server.etcd_url) as second:
-        await cluster.set_endpoints(world.api, {third: None})
-        await world.ask_for()
-        await world.until_check("EtcdVotingMembers", "Unmet")
+        await cluster.set_endpoints(there.api, {third: None})
+        await there.ask_for()
+        await there.until_check("EtcdVotingMembers", "Unmet")
         await second.kill()
         await _lost(operator, second)
         await operator.ready(30.0)
-        assert (await world.pair(), world.server.topology_changes) == (world.installed, [])
+        assert (await there.pair(), there.server.topology_changes) == (there.installed, [])
 
-        world.server.before(backend.is_change, lambda _: second.kill())
-        before = world.server.mark()
+        there.server.before(backend.is_change, lambda _: second.kill())
+        before = there.server.mark()
 
-        def writes() -> list[audit.Record]:
-            asked = sorted(world.server.asked(before), key=lambda request: request.time)
-            return [request for request in asked if request.resource == "infrastructures" and not request.watch]
+        def asked() -> list[audit.Record]:
+            log = sorted(there.server.asked(before), key=lambda request: request.time)
+            return [request for request in log if request.resource == "infrastructures" and not request.watch]
 
-        await cluster.set_endpoints(world.api, {third: homes[third]})
-        await polling.until("the change has no answer", lambda: [one for one in writes() if one.code != 200], 30.0)
+        def lost() -> list[int]:
+            return [n for n, request in enumerate(asked()) if request.verb == "patch" and request.code != 200]
+
+        await cluster.set_endpoints(there.api, {third: homes[third]})
+        await polling.until("the change has no answer", lost, 30.0)
         await _lost(operator, second)
-        await world.completed_once(seconds=60.0)
-    unanswered = next(number for number, request in enumerate(writes()) if request.code != 200)
-    assert writes()[unanswered + 1].verb == "get", "it looks before it writes again"
+        await there.completed_once(seconds=60.0)
+    assert asked()[lost()[0] + 1].verb == "get", "it looks before it writes again"
