@@ -137,6 +137,7 @@ SESSIONS: dict[str, tuple[Part, ...]] = {
         {"wait-for": {"check": {"name": "MachineConfigPoolsRolledOut", "status": "Met", "stage": "Convergence"}}},
         {"wait-for": {"check": {"name": "ClusterOperatorsStable", "status": "Met", "stage": "Convergence"}}},
         {"wait-for": {"condition": {"type": "Progressing", "says": "not met: RouterReplicas (1 of 2). "}}},
+        {"wait-for": {"advisory": "TopologyReadAtStart"}},
         "The topology has changed, and every operator has followed but the router.",
         Typed("status"),
         Typed("wait --timeout 1s"),
