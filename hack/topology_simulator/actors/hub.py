@@ -79,6 +79,11 @@ class Actors:
         self._release: upgradeable.Release | None = release
         self._absent: tuple[kinds.Kind, ...] = ()
 
+    @property
+    def current(self) -> bool:
+        """Whether each has listed what it watches: what stands then is to it what was installed."""
+        return all(member.mirror.current for member in self._cast)
+
     # -- orders
 
     def hold(self, name: str) -> None:
