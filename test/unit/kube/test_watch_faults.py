@@ -45,11 +45,7 @@ async def reflecting(connect, timing, server=None, request_timeout=PATIENCE):
 @pytest.fixture
 async def reflect(connect, quick):
     async with contextlib.AsyncExitStack() as stack:
-
-        async def started(**figures):
-            return await stack.enter_async_context(reflecting(connect, dataclasses.replace(quick, **figures)))
-
-        yield started
+        yield lambda: stack.enter_async_context(reflecting(connect, quick))
 
 
 def whole(status, body, **headers):
@@ -156,7 +152,9 @@ async def test_a_watch_in_trouble_waits_and_recovers(faulty, connect, quick, mak
         server.behave = behave
         await server.start()
         try:
-            async with reflecting(connect, dataclasses.replace(quick, listing=20.0, settle=0.5), server, 1.0) as made:
+            silence, answer = (0.3, 1.0) if expected is errors.TimedOut else (quick.silence, 30.0)
+            timing = dataclasses.replace(quick, silence=silence, settle=0.5)
+            async with reflecting(connect, timing, server, answer) as made:
                 await story(server, made, expected, good)
         finally:
             await server.stop()
@@ -185,8 +183,7 @@ async def test_events_of_any_size_arrive_whole_in_pieces_of_any_size(faulty, ref
         await reply.peer_hangs_up()
 
     faulty.behave = behave
-    # On a busy machine the pieces come slowly.
-    made = await reflect(silence=30.0)
+    made = await reflect()
     await soon(lambda: len(made.snapshot().objects) == 3)
     assert [made.snapshot().objects[None, f"w{number}"] for number in range(3)] == [
         text + str(number) for number in range(3)
