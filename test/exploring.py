@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "FUZZ_SEED"
 _FUZZ = "test/fuzz/"
-_EXAMPLES = {"quick": 15, "short": 40, "nightly": 500}
+_EXAMPLES = {"quick": 15, "short": 25, "nightly": 500}
 """How many examples a property is tried with that does not say so itself (`--hypothesis-profile`)."""
 
 
