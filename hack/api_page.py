@@ -9,20 +9,17 @@ marks between which each table is put. `generate` writes the pages and compares 
 from __future__ import annotations
 
 import itertools
+import pathlib
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import explained
+from kubectl_topology.commands.explain import Explanation
 from topology_api import crd, vocabulary
 from topology_controller.definitions import load, model, registry
+from topology_controller.definitions import operands as matrices
 from topology_controller.report import metrics
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from kubectl_topology.commands.explain import Explanation
-    from topology_controller.definitions import operands as matrices
 
 _MARK = "<!-- made by `make generate`: {} -->"
 _END = "<!-- until here -->"

@@ -11,6 +11,7 @@ A name without a meaning, advice for a name that does not exist, and a runbook w
 from __future__ import annotations
 
 import ast
+import enum
 import functools
 import inspect
 import itertools
@@ -19,25 +20,20 @@ import operator
 import pathlib
 import re
 import typing
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
 
 import pydantic
 import yaml
 
 from kubectl_topology import answers, capi, consistency, errors
 from kubectl_topology.commands import fleet
+from kubectl_topology.commands.explain import Explanation
 from topology_api import crd, shape, vocabulary
-from topology_controller.definitions import model, registry
+from topology_controller.definitions import load, model, registry
 from topology_controller.report import metrics
 from topology_deploy import install_config
 from topology_deploy.fleet import meaning as states
-
-if TYPE_CHECKING:
-    import enum
-    from collections.abc import Iterable, Iterator
-
-    from kubectl_topology.commands.explain import Explanation
-    from topology_controller.definitions import load
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 ADVICE = _ROOT / "hack" / "explanations"

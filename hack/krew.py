@@ -19,14 +19,12 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import yaml
 
 from topology_controller import _version
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAUNCHER = ROOT / "hack" / "krew_launcher.py"

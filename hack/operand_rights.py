@@ -13,8 +13,9 @@ and tests on a real API server take each away.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -22,12 +23,8 @@ from kubectl_topology import cluster
 from topology_api import vocabulary
 from topology_controller import bindata
 from topology_controller.definitions import load
+from topology_controller.definitions import operands as matrices
 from topology_deploy import manifests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from topology_controller.definitions import operands as matrices
 
 FILE = "0000_30_topology-operator_04_roles_operands.yaml"
 """The one file of `bindata/manifests` that is generated."""

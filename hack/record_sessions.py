@@ -20,14 +20,11 @@ import re
 import shlex
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from topology_api import vocabulary
 from topology_simulator import box, kinds, pace, play, scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PAGES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "development" / "sessions"
 _PROGRAM = pathlib.Path(sys.executable).with_name("kubectl-topology")

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import re
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import explained
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kubectl_topology.commands.explain import Explanation
-    from topology_controller.definitions import load
+from kubectl_topology.commands.explain import Explanation
+from topology_controller.definitions import load
 
 _WIDTH = 120
 _SPAN = re.compile(r"`[^`]+`|\[[^\]]+\]")

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mkdocs.structure.files import Files
-    from mkdocs.structure.pages import Page
+from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
 
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:|#)([^)#\s]+)(?:#[^)\s]*)?\)")
 _ITEM = re.compile(r"(\* |\d+\. )\S")

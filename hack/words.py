@@ -13,10 +13,7 @@ import pathlib
 import re
 import sys
 import tokenize
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 ROOT = pathlib.Path(__file__).parents[1]
 BANNED_NAMES = {"found", "one", "made", "said", "told", "wish", "flip"}

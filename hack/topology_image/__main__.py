@@ -15,10 +15,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 # ruff: noqa: PLC0415 - each command needs libraries of its own
 

@@ -13,15 +13,13 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import yaml
 from packaging import utils, version
 
 from . import locks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _SECONDS = 300.0
 Records = dict[str, list[dict[str, Any]]]

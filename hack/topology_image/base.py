@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import pathlib
 import re
 import urllib.request
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pathlib
 
 _BASE = re.compile(
     r"^ARG BASE=(?P<image>(?P<host>[^/\s]+)/(?P<name>[^:@\s]+):(?P<tag>[^@\s]+))(?P<digest>@\S+)?$", re.MULTILINE

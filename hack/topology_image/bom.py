@@ -15,15 +15,13 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from cyclonedx import schema
 from packaging import utils
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from . import locks
+from . import locks
 
 _SECONDS = 120.0
 _ROOT_REF = "root-component"

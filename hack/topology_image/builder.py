@@ -15,13 +15,10 @@ import os
 import pathlib
 import shutil
 import subprocess
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from . import dockerfile, sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 OWN = ("build", "licenses", "manifests", "opt")
 """The top folders that stages write to."""

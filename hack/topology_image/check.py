@@ -19,13 +19,10 @@ import sys
 import tarfile
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from . import bom, builder, dockerfile, layer_rules, locks, running, sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "image"

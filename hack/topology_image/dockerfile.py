@@ -8,16 +8,13 @@ performs what is read.
 from __future__ import annotations
 
 import io
+import pathlib
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import dockerfile_parse  # type: ignore[import-untyped] # it has no types
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Mapping
 
 WORDS = frozenset({"ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "LABEL", "RUN", "USER", "WORKDIR"})
 _VARIABLE = re.compile(r"\$(?:(?P<bare>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\})")

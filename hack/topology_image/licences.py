@@ -9,16 +9,14 @@ docs/development/image.md follows from the locked file; a test compares them.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import license_expression  # type: ignore[import-untyped] # it has no types
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from . import locks
+from . import locks
 
 ALLOWED: Mapping[str, str] = {
     "Apache-2.0": "keep licence and notices",

@@ -6,15 +6,12 @@ cancelled (yanked) only the index knows; `uv pip compile` would not have chosen 
 
 from __future__ import annotations
 
+import pathlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from packaging import requirements, utils, version
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Iterator
 
 FILES = ("requirements.lock", "requirements-build.lock", "requirements-dev.lock", "requirements-go.lock")
 _HASH = re.compile(r"--hash=(\S+)")

@@ -10,23 +10,18 @@ import asyncio
 import contextlib
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import aiohttp
 
 from topology_simulator import box, operator_process, pace, play, ports, scenario
 
-from . import layer_rules, sandbox
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from . import builder
+from . import builder, layer_rules, sandbox
 
 UID = 1000650000
 """One of those that OpenShift gives to a namespace; no file of the image, and no line of /etc/passwd, knows it."""

@@ -15,13 +15,11 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
 
 _BINDATA = pathlib.Path(__file__).parents[2] / "bindata"
 _CLUSTER = _BINDATA / "monitoring" / "0000_90_topology-operator_prometheusrule.yaml"

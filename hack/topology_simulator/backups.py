@@ -7,10 +7,9 @@ these count as compacted. With `plain` the versions after the backup are given o
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
-if TYPE_CHECKING:
-    from .apiserver import server
+from .apiserver import server
 
 Way = Literal["raised", "plain"]
 BUMPS: dict[Way, int] = {"raised": 1_000_000_000, "plain": 0}

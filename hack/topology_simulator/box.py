@@ -10,23 +10,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pathlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
-from . import backups, client, install, kubeconfig, operator_process, own_objects, serving
+from . import backups, client, install, kubeconfig, operator_process, own_objects, pace, scenario, serving
 from .actors import hub, native
 from .apiserver import server as embedded
 from .envtest import openshift
 from .envtest import server as real
+from .etcd import certificates
 from .etcd import cluster as etcds
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-
-    from . import pace, scenario
-    from .etcd import certificates
 
 API_SERVERS = ("embedded", "real")
 ETCDS = ("pretended", "real")

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from types import TracebackType
+from typing import Any, Self
 
 import aiohttp
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from types import TracebackType
-
-    from . import kinds, kubeconfig
+from . import kinds, kubeconfig
 
 _UNARY_SECONDS = 10.0
 _WATCH_SECONDS = 240

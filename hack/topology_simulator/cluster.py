@@ -7,14 +7,12 @@ External, workers only, no etcd of its own and no machine configuration.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from . import conditions, configured, kinds, machine_api, machines, operands
 from .apiserver import patch
 from .shape import INSTALLED_AGO, VERSION, CustomPool, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["INSTALLED_AGO", "VERSION", "CustomPool", "Shape"]
 

@@ -11,12 +11,8 @@ import argparse
 import json
 import re
 import shlex
-from typing import TYPE_CHECKING
 
-from . import kinds
-
-if TYPE_CHECKING:
-    from . import client
+from . import client, kinds
 
 _IN_A_MESSAGE = re.compile(r"""\boc (?:'[^']*'|"[^"]*"|(?!\.\s)[^'"])*""")
 _NOTES = {"annotate": "annotations", "label": "labels"}

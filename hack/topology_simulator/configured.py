@@ -6,13 +6,10 @@ A part of what `cluster` makes; the rest (control plane, operands) stands there 
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import conditions, kinds, machines, operands
-from .shape import INSTALLED_AGO
-
-if TYPE_CHECKING:
-    from .shape import Shape
+from .shape import INSTALLED_AGO, Shape
 
 DOMAIN = "edge.example.com"
 RELEASE_VERSION = "machineconfiguration.openshift.io/release-image-version"

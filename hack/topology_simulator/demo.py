@@ -18,7 +18,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterator
 
 from . import (
     binaries,
@@ -31,16 +31,13 @@ from . import (
     levers,
     operator_process,
     own_objects,
+    pace,
     play,
+    scenario,
     story,
     terminal,
 )
 from .envtest import server as real
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-
-    from . import pace, scenario
 
 CLUSTER_FOLDER = pathlib.Path("build") / "cluster"
 FAILURES = (

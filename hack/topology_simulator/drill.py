@@ -13,13 +13,10 @@ import dataclasses
 import pathlib
 import sys
 import tempfile
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 from . import alerts, box, client, demo, fleet_hub, invitation, kinds, pace, play, probes, scenario, terminal
 from .actors import bootstrap
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 FOLDER = pathlib.Path(__file__).parent / "drills"
 _SCRAPE_SECONDS = 1.0

@@ -15,17 +15,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import cluster, conditions, kinds, machine_pools, machines, operands
+from . import client, cluster, conditions, kinds, machine_pools, machines, operands
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection
-
-    from . import client
-
-    _Act = Callable[[client.Client, "_Scene"], Awaitable[bool]]
+_Act = Callable[[client.Client, "_Scene"], Awaitable[bool]]
 
 _CONTROLLER, _POOLS = "machine-config/controller", "machine-config/pools"
 _ROUTER = f"{cluster.INGRESS_NAMESPACE}/default"

@@ -13,15 +13,13 @@ import copy
 import functools
 import json
 import pathlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import yaml
 
 from . import client, cluster, kinds, operands
 from .apiserver import patch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _CRDS = pathlib.Path(__file__).parent / "crds"
 _OWN_CRDS = pathlib.Path(__file__).parents[2] / "bindata" / "crd"

@@ -10,15 +10,10 @@ import json
 import pathlib
 import shlex
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from . import cluster, levers
+from . import cluster, levers, scenario
 from .actors import kubelets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from . import scenario
 
 _DEFAULT = "HighlyAvailable"
 

@@ -7,14 +7,12 @@ own reader on purpose: what plays the rest of the cluster must not inherit the o
 from __future__ import annotations
 
 import base64
+import pathlib
 import ssl
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
-
-if TYPE_CHECKING:
-    import pathlib
 
 
 class KubeconfigError(Exception):

@@ -11,17 +11,12 @@ from __future__ import annotations
 import asyncio
 import functools
 import shlex
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from . import client, kinds, machine_api
-from .actors import kubelets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from . import scenario
-    from .actors import hub
+from . import client, kinds, machine_api, scenario
+from .actors import hub, kubelets
 
 _PREFIX = "topology-simulator/"
 _POLL_SECONDS = 0.2

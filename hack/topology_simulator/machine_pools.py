@@ -6,12 +6,10 @@ Rules: machine-config-operator pkg/controller/node/status.go, pkg/helpers/helper
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from . import cluster, conditions, machines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 PREFIX = "machineconfiguration.openshift.io/"
 CURRENT, DESIRED, STATE, REASON = (PREFIX + name for name in ("currentConfig", "desiredConfig", "state", "reason"))

@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
 
-from . import client
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from . import kinds
+from . import client, kinds
 
 
 class Mirror:

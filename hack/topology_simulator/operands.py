@@ -11,15 +11,13 @@ API servers and oauth by the number of nodes labelled master, the registry by no
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import yaml
 
 from . import conditions, kinds, machines, shape
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
 
 REVISION = 9
 """Of every static pod when the cluster is installed."""

@@ -10,16 +10,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import pathlib
 import signal
+import ssl
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Sequence
 
 from . import ports
-
-if TYPE_CHECKING:
-    import pathlib
-    import ssl
-    from collections.abc import AsyncIterator, Sequence
 
 _STOP_SECONDS = 10.0
 _LAST_LINES = 20

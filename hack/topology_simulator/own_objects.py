@@ -12,16 +12,12 @@ import asyncio
 import contextlib
 import itertools
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection
+from typing import Any
 
 import yaml
 
-from . import client, conditions, install, kinds, machines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from . import operator_process
+from . import client, conditions, install, kinds, machines, operator_process
 
 NAMESPACE, NAME = "openshift-topology-operator", "cluster-topology-operator"
 LOG = "topology-simulator/log"

@@ -9,18 +9,25 @@ until then, and a command is shown instead of run. That is how `cluster` leaves 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-from . import backups, client, commands, conditions, kinds, levers, machine_api, probes
-from .actors import kubelets
+from . import (
+    backups,
+    client,
+    commands,
+    conditions,
+    kinds,
+    levers,
+    machine_api,
+    operator_process,
+    pace,
+    probes,
+    scenario,
+)
+from .actors import hub, kubelets
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from . import operator_process, pace, scenario
-    from .actors import hub
-
-    Answered = Callable[[], Awaitable[list[probes.Answer]]]
+Answered = Callable[[], Awaitable[list[probes.Answer]]]
 
 _LEFT_TO_A_PERSON = levers.REPAIRS | {"unpause_pool", "cancel", "stays"}
 """Repairs, and what would have to stay as it is while a person may repair it."""

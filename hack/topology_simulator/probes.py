@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+import ssl
+from typing import Any, NamedTuple
 
 import aiohttp
 
-from . import client, cluster, conditions, kinds, machines
-
-if TYPE_CHECKING:
-    import ssl
-
-    from . import scenario
+from . import client, cluster, conditions, kinds, machines, scenario
 
 _SCRAPE_SECONDS = 5.0
 

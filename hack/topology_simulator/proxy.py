@@ -14,9 +14,11 @@ import asyncio
 import dataclasses
 import io
 import json
+import ssl
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import aiohttp
@@ -26,10 +28,6 @@ from multidict import CIMultiDict
 
 from . import client
 from .apiserver import audit, front, handlers, requests, statuses, streams
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Mapping
 
 _UNARY_SECONDS = 70.0
 """Longer than the server's own limit of a minute, which is the one that should decide."""

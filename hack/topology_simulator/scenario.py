@@ -13,9 +13,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from . import backups, kinds, upgradeable  # noqa: TC001 - pydantic reads annotations when it runs
+from . import backups, kinds, upgradeable
 from .actors import hub
-from .shape import VERSION, Name, Part, Shape, kebab  # noqa: TC001 - as above
+from .shape import VERSION, Name, Part, Shape, kebab
 
 FOLDER = pathlib.Path(__file__).parent / "scenarios"
 

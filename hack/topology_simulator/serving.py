@@ -8,17 +8,12 @@ real kube-apiserver publishes its ConfigMap itself (`envtest.server`); for the e
 
 from __future__ import annotations
 
+import pathlib
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from . import kinds
+from . import client, kinds
 from .etcd import certificates
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from . import client
 
 PROMETHEUS = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
 """Common name of the certificate that the cluster's Prometheus scrapes with."""

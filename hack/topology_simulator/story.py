@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import client, cluster, conditions, kinds, machine_api, machines
-
-if TYPE_CHECKING:
-    from . import terminal
+from . import client, cluster, conditions, kinds, machine_api, machines, terminal
 
 _PHASES = {"Pending": "yellow", "Admitting": "cyan", "Converging": "cyan", "Completed": "green"}
 _RETRY_SECONDS = 0.5

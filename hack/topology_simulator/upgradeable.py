@@ -8,13 +8,11 @@ and pkg/risk/upgradeable/upgradeable.go (main). Left out: acknowledgements, dele
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from . import conditions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 Release = Literal["4.20", "4.21", "4.22", "main"]
 TYPES = ("Upgradeable", "UpgradeableClusterOperators", "UpgradeableClusterVersionOverrides",

@@ -12,14 +12,10 @@ from __future__ import annotations
 import abc
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Collection, Hashable, Iterable
+from typing import Any, ClassVar
 
-from topology_simulator import client, conditions, kinds, mirror
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable
-
-    from topology_simulator import pace
+from topology_simulator import client, conditions, kinds, mirror, pace
 
 _LOG = logging.getLogger(__name__)
 

@@ -8,21 +8,17 @@ pkg/kubelet/certificate/bootstrap). Both wait for a person. No certificate is si
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from topology_simulator import conditions, kinds
+from topology_simulator import client, conditions, kinds, pace
 
 from . import actor, kubelets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from topology_simulator import client, pace
 
 _CLIENT = ("kubernetes.io/kube-apiserver-client-kubelet", ["digital signature", "client auth"])
 _SERVER = ("kubernetes.io/kubelet-serving", ["digital signature", "server auth"])

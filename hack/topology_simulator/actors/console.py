@@ -12,14 +12,11 @@ turn with the operators of `workloads`. Really a restart of two pods takes 45 to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from topology_simulator import conditions, kinds
+from topology_simulator import conditions, kinds, operands
 
 from . import workloads
-
-if TYPE_CHECKING:
-    from topology_simulator import operands
 
 ANNOTATION = "console.openshift.io/infrastructure-config-version"
 

@@ -8,14 +8,12 @@ A Machine that the label selector of pkg/operator/starter.go leaves out is not t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable
+from typing import Any
 
 from topology_simulator import machine_api
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    Object = dict[str, Any]
+Object = dict[str, Any]
 
 
 def considered(machines: Iterable[Object]) -> list[Object]:

@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Self, TypeVar
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeVar
 
-from topology_simulator import client, install, kinds, operands
+from topology_simulator import client, install, kinds, kubeconfig, operands, pace, upgradeable
+from topology_simulator.etcd import cluster as etcds
 
 from . import (
     actor,
@@ -32,13 +35,6 @@ from . import (
     version,
     workloads,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
-
-    from topology_simulator import kubeconfig, pace, upgradeable
-    from topology_simulator.etcd import cluster as etcds
 
 _Actor = TypeVar("_Actor", bound=actor.Actor)
 FOLLOWING = (

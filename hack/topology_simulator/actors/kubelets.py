@@ -9,14 +9,11 @@ cluster would be an actor with nothing else to do.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from topology_simulator import conditions, kinds, machines
+from topology_simulator import client, conditions, kinds, machines
 
 from . import actor
-
-if TYPE_CHECKING:
-    from topology_simulator import client
 
 _STATE = "machineconfiguration.openshift.io/state"
 _TAINT = "node.kubernetes.io/not-ready"

@@ -17,14 +17,12 @@ It knows one transition.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from topology_simulator import cluster, conditions, kinds, operands
 
 from . import actor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 GATE = "MutableTopology"
 CLUSTER_OPERATOR = "config-operator"

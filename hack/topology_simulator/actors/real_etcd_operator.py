@@ -11,21 +11,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib import parse
 
-from topology_simulator import cluster, conditions, kinds
-from topology_simulator.etcd import EtcdError
+from topology_simulator import client, cluster, conditions, kinds, pace
+from topology_simulator.etcd import EtcdError, gateway
+from topology_simulator.etcd import cluster as etcds
 
 from . import etcd_operator
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from topology_simulator import client, pace
-    from topology_simulator.etcd import cluster as etcds
-    from topology_simulator.etcd import gateway
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.2

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import collections
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from . import requests
+from . import requests
 
 
 @dataclass(frozen=True, slots=True)

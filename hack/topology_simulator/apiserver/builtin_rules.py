@@ -8,12 +8,10 @@ Events are one store behind two APIs, which name several fields differently; the
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import field_errors
-
-if TYPE_CHECKING:
-    from .resources import Resource
+from .resources import Resource
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}

@@ -9,15 +9,13 @@ available, and refused or failing with an error: the functions that Kubernetes a
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
 from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_strings  # type: ignore[import-untyped]  # as above
 
 from . import cel_rules, field_errors, structural
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _OLD_OPTIONAL = "cel.bind(oldSelf, oldSelfFound__ ? optional.of(oldSelfValue__) : optional.none(), "
 _STRING = re.compile(

@@ -11,15 +11,13 @@ compiles.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
 
 from . import field_errors, structural, validation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _RESERVED = frozenset({
     "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",

@@ -5,13 +5,11 @@ Read by `builtins`; the columns of custom resources come from their definitions 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from . import times
 from .resources import Column
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def at(*path: str, default: Any = "") -> Callable[[dict[str, Any]], Any]:

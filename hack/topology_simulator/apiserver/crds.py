@@ -12,16 +12,12 @@ from __future__ import annotations
 import functools
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from . import cel, columns, field_errors, statuses, structural, times, validation
+from . import cel, cel_rules, columns, field_errors, resources, statuses, structural, times, validation
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
 from .resources import Column, Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from . import cel_rules, resources
 
 _BLOCKING = frozenset({
     "FieldValueRequired", "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid",

@@ -6,12 +6,9 @@ discovery first takes this in its place. All of it is computed from the registry
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import requests
-
-if TYPE_CHECKING:
-    from . import resources
+from . import requests, resources
 
 VERSION = {
     "major": "1",

@@ -22,18 +22,14 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 import time
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pydantic
 from pydantic import alias_generators
 
-from . import handlers, statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
-    from . import requests, streams
+from . import handlers, requests, statuses, streams
 
 Action = Literal["status", "slow", "silent", "drop", "lost", "cut", "expire"]
 _AT_ONCE: tuple[Action, ...] = ("cut", "expire")

@@ -8,17 +8,12 @@ from __future__ import annotations
 import abc
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+import ssl
 
 import aiohttp
 from aiohttp import web
 
-from . import audit, faults, requests
-
-if TYPE_CHECKING:
-    import ssl
-
-    from . import streams
+from . import audit, faults, requests, streams
 
 _AUDIT_LIMIT = 50_000
 _HOST = "127.0.0.1"

@@ -9,15 +9,25 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import builtins, discovery, openapi, options, patch, reads, requests, statuses, storage, strategic, table, writes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from . import resources
+from . import (
+    builtins,
+    discovery,
+    openapi,
+    options,
+    patch,
+    reads,
+    requests,
+    resources,
+    statuses,
+    storage,
+    strategic,
+    table,
+    writes,
+)
 
 
 @dataclass(frozen=True, slots=True)

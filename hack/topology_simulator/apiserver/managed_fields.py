@@ -8,13 +8,11 @@ Only leaves have owners, so there is no dot for the objects above them. Entries 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import patch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 _UNTRACKED = frozenset({
     "name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion", "managedFields",

@@ -10,12 +10,9 @@ import json
 import random
 import re
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import field_errors, statuses, times
-
-if TYPE_CHECKING:
-    from . import resources
+from . import field_errors, resources, statuses, times
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

@@ -10,14 +10,10 @@ Only version 3 is served, for each group version: of version 2 clients insist on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from . import requests, statuses, structural
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from . import resources
+from . import requests, resources, statuses, structural
 
 _META_NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _META_TEXT = "What every object has: its name, identity, labels and history."

@@ -7,12 +7,9 @@ any other object; so do the functions here. `writes` is handed the result, never
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import field_errors, managed_fields, requests, statuses
-
-if TYPE_CHECKING:
-    from . import resources
+from . import field_errors, managed_fields, requests, resources, statuses
 
 
 @dataclass(slots=True)

@@ -10,12 +10,9 @@ import base64
 import json
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import requests, selectors, statuses, storage, table, watch
-
-if TYPE_CHECKING:
-    from . import resources
+from . import requests, resources, selectors, statuses, storage, table, watch
 
 _WATCH_SECONDS = (1800.0, 3600.0)
 """The range of a watch's length where the client sets none (--min-request-timeout of the real server)."""

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import enum
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import field_errors, statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 JSON = "application/json"
 _JSONS = (JSON, "application/*", "*/*")

@@ -8,13 +8,11 @@ by path, and changes while the server runs.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from . import field_errors
+from . import field_errors
 
 ALL_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
 

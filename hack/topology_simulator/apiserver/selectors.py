@@ -8,14 +8,10 @@ so is an unknown field.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from . import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from . import resources
+from . import resources, statuses
 
 _PREFIX = r"(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
 _KEY = rf"{_PREFIX}[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?"

@@ -12,13 +12,15 @@ import asyncio
 import dataclasses
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 from urllib.parse import unquote
 
 import pydantic
 from aiohttp import web
 
 from .. import kubeconfig
+from ..etcd import certificates
 from . import (
     audit,
     builtins,
@@ -35,11 +37,6 @@ from . import (
     streams,
     times,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..etcd import certificates
 
 _LOG = logging.getLogger(__name__)
 _SELF = managed_fields.Writer("topology-simulator", "v1")

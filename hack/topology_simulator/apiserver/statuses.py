@@ -11,14 +11,10 @@ The one refusal that is no Status is a path that nothing serves: the real server
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from . import field_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from . import resources
+from . import field_errors, resources
 
 REASONS = {
     400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed",

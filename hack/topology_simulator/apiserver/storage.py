@@ -17,11 +17,9 @@ import bisect
 import collections
 import itertools
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any, Protocol
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 import abc
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from aiohttp import web
 
-    from aiohttp import web
-
-    from . import reads, requests
+from . import reads, requests
 
 _FINAL_BOOKMARK_SECONDS = 2.0
 _HALF_A_LINE = b'{"type":"MODIFIED","object":{"kind":"'

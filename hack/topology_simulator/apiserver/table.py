@@ -5,14 +5,10 @@ The columns come from the kind; here they are only laid out. Each row carries th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
-from . import columns, requests, storage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from . import resources
+from . import columns, requests, resources, storage
 
 META = "meta.k8s.io/v1"
 

@@ -11,13 +11,11 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import field_errors, patch, structural
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class _Missing:

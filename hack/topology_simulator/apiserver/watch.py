@@ -11,15 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import collections
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import requests, storage, table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from . import resources
+from . import requests, resources, storage, table
 
 
 @dataclass(frozen=True, slots=True)

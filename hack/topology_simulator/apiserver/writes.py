@@ -11,14 +11,22 @@ served, are handed to `definitions` before (may it be stored?) and after (serve 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from . import builtin_rules, builtins, crds, managed_fields, metadata, patch, statuses, storage, times
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from . import options, resources
+from . import (
+    builtin_rules,
+    builtins,
+    crds,
+    managed_fields,
+    metadata,
+    options,
+    patch,
+    resources,
+    statuses,
+    storage,
+    times,
+)
 
 _LARGEST = 3 << 19
 """What etcd takes: 1.5 MiB."""

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import pathlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import pathlib
+from typing import Any
 
 POLICY = {
     "apiVersion": "audit.k8s.io/v1",

@@ -10,16 +10,14 @@ from __future__ import annotations
 import functools
 import json
 import pathlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import yaml
 
 from topology_api import crd, crd_patch, types
 
 from .. import binaries, install
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STAND_INS = (
     "baremetalhosts.metal3.io",

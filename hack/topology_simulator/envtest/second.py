@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, Self
+from types import TracebackType
+from typing import Any, Self
 
 import aiohttp
 
 from .. import binaries, ports
 from ..etcd import keeping
 from . import server
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 _ANSWER_SECONDS = 2.0
 _PATIENCE_SECONDS = 60.0

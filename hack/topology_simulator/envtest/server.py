@@ -14,10 +14,12 @@ import asyncio
 import base64
 import contextlib
 import json
+import pathlib
 import shutil
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 from cryptography.hazmat.primitives import serialization
@@ -26,11 +28,6 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from .. import binaries, kubeconfig, opened, ports
 from ..etcd import certificates, keeping
 from . import audit
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Mapping
-
 
 _READY_SECONDS = 60.0
 _ORDER_SECONDS = 10.0

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Self
+import pathlib
+from collections.abc import Awaitable, Callable
+from typing import Self, TypeVar
 
 from .. import binaries, etcd, opened
 from . import certificates, gateway, keeping, member
 
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Awaitable, Callable
-    from typing import TypeVar
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 _FAILED_PRECONDITION = 9
 _UNAVAILABLE = 14

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import pathlib
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from types import TracebackType
+from typing import Any, Self
 
 import aiohttp
 
 from .. import etcd
 from . import certificates
-
-if TYPE_CHECKING:
-    import pathlib
-    from types import TracebackType
 
 _SECONDS = 5.0
 

@@ -16,14 +16,12 @@ import shutil
 import signal
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
 
 from .. import etcd
 from . import keeper
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import TracebackType
 
 _ORDER_SECONDS = 10.0
 _POLL_SECONDS = 0.002

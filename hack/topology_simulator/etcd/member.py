@@ -7,19 +7,14 @@ the others look for it. Heartbeats are five times as frequent as usual, so that 
 from __future__ import annotations
 
 import asyncio
+import pathlib
 import shutil
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from .. import etcd, ports
-from . import certificates, gateway
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Mapping
-
-    from . import keeping
+from . import certificates, gateway, keeping
 
 _READY_SECONDS = 20.0
 _POLL_SECONDS = 0.02

@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .. import client, conditions, kinds
-from . import pack, spoke, wire
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from .. import terminal
-    from . import hub
+from .. import client, conditions, kinds, terminal
+from . import hub, pack, spoke, wire
 
 ASKED, UNASKED = "asked", "no longer asked"
 REQUESTED, CANCELLED, CHANGED, COMPLETED, DONE, FAILED = (

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from topology_api import vocabulary
 
 from .. import conditions
 from ..envtest import audit
-from . import chronicle, verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from . import running, spoke
+from . import chronicle, running, spoke, verdict
 
 _OWN_WRITES = {"appliedmanifestworks", "configurationpolicies", "events", "subjectaccessreviews"}
 _FIELD = vocabulary.DESIRED

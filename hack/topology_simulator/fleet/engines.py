@@ -9,23 +9,20 @@ a second at most; five are the default.
 from __future__ import annotations
 
 import abc
+import contextlib
 import functools
 import json
+import pathlib
 import shutil
 import signal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import yaml
 
 from .. import binaries, client, install, kubeconfig, opened, ports
+from ..envtest import server
 from ..etcd import keeping
-
-if TYPE_CHECKING:
-    import contextlib
-    import pathlib
-    from collections.abc import Mapping
-
-    from ..envtest import server
 
 PLACEMENT, MANAGER, AGENT, POLICIES = "placement", "work-manager", "work-agent", "config-policy-controller"
 SYNC_SECONDS = 2

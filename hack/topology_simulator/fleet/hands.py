@@ -12,17 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import conditions, kinds
-from . import pack, verdict, wire
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from . import hub as hubs
-    from . import spoke
+from . import hub as hubs
+from . import pack, spoke, verdict, wire
 
 _SECONDS = 60.0
 

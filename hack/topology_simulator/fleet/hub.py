@@ -7,18 +7,16 @@ in its own namespace are made here by hand, as a registration makes them. Placem
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import pathlib
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from .. import binaries, conditions, install, kinds
 from ..envtest import server
 from . import engines, pack, verdict, wire
-
-if TYPE_CHECKING:
-    import contextlib
-    import pathlib
-    from collections.abc import Sequence
 
 _AGENT_ROLE = "fleet-work-agent"
 _SET = "global"

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from . import pack
-
-if TYPE_CHECKING:
-    from .pack import Edit
+from .pack import Edit
 
 
 @dataclass(frozen=True, slots=True)

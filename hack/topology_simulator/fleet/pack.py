@@ -12,7 +12,8 @@ import re
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import yaml
 
@@ -21,10 +22,7 @@ from topology_api import vocabulary
 from .. import install
 from . import wire
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Edit = Callable[[str], str]
+Edit = Callable[[str], str]
 
 TARGET = "HighlyAvailable"
 WAVE = vocabulary.WAVE_LABEL

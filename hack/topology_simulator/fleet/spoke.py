@@ -7,22 +7,18 @@ ServiceAccount that OCM gives it, with the rights that OCM gives it for itself, 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
-from .. import box, install, kinds, scenario, shape
+from .. import box, install, kinds, pace, scenario, shape
 from ..actors import kubelets
 from ..envtest import audit, openshift, server
 from . import engines, pack, wire
-
-if TYPE_CHECKING:
-    import contextlib
-
-    from .. import pace
-    from . import hub as hubs
+from . import hub as hubs
 
 _MANIFESTS = pathlib.Path(__file__).parents[3] / "bindata" / "manifests"
 _RULES = ("rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1")

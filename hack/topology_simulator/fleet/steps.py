@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
-from . import chronicle, pack, verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from . import running, spoke
+from . import chronicle, pack, running, spoke, verdict
 
 READY_SECONDS, CONVERSION_SECONDS = 90.0, 240.0
 SOAK_SECONDS = 5

@@ -7,17 +7,13 @@ engines make of it, and claims. What is waited for and does not come ends the st
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import chronicle, claims, hands, pack, spoke, steps, verdict, wire
+from . import chronicle, claims, hands, pack, running, spoke, steps, verdict, wire
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from . import running
-
-    Play = Callable[[running.Fleet, verdict.Verdict], Awaitable[None]]
+Play = Callable[[running.Fleet, verdict.Verdict], Awaitable[None]]
 
 _STUCK_SECONDS = 240.0
 _QUIET_SECONDS = 15.0

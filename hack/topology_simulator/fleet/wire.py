@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
-from .. import install, kinds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from .. import client
+from .. import client, install, kinds
 
 RBAC = "rbac.authorization.k8s.io"
 CLUSTER_GROUP, WORK_GROUP = "cluster.open-cluster-management.io", "work.open-cluster-management.io"
