@@ -51,23 +51,23 @@ def _licences(_: argparse.Namespace) -> int:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from . import audit, check, locks
+    from . import check, locks
 
     try:
-        return audit.audit([check.ROOT / name for name in locks.FILES], options.advisories)
-    except audit.NoSourceError as error:
+        return locks.audit([check.ROOT / name for name in locks.FILES], options.advisories)
+    except locks.NoSourceError as error:
         _failed(error)
         return 3
-    except audit.AuditError as error:
+    except locks.AuditError as error:
         return _failed(error)
 
 
 def _base(_: argparse.Namespace) -> int:
-    from . import base, check
+    from . import check, dockerfile
 
     try:
-        print(base.pin(check.ROOT / "Dockerfile"))
-    except base.BaseError as error:
+        print(dockerfile.pin(check.ROOT / "Dockerfile"))
+    except dockerfile.BaseError as error:
         return _failed(error)
     return 0
 

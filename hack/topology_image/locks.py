@@ -1,16 +1,26 @@
-"""The locked files, read: each requirement with its one version and the hashes that its files may have.
+"""The locked files, read: each requirement with its one version and the hashes that its files may have; `make audit`.
 
 `faults` is what can be said of a locked file without any network: that it leaves nothing open. Whether a version was
-cancelled (yanked) only the index knows; `uv pip compile` would not have chosen one.
+cancelled (yanked) only the index knows; `uv pip compile` would not have chosen one. `audit` compares them with known
+vulnerabilities: pip-audit asks a database over the network, and where there is none, a folder of records in the OSV
+format will do. A folder without a single record about a Python package is refused: nothing would match, and that would
+look like a good result.
 """
 
 from __future__ import annotations
 
+import collections
+import json
 import pathlib
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import yaml
 from packaging import requirements, utils, version
 
 FILES = ("requirements.lock", "requirements-build.lock", "requirements-dev.lock", "requirements-go.lock")
@@ -75,3 +85,120 @@ def _lines(text: str) -> Iterator[str]:
         kept = line.partition(" #")[0].strip()
         if kept:
             yield kept
+
+
+_SECONDS = 300.0
+Records = dict[str, list[dict[str, Any]]]
+
+
+class AuditError(Exception):
+    """It could not be audited; the message says what is missing."""
+
+
+class NoSourceError(AuditError):
+    """No folder was given, and the database over the network gave no answer."""
+
+
+def records(folder: pathlib.Path) -> Records:
+    """Return the records of a folder, by name of the package. Raises AuditError."""
+    records_by_name: Records = collections.defaultdict(list)
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in {".json", ".yaml", ".yml"} or not path.is_file():
+            continue
+        content = path.read_text(encoding="utf-8")
+        try:
+            record = json.loads(content) if path.suffix == ".json" else yaml.load(content, yaml.CBaseLoader)  # noqa: S506 - safe: all of it stays text, dates too
+        except (ValueError, yaml.YAMLError) as error:
+            raise AuditError(f"{path}: {error}") from None
+        if not isinstance(record, dict) or not isinstance(record.get("affected"), list):
+            continue
+        names = {
+            utils.canonicalize_name(affected["package"]["name"])
+            for affected in record["affected"]
+            if affected.get("package", {}).get("ecosystem") == "PyPI"
+        }
+        for name in names:
+            records_by_name[name].append(record)
+    if not records_by_name:
+        raise AuditError(f"{folder}: no record about a Python package in the OSV format (*.json, *.yaml)")
+    return records_by_name
+
+
+def affects(record: Mapping[str, Any], name: str, asked: str) -> bool:
+    """Return whether a record is about this version: listed, or between `introduced` and `fixed` of a range."""
+    wanted = version.Version(asked)
+    for affected in record["affected"]:
+        package = affected.get("package", {})
+        if package.get("ecosystem") != "PyPI" or utils.canonicalize_name(package["name"]) != name:
+            continue
+        if any(_same(listed, wanted) for listed in affected.get("versions", ())):
+            return True
+        if any(
+            _within(each["events"], wanted) for each in affected.get("ranges", ()) if each.get("type") == "ECOSYSTEM"
+        ):
+            return True
+    return False
+
+
+def audit(files: Sequence[pathlib.Path], folder: pathlib.Path | None) -> int:
+    """Audit locked files, and print what is known; return 0 for nothing, 1 for something.
+
+    Raises AuditError, and of these NoSourceError where there is nothing to ask.
+    """
+    if folder is None:
+        return _by_network(files)
+    known = records(folder)
+    locked = {(lock.name, lock.version) for file in files for lock in read(file).values()}
+    matches = [
+        (name, asked, record)
+        for name, asked in sorted(locked)
+        for record in known.get(name, ())
+        if affects(record, name, asked)
+    ]
+    for name, asked, record in matches:
+        print(f"{name} {asked}: {record['id']} {record.get('summary', '')}".strip())
+    print(f"{len(locked)} packages, {len(matches)} known vulnerabilities")
+    return 1 if matches else 0
+
+
+def _by_network(files: Sequence[pathlib.Path]) -> int:
+    tool = pathlib.Path(sys.executable).with_name("pip-audit")
+    command = [str(tool), "--disable-pip", "--require-hashes", "--progress-spinner=off", "--vulnerability-service=osv"]
+    command += [word for file in files for word in ("--requirement", str(file))]
+    with tempfile.TemporaryDirectory(prefix="audit-") as cache:
+        try:
+            done = subprocess.run(  # noqa: S603 - a tool of the development environment
+                [*command, "--cache-dir", cache], capture_output=True, text=True, check=False, timeout=_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            done = subprocess.CompletedProcess(command, 1, "", f"no answer in {_SECONDS:.0f} s")
+    # It ends with 1 both when it finds something and when it cannot ask; only what it found is on its output.
+    if done.returncode != 0 and not done.stdout.strip():
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise NoSourceError(
+            "not audited, no advisory source is at hand: give a folder of OSV records (ADVISORIES=FOLDER) or a "
+            f"network. pip-audit: {last}"
+        )
+    print(done.stdout + done.stderr, end="")
+    return done.returncode
+
+
+def _same(listed: str, wanted: version.Version) -> bool:
+    try:
+        return version.Version(listed) == wanted
+    except version.InvalidVersion:
+        return False
+
+
+def _within(events: Sequence[Mapping[str, str]], wanted: version.Version) -> bool:
+    """Return whether a version is affected, by the rule of the OSV schema: the last event before it decides."""
+    affected = False
+    order = sorted(events, key=lambda event: version.Version(next(iter(event.values()))))
+    for event in order:
+        kind, text = next(iter(event.items()))
+        at = version.Version(text)
+        if kind == "introduced" and wanted >= at:
+            affected = True
+        elif (kind == "fixed" and wanted >= at) or (kind == "last_affected" and wanted > at):
+            affected = False
+    return affected

@@ -8,7 +8,7 @@
 * `actors`              the rest of the cluster, each a client that speaks HTTP; `pace` is how fast it lives
 * `follow`              the same without actors: every operand follows at once, for tests
 * `install`, `cluster`  what a cluster of a `shape` consists of (`configured`, `machines`, `operands`; crds/: its kinds)
-* `client`, `mirror`    how an actor talks to a server and what it knows
+* `client`              how an actor talks to a server
 * `apiserver`           the embedded API server; `envtest` a real one, `proxy` gives that the same faults and records
 * `etcd`, `fleet`       real members; a hub and its clusters with real engines
 

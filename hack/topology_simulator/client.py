@@ -3,7 +3,7 @@
 Verbs and one endless `follow` (list, then watch from there, again and again), because an actor is to be no better
 connected than a real operator: it sees what the API shows, late and interrupted. Every unary call has a deadline;
 a watch is renewed every few minutes and given up when it says nothing for too long. The neighbours: `kinds` gives
-the paths, `mirror` keeps what `follow` yields, `apiserver` is one of the servers that may answer.
+the paths, `actors.actor` keeps what `follow` yields, `apiserver` is one of the servers that may answer.
 """
 
 from __future__ import annotations

@@ -26,7 +26,6 @@ from . import (
     client,
     etcd,
     install,
-    invitation,
     kinds,
     levers,
     operator_process,
@@ -242,11 +241,11 @@ async def _show_advisories(api: client.Client, screen: terminal.Terminal) -> Non
 def _invite(screen: terminal.Terminal, opened: box.Box, played: scenario.Scenario, apiserver: str) -> None:
     screen.print(f"A cluster is running at {opened.url}. In a second terminal:\n")
     if opened.operator is None:
-        for line in invitation.environment(opened.kubeconfig):
+        for line in levers.environment(opened.kubeconfig):
             screen.print(screen.paint(f"    {line}", "bold"))
         screen.print("\nThere is no operator: start yours with this KUBECONFIG. Ctrl-C ends everything.\n")
         return
-    for line, is_command in invitation.lines(played, opened.kubeconfig):
+    for line, is_command in levers.lines(played, opened.kubeconfig):
         screen.print(screen.paint(f"    {line}", "bold") if is_command else line)
     screen.print(f"\nOr watch it in a browser: {screen.paint(f'{opened.operator.url}/', 'bold')}")
     if apiserver == "embedded":

@@ -15,8 +15,8 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 
-from . import alerts, box, client, demo, fleet_hub, invitation, kinds, pace, play, probes, scenario, terminal
-from .actors import bootstrap
+from . import alerts, box, client, demo, fleet_hub, kinds, levers, pace, play, probes, scenario, terminal
+from .actors import kubelets
 
 FOLDER = pathlib.Path(__file__).parent / "drills"
 _SCRAPE_SECONDS = 1.0
@@ -109,7 +109,7 @@ async def opened(
             fleet = await stack.enter_async_context(fleet_hub.opened(opened_box, collects=rehearsed.hub_collects))
         living = [demo.own_pod(opened_box, lambda _: None).run()]
         if rehearsed.waiting:
-            living.append(bootstrap.Bootstrap(opened_box.api, rehearsed.waiting, PACE).run())
+            living.append(kubelets.Bootstrap(opened_box.api, rehearsed.waiting, PACE).run())
         task = asyncio.ensure_future(box.first_of(*living))
         stack.push_async_callback(_ended, task)
         player = play.Player(opened_box.api, opened_box.actors, PACE, lambda _: None, operator=opened_box.operator)
@@ -155,7 +155,7 @@ def _show(
     for key in ("summary", "description"):
         screen.print(f"\n{terminal.filled(' '.join(shown.annotations[key].split()))}")
     screen.print("\nIn a second terminal; where there is no oc, kubectl does the same:\n")
-    for line in invitation.environment(opened_box.kubeconfig):
+    for line in levers.environment(opened_box.kubeconfig):
         screen.print(screen.paint(f"    {line}", "bold"))
     screen.print(
         f"\nOn a cluster this fires after {alert.waits}; here it does not wait. The operator's log is "

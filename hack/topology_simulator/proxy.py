@@ -2,7 +2,7 @@
 
 Clients speak TLS to a loopback port, because over plain HTTP they would send no credentials. The proxy speaks TLS to
 the server and passes everything on as it is. What it adds is what a test can do in between: faults, hooks before a
-request is executed (`apiserver.faults`), the record of who asked what (`apiserver.audit`), the list of open watches,
+request is executed (`apiserver.faults`), the record of who asked what (`apiserver.requests`), the list of open watches,
 and going away with its port kept. A write that was sent on is finished also when its client has gone: what a hook has
 let through is executed. A watch passes line by line, so that a line of ours never lands in the middle of one of the
 server's. Upgraded connections (exec, port-forward) are not passed on.
@@ -27,7 +27,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from . import client
-from .apiserver import audit, front, handlers, requests, statuses, streams
+from .apiserver import front, handlers, requests, statuses, streams
 
 _UNARY_SECONDS = 70.0
 """Longer than the server's own limit of a minute, which is the one that should decide."""
@@ -170,7 +170,7 @@ class Proxy(front.Front):
             if outcome is not None:
                 code = outcome.code if isinstance(outcome, _Reply) else outcome.status
         finally:
-            self.requests.append(audit.record(request, http.path_qs, code, arrived))
+            self.requests.append(requests.record(request, http.path_qs, code, arrived))
         if outcome is None:
             return front.vanish(http)
         if isinstance(outcome, _Reply):

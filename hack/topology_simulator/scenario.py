@@ -13,14 +13,15 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from . import backups, kinds, upgradeable
+from . import backups, kinds
 from .actors import hub
+from .actors.version import Release
 from .shape import VERSION, Name, Part, Shape, kebab
 
 FOLDER = pathlib.Path(__file__).parent / "scenarios"
 
 Seconds = Annotated[float, Field(gt=0, le=7200)]
-_VERSIONS: dict[upgradeable.Release, str] = {
+_VERSIONS: dict[Release, str] = {
     "4.20": "4.20.11",
     "4.21": VERSION,
     "4.22": "4.22.5",
@@ -261,7 +262,7 @@ class Expect(Part):
 class Version(Part):
     """The version operator: the words and the delays (shortened by the pace) of a release. Without: 4.21, and fast."""
 
-    release: upgradeable.Release
+    release: Release
 
 
 class Scenario(Part):
@@ -291,7 +292,7 @@ class Scenario(Part):
         return self
 
     @property
-    def release(self) -> upgradeable.Release | None:
+    def release(self) -> Release | None:
         """The release that the version operator is of, where the story asks for one."""
         return self.version.release if self.version else None
 

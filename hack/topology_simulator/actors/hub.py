@@ -16,7 +16,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
-from topology_simulator import client, install, kinds, kubeconfig, operands, pace, upgradeable
+from topology_simulator import client, install, kinds, kubeconfig, operands, pace
 from topology_simulator.etcd import cluster as etcds
 
 from . import (
@@ -24,17 +24,16 @@ from . import (
     bare_metal,
     console,
     etcd_operator,
-    ingress,
     kubelets,
     machine_config,
     machine_controller,
     native,
-    operator_pods,
     real_etcd_operator,
     static_pods,
     version,
     workloads,
 )
+from .version import Release
 
 _Actor = TypeVar("_Actor", bound=actor.Actor)
 FOLLOWING = (
@@ -63,7 +62,7 @@ class Actors:
         speeds: pace.Pace,
         *,
         real_etcd: etcds.Cluster | None = None,
-        release: upgradeable.Release | None = None,
+        release: Release | None = None,
     ) -> None:
         self._access = access
         self._pace = speeds
@@ -72,7 +71,7 @@ class Actors:
         self._tasks: list[asyncio.Task[None]] = []
         self._cast: list[actor.Actor] = []
         self._troubles = actor.Troubles()
-        self._release: upgradeable.Release | None = release
+        self._release: Release | None = release
         self._absent: tuple[kinds.Kind, ...] = ()
 
     # -- orders
@@ -117,11 +116,11 @@ class Actors:
                 self.etcd,
                 self.version,
                 await self._open(opening, machine_config.MachineConfig),
-                await self._open(opening, ingress.Ingress),
+                await self._open(opening, workloads.Ingress),
                 await self._open(opening, static_pods.StaticPods),
                 await self._open(opening, workloads.Workloads),
                 await self._open(opening, console.Console),
-                await self._open(opening, operator_pods.OperatorPods),
+                await self._open(opening, workloads.OperatorPods),
                 await self._open(opening, native.NativeController),
             ]
             self.hosts = await self._open(opening, bare_metal.BareMetalOperator)

@@ -4,13 +4,13 @@ A table of contents, from the wire inwards:
 
 * `server`       `ApiServer(crds=[...])`: `start`, `stop`, `kubeconfig`, `faults`, `requests`; `front` is its port
 * `__main__`     the same as a process: `python -m topology_simulator.apiserver`
-* `requests`     a request as verb, kind, object and wanted form; `audit` records it
+* `requests`     a request as verb, kind, object and wanted form, and as a record
 * `faults`       what can go wrong on purpose, and hooks between two requests
-* `handlers`     who is responsible; `discovery` and `openapi` tell clients what there is
-* `reads`        get, list, watch; `watch`, `streams` carry one; `selectors`, `table`, `columns`
-* `writes`       create, update, patch, delete; `options`, `metadata`, `managed_fields`, `patch`, `strategic`
-* `crds`         definitions; `structural`, `validation`, `cel`, `cel_rules` judge objects
-* `resources`    which kinds exist; `builtins` are those of every cluster, with `builtin_rules`
+* `handlers`     who is responsible; `discovery` tells clients what there is
+* `reads`        get, list, watch; `streams` carry one; `selectors`, `table`
+* `writes`       create, update, patch, delete; `metadata`, `patch`
+* `crds`         definitions; `validation` and `cel` judge objects
+* `resources`    which kinds exist; `builtins` are those of every cluster
 * `storage`      objects, the log, one global resourceVersion
 * `statuses`     every refusal, in the words of the real server; `field_errors` are the causes of a 422; `times`
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import cel, cel_rules, columns, field_errors, resources, statuses, structural, times, validation
+from . import cel, field_errors, resources, statuses, table, times, validation
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
 from .resources import Column, Resource
 
@@ -37,17 +37,17 @@ _STEP = re.compile(r"""\.((?:\\.|[^.\[\]\\*])+)|\[\?\(@\.([^.\[\]\\*=!]+)=="([^"
 class StructuralSchema:
     """A version's schema, ready to be applied (`resources.Schema`)."""
 
-    def __init__(self, schema: Mapping[str, Any], rules: cel_rules.Rules) -> None:
+    def __init__(self, schema: Mapping[str, Any], rules: cel.Rules) -> None:
         self._schema = schema
         self._rules = rules
 
     def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """Return the object without unknown fields, and the paths of those."""
-        return structural.prune_object(self._schema, obj)
+        return validation.prune_object(self._schema, obj)
 
     def default(self, obj: dict[str, Any]) -> Any:
         """Return the object with defaults filled in."""
-        return structural.default(self._schema, obj)
+        return validation.default(self._schema, obj)
 
     def validate(
         self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
@@ -161,7 +161,7 @@ def _cell(kind: str, path: str) -> Callable[[dict[str, Any]], Any]:
 
 def _columns(version: dict[str, Any]) -> tuple[Column, ...]:
     declared = version.get("additionalPrinterColumns")
-    return (columns.NAME, *map(_column, declared)) if declared else columns.CUSTOM
+    return (table.NAME, *map(_column, declared)) if declared else table.CUSTOM
 
 
 def _column(declared: dict[str, Any]) -> Column:

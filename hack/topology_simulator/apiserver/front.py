@@ -13,7 +13,7 @@ import ssl
 import aiohttp
 from aiohttp import web
 
-from . import audit, faults, requests, streams
+from . import faults, requests, streams
 
 _AUDIT_LIMIT = 50_000
 _HOST = "127.0.0.1"
@@ -27,7 +27,7 @@ class Front(abc.ABC):
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self._served_tls = tls
-        self.requests = audit.Log(maxlen=_AUDIT_LIMIT)
+        self.requests = requests.Log(maxlen=_AUDIT_LIMIT)
         self.faults = faults.Faults(lambda: self._streams)
         self._streams: dict[streams.Stream, None] = {}
         self._stopping = asyncio.Event()

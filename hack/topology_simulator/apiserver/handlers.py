@@ -13,21 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import (
-    builtins,
-    discovery,
-    openapi,
-    options,
-    patch,
-    reads,
-    requests,
-    resources,
-    statuses,
-    storage,
-    strategic,
-    table,
-    writes,
-)
+from . import builtins, discovery, patch, reads, requests, resources, statuses, storage, streams, table, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +48,7 @@ class Handlers:
         self.reads = reads.Reads(store)
         self.writes = writes.Writes(store, registry)
 
-    def handle(self, request: requests.Request) -> Answer | reads.Opening:
+    def handle(self, request: requests.Request) -> Answer | streams.Opening:
         """Return the answer, or the watch that was opened. Raises StatusError."""
         if not request.target.is_resource:
             return self._other(request)
@@ -79,7 +65,7 @@ class Handlers:
         self._check_method(request, resource)
         return self._execute(request, resource)
 
-    def _execute(self, request: requests.Request, resource: resources.Resource) -> Answer | reads.Opening:
+    def _execute(self, request: requests.Request, resource: resources.Resource) -> Answer | streams.Opening:
         match request.verb:
             case "watch":
                 return self.reads.watch(request, resource)
@@ -123,10 +109,9 @@ class Handlers:
             return unknown_path()
         if request.path in ("/healthz", "/readyz", "/livez") or request.path.startswith(("/readyz/", "/livez/")):
             return Answer(200, b"ok", "text/plain; charset=utf-8")
-        for documents in (discovery, openapi):
-            document = documents.answer(self._registry, request)
-            if document is not None:
-                return Answer(200, storage.encode(document))
+        document = discovery.answer(self._registry, request)
+        if document is not None:
+            return Answer(200, storage.encode(document))
         if request.path.startswith("/api/"):
             raise statuses.resource_unknown()
         return unknown_path()
@@ -147,7 +132,7 @@ class Handlers:
             review = storage.encode(builtins.answer_review(resource, value))
             return Answer(201, review, warnings=list(resource.warnings))
         requests.negotiate(request.headers.get("Accept", ""))
-        intent = options.intent_of(request, resource.api_version)
+        intent = requests.intent_of(request, resource.api_version)
         with _warned(intent):
             obj = self.writes.create(resource, request.target.namespace, value, intent)
         return dataclasses.replace(self._shown(request, resource, 201, obj), warnings=intent.warnings)
@@ -155,7 +140,7 @@ class Handlers:
     def _update(self, request: requests.Request, resource: resources.Resource) -> Answer:
         target = request.target
         requests.negotiate(request.headers.get("Accept", ""))
-        intent = options.intent_of(request, resource.api_version)
+        intent = requests.intent_of(request, resource.api_version)
         media = requests.media_type(request.headers)
         key = (target.namespace, target.name)
         if request.verb == "patch":
@@ -172,7 +157,7 @@ class Handlers:
         return dataclasses.replace(self._shown(request, resource, 200, obj), warnings=intent.warnings)
 
     def _delete(self, request: requests.Request, resource: resources.Resource) -> Answer:
-        how = options.delete_of(request)
+        how = requests.delete_of(request)
         key = (request.target.namespace, request.target.name)
         obj, gone = self.writes.delete(resource, key, how)
         if not gone:
@@ -183,7 +168,7 @@ class Handlers:
 
 
 @contextlib.contextmanager
-def _warned(intent: options.Intent) -> Iterator[None]:
+def _warned(intent: requests.Intent) -> Iterator[None]:
     """Let a refusal carry the warnings that were collected before it."""
     try:
         yield
@@ -213,7 +198,7 @@ def _patched(old: dict[str, Any], operations: Any, media: str) -> Any:
             raise statuses.bad_request("error decoding patch: it is not an object")
         if media == requests.MERGE_PATCH:
             return patch.merge(old, operations)
-        return strategic.merge(old, operations)
+        return patch.strategic_merge(old, operations)
     except patch.PatchError:
         message = "the server rejected our request due to an error in our request"
         raise statuses.StatusError(422, message, details={}) from None

@@ -9,10 +9,9 @@ from __future__ import annotations
 import base64
 import json
 import random
-from dataclasses import dataclass
 from typing import Any
 
-from . import requests, resources, selectors, statuses, storage, table, watch
+from . import requests, resources, selectors, statuses, storage, streams, table
 
 _WATCH_SECONDS = (1800.0, 3600.0)
 """The range of a watch's length where the client sets none (--min-request-timeout of the real server)."""
@@ -26,25 +25,13 @@ CONTINUE_EXPIRED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A watch that was granted.
-
-    Its watcher (subscribed already), its length in seconds and whether bookmarks are wanted.
-    """
-
-    watcher: watch.Watcher
-    seconds: float
-    bookmarks: bool
-
-
-def select(request: requests.Request, resource: resources.Resource) -> watch.Selection:
+def select(request: requests.Request, resource: resources.Resource) -> streams.Selection:
     """Return which objects a list or watch asks for, and in which form. Raises StatusError 400 or 406."""
     form = requests.negotiate(request.headers.get("Accept", ""))
     labels, fields = request.query.get("labelSelector", ""), request.query.get("fieldSelector", "")
     if request.target.name:
         fields = f"metadata.name={request.target.name}"
-    return watch.Selection(
+    return streams.Selection(
         resource,
         request.target.namespace,
         selectors.parse_labels(labels) if labels.strip() else None,
@@ -117,7 +104,7 @@ class Reads:
             raise _too_new(storage.FutureRevision(wanted, current))
         return current, None
 
-    def _encode_list(self, selection: watch.Selection, items: list[storage.Item], meta: dict[str, Any]) -> bytes:
+    def _encode_list(self, selection: streams.Selection, items: list[storage.Item], meta: dict[str, Any]) -> bytes:
         resource = selection.resource
         if selection.form is requests.Form.TABLE:
             return storage.encode(table.render(resource, (item.obj for item in items), meta))
@@ -129,14 +116,14 @@ class Reads:
             encoded = [selection.list_item_bytes(item) for item in items]
         return storage.encode(head)[:-1] + b',"items":[' + b",".join(encoded) + b"]}"
 
-    def watch(self, request: requests.Request, resource: resources.Resource) -> Opening:
+    def watch(self, request: requests.Request, resource: resources.Resource) -> streams.Opening:
         """Return an open watch, subscribed and filled with what it starts with. Raises StatusError."""
         selection = select(request, resource)
         wanted = request.revision()
         bookmarks, initial = request.flag("allowWatchBookmarks"), request.flag("sendInitialEvents")
         seconds = request.number("timeoutSeconds")
-        watcher = watch.Watcher(selection)
-        opening = Opening(watcher, float(seconds) if seconds else random.uniform(*_WATCH_SECONDS), bookmarks)
+        watcher = streams.Watcher(selection)
+        opening = streams.Opening(watcher, float(seconds) if seconds else random.uniform(*_WATCH_SECONDS), bookmarks)
         try:
             if wanted and not initial:
                 for change in self._storage.since(resource.store, wanted):

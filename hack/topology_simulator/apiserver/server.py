@@ -3,7 +3,7 @@
 State lives in the object, not in the port: `start` again on the same port and clients find everything as it was, which
 is what restart tests need. Nothing listens on anything but a loopback address, because nothing here checks who is
 asking. A request goes: read (`requests`) → hooks and faults (`faults`) → executed in one step (`handlers`) → sent, or
-streamed (`streams`) when it is a watch → recorded (`audit`).
+streamed (`streams`) when it is a watch → recorded.
 """
 
 from __future__ import annotations
@@ -21,25 +21,10 @@ from aiohttp import web
 
 from .. import kubeconfig
 from ..etcd import certificates
-from . import (
-    audit,
-    builtins,
-    faults,
-    front,
-    handlers,
-    managed_fields,
-    options,
-    reads,
-    requests,
-    resources,
-    statuses,
-    storage,
-    streams,
-    times,
-)
+from . import builtins, faults, front, handlers, metadata, requests, resources, statuses, storage, streams, times
 
 _LOG = logging.getLogger(__name__)
-_SELF = managed_fields.Writer("topology-simulator", "v1")
+_SELF = metadata.Writer("topology-simulator", "v1")
 _PREFIX = "/simulator/"
 _FAULTS = pydantic.TypeAdapter(list[faults.Fault])
 
@@ -87,7 +72,7 @@ class ApiServer(front.Front):
         for kind in self.registry.kinds_of(group, version):
             if kind.kind == obj.get("kind"):
                 namespace = (obj.get("metadata") or {}).get("namespace", "")
-                return self._handlers.writes.create(kind, namespace, obj, options.Intent(_SELF, []))
+                return self._handlers.writes.create(kind, namespace, obj, requests.Intent(_SELF, []))
         raise statuses.bad_request(f'no matches for kind "{obj.get("kind")}" in version "{obj.get("apiVersion")}"')
 
     def kubeconfig(self) -> dict[str, Any]:
@@ -124,12 +109,12 @@ class ApiServer(front.Front):
         arrived, code = time.time(), 0
         try:
             answer = await self._answer(http, request)
-            code = 200 if isinstance(answer, reads.Opening) else answer.code if answer is not None else 0
+            code = 200 if isinstance(answer, streams.Opening) else answer.code if answer is not None else 0
         finally:
-            self.requests.append(audit.record(request, http.path_qs, code, arrived))
+            self.requests.append(requests.record(request, http.path_qs, code, arrived))
         if answer is None:
             return front.vanish(http)
-        if isinstance(answer, reads.Opening):
+        if isinstance(answer, streams.Opening):
             return await self._watch(http, request, answer)
         return _response(answer)
 
@@ -141,7 +126,7 @@ class ApiServer(front.Front):
         except statuses.StatusError as error:
             return _response(handlers.refusal(error))
 
-    async def _answer(self, http: web.Request, request: requests.Request) -> handlers.Answer | reads.Opening | None:
+    async def _answer(self, http: web.Request, request: requests.Request) -> handlers.Answer | streams.Opening | None:
         """Return what to send; None: nothing, the connection is to end."""
         try:
             request = dataclasses.replace(request, body=await self._body(http))
@@ -153,7 +138,7 @@ class ApiServer(front.Front):
                 return None
             answer = verdict.answer or self._handlers.handle(request)
             if verdict.lost is not None:
-                if isinstance(answer, reads.Opening):
+                if isinstance(answer, streams.Opening):
                     self._forget(answer)
                 await asyncio.sleep(verdict.lost.delay)
                 return None
@@ -174,10 +159,12 @@ class ApiServer(front.Front):
         except web.HTTPRequestEntityTooLarge:
             raise statuses.too_large(requests.MAX_BODY) from None
 
-    def _forget(self, opening: reads.Opening) -> None:
+    def _forget(self, opening: streams.Opening) -> None:
         self.storage.unsubscribe(opening.watcher.selection.resource.store, opening.watcher)
 
-    async def _watch(self, http: web.Request, request: requests.Request, opening: reads.Opening) -> web.StreamResponse:
+    async def _watch(
+        self, http: web.Request, request: requests.Request, opening: streams.Opening
+    ) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Cache-Control": "no-cache, private"})
         response.content_type = "application/json"
         stream = streams.WatchStream(
@@ -205,7 +192,7 @@ def _response(answer: handlers.Answer) -> web.Response:
 
 
 def _controlled(
-    request: requests.Request, store: storage.Storage, rules: faults.Faults, log: audit.Log
+    request: requests.Request, store: storage.Storage, rules: faults.Faults, log: requests.Log
 ) -> handlers.Answer:
     """Answer one of the simulator's own paths, for a server in a process of its own. Raises StatusError.
 

@@ -14,19 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import (
-    builtin_rules,
-    builtins,
-    crds,
-    managed_fields,
-    metadata,
-    options,
-    patch,
-    resources,
-    statuses,
-    storage,
-    times,
-)
+from . import builtins, crds, metadata, patch, requests, resources, statuses, storage, times
 
 _LARGEST = 3 << 19
 """What etcd takes: 1.5 MiB."""
@@ -39,7 +27,9 @@ class Writes:
         self._storage = store
         self._registry = registry
 
-    def create(self, resource: resources.Resource, namespace: str, body: Any, intent: options.Intent) -> dict[str, Any]:
+    def create(
+        self, resource: resources.Resource, namespace: str, body: Any, intent: requests.Intent
+    ) -> dict[str, Any]:
         """Store a new object; returns its stored form. Raises StatusError."""
         obj = self._admitted(resource, body, intent)
         meta = obj.get("metadata") or {}
@@ -54,7 +44,7 @@ class Writes:
             obj["metadata"]["generation"] = 1
         sent = obj
         if not resource.custom:
-            obj = builtin_rules.fill(resource, obj)
+            obj = builtins.fill(resource, obj)
         if resource is builtins.CUSTOM_RESOURCE_DEFINITIONS:
             obj = crds.admit(obj, None)
         self._validate(resource, obj, None)
@@ -78,7 +68,7 @@ class Writes:
         resource: resources.Resource,
         key: tuple[str, str],
         change: Callable[[dict[str, Any]], Any],
-        intent: options.Intent,
+        intent: requests.Intent,
     ) -> dict[str, Any]:
         """Replace an object by what `change` makes of its wire form; returns the stored form. Raises StatusError."""
         old = self._stored(resource, key)
@@ -119,13 +109,13 @@ class Writes:
         old: dict[str, Any] | None,
         obj: dict[str, Any],
         sent: dict[str, Any],
-        intent: options.Intent,
+        intent: requests.Intent,
     ) -> None:
         """Write down in `obj` who owns what was `sent`; what the server itself fills in has no owner."""
         nothing = resource.read(resource.write({part: {} for part in resource.always}))
         before = nothing if old is None else resource.to_wire(old)
         after = {**nothing, **resource.to_wire(sent)}
-        owners = managed_fields.record(before, after, intent.writer, times.now(), created=old is None)
+        owners = metadata.record(before, after, intent.writer, times.now(), created=old is None)
         obj["metadata"].pop("managedFields", None)
         if owners:
             obj["metadata"]["managedFields"] = owners
@@ -135,7 +125,7 @@ class Writes:
             raise statuses.plain("etcdserver: request is too large")
 
     def delete(
-        self, resource: resources.Resource, key: tuple[str, str], how: options.Delete
+        self, resource: resources.Resource, key: tuple[str, str], how: requests.Delete
     ) -> tuple[dict[str, Any], bool]:
         """Delete an object, or mark it when finalizers hold it. Returns its last state and whether it is gone."""
         obj = self._stored(resource, key)
@@ -179,7 +169,7 @@ class Writes:
             for item in self._storage.items(kind.store):
                 item.encoded.clear()  # what is shown depends on the schema
 
-    def _admitted(self, resource: resources.Resource, body: Any, intent: options.Intent) -> dict[str, Any]:
+    def _admitted(self, resource: resources.Resource, body: Any, intent: requests.Intent) -> dict[str, Any]:
         """Return a body as an object of its kind. One of a built-in kind may leave kind and version out."""
         metadata.check_shape(body)
         kind, version = body.get("kind"), body.get("apiVersion")
@@ -193,11 +183,11 @@ class Writes:
             self._report_unknown(resource, body, unknown, intent)
             body = resource.schema.default(body)
         if not resource.custom:
-            body = builtin_rules.settle(resource, body)
+            body = builtins.settle(resource, body)
         return resource.to_stored(body)
 
     def _report_unknown(
-        self, resource: resources.Resource, body: dict[str, Any], unknown: list[str], intent: options.Intent
+        self, resource: resources.Resource, body: dict[str, Any], unknown: list[str], intent: requests.Intent
     ) -> None:
         """Report unknown fields as the request wants it: in warnings, in a refusal (StatusError), or not at all."""
         texts = [f'unknown field "{path}"' for path in unknown]
@@ -227,7 +217,7 @@ class Writes:
             )
 
     def _check_identity(
-        self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: options.Intent
+        self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: requests.Intent
     ) -> None:
         meta, stored = new.get("metadata") or {}, old["metadata"]
         name = stored["name"]
@@ -253,7 +243,7 @@ class Writes:
             raise statuses.conflict(resource, name)
 
     def _confined(
-        self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: options.Intent
+        self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: requests.Intent
     ) -> dict[str, Any]:
         """Return the new state with everything that this subresource may not touch taken from the old one."""
         wanted = new.get("metadata") or {}
@@ -278,6 +268,6 @@ class Writes:
         if resource.schema is not None:
             causes = resource.schema.validate(obj, old, causes)
         else:
-            causes += builtin_rules.check(resource, obj, old)
+            causes += builtins.check(resource, obj, old)
         if causes:
             raise statuses.invalid(resource, obj["metadata"].get("name", ""), causes)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import client, conditions, kinds, terminal
-from . import hub, pack, spoke, wire
+from . import hub, pack, spoke
 
 ASKED, UNASKED = "asked", "no longer asked"
 REQUESTED, CANCELLED, CHANGED, COMPLETED, DONE, FAILED = (
@@ -92,7 +92,7 @@ class Chronicle:
     # -- what the hub says
 
     async def _follow_works(self) -> None:
-        async for obj, deleted in _each(self._hub.api, wire.WORKS):
+        async for obj, deleted in _each(self._hub.api, pack.WORKS):
             if obj["metadata"]["name"] == pack.NAME:
                 self._work(obj["metadata"]["namespace"], obj, deleted=deleted)
 
@@ -109,7 +109,7 @@ class Chronicle:
             self._note(cluster, verdict)
 
     async def _follow_replica_set(self) -> None:
-        async for obj, _ in _each(self._hub.api, wire.REPLICA_SETS):
+        async for obj, _ in _each(self._hub.api, pack.REPLICA_SETS):
             status = obj.get("status") or {}
             summary = ", ".join(f"{name} {number}" for name, number in (status.get("summary") or {}).items())
             rolled = conditions.find(obj, "PlacementRolledOut").get("reason", "")

@@ -18,7 +18,7 @@ from typing import Any
 
 from .. import conditions, kinds
 from . import hub as hubs
-from . import pack, spoke, verdict, wire
+from . import pack, spoke, verdict
 
 _SECONDS = 60.0
 
@@ -88,7 +88,7 @@ async def _try(
     tell: Callable[[str, str], None],
 ) -> None:
     before = await cluster.infrastructure()
-    await hub.apply([wire.WORKS.new(mistake.name, cluster.name, spec=mistake.spec)])
+    await hub.apply([pack.WORKS.new(mistake.name, cluster.name, spec=mistake.spec)])
     sentence = await _answer(hub, cluster, mistake)
     tell(cluster.name, f"{mistake.what}: {sentence or 'applied'}")
     judged.claim(
@@ -96,10 +96,10 @@ async def _try(
         holds=mistake.says in sentence,
         actual=sentence,
     )
-    await hub.api.delete(wire.WORKS, mistake.name, cluster.name)
+    await hub.api.delete(pack.WORKS, mistake.name, cluster.name)
 
     async def gone() -> bool:
-        return await hub.api.find(wire.WORKS, mistake.name, cluster.name) is None
+        return await hub.api.find(pack.WORKS, mistake.name, cluster.name) is None
 
     await verdict.until(f"ManifestWork {mistake.name} of {cluster.name} is gone", gone, _SECONDS)
     after = await cluster.api.find(kinds.INFRASTRUCTURES, "cluster")
@@ -124,7 +124,7 @@ async def _answer(hub: hubs.Hub, cluster: spoke.Spoke, mistake: _Mistake) -> str
     work: dict[str, Any] = {}
 
     async def answered() -> bool:
-        work.update(await hub.api.get(wire.WORKS, mistake.name, cluster.name))
+        work.update(await hub.api.get(pack.WORKS, mistake.name, cluster.name))
         return bool(conditions.find(work, "Applied"))
 
     await verdict.until(f"{cluster.name} answers {mistake.name}", answered, _SECONDS)
