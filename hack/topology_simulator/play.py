@@ -9,6 +9,7 @@ until then, and a command is shown instead of run. That is how `cluster` leaves 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -285,7 +286,7 @@ class Player:
         operator = self._running()
         await operator.stop()
         record = (await self._api.get(kinds.INFRASTRUCTURES, "cluster"))["status"]["topologyTransition"]
-        older = conditions.older(record, minutes)
+        older = json.loads(conditions.moved(json.dumps(record), -60 * minutes))
         await self._api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": older})
         await operator.start()
 

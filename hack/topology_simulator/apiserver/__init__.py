@@ -12,7 +12,7 @@ A table of contents, from the wire inwards:
 * `crds`         definitions; `validation` and `cel` judge objects
 * `resources`    which kinds exist; `builtins` are those of every cluster
 * `storage`      objects, the log, one global resourceVersion
-* `statuses`     every refusal, in the words of the real server; `field_errors` are the causes of a 422; `times`
+* `statuses`     every refusal, in the words of the real server; `field_errors` are the causes of a 422
 
 Compared with kube-apiserver 1.36 by hack/simulator_tests/parity; docs/development/embedded-server.md lists every
 difference. Not done, and refused: server-side apply and protobuf (415, 406), conversion webhooks. Not

@@ -98,10 +98,6 @@ def kinds() -> list[Resource]:
         _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
         _extension(policies, "validatingadmissionpolicies", "ValidatingAdmissionPolicy", has_status=True),
         _extension(policies, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
-        _kind(
-            "certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest", "csr",
-            namespaced=False, parts_of_status=("approval",), columns=table.SIGNING_REQUESTS, **_STATUS,
-        ),
         _review("authentication.k8s.io", "tokenreviews", "TokenReview"),
         _review("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview"),
         _review("authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview"),

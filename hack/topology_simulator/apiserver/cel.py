@@ -23,6 +23,13 @@ from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_string
 
 from . import field_errors, validation
 
+_BLOCKING = frozenset({
+    "FieldValueRequired", "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid",
+})  # fmt: skip
+_UNCHECKED = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
 _OLD_OPTIONAL = "cel.bind(oldSelf, oldSelfFound__ ? optional.of(oldSelfValue__) : optional.none(), "
 _STRING = re.compile(
     r"""[rR]?(\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')""",
@@ -272,3 +279,30 @@ class Rules:
             for index, item in enumerate(value):
                 mark = repr(validation.list_key(item, keys, self.items.schema))
                 yield from self.items.validate(item, matched.get(mark, validation.MISSING), f"{path}[{index}]")
+
+
+class Schema:
+    """A version's schema, ready to be applied."""
+
+    def __init__(self, schema: Mapping[str, Any], rules: Rules) -> None:
+        self._schema = schema
+        self._rules = rules
+
+    def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Return the object without unknown fields, and the paths of those."""
+        return validation.prune_object(self._schema, obj)
+
+    def default(self, obj: dict[str, Any]) -> Any:
+        """Return the object with defaults filled in."""
+        return validation.default(self._schema, obj)
+
+    def validate(
+        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
+    ) -> list[field_errors.Cause]:
+        """Return every broken rule: `before`, those of the schema, and of CEL unless the others block it."""
+        causes = [*before, *validation.validate(self._schema, obj, old)]
+        if self._rules.empty:
+            return causes
+        if any(cause.reason in _BLOCKING for cause in causes):
+            return [*causes, field_errors.invalid("<nil>", None, _UNCHECKED)]
+        return [*causes, *self._rules.validate(obj, validation.MISSING if old is None else old)]

@@ -12,53 +12,20 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from . import cel, field_errors, resources, statuses, table, times, validation
+from .. import conditions
+from . import cel, field_errors, resources, statuses, table
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
 from .resources import Column, Resource
 
-_BLOCKING = frozenset({
-    "FieldValueRequired", "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid",
-})  # fmt: skip
 _NOT_JUDGED = (
     "allOf", "oneOf", "not", "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "minProperties", "maxProperties",
     "minItems",
 )  # fmt: skip
 """Words of schemas that none of the definitions has that are served here."""
-_UNCHECKED = (
-    "some validation rules were not checked because the object was invalid; "
-    "correct the existing errors to complete validation"
-)
 _STEP = re.compile(r"""\.((?:\\.|[^.\[\]\\*])+)|\[\?\(@\.([^.\[\]\\*=!]+)=="([^"]*)"\)\]""")
-
-
-class StructuralSchema:
-    """A version's schema, ready to be applied (`resources.Schema`)."""
-
-    def __init__(self, schema: Mapping[str, Any], rules: cel.Rules) -> None:
-        self._schema = schema
-        self._rules = rules
-
-    def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Return the object without unknown fields, and the paths of those."""
-        return validation.prune_object(self._schema, obj)
-
-    def default(self, obj: dict[str, Any]) -> Any:
-        """Return the object with defaults filled in."""
-        return validation.default(self._schema, obj)
-
-    def validate(
-        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
-    ) -> list[field_errors.Cause]:
-        """Return every broken rule: `before`, those of the schema, and of CEL unless the others block it."""
-        causes = [*before, *validation.validate(self._schema, obj, old)]
-        if self._rules.empty:
-            return causes
-        if any(cause.reason in _BLOCKING for cause in causes):
-            return [*causes, field_errors.invalid("<nil>", None, _UNCHECKED)]
-        return [*causes, *self._rules.validate(obj, validation.MISSING if old is None else old)]
 
 
 def admit(obj: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
@@ -83,7 +50,7 @@ def _schema(version: dict[str, Any]) -> tuple[str, str]:
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(schema: str, where: str) -> tuple[StructuralSchema, tuple[field_errors.Cause, ...]]:
+def _compiled(schema: str, where: str) -> tuple[cel.Schema, tuple[field_errors.Cause, ...]]:
     """Return the schema ready to be applied; the same text is compiled once in a process."""
     parsed = json.loads(schema)
     rules, causes = cel.compile_rules(parsed, where)
@@ -92,14 +59,14 @@ def _compiled(schema: str, where: str) -> tuple[StructuralSchema, tuple[field_er
         for word in _NOT_JUDGED
         if f'"{word}":' in schema
     ]
-    return StructuralSchema(parsed, rules), tuple(causes)
+    return cel.Schema(parsed, rules), tuple(causes)
 
 
 def _status(spec: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
     before = {item["type"]: item for item in ((old or {}).get("status") or {}).get("conditions") or ()}
 
     def condition(kind: str, reason: str, message: str) -> dict[str, Any]:
-        since = before.get(kind, {}).get("lastTransitionTime") or times.now()
+        since = before.get(kind, {}).get("lastTransitionTime") or conditions.now()
         return {"lastTransitionTime": since, "message": message, "reason": reason, "status": "True", "type": kind}
 
     storage = next(item["name"] for item in spec["versions"] if item.get("storage"))
@@ -151,7 +118,7 @@ def _cell(kind: str, path: str) -> Callable[[dict[str, Any]], Any]:
             return None
         value = values[0]
         if kind == "date":
-            return times.age(value) if isinstance(value, str) else "<unknown>"
+            return table.age(value) if isinstance(value, str) else "<unknown>"
         if kind == "string" and not isinstance(value, str):
             return "" if value is None else json.dumps(value, separators=(",", ":"))
         return value

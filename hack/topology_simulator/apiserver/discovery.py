@@ -73,8 +73,8 @@ def _resource_list(registry: resources.Registry, group: str, version: str) -> di
         lists = {"shortNames": list(kind.short_names), "categories": list(kind.categories)}
         further = {key: given for key, given in lists.items() if given}
         entries.append({**names, **where, "verbs": list(kind.verbs), **further})
-        for part in kind.subresources:
-            names = {"name": f"{kind.plural}/{part}", "singularName": ""}
+        if kind.has_status:
+            names = {"name": f"{kind.plural}/status", "singularName": ""}
             entries.append({**names, **where, "verbs": _STATUS_VERBS})
     head = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {})}
     return {**head, "groupVersion": _group_version(group, version), "resources": entries}

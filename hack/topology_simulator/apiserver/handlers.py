@@ -82,7 +82,7 @@ class Handlers:
     def _check_method(self, request: requests.Request, resource: resources.Resource) -> None:
         """Raise StatusError unless path and method fit the kind."""
         target = request.target
-        if target.subresource and target.subresource not in resource.subresources:
+        if target.subresource and not (target.subresource == "status" and resource.has_status):
             raise statuses.not_found(resource, target.name) if resource.custom else statuses.resource_unknown()
         named = request.verb in ("get", "update", "patch", "delete")
         if (

@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import field_errors, patch, resources, statuses, times
+from .. import conditions
+from . import field_errors, patch, resources, statuses
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -45,7 +46,7 @@ def new(meta: dict[str, Any], namespace: str) -> dict[str, Any]:
     else:
         fresh.pop("namespace", None)
     fresh["uid"] = str(uuid.uuid4())
-    fresh["creationTimestamp"] = times.now()
+    fresh["creationTimestamp"] = conditions.now()
     return _without_empty(fresh)
 
 

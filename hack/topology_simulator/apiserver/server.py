@@ -19,9 +19,9 @@ from urllib.parse import unquote
 import pydantic
 from aiohttp import web
 
-from .. import kubeconfig
+from .. import conditions, kubeconfig
 from ..etcd import certificates
-from . import builtins, faults, front, handlers, metadata, requests, resources, statuses, storage, streams, times
+from . import builtins, faults, front, handlers, metadata, requests, resources, statuses, storage, streams
 
 _LOG = logging.getLogger(__name__)
 _SELF = metadata.Writer("topology-simulator", "v1")
@@ -91,7 +91,7 @@ class ApiServer(front.Front):
 
     def restore(self, saved: Snapshot) -> None:
         """Hold what a snapshot holds, as if it were of now: every time in it is shifted. No client may watch yet."""
-        self.storage.load(times.moved(saved.objects, int(time.monotonic() - saved.taken)))
+        self.storage.load(conditions.moved(saved.objects, int(time.monotonic() - saved.taken)))
         self.registry.replace(saved.kinds)
 
     def put_back(self, saved: Snapshot, *, bump: int = 0) -> None:

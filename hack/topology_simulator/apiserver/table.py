@@ -6,10 +6,11 @@ has, without what only `-o wide` adds; those of custom resources come from their
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import requests, resources, storage, times
+from . import requests, resources, storage
 from .resources import Column
 
 META = "meta.k8s.io/v1"
@@ -48,6 +49,34 @@ def render(
     return {**head, "columnDefinitions": headers if with_headers else None, "rows": rows}
 
 
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_UNITS = (
+    (2 * _MINUTE, "s", 1, "", 1), (10 * _MINUTE, "m", _MINUTE, "s", 1), (3 * _HOUR, "m", _MINUTE, "", 1),
+    (8 * _HOUR, "h", _HOUR, "m", _MINUTE), (2 * _DAY, "h", _HOUR, "", 1), (8 * _DAY, "d", _DAY, "h", _HOUR),
+    (730 * _DAY, "d", _DAY, "", 1), (2920 * _DAY, "y", 365 * _DAY, "d", _DAY),
+)  # fmt: skip
+"""Below so many seconds: the unit and its size, and the smaller unit beside it with its size."""
+
+
+def age(text: str | None) -> str:
+    """Return how long ago a timestamp was, as `kubectl get` prints it; `<unknown>` when there is none."""
+    if not text:
+        return "<unknown>"
+    try:
+        return _duration(max(0, int((dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(text)).total_seconds())))
+    except (ValueError, TypeError):
+        return "<invalid>"
+
+
+def _duration(seconds: int) -> str:
+    """Return a duration with at most two units, coarser as it grows (the rule of the field's printers)."""
+    for limit, unit, size, below, part in _UNITS:
+        if seconds < limit:
+            rest = seconds % size // part if below else 0
+            return f"{seconds // size}{unit}" + (f"{rest}{below}" if rest else "")
+    return f"{seconds // (365 * _DAY)}y"
+
+
 def at(*path: str, default: Any = "") -> Callable[[dict[str, Any]], Any]:
     """Return what reads the value at a path of an object; `default` where it is missing or empty."""
 
@@ -65,7 +94,7 @@ def _text(name: str, cell: Callable[[dict[str, Any]], Any]) -> Column:
 
 
 def _age(obj: dict[str, Any]) -> str:
-    return times.age(obj["metadata"].get("creationTimestamp"))
+    return age(obj["metadata"].get("creationTimestamp"))
 
 
 NAME = Column("Name", "string", at("metadata", "name"), "Name must be unique within a namespace.", 0, "name")
@@ -98,37 +127,33 @@ SECRETS = (NAME, _text("Type", at("type", default="Opaque")), _DATA, AGE)
 LEASES = (NAME, _text("Holder", at("spec", "holderIdentity")), AGE)
 
 
-def _event_seen(obj: dict[str, Any]) -> str:
-    seen = at("series", "lastObservedTime")(obj) or obj.get("lastTimestamp") or obj.get("eventTime")
-    return times.age(seen)
-
-
 def _event_object(obj: dict[str, Any]) -> str:
     about = obj.get("involvedObject") or {}
     return f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}"
 
 
+_SERIES = at("series", "lastObservedTime")
 EVENTS = (
-    _text("Last Seen", _event_seen), _text("Type", at("type")), _text("Reason", at("reason")),
+    _text("Last Seen", lambda obj: age(_SERIES(obj) or obj.get("lastTimestamp") or obj.get("eventTime"))),
+    _text("Type", at("type")), _text("Reason", at("reason")),
     _text("Object", _event_object), _text("Message", at("message")),
 )  # fmt: skip
 
 
+_CONTAINERS = at("status", "containerStatuses", default=[])
+
+
 def _pod_ready(obj: dict[str, Any]) -> str:
-    containers = at("status", "containerStatuses", default=[])(obj)
-    ready = sum(1 for container in containers if container.get("ready"))
+    ready = sum(1 for container in _CONTAINERS(obj) if container.get("ready"))
     return f"{ready}/{len(at('spec', 'containers', default=[])(obj))}"
 
 
-def _pod_status(obj: dict[str, Any]) -> Any:
-    return "Terminating" if at("metadata", "deletionTimestamp")(obj) else at("status", "phase")(obj)
-
-
-def _restarts(obj: dict[str, Any]) -> str:
-    return str(sum(each.get("restartCount", 0) for each in at("status", "containerStatuses", default=[])(obj)))
-
-
-PODS = (NAME, _text("Ready", _pod_ready), _text("Status", _pod_status), _text("Restarts", _restarts), AGE)
+_IS_LEAVING = at("metadata", "deletionTimestamp")
+PODS = (
+    NAME, _text("Ready", _pod_ready),
+    _text("Status", lambda obj: "Terminating" if _IS_LEAVING(obj) else at("status", "phase")(obj)),
+    _text("Restarts", lambda obj: str(sum(each.get("restartCount", 0) for each in _CONTAINERS(obj)))), AGE,
+)  # fmt: skip
 _REPLICAS = _text(
     "Ready", lambda obj: f"{at('status', 'readyReplicas', default=0)(obj)}/{at('spec', 'replicas', default=1)(obj)}"
 )
@@ -144,14 +169,3 @@ DISRUPTION_BUDGETS = (
     Column("Allowed Disruptions", "integer", at("status", "disruptionsAllowed", default=0)),
     AGE,
 )
-
-
-def _approval(obj: dict[str, Any]) -> str:
-    types = {item["type"] for item in at("status", "conditions", default=[])(obj)}
-    return next((word for word in ("Denied", "Approved") if word in types), "Pending")
-
-
-SIGNING_REQUESTS = (
-    NAME, AGE, _text("SignerName", at("spec", "signerName", default="<none>")),
-    _text("Requestor", at("spec", "username", default="<none>")), _text("Condition", _approval),
-)  # fmt: skip

@@ -71,7 +71,7 @@ def _validate(place: Place) -> list[field_errors.Cause]:
     if wrong is not None:
         return [wrong]
     causes: list[field_errors.Cause] = []
-    if schema.get("enum") is not None and not any(_same(value, allowed) for allowed in schema["enum"]):
+    if schema.get("enum") is not None and not any(patch.same(value, allowed) for allowed in schema["enum"]):
         causes.append(field_errors.unsupported(place.path, value, schema["enum"]))
     if isinstance(value, str):
         causes += _check_string(place)
@@ -82,10 +82,6 @@ def _validate(place: Place) -> list[field_errors.Cause]:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         causes += _check_number(place)
     return causes
-
-
-def _same(left: Any, right: Any) -> bool:
-    return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)
 
 
 def _type_name(value: Any) -> str:

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import builtins, crds, metadata, patch, requests, resources, statuses, storage, times
+from .. import conditions
+from . import builtins, crds, metadata, patch, requests, resources, statuses, storage
 
 _LARGEST = 3 << 19
 """What etcd takes: 1.5 MiB."""
@@ -115,7 +116,7 @@ class Writes:
         nothing = resource.read(resource.write({part: {} for part in resource.always}))
         before = nothing if old is None else resource.to_wire(old)
         after = {**nothing, **resource.to_wire(sent)}
-        owners = metadata.record(before, after, intent.writer, times.now(), created=old is None)
+        owners = metadata.record(before, after, intent.writer, conditions.now(), created=old is None)
         obj["metadata"].pop("managedFields", None)
         if owners:
             obj["metadata"]["managedFields"] = owners
@@ -135,7 +136,7 @@ class Writes:
         if obj["metadata"].get("finalizers"):
             if obj["metadata"].get("deletionTimestamp"):
                 return obj, False
-            meta = {**obj["metadata"], "deletionTimestamp": times.now(), "deletionGracePeriodSeconds": 0}
+            meta = {**obj["metadata"], "deletionTimestamp": conditions.now(), "deletionGracePeriodSeconds": 0}
             if resource.counts_generation:
                 meta["generation"] = meta.get("generation", 0) + 1
             marked = {**obj, "metadata": meta}
@@ -247,7 +248,7 @@ class Writes:
     ) -> dict[str, Any]:
         """Return the new state with everything that this subresource may not touch taken from the old one."""
         wanted = new.get("metadata") or {}
-        of_status = intent.subresource in ("status", *resource.parts_of_status)
+        of_status = intent.subresource == "status"
         if not of_status:
             metadata.check_finalizers(resource, wanted, old["metadata"])
         meta = metadata.updated(wanted, old["metadata"])
