@@ -9,15 +9,15 @@ the paths, `actors.actor` keeps what `follow` yields, `apiserver` is one of the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import aiohttp
 
-from . import kinds, kubeconfig
+from . import kinds, kubeconfig, opened
 
 _UNARY_SECONDS = 10.0
 _WATCH_SECONDS = 240
@@ -65,7 +65,7 @@ class Changed:
     deleted: bool
 
 
-class Client:
+class Client(opened.Opened):
     """An API client; use it as an async context manager.
 
     `agent` is the user agent, which is also what managedFields and audit logs call the actor. With `strict` a write
@@ -73,24 +73,19 @@ class Client:
     """
 
     def __init__(self, access: kubeconfig.Access, agent: str = "topology-simulator", *, strict: bool = False) -> None:
+        super().__init__()
         self._access = access
         self._agent = agent
         self._query = {"fieldValidation": "Strict"} if strict else {}
-        self._session: aiohttp.ClientSession | None = None
+        self._session: aiohttp.ClientSession
 
-    async def __aenter__(self) -> Self:
+    async def _open(self, parts: contextlib.AsyncExitStack) -> None:
         headers = {"User-Agent": self._agent, "Accept": "application/json", **self._access.headers}
         connector = aiohttp.TCPConnector(limit=0, ssl=self._access.tls or True)
-        self._session = aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=connector, headers=headers, read_bufsize=_LONGEST_LINE, trust_env=False
         )
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._session is not None:
-            await self._session.close()
+        self._session = await parts.enter_async_context(session)
 
     async def get(self, kind: kinds.Kind, name: str, namespace: str = "") -> dict[str, Any]:
         """Read one object. Raises ApiError (404 when it is not there), UnreachableError."""
@@ -187,7 +182,7 @@ class Client:
         )
         path = kind.path()
         try:
-            async with self._opened().get(self._access.server + path, params=query, timeout=timeout) as response:
+            async with self._session.get(self._access.server + path, params=query, timeout=timeout) as response:
                 if response.status != 200:
                     raise _refusal("WATCH", path, response.status, await response.read())
                 try:
@@ -211,7 +206,7 @@ class Client:
             headers["Content-Type"] = media or "application/json"
         timeout = aiohttp.ClientTimeout(total=_UNARY_SECONDS)
         try:
-            async with self._opened().request(
+            async with self._session.request(
                 method, self._access.server + path, data=data, headers=headers, params=query, timeout=timeout
             ) as response:
                 raw = await response.read()
@@ -223,11 +218,6 @@ class Client:
         if not isinstance(answer, dict):
             raise UnreachableError(f"{method} {path}: the answer is no object")
         return answer
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            raise RuntimeError("use the client as an async context manager")
-        return self._session
 
 
 def _typed(kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:

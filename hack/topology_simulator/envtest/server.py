@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from .. import binaries, kubeconfig, opened, ports
-from ..etcd import certificates, keeping
+from ..etcd import certificates, gateway, keeping
 from . import audit
 
 _READY_SECONDS = 60.0
@@ -178,13 +178,9 @@ class RealServer(opened.Opened):
 
     async def compact(self) -> int:
         """Let etcd forget every revision but the latest, and return that one."""
-        async with aiohttp.ClientSession(self.etcd_url, timeout=aiohttp.ClientTimeout(total=_ORDER_SECONDS)) as session:
-            async with session.post("/v3/maintenance/status", json={}) as response:
-                revision = int((await response.json())["header"]["revision"])
-            async with session.post(
-                "/v3/kv/compaction", json={"revision": str(revision), "physical": True}
-            ) as response:
-                response.raise_for_status()
+        async with gateway.Gateway(None, _ORDER_SECONDS) as etcd:
+            revision = int((await etcd.call(self.etcd_url, "maintenance/status"))["header"]["revision"])
+            await etcd.call(self.etcd_url, "kv/compaction", revision=str(revision), physical=True)
         return revision
 
     async def snapshot(self) -> pathlib.Path:
