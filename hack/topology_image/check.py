@@ -130,7 +130,6 @@ def check(asked: str | None = None, *, twice: bool = False) -> int:
     runner = running.Runner(built.image, builder.shown(built.interpreter.prefix))
     before = layer_rules.digest(layer)
     wrong += running.words(runner, version())
-    started = runner.start_times()
     tell("ran its programs; now a whole transition")
     with tempfile.TemporaryDirectory(prefix="image-check-") as folder:
         wrong += asyncio.run(running.transition(runner, pathlib.Path(folder), tell))
@@ -146,8 +145,6 @@ def check(asked: str | None = None, *, twice: bool = False) -> int:
         "files": sum(1 for _ in layer.files()),
         "layerMiB": round(layer.size() / 2**20, 1),
         "compressedMiB": round(_compressed(layer) / 2**20, 1),
-        "importSeconds": round(started.with_byte_code, 2),
-        "importSecondsWithoutByteCode": round(started.without, 2),
         "digest": before,
     }
     (PLACE / FIGURES).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import pathlib
 import shutil
@@ -29,27 +28,6 @@ _KUBECONFIG = "/cluster/kubeconfig"
 _SECONDS = 120.0
 _READY_SECONDS = 30.0
 _POLL = 0.1
-_TIMES = 3
-# In the image's own interpreter: what `run` imports, with and without its byte code, in processes of their own.
-_STOPWATCH = """
-import json, subprocess, sys, time
-def median(*flags):
-    took = []
-    for _ in range({times}):
-        begun = time.perf_counter()
-        subprocess.run([sys.executable, *flags, "-c", "import topology_controller.process"], check=True)
-        took.append(time.perf_counter() - begun)
-    return sorted(took)[len(took) // 2]
-print(json.dumps({{"with": median(), "without": median("-X", "pycache_prefix=/nowhere")}}))
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """Seconds of importing what `run` imports."""
-
-    with_byte_code: float
-    without: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +65,6 @@ class Runner:
             text=True, check=False, timeout=_SECONDS,
         )  # fmt: skip
         return done.returncode, done.stdout
-
-    def start_times(self) -> Started:
-        """Measure a start with byte code and without."""
-        code, output = self.output(f"/{layer_rules.HOME}/bin/python", "-c", _STOPWATCH.format(times=_TIMES))
-        if code != 0:
-            raise sandbox.SandboxError(f"the interpreter of the image: {output}")
-        took = json.loads(output)
-        return Started(took["with"], took["without"])
 
 
 def words(runner: Runner, version: str) -> list[str]:

@@ -61,7 +61,7 @@ ADMIN = User("admin", (MASTERS,))
 class RealServer(opened.Opened):
     """A real API server; use it as an async context manager.
 
-    `users` maps tokens to users; the token `admin` is always there. `port` 0 picks a free one. `beside` is another
+    `users` maps tokens to users; the token `admin` is always there. `beside` is another
     server whose etcd is used, which must outlive this one; `prefix` is then where objects are kept there.
     Raises binaries.MissingError, RealServerError.
     """
@@ -70,7 +70,6 @@ class RealServer(opened.Opened):
         self,
         users: Mapping[str, User] | None = None,
         *,
-        port: int = 0,
         beside: RealServer | None = None,
         prefix: str = "/registry",
     ) -> None:
@@ -79,9 +78,7 @@ class RealServer(opened.Opened):
         self._prefix = prefix
         self._users = {"admin": ADMIN, **(users or {})}
         self._assets = binaries.folder()
-        self._asked_port = port
-        self.port = port
-        self._second_port = 0
+        self.port = self._second_port = 0
         self.client_authority = certificates.Authority("kube-apiserver-client-signer")
         """Signs client certificates; the server publishes it in kube-system/extension-apiserver-authentication."""
         # It would make an RSA key, and sign with it as often as a client connects: a hundred times for each operator.
@@ -230,15 +227,14 @@ class RealServer(opened.Opened):
         )
         self._write_files()
         for attempt in range(_ATTEMPTS):
-            self._etcd_port, self._peer_port, free, self._second_port = ports.free(4)
-            self.port = self._asked_port or free
+            self._etcd_port, self._peer_port, self.port, self._second_port = ports.free(4)
             try:
                 if self._own_etcd:
                     await self._start("etcd", self._etcd_command(self._peer_port))
                 await self.start_api()
             except RealServerError as error:
                 # Another process took a port between our look and their bind.
-                if "address already in use" not in str(error) or self._asked_port or attempt == _ATTEMPTS - 1:
+                if "address already in use" not in str(error) or attempt == _ATTEMPTS - 1:
                     raise
                 await self._stop("kube-apiserver")
                 if self._own_etcd:

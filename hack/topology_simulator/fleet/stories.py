@@ -41,6 +41,30 @@ class Story:
     masters: Mapping[str, int] | None = None
 
 
+STORIES: dict[str, Story] = {}
+
+
+def _story(summary: str, **wanted: Any) -> Callable[[Play], Play]:
+    """Let a function be the story of its name."""
+
+    def named(play: Play) -> Play:
+        STORIES[play.__name__.strip("_").replace("_", "-")] = Story(summary=summary, play=play, **wanted)
+        return play
+
+    return named
+
+
+async def _all_converted(
+    fleet: running.Fleet, judged: verdict.Verdict, before: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Wait for the end of a roll-out, and claim what must hold at each."""
+    await steps.all_done(fleet)
+    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
+    await steps.converted(judged, fleet.spokes)
+    await steps.least_writes(fleet, judged, before)
+
+
+@_story("The canary is converted alone and soaks; then the others, one at a time")
 async def _canary_then_wave(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet))
@@ -53,15 +77,18 @@ async def _canary_then_wave(fleet: running.Fleet, judged: verdict.Verdict) -> No
     await steps.least_writes(fleet, judged, before)
 
 
+@_story("An operand of the canary never follows: no other cluster starts until that is repaired", deadline_minutes=1)
 async def _canary_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await _stuck(fleet, judged, [fleet.canary])
     _repaired(fleet, fleet.canary)
-    await steps.all_done(fleet)
-    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    await steps.converted(judged, fleet.spokes)
-    await steps.least_writes(fleet, judged, before)
+    await _all_converted(fleet, judged, before)
 
 
+@_story(
+    "A cluster of the wave never ends: no other cluster starts until it is taken out of the roll-out",
+    deadline_minutes=1,
+    least_spokes=3,
+)
 async def _wave_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     stuck, *waiting = fleet.others
     before = await _stuck(fleet, judged, [fleet.canary, stuck])
@@ -114,6 +141,7 @@ async def _stuck(
     return before
 
 
+@_story("The canary loses its power after its topology has changed: no other cluster starts until it is back")
 async def _canary_lost(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet))
@@ -129,12 +157,10 @@ async def _canary_lost(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     judged.claim(f"{when}, placement still chooses it beside all others", holds=chosen == names, actual=sorted(chosen))
     await steps.converted(judged, fleet.others, to="SingleReplica")
     await steps.regained(fleet, fleet.canary)
-    await steps.all_done(fleet)
-    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    await steps.converted(judged, fleet.spokes)
-    await steps.least_writes(fleet, judged, before)
+    await _all_converted(fleet, judged, before)
 
 
+@_story("A cluster of the wave is silent: the others are converted, and it is when it is back", least_spokes=3)
 async def _spoke_unreachable(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     silent, *reachable = fleet.others
@@ -156,6 +182,7 @@ async def _spoke_unreachable(fleet: running.Fleet, judged: verdict.Verdict) -> N
     await steps.least_writes(fleet, judged, before)
 
 
+@_story("Manifests that are wrong are refused or harmless, and the reason is in the ManifestWork")
 async def _bad_manifest(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet, target="Sideways"))
@@ -172,12 +199,14 @@ async def _bad_manifest(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await hands.wrong(fleet.hub, fleet.others[-1], fleet.pack, judged, fleet.chronicle.tell)
     await fleet.hub.apply(steps.rollout(fleet))
     fleet.chronicle.tell("story", "the pack is corrected")
-    await steps.all_done(fleet)
-    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    await steps.converted(judged, fleet.spokes)
-    await steps.least_writes(fleet, judged, before)
+    await _all_converted(fleet, judged, before)
 
 
+@_story(
+    "The window closes: requests are cancelled where that is still possible, and none stays open",
+    least_spokes=3,
+    masters={"spoke-1": 2},
+)
 async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     lacking, slow, *later = fleet.others
     before = await steps.prepared(fleet, without=[lacking])
@@ -217,6 +246,7 @@ async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await steps.least_writes(fleet, judged, before)
 
 
+@_story("The canary has no operator: it is never done, and no other cluster starts until it has one")
 async def _operator_missing(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.canary.forget()
@@ -228,12 +258,14 @@ async def _operator_missing(fleet: running.Fleet, judged: verdict.Verdict) -> No
     done = fleet.chronicle.first(fleet.canary.name, chronicle.DONE)
     judged.claim("a cluster without a record is under way, not done", holds=done is None, actual=done)
     await fleet.canary.start_operator()
-    await steps.all_done(fleet)
-    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    await steps.converted(judged, fleet.spokes)
-    await steps.least_writes(fleet, judged, before)
+    await _all_converted(fleet, judged, before)
 
 
+@_story(
+    "A policy asks no cluster that is not ready, says when one is done, and cancels what waits",
+    least_spokes=3,
+    masters={"spoke-1": 2, "spoke-2": 2},
+)
 async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     """The policy of the pack, enforced where TALM would: on a cluster that is not ready, and on one that is asked late.
 
@@ -285,6 +317,10 @@ async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await steps.least_writes(fleet, judged, before)
 
 
+@_story(
+    "The hub is gone during a transition: that ends, nothing starts, and the hub goes on where it was",
+    least_spokes=3,
+)
 async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet))
@@ -311,55 +347,3 @@ async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     steps.one_at_a_time(fleet, judged)
     await steps.converted(judged, fleet.spokes)
     await steps.least_writes(fleet, judged, before)
-
-
-STORIES = {
-    "canary-then-wave": Story(
-        summary="The canary is converted alone and soaks; then the others, one at a time", play=_canary_then_wave
-    ),
-    "canary-stuck": Story(
-        summary="An operand of the canary never follows: no other cluster starts until that is repaired",
-        play=_canary_stuck,
-        deadline_minutes=1,
-    ),
-    "wave-stuck": Story(
-        summary="A cluster of the wave never ends: no other cluster starts until it is taken out of the roll-out",
-        play=_wave_stuck,
-        deadline_minutes=1,
-        least_spokes=3,
-    ),
-    "canary-lost": Story(
-        summary="The canary loses its power after its topology has changed: no other cluster starts until it is back",
-        play=_canary_lost,
-    ),
-    "spoke-unreachable": Story(
-        summary="A cluster of the wave is silent: the others are converted, and it is when it is back",
-        play=_spoke_unreachable,
-        least_spokes=3,
-    ),
-    "bad-manifest": Story(
-        summary="Manifests that are wrong are refused or harmless, and the reason is in the ManifestWork",
-        play=_bad_manifest,
-    ),
-    "withdraw": Story(
-        summary="The window closes: requests are cancelled where that is still possible, and none stays open",
-        play=_withdraw,
-        least_spokes=3,
-        masters={"spoke-1": 2},
-    ),
-    "operator-missing": Story(
-        summary="The canary has no operator: it is never done, and no other cluster starts until it has one",
-        play=_operator_missing,
-    ),
-    "policy": Story(
-        summary="A policy asks no cluster that is not ready, says when one is done, and cancels what waits",
-        play=_policy,
-        least_spokes=3,
-        masters={"spoke-1": 2, "spoke-2": 2},
-    ),
-    "hub-restarted": Story(
-        summary="The hub is gone during a transition: that ends, nothing starts, and the hub goes on where it was",
-        play=_hub_restarted,
-        least_spokes=3,
-    ),
-}
