@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from . import client, cluster, conditions, kinds, machine_pools, machines, operands
+from . import client, cluster, conditions, kinds, machines, operands
 
 _Act = Callable[[client.Client, "_Scene"], Awaitable[bool]]
 
@@ -172,8 +172,8 @@ async def _controller(api: client.Client, scene: _Scene) -> bool:
     states = conditions.merged(obj, cluster.controller_states())
     status: dict[str, Any] = {"observedGeneration": 0, **({"conditions": states} if states else {})}
     moved = await _put_status(api, kinds.CONTROLLER_CONFIGS, obj, status, infra={**infra, "status": wanted})
-    topology, key = wanted["controlPlaneTopology"], machine_pools.TOPOLOGY
-    old = [node for node in scene.nodes if machine_pools.notes(node).get(key) not in (None, topology)]
+    topology, key = wanted["controlPlaneTopology"], cluster.TOPOLOGY
+    old = [node for node in scene.nodes if cluster.notes(node).get(key) not in (None, topology)]
     notes = {"metadata": {"annotations": {key: topology}}}
     await asyncio.gather(*(api.patch(kinds.NODES, node["metadata"]["name"], notes) for node in old))
     return moved or bool(old)
@@ -182,25 +182,18 @@ async def _controller(api: client.Client, scene: _Scene) -> bool:
 async def _pools(api: client.Client, scene: _Scene) -> bool:
     topology = scene.seen.topology["controlPlaneTopology"]
     pools = {pool["metadata"]["name"]: pool for pool in await api.list(kinds.MACHINE_CONFIG_POOLS)}
-    homes = [(machine_pools.pool_of(node, pools.values()), node) for node in scene.nodes]
+    homes = [(cluster.pool_of(node, pools.values()), node) for node in scene.nodes]
     moved = False
     for name, pool in pools.items():
         members = [node for home, node in homes if home == name]
-        wanted, count = cluster.rendered(name, topology), len(members)
+        wanted = cluster.rendered(name, topology)
         if await api.find(kinds.MACHINE_CONFIGS, wanted) is None:
             await api.create(kinds.MACHINE_CONFIGS, cluster.machine_config(name, topology))
         notes = {"metadata": {"annotations": cluster.pool_node_annotations(name, topology)}}
-        old = [node for node in members if notes["metadata"]["annotations"].items() - machine_pools.notes(node).items()]
+        old = [node for node in members if notes["metadata"]["annotations"].items() - cluster.notes(node).items()]
         await asyncio.gather(*(api.patch(kinds.NODES, node["metadata"]["name"], notes) for node in old))
-        status: dict[str, Any] = {
-            "configuration": {"name": wanted},
-            "observedGeneration": 0,
-            "machineCount": count,
-            "updatedMachineCount": count,
-            "readyMachineCount": count,
-            "unavailableMachineCount": 0,
-            "degradedMachineCount": 0,
-        }
+        status: dict[str, Any] = {"configuration": {"name": wanted}, "observedGeneration": 0}
+        status |= cluster.counts_at_rest(len(members))
         states = conditions.merged(pool, cluster.pool_states(updating=False, name=wanted))
         if states is not None:
             status["conditions"] = states
