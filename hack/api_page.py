@@ -6,8 +6,6 @@ table cannot know more than the code, nor less. What needs more words than a tab
 marks between which each table is put. `generate` writes the pages and compares them; docs/api.md lists their headings.
 """
 
-from __future__ import annotations
-
 import itertools
 import pathlib
 import re

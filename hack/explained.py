@@ -8,8 +8,6 @@ members, so they are read from the source here, and the plugin gets a file. What
 A name without a meaning, advice for a name that does not exist, and a runbook without an alert are errors.
 """
 
-from __future__ import annotations
-
 import ast
 import enum
 import functools

@@ -9,8 +9,6 @@ health checks of docs/examples/gitops.
 `make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
 """
 
-from __future__ import annotations
-
 import argparse
 import pathlib
 import sys

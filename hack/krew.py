@@ -8,8 +8,6 @@ all supported versions lie side by side, and the program takes what fits. The sa
 by byte. It talks to the package index and to nothing else; `make krew` runs it.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import hashlib

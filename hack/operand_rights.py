@@ -11,8 +11,6 @@ Unit tests hold every rule against the sources of `observe.catalog`; docs/develo
 and tests on a real API server take each away.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any

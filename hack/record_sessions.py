@@ -8,8 +8,6 @@ differs from run to run is a word in angle brackets: times, ages, versions, ids.
     hack/record_sessions.py --check [SCENARIO ...]    record, and compare: exit code 1 where a page is another one
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import difflib

@@ -4,8 +4,6 @@ The first thing on a page is the command to run. `oc topology explain ALERT` say
 what reads better there: the sections, and a table of the checks and problems that lead to it.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ A link to a file outside docs/, or to a folder, has no page in the site: its tex
 is indented as Python-Markdown wants it, which needs four spaces where others go by the width of the mark.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 

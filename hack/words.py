@@ -5,8 +5,6 @@ each with what may be said instead. Code spans, names of API fields, keys and te
 word is refused.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import pathlib

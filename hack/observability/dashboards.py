@@ -11,8 +11,6 @@ a table. Source: openshift/monitoring-plugin, src/components/dashboards. Grafana
 `timeseries`, `state-timeline`, `table`), with a data source that is asked for when it is imported.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 import string

@@ -10,8 +10,6 @@ Exit codes: 0 done, 1 not as it has to be, or it cannot be done on this machine,
 source at hand.
 """
 
-from __future__ import annotations
-
 import argparse
 import pathlib
 import sys

@@ -7,8 +7,6 @@ was stamped. The result says the same for the same layer, byte by byte, and is v
 What the base image has is not in it: the base image has a list of its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -7,8 +7,6 @@ lands in the folders that are its own; a RUN that writes anywhere else fails, as
 The context is what .dockerignore leaves of the checkout.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import json
 import os

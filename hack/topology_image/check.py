@@ -4,8 +4,6 @@ The folder is left behind in build/image, where `make sbom` reads it. What was m
 figures.json there.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import io

@@ -7,8 +7,6 @@ security fix. The registry is asked by its own API (OCI distribution spec), and 
 claims.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import io

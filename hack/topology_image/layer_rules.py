@@ -4,8 +4,6 @@ Every rule returns the sentences that say where it does not hold; none stops at 
 stage of the Dockerfile leaves in its own folders, so what belongs to the base image is not judged here.
 """
 
-from __future__ import annotations
-
 import _imp
 import hashlib
 import pathlib

@@ -6,8 +6,6 @@ image is handed on, and so are the duties that come with what is in it. The tabl
 docs/development/image.md follows from the locked file; a test compares them.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

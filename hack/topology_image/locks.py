@@ -7,8 +7,6 @@ format will do. A folder without a single record about a Python package is refus
 look like a good result.
 """
 
-from __future__ import annotations
-
 import collections
 import json
 import pathlib

@@ -4,8 +4,6 @@ The program is started by the image's own entry point and environment, in a sand
 cluster is the simulator's; it runs outside, with the interpreter of the development environment.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

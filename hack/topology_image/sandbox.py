@@ -8,8 +8,6 @@ The process that was started is the program in the end, so a signal reaches it.
 It needs root, as mounting and another UID do.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pathlib

@@ -8,8 +8,6 @@
 A scenario is a name or a file *.yaml. Exit codes: 0 done, 1 failed, 2 bad usage, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import argparse
 import pathlib
 import sys

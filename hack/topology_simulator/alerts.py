@@ -5,8 +5,6 @@ rule is asked at the end of them. So its `for` is not waited for, and no express
 recording rules of the cluster come first, with its name, and of those only what the hub collects.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -4,8 +4,6 @@ There are two ways. `raised` is that of OpenShift's restore pod: versions go on 
 these count as compacted. With `plain` the versions after the backup are given out a second time.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, Literal, Protocol
 

@@ -4,8 +4,6 @@ KUBEBUILDER_ASSETS, then a cache keyed by the Go modules; with ENVTEST_KUBERNETE
 Nothing is built from here: a test run that compiled a Kubernetes for minutes would look as if it hung.
 """
 
-from __future__ import annotations
-
 import functools
 import pathlib
 import re

@@ -6,8 +6,6 @@ a watch is renewed every few minutes and given up when it says nothing for too l
 the paths, `actors.actor` keeps what `follow` yields, `apiserver` is one of the servers that may answer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -5,8 +5,6 @@ installer leaves behind on platform None. A hosted cluster (`Shape.hosted`) has 
 External, workers only, no etcd of its own and no machine configuration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

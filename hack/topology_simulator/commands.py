@@ -5,8 +5,6 @@ label, `annotate` and `label`, joined with `&&`. Anything else (a shell's substi
 command that is done by halves would prove nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -4,8 +4,6 @@ Pure. `merged` keeps what it does not know, so that two writers of different typ
 answers None when nothing would change: an actor without news does not write.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Iterable

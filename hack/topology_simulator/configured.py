@@ -3,8 +3,6 @@
 A part of what `cluster` makes; the rest (control plane, operands) stands there and in `operands`.
 """
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

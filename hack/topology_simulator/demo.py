@@ -5,8 +5,6 @@ current directory, or beside it while another cluster has that. Exit codes: 0 th
 API, 1 it was not (with the reason and the operator's last words), 130 interrupted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import fcntl

@@ -5,8 +5,6 @@ pager has, and a way into the cluster. Whether the alert fires is judged by its 
 The cure is in docs/runbooks; `cure` of a scenario has the sentence there that leads to it, for the test which types it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses

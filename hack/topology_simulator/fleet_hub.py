@@ -5,8 +5,6 @@ for the one cluster and written where the work agent writes it. What the hub col
 The kubeconfig of the box gets a second context, `hub`, which is the current one from then on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import pathlib

@@ -11,8 +11,6 @@ nodes have joined) as well as after it. With `without`, some stay as they are: C
 To have the same in a cluster's own time, run `actors` instead: `hub.Actors.hold`, `release`, `break_`, `mend`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 from collections.abc import Awaitable, Callable, Collection

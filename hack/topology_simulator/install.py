@@ -6,8 +6,6 @@ The definitions are stand-ins (crds/), with the one of Infrastructure that the o
 itself ships (bindata/crd); a real API server is given OpenShift's own (`envtest.openshift`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import functools

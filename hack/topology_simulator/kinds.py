@@ -5,8 +5,6 @@ as a real operator does whose CRD comes later. The neighbours: `client` builds p
 those that are not built in.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

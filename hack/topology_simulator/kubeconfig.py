@@ -4,8 +4,6 @@ Understood is what the simulator writes: inline certificates and bearer tokens. 
 own reader on purpose: what plays the rest of the cluster must not inherit the operator's mistakes.
 """
 
-from __future__ import annotations
-
 import base64
 import pathlib
 import ssl

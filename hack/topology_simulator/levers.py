@@ -7,8 +7,6 @@ operator that does not react. What an administrator would repair with `oc` is re
 that is shown as a command can be pasted as it stands; tests run them with kubectl on both API servers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import json

@@ -6,8 +6,6 @@ baremetal-operator apis/metal3.io/v1alpha1 (baremetalhost_types.go), and cluster
 pkg/cloud/baremetal/actuators/machine/actuator.go, which ties the two together.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ The size matters: a real Node carries 8 to 16 KiB, half of it the list of images
 that at every heartbeat. Names and digests are made from the machine's number, so a node is the same each time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import ipaddress
 from typing import Any

@@ -1,7 +1,5 @@
 """What consists of parts that are opened one after the other, and closed in reverse, also when only some could be."""
 
-from __future__ import annotations
-
 import abc
 import contextlib
 from types import TracebackType

@@ -8,8 +8,6 @@ Where the figures come from: console and packageserver go by the control plane, 
 API servers and oauth by the number of nodes labelled master, the registry by none once its configuration exists.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

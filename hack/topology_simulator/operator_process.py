@@ -5,8 +5,6 @@ order: SIGTERM, ten seconds, SIGKILL, and always waited for. What it says goes t
 starts another one with the same command line, as the drain of its node would.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

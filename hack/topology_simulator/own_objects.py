@@ -6,8 +6,6 @@ process as a pod of that Deployment. A pod that is deleted comes back with a new
 has none, and a process that ends stays ended: nothing here repairs it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

@@ -6,8 +6,6 @@ plays: requests and conditions are waited for without limit, what is broken can 
 until then, and a command is shown instead of run. That is how `cluster` leaves everything to the user.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

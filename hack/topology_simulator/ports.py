@@ -4,8 +4,6 @@ They are taken from below the range that the kernel gives to outgoing connection
 a server that was killed comes back to its port.
 """
 
-from __future__ import annotations
-
 import random
 import socket
 

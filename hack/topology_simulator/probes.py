@@ -1,7 +1,5 @@
 """Questions to the API in a scenario's words, each answered from a fresh read: does it hold, and what was found?"""
 
-from __future__ import annotations
-
 import re
 import ssl
 from typing import Any, NamedTuple

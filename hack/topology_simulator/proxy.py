@@ -8,8 +8,6 @@ let through is executed. A watch passes line by line, so that a line of ours nev
 server's. Upgraded connections (exec, port-forward) are not passed on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import io

@@ -5,8 +5,6 @@ end. Every step is one key (see `Step`). Durations are seconds at the demo pace.
 or a wrong value is a ScenarioError that names the file and the place. `play` performs what is described here.
 """
 
-from __future__ import annotations
-
 import pathlib
 from typing import Annotated, Any, ClassVar, Literal, Self
 

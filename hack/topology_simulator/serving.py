@@ -6,8 +6,6 @@ folder for `--serving-cert-dir`, `Scraper` what a client with a certificate need
 real kube-apiserver publishes its ConfigMap itself (`envtest.server`); for the embedded one `publish` does.
 """
 
-from __future__ import annotations
-
 import pathlib
 import ssl
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ pools, checks) is printed in beats: where things stand now, not each step betwee
 printed only when the check has been among the last ones for a while: that is the one that may need action.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from typing import Any

@@ -4,8 +4,6 @@ Colours are on when the stream is a terminal and NO_COLOR is not set (any value 
 terminal long sentences are wrapped under themselves; in a file or pipe a line stays a line, for grep.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import textwrap

@@ -8,8 +8,6 @@ that is a mistake here. `Waits` remembers since when something holds, so that a 
 two seconds" without holding up everything else.
 """
 
-from __future__ import annotations
-
 import abc
 import asyncio
 import contextlib

@@ -7,8 +7,6 @@ controller from answering until `mend`, which is an error of the host and none o
 firmware, BIOS settings, images, detached and paused hosts, retries and their counts.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -9,8 +9,6 @@ pkg/console/controllers/downloadsdeployment/controller.go (release-4.20 to 4.22)
 turn with the operators of `workloads`. Really a restart of two pods takes 45 to 65 s.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -13,8 +13,6 @@ clustermemberremovalcontroller (`leaving`). A Machine that the label selector of
 not there for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Any
 

@@ -8,8 +8,6 @@ Whatever follows the topology can be kept from it: `hold` an operator (by the na
 not react until `release`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable

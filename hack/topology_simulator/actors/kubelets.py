@@ -6,8 +6,6 @@ taint, which the API server puts on new nodes, is handled here too, because the 
 cluster would be an actor with nothing else to do.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable
 from dataclasses import dataclass

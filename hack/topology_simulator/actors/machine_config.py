@@ -13,8 +13,6 @@ pkg/controller/template/status.go, pkg/controller/render/render_controller.go, p
 and status.go (release-4.21). Left out: taint UpdateInProgress, MachineConfigNodes, arbiter's own pool.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from topology_simulator import client, cluster, conditions, configured, kinds, machines

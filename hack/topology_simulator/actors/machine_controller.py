@@ -10,8 +10,6 @@ Machine API is left alone. Machines of other providers only get their node: who 
 Left out: evictions, MachineSets, health checks, the providerID of nodes, remediation.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from topology_simulator import client, conditions, kinds, machine_api

@@ -15,8 +15,6 @@ Seen: openshift/cluster-config-operator PR 495, head 3c62e476, on a real kube-ap
 It knows one transition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

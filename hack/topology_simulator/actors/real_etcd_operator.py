@@ -7,8 +7,6 @@ it. When members cannot be listed (no quorum), the ConfigMap falls to node names
 conditions stay as they were: what looks like three voters then proves nothing, which is the point of having it here.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Collection

@@ -15,8 +15,6 @@ pkg/operator/staticpod/controller/installer/installer_controller.go, timeToWaitB
 and what the real ones did in five changes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from topology_simulator import conditions, kinds, operands

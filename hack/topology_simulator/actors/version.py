@@ -12,8 +12,6 @@ while it is held. Sources: cluster-version-operator pkg/cvo/upgradeable.go, pkg/
 (release-4.20, 4.21, 4.22, main); pkg/cvo/status.go and pkg/risk/upgradeable/upgradeable.go (main).
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ workloads is written here too. `static_pods`, `machine_config` and `etcd_operato
 does the same as `Workloads` and more.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from topology_simulator import cluster, conditions, kinds, operands

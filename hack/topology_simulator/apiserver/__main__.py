@@ -4,8 +4,6 @@ Serves until SIGTERM or SIGINT, on loopback only. `--kubeconfig-out` is written 
 a client that waits for that file can connect.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import pathlib

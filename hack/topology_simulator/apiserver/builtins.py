@@ -7,8 +7,6 @@ answered and never stored: everybody is allowed, because nothing here enforces R
 rights is warned of that.
 """
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -7,8 +7,6 @@ registers one `Resource` for every served version. Conversion between versions c
 webhook is refused.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

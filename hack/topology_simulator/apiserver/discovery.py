@@ -7,8 +7,6 @@ itself; `explain` reads the schemas: those of custom resources as they were defi
 anything in them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

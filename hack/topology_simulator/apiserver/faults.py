@@ -17,8 +17,6 @@ added. Hooks (`on_request`) run before a matching request is executed, so that a
 exactly between two requests. In a process of its own the server takes faults as JSON at /simulator/faults.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fnmatch
 import time

@@ -3,8 +3,6 @@
 `statuses` puts causes into an answer.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 That is listening and stopping, the faults, the audit log, and the watches that are open.
 """
 
-from __future__ import annotations
-
 import abc
 import asyncio
 import contextlib

@@ -5,8 +5,6 @@ step of the event loop, so a request sees one state and leaves one state. The se
 reading, the waiting, the faults and the sending.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Iterator

@@ -8,8 +8,6 @@ path, whatever its schema says: no reader asks who wrote an item. Only leaves ha
 objects above them. Entries without a field left vanish.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

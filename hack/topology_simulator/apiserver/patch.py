@@ -8,8 +8,6 @@ lists by the names of their fields, from the tags of the Go types (k8s.io/api). 
 `$setElementOrder/x`, `$retainKeys`. The rows of parity compare what kubectl sends, which always gives the order.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import re

@@ -4,8 +4,6 @@ Lists are consistent: the pages of one list show one revision (`continue` carrie
 it as long as it reaches back that far. A revision that is gone is 410 with the words that clients look for.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import random

@@ -6,8 +6,6 @@ JSON; the rest is 415. `intent_of` and `delete_of` read what a write may want be
 judges like any other object. `record` is what the audit log has of a request, for tests that count.
 """
 
-from __future__ import annotations
-
 import collections
 import enum
 import json

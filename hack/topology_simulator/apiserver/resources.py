@@ -6,8 +6,6 @@ itself, `crds` makes one for every served version of a CustomResourceDefinition.
 by path, and changes while the server runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

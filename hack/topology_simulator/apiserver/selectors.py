@@ -5,8 +5,6 @@ fields that a kind declares. What cannot be parsed is a 400 with the words of th
 so is an unknown field.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -6,8 +6,6 @@ asking. A request goes: read (`requests`) → hooks and faults (`faults`) → ex
 streamed (`streams`) when it is a watch → recorded.
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import logging

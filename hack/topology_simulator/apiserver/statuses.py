@@ -8,8 +8,6 @@ The one refusal that is no Status is a path that nothing serves: the real server
 (`handlers` does that), except below `/api/v1`, where it says `resource_unknown`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -11,8 +11,6 @@ The log is bounded (`history` changes) and can be compacted on request; what is 
 log still covers can be rebuilt (`items(at=...)`), which gives paged lists a consistent snapshot.
 """
 
-from __future__ import annotations
-
 import bisect
 import collections
 import itertools

@@ -4,8 +4,6 @@ Each row carries the whole object beside its cells. Here are the columns of the 
 has, without what only `-o wide` adds; those of custom resources come from their definitions (`crds`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterable
 from typing import Any

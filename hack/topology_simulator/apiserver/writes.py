@@ -9,8 +9,6 @@ What differs between kinds is asked of their `Resource`; custom resource definit
 served, are handed to `definitions` before (may it be stored?) and after (serve it).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

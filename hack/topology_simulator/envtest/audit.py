@@ -5,8 +5,6 @@ The server writes one line per request when it was answered, and one more when a
 the last one may still be on its way.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import pathlib

@@ -5,8 +5,6 @@ with our part patched into it, as `manifests --crd-patch` does on a cluster. The
 server; here only those remain whose kind the module does not have.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import pathlib

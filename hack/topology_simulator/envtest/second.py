@@ -3,8 +3,6 @@
 Its process is kept apart from the server's, so that a test kills it and starts it again while the server runs on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from typing import Any

@@ -5,8 +5,6 @@ etcd's JSON gateway dials its own server with it), clients have a common name an
 `tls.crt` and `tls.key`, the names that a mounted Secret has. Keys are EC P-256: made in a millisecond.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import ipaddress

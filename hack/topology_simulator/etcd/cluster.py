@@ -5,8 +5,6 @@ which is how a member that has no name yet is recognised. Growing goes as it goe
 it into the existing cluster, promote it once it has caught up. etcd refuses that before, so it is asked again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import pathlib

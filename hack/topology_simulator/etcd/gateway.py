@@ -5,8 +5,6 @@ Three habits of the gateway that are dealt with here: 64-bit numbers are strings
 (`isLearner`, the name of a member that has not started); and an error is `{code, message}` with gRPC's code numbers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import pathlib

@@ -15,8 +15,6 @@ leaves. The kernel closes that input also for a parent that was killed, on any s
 killed, Linux kills the processes with it. Standard library only, nothing of this package: it starts in 0.1 s.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ctypes

@@ -4,8 +4,6 @@
 folder. Here is the other end of its pipe: start a process, send it a signal, know when it has ended and what it said.
 """
 
-from __future__ import annotations
-
 import asyncio
 import collections
 import contextlib

@@ -4,8 +4,6 @@ Mutual TLS towards clients and peers. A member keeps its ports for life, so that
 the others look for it. Heartbeats are five times as frequent as usual, so that an election takes 0.2 to 0.4 s.
 """
 
-from __future__ import annotations
-
 import asyncio
 import pathlib
 import shutil

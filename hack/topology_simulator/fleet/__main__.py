@@ -8,8 +8,6 @@ Exit codes: 0 the verdict of the story holds (with a mutant: does not), 1 otherw
 are kept in the folder.
 """
 
-from __future__ import annotations
-
 import argparse
 import pathlib
 import shutil

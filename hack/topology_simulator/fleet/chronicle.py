@@ -4,8 +4,6 @@ The verdict of a story is about order, and only what was seen counts. An event i
 when it happens, and `table` shows at the end when each cluster came to what.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable

@@ -6,8 +6,6 @@ every two seconds where nothing is watched; ten are its default, and sixty on a 
 a second at most; five are the default.
 """
 
-from __future__ import annotations
-
 import abc
 import contextlib
 import functools

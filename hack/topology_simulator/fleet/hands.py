@@ -8,8 +8,6 @@ possession in a second request. That one is refused, so the hub calls the work n
 first one stands, and the cluster converts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import copy
 from collections.abc import Callable

@@ -4,8 +4,6 @@ There is no registration agent: ManagedClusters, their namespaces, labels and ta
 in its own namespace are made here by hand, as a registration makes them. Placement and work manager are administrators.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import pathlib

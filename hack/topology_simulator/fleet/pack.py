@@ -5,8 +5,6 @@ the text (`MUTANTS`); one that changes nothing is an error, because its story wo
 kinds of a hub, and objects of kinds that are in no table: the engines' and those that give rights.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import re

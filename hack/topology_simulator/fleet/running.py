@@ -3,8 +3,6 @@
 The hub is opened first, because its etcd keeps the objects of all; the clusters then open, two at a time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import pathlib

@@ -4,8 +4,6 @@ The operator runs with the rights of its manifests and under its admission polic
 ServiceAccount that OCM gives it, with the rights that OCM gives it for itself, and those of the pack.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """What several stories do and wait for, and what must hold at their end: of the clusters, and of who wrote what."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime as dt

@@ -4,8 +4,6 @@ Each is a function of an open fleet and a verdict: it does what people, power an
 engines make of it, and claims. What is waited for and does not come ends the story as failed.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The claims of a story: each is a sentence that held or did not. The verdict is that all of them did."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
