@@ -19,31 +19,31 @@ from collections.abc import Callable
 
 
 def _check(options: argparse.Namespace) -> int:
-    from . import builder, check, dockerfile, sandbox
+    from . import builder, check, sandbox
 
     try:
         return check.check(options.python, twice=options.twice)
-    except (dockerfile.DockerfileError, builder.BuildError, sandbox.SandboxError) as error:
+    except (builder.DockerfileError, builder.BuildError, sandbox.SandboxError) as error:
         return _failed(error)
 
 
 def _sbom(options: argparse.Namespace) -> int:
-    from . import bom, builder, check, dockerfile, sandbox
+    from . import bom, builder, check, sandbox
 
     try:
         place, packages = check.listed(options.python)
-    except (bom.BomError, dockerfile.DockerfileError, builder.BuildError, sandbox.SandboxError) as error:
+    except (bom.BomError, builder.DockerfileError, builder.BuildError, sandbox.SandboxError) as error:
         return _failed(error)
     print(f"{place}: {packages} packages")
     return 0
 
 
 def _licences(_: argparse.Namespace) -> int:
-    from . import check, licences, locks
+    from . import check, locks
 
     try:
-        print(licences.table(locks.read(check.ROOT / "requirements.lock").values()), end="")
-    except licences.UnknownLicenceError as error:
+        print(locks.table(locks.read(check.ROOT / "requirements.lock").values()), end="")
+    except locks.UnknownLicenceError as error:
         return _failed(error)
     return 0
 
@@ -61,11 +61,11 @@ def _audit(options: argparse.Namespace) -> int:
 
 
 def _base(_: argparse.Namespace) -> int:
-    from . import check, dockerfile
+    from . import builder, check
 
     try:
-        print(dockerfile.pin(check.ROOT / "Dockerfile"))
-    except dockerfile.BaseError as error:
+        print(builder.pin_base(check.ROOT / "Dockerfile"))
+    except builder.BaseError as error:
         return _failed(error)
     return 0
 

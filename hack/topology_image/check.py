@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from . import bom, builder, dockerfile, layer_rules, locks, running, sandbox
+from . import bom, builder, layer_rules, locks, running, sandbox
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "image"
@@ -106,7 +106,7 @@ def build(place: pathlib.Path, context: pathlib.Path, asked: str | None, tell: C
     cache = cache / "cluster-topology-operator" / "pip"
     cache.mkdir(parents=True, exist_ok=True)
     given = {"PYTHON": chosen.path, "VERSION": version(), "COMMIT": _COMMIT, "SOURCE_DATE_EPOCH": str(EPOCH)}
-    recipe = dockerfile.read(context / "Dockerfile")
+    recipe = builder.read_recipe(context / "Dockerfile")
     return Built(builder.Builder(recipe, context, given, chosen.prefix, tell, cache).build(place), chosen)
 
 

@@ -11,19 +11,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from . import (
-    backups,
-    client,
-    commands,
-    conditions,
-    kinds,
-    levers,
-    machine_api,
-    operator_process,
-    pace,
-    probes,
-    scenario,
-)
+from . import backups, client, conditions, kinds, levers, machine_api, operator_process, pace, probes, scenario
 from .actors import hub, kubelets
 
 Answered = Callable[[], Awaitable[list[probes.Answer]]]
@@ -158,7 +146,7 @@ class Player:
         else:
             operator = await self._api.find(kinds.CLUSTER_OPERATORS, "topology")
             message = str(conditions.find(operator, str(printed.condition)).get("message", ""))
-            command = commands.within(message)
+            command = probes.command_in(message)
         if self._levers is not None:
             self._tell(f"now it is up to you: {command or 'done already'}")
             return
@@ -166,8 +154,8 @@ class Player:
             raise ScenarioFailedError(f"no command is printed by {printed.advisory or printed.condition}")
         self._tell(f"the administrator runs what was printed: {command}")
         try:
-            await commands.run(self._api, command)
-        except commands.CommandError as error:
+            await probes.run_command(self._api, command)
+        except probes.CommandError as error:
             raise ScenarioFailedError(str(error)) from error
 
     async def _switch(self, gate: scenario.Gate) -> None:

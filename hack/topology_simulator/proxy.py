@@ -25,7 +25,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from . import client
-from .apiserver import front, handlers, requests, statuses, streams
+from .apiserver import faults, handlers, requests, statuses, streams
 
 _UNARY_SECONDS = 70.0
 """Longer than the server's own limit of a minute, which is the one that should decide."""
@@ -108,7 +108,7 @@ class _Stream(streams.Stream):
             await self.response.write(waiting)
 
 
-class Proxy(front.Front):
+class Proxy(faults.Front):
     """Passes requests on to `upstream`, a URL without a path; `tls` is how to trust it, None for plain HTTP.
 
     `serving` is what it listens with, None for plain HTTP.
@@ -170,7 +170,7 @@ class Proxy(front.Front):
         finally:
             self.requests.append(requests.record(request, http.path_qs, code, arrived))
         if outcome is None:
-            return front.vanish(http)
+            return faults.vanish(http)
         if isinstance(outcome, _Reply):
             return web.Response(status=outcome.code, headers=outcome.headers, body=outcome.body)
         response = web.StreamResponse(status=outcome.status, headers=_passed(outcome.headers))

@@ -2,12 +2,12 @@
 
 A table of contents, from the wire inwards:
 
-* `server`       `ApiServer(crds=[...])`: `start`, `stop`, `kubeconfig`, `faults`, `requests`; `front` is its port
+* `server`       `ApiServer(crds=[...])`: `start`, `stop`, `kubeconfig`, `faults`, `requests`
 * `__main__`     the same as a process: `python -m topology_simulator.apiserver`
 * `requests`     a request as verb, kind, object and wanted form, and as a record
-* `faults`       what can go wrong on purpose, and hooks between two requests
+* `faults`       its port, what can go wrong there on purpose, and hooks between two requests
 * `handlers`     who is responsible; `discovery` tells clients what there is
-* `reads`        get, list, watch; `streams` carry one; `selectors`, `table`
+* `reads`        get, list, watch; `streams` carry one; `table`
 * `writes`       create, update, patch, delete; `metadata`, `patch`
 * `crds`         definitions; `validation` and `cel` judge objects
 * `resources`    which kinds exist; `builtins` are those of every cluster

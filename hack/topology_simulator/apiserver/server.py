@@ -19,7 +19,7 @@ from aiohttp import web
 
 from .. import conditions, kubeconfig
 from ..etcd import certificates
-from . import builtins, faults, front, handlers, metadata, requests, resources, statuses, storage, streams
+from . import builtins, faults, handlers, metadata, requests, resources, statuses, storage, streams
 
 _LOG = logging.getLogger(__name__)
 _SELF = metadata.Writer("topology-simulator", "v1")
@@ -37,7 +37,7 @@ class Snapshot:
     taken: float
 
 
-class ApiServer(front.Front):
+class ApiServer(faults.Front):
     """An in-memory Kubernetes API server; its state outlasts a `stop`.
 
     `crds` are served from the start. `history` bounds the log (changes), `bookmark_seconds` is the time between
@@ -111,7 +111,7 @@ class ApiServer(front.Front):
         finally:
             self.requests.append(requests.record(request, http.path_qs, code, arrived))
         if answer is None:
-            return front.vanish(http)
+            return faults.vanish(http)
         if isinstance(answer, streams.Opening):
             return await self._watch(http, request, answer)
         return _response(answer)
