@@ -107,17 +107,14 @@ def _of_code(path: pathlib.Path) -> list[str]:
     return names + [refused for number, text in _sentences(source) for refused in _refused(path, number, text)]
 
 
-def _of_text(path: pathlib.Path) -> list[str]:
-    text = path.read_text(encoding="utf-8")
-    return _refused(path, 1, _KEYS[path.suffix].sub("", text) if path.suffix in _KEYS else text)
-
-
 def main() -> int:
     """Show each word that is refused, with its place; return the exit code."""
     if not INSTEAD:
         sys.exit("docs/development/style.md has no table of words that are refused")
     refused = [line for path in _python() for line in _of_code(path)]
-    refused += [line for path in _texts() for line in _of_text(path)]
+    for path in _texts():
+        text = path.read_text(encoding="utf-8")
+        refused += _refused(path, 1, _KEYS[path.suffix].sub("", text) if path.suffix in _KEYS else text)
     sys.stdout.write("".join(f"{line}\n" for line in refused))
     return int(bool(refused))
 

@@ -133,9 +133,13 @@ def _grafana_panel(panel: dict[str, Any]) -> dict[str, Any]:
         }
         for letter, query in _letters(panel["queries"])
     ]
+    description, phases = " ".join(panel["says"].split()), panel.get("data", {}).get("phases")
+    if phases is not None:
+        # So that an empty one is no alarm.
+        description += f" Has data in phase {' and '.join(phases)}; elsewhere it may be empty."
     described: dict[str, Any] = {
         "title": panel["title"],
-        "description": _description(panel),
+        "description": description,
         "datasource": _DATA_SOURCE,
         "targets": targets,
         "fieldConfig": {"defaults": _defaults(panel), "overrides": _column_units(panel) if kind == "table" else []},
@@ -167,13 +171,6 @@ def _defaults(panel: dict[str, Any]) -> dict[str, Any]:
         defaults["noValue"] = shown["null"]["text"]
     defaults |= _GRAFANA["defaults"].get(panel["kind"], {})
     return {**defaults, "max": panel["max"]} if "max" in panel else defaults
-
-
-def _description(panel: dict[str, Any]) -> str:
-    """Return what the panel says, and when it has nothing to show, so that an empty one is no alarm."""
-    phases = panel.get("data", {}).get("phases")
-    text = " ".join(panel["says"].split())
-    return text if phases is None else f"{text} Has data in phase {' and '.join(phases)}; elsewhere it may be empty."
 
 
 def _column_units(panel: dict[str, Any]) -> list[dict[str, Any]]:

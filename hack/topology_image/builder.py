@@ -127,7 +127,13 @@ class Builder:
             if ignored(path):
                 raise BuildError(f"line {step.line}: COPY {path.name}: .dockerignore keeps it out")
             if path.is_dir():
-                shutil.copytree(path, place, symlinks=True, dirs_exist_ok=True, ignore=_skipping(ignored))
+                shutil.copytree(
+                    path,
+                    place,
+                    symlinks=True,
+                    dirs_exist_ok=True,
+                    ignore=lambda folder, names: [name for name in names if ignored(pathlib.Path(folder, name))],
+                )
             else:
                 goal = place / path.name if to.endswith("/") else place
                 goal.parent.mkdir(parents=True, exist_ok=True)
@@ -209,10 +215,6 @@ def _ignored(context: pathlib.Path) -> Callable[[pathlib.Path], bool]:
         return parts[0] not in inside or any(fnmatch.fnmatch(part, rule) for part in parts for rule in anywhere)
 
     return kept_out
-
-
-def _skipping(ignored: Callable[[pathlib.Path], bool]) -> Callable[[str, list[str]], list[str]]:
-    return lambda folder, names: [name for name in names if ignored(pathlib.Path(folder, name))]
 
 
 WORDS = frozenset({"ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "LABEL", "RUN", "USER", "WORKDIR"})

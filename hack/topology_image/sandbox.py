@@ -80,7 +80,10 @@ def main(arguments: list[str]) -> None:
     _mount("-t", "tmpfs", "-o", "mode=755", "none", str(root))
     _system(root)
     for name, outside in sorted(sandbox.own.items()):
-        _own(root / name, pathlib.Path(outside), sandbox)
+        (root / name).mkdir()
+        _mount("--bind", outside, str(root / name))
+        if not sandbox.writable:
+            _mount("-o", "remount,bind,ro", str(root / name))
     if sandbox.temporary:
         (root / "tmp").mkdir()
         _mount("-t", "tmpfs", "-o", "mode=1777", "none", str(root / "tmp"))
@@ -119,13 +122,6 @@ def _system(root: pathlib.Path) -> None:
     for name in ("dev", "proc"):
         (root / name).mkdir()
         _mount("--rbind", f"/{name}", str(root / name))
-
-
-def _own(place: pathlib.Path, outside: pathlib.Path, sandbox: Sandbox) -> None:
-    place.mkdir()
-    _mount("--bind", str(outside), str(place))
-    if not sandbox.writable:
-        _mount("-o", "remount,bind,ro", str(place))
 
 
 def _show(place: pathlib.Path, shown: pathlib.Path, how: str = "ro") -> None:

@@ -187,7 +187,8 @@ class Client(opened.Opened):
                     async for line in response.content:
                         event = json.loads(line)
                         if event["type"] == "ERROR":
-                            raise _expired(path, event["object"])
+                            code, reason, message = (event["object"].get(key) for key in ("code", "reason", "message"))
+                            raise ApiError("WATCH", path, int(code or 0), str(reason), str(message))
                         yield Changed(event["object"], event["type"] == "DELETED")
                 finally:
                     hang_up(response)
@@ -231,11 +232,6 @@ def hang_up(response: aiohttp.ClientResponse) -> None:
     if response.connection is not None and response.connection.transport is not None:
         response.connection.transport.abort()
     response.close()
-
-
-def _expired(path: str, status: dict[str, Any]) -> ApiError:
-    code, reason, message = status.get("code"), status.get("reason"), status.get("message")
-    return ApiError("WATCH", path, int(code or 0), str(reason), str(message))
 
 
 def _refusal(verb: str, path: str, code: int, raw: bytes) -> ApiError:

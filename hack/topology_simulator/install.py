@@ -11,7 +11,7 @@ import copy
 import functools
 import json
 import pathlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -120,7 +120,12 @@ async def define(api: client.Client, crds: Sequence[dict[str, Any]] | None = Non
 async def populate(api: client.Client, shape: cluster.Shape) -> int:
     """Create the objects that are missing, where all kinds are served, and return how many were. Raises ClientError."""
     empty = {field: "" for field, value in shape.topology.items() if not value}
-    objects = [_without(obj, empty) for obj in cluster.objects(shape)]
+    objects = [
+        patch.merge(obj, _nested(dict.fromkeys(empty), _TOPOLOGIES[kind]))
+        if (kind := kinds.kind_of(obj)) in _TOPOLOGIES
+        else obj
+        for obj in cluster.objects(shape)
+    ]
     first = [obj for obj in objects if kinds.kind_of(obj) is kinds.NAMESPACES]
     created = 0
     for part in (first, [obj for obj in objects if obj not in first]):
@@ -129,12 +134,6 @@ async def populate(api: client.Client, shape: cluster.Shape) -> int:
         if (kind := kinds.kind_of(obj)) in _TOPOLOGIES:
             await _store_past_the_enum(api, kind, obj["metadata"]["name"], empty)
     return created
-
-
-def _without(obj: dict[str, Any], fields: Iterable[str]) -> dict[str, Any]:
-    """Return the object without these topologies, where it is of a kind that has them."""
-    path = _TOPOLOGIES.get(kinds.kind_of(obj))
-    return obj if path is None else patch.merge(obj, _nested(dict.fromkeys(fields), path))
 
 
 def _nested(value: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:

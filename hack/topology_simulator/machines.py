@@ -116,7 +116,13 @@ def _status(name: str, *, ready: bool, cpus: int, memory_kib: int) -> dict[str, 
             "osImage": "Red Hat Enterprise Linux CoreOS 9.6.20260915-0 (Plow)",
             "systemUUID": digest("system", name)[:32],
         },
-        "images": [_image(name, number) for number in range(_IMAGES)],
+        "images": [
+            {
+                "names": [f"{_REGISTRY}@sha256:{tag}", f"{_REGISTRY}:<none>"],
+                "sizeBytes": 200_000_000 + int(tag[:6], 16) * 40,
+            }
+            for tag in (digest("image", name, number) for number in range(_IMAGES))
+        ],
     }
 
 
@@ -124,9 +130,3 @@ def boot_id(name: str, boots: int) -> str:
     """Return an id that is new after every boot."""
     hexadecimal = digest("boot", name, boots)
     return "-".join(hexadecimal[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
-
-
-def _image(name: str, number: int) -> dict[str, Any]:
-    tag = digest("image", name, number)
-    names = [f"{_REGISTRY}@sha256:{tag}", f"{_REGISTRY}:<none>"]
-    return {"names": names, "sizeBytes": 200_000_000 + int(tag[:6], 16) * 40}

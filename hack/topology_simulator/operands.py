@@ -284,13 +284,11 @@ def installed(seen: Sight, masters: int) -> list[dict[str, Any]]:
             objects.append(workload(operand, replicas))
     if not seen.single:
         objects += [budget(operand, masters) for operand in STATIC_PODS]
-    return [*objects, *(obj for operand in READERS for obj in _reader_installed(operand, seen))]
-
-
-def _reader_installed(operand: Reader, seen: Sight) -> list[dict[str, Any]]:
-    pod = reader(operand)
-    spec = lease_spec(f"{pod['metadata']['name']}_0", 0, single=seen.single)
-    return [pod, kinds.LEASES.new(operand.lease, operand.namespace, spec=spec)]
+    for operator in READERS:
+        pod = reader(operator)
+        spec = lease_spec(f"{pod['metadata']['name']}_0", 0, single=seen.single)
+        objects += [pod, kinds.LEASES.new(operator.lease, operator.namespace, spec=spec)]
+    return objects
 
 
 def lease_spec(holder: str, transitions: int, *, single: bool = True) -> dict[str, Any]:

@@ -44,25 +44,17 @@ def pick(obj: Any, path: str) -> Any:
     return obj
 
 
-async def _field(api: client.Client, field: scenario.Field_) -> Answer:
-    obj = await api.find(kinds.named(field.kind), field.name, field.namespace)
-    value = pick(obj, field.path)
-    wanted = "absent" if field.equals is None else field.equals
-    return _compared(f"{field.kind}/{field.name} {field.path}", wanted, "absent" if value is None else value)
-
-
 async def ask(
     api: client.Client, question: scenario.Condition, metrics: str = "", tls: ssl.SSLContext | None = None
 ) -> Answer:
     """Answer a scenario's condition; `metrics` is where the operator serves, `tls` the way in. Raises ClientError."""
-    if question.phase is not None:
+    if question.phase is not None or question.check is not None or question.advisory is not None:
         record = (await _infrastructure(api)).get("topologyTransition") or {}
+    if question.phase is not None:
         return _compared("phase", question.phase, record.get("phase"))
     if question.check is not None:
-        record = (await _infrastructure(api)).get("topologyTransition") or {}
         return _check(question.check, record.get("checks") or [])
     if question.advisory is not None:
-        record = (await _infrastructure(api)).get("topologyTransition") or {}
         shown = question.advisory.name in {advisory["name"] for advisory in record.get("advisories") or []}
         words = {True: "shown", False: "not there"}
         return _compared(f"advisory {question.advisory.name}", words[question.advisory.shown], words[shown])
@@ -81,9 +73,11 @@ async def ask(
     if question.voters is not None:
         found_map = await api.find(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE)
         return _compared("voters", question.voters, len((found_map or {}).get("data") or {}))
-    if question.field is None:
+    if (field := question.field) is None:
         raise ValueError("a question without a subject")
-    return await _field(api, question.field)
+    value = pick(await api.find(kinds.named(field.kind), field.name, field.namespace), field.path)
+    wanted = "absent" if field.equals is None else field.equals
+    return _compared(f"{field.kind}/{field.name} {field.path}", wanted, "absent" if value is None else value)
 
 
 async def ended(api: client.Client, expect: scenario.Expect) -> list[Answer]:

@@ -24,6 +24,8 @@ _WORKER = machines.LABEL + "worker"
 _MASTER_TAINT = {"key": machines.LABEL + "master", "effect": "NoSchedule"}
 _CONTROLLER = "machine-config-controller"
 _FINE = "All is well"
+_EXCHANGED = (cluster.CURRENT, cluster.DESIRED, cluster.STATE, cluster.REASON)
+"""What a node's daemon and its controller write for each other: a change of it is an event of the pool."""
 
 
 class MachineConfig(actor.Actor):
@@ -182,7 +184,12 @@ class MachineConfig(actor.Actor):
         events = (
             (meta["generation"], meta.get("labels"), meta.get("annotations")),
             [
-                (_name(node), _annotations(node), cluster.counts_as_ready(node), node["metadata"].get("labels"))
+                (
+                    _name(node),
+                    [cluster.notes(node).get(name) for name in _EXCHANGED],
+                    cluster.counts_as_ready(node),
+                    node["metadata"].get("labels"),
+                )
                 for node in members
             ],
         )
@@ -192,18 +199,15 @@ class MachineConfig(actor.Actor):
         self.waits.clear(("pool", name))
         if not pool["spec"].get("paused"):
             if seen != events:
-                await self._annotate(members)
+                # The daemons are told the topology: whether a node is drained before it restarts depends on it.
+                topology = self._topology()
+                for node in members:
+                    if topology and cluster.notes(node).get(cluster.TOPOLOGY) != topology:
+                        await self._note(node, {cluster.TOPOLOGY: topology})
             await self._move(name, pool["spec"]["configuration"]["name"])
         self._synced[name] = events
         status = cluster.pool_status(pool, self._members(name))
         await self.say(kinds.MACHINE_CONFIG_POOLS, pool, status.pop("states"), **status)
-
-    async def _annotate(self, members: list[dict[str, Any]]) -> None:
-        """Tell the daemons the topology: whether a node is drained before it restarts depends on it."""
-        topology = self._topology()
-        for node in members:
-            if topology and cluster.notes(node).get(cluster.TOPOLOGY) != topology:
-                await self._note(node, {cluster.TOPOLOGY: topology})
 
     async def _move(self, pool: str, wanted: str) -> None:
         """Take the next node of a pool a step further."""
@@ -272,12 +276,6 @@ class MachineConfig(actor.Actor):
 
 def _name(obj: dict[str, Any]) -> str:
     return str(obj["metadata"]["name"])
-
-
-def _annotations(node: dict[str, Any]) -> list[str | None]:
-    """Return what a node's daemon and its controller say to each other: a change of it is an event of the pool."""
-    names = (cluster.CURRENT, cluster.DESIRED, cluster.STATE, cluster.REASON)
-    return [cluster.notes(node).get(name) for name in names]
 
 
 def _carrying(node: dict[str, Any], *, schedulable: bool) -> dict[str, Any]:

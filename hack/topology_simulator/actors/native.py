@@ -69,7 +69,9 @@ class NativeController(actor.Actor):
                 await self._control()
         finally:
             # Another controller of the same process: it says also what has been refused since.
-            await self._sum_up()
+            config = self.mirror.get(kinds.CONFIGS, "cluster")
+            united = (_united(config, kind, well) for kind, well in (("Progressing", "False"), ("Upgradeable", "True")))
+            await self.say_operator(CLUSTER_OPERATOR, *united)
 
     async def _control(self) -> None:
         config = self.mirror.get(kinds.CONFIGS, "cluster")
@@ -116,13 +118,6 @@ class NativeController(actor.Actor):
         lease = operands.lease_spec(f"config-operator-{self._starts}", self._starts, single=single)
         change = {"spec": lease}
         await self.api.patch(kinds.LEASES, cluster.NATIVE_LEASE, change, cluster.NATIVE_NAMESPACE)
-
-    async def _sum_up(self) -> None:
-        """ClusterOperator config-operator, as library-go unites the conditions of the operator's configuration."""
-        config = self.mirror.get(kinds.CONFIGS, "cluster")
-        await self.say_operator(
-            CLUSTER_OPERATOR, _united(config, "Progressing", "False"), _united(config, "Upgradeable", "True")
-        )
 
     def _switched_on(self) -> bool:
         version = ((self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or {}).get("status") or {}).get("desired") or {}

@@ -72,9 +72,12 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
             except EtcdError as error:
                 await self._cannot_look(endpoints, etcd, error)
                 return
-            await self._publish(
-                endpoints, {member.hexadecimal: self._home(name, member) for name, member in seen.voters.items()}
-            )
+            homes = {
+                # The last known address where the node is gone.
+                member.hexadecimal: self._addresses.get(name) or str(parse.urlsplit(member.peer_urls[0]).hostname)
+                for name, member in seen.voters.items()
+            }
+            await self._publish(endpoints, homes)
             await self._hook({self.address(name) for name in seen.members})
             await self._tell_seen(etcd, seen)
             if await self._change(seen):
@@ -113,10 +116,6 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
         rolling = [*seen.unstarted, *(name for name in seen.learners if name not in self._stuck)]
         await self.say(kinds.ETCDS, etcd, [*states, controller])
         await self._tell_operator(rolling[0] if rolling else "", seen.unhealthy)
-
-    def _home(self, name: str, member: gateway.Member) -> str:
-        """Return the address of a member's node; the last known one when the node is gone."""
-        return self._addresses.get(name) or str(parse.urlsplit(member.peer_urls[0]).hostname)
 
     # -- what is done
 

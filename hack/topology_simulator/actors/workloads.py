@@ -120,15 +120,14 @@ class Workloads(actor.Actor):
         if rolling:
             message = f"{', '.join(rolling)} {'is' if len(rolling) == 1 else 'are'} being rolled out"
             await self.say_operator(operator, conditions.Condition("Progressing", "True", self.reason, message))
-        elif self._reports(operator).get("reason") == self.reason:
+            return
+        progressing = conditions.find(self.mirror.get(kinds.CLUSTER_OPERATORS, operator), "Progressing")
+        if progressing.get("reason") == self.reason:
             await self.say_operator(operator, conditions.Condition("Progressing", "False", message="All is well"))
 
     def _underway(self, group: list[operands.Workload]) -> list[str]:
         """Return what the operator calls progress: the names of its workloads."""
         return [workload.name for workload in group if workload.key in self._rolling]
-
-    def _reports(self, operator: str) -> dict[str, Any]:
-        return conditions.find(self.mirror.get(kinds.CLUSTER_OPERATORS, operator), "Progressing")
 
 
 _RENEWED = 26.0
@@ -154,7 +153,8 @@ class OperatorPods(actor.Actor):
         """Make a pod where there is none, and renew Leases."""
         if not self.nodes_with("master"):
             return
-        present = {(pod["metadata"]["namespace"], _app(pod)): pod for pod in self.mirror.all(kinds.PODS)}
+        pods = (pod["metadata"] for pod in self.mirror.all(kinds.PODS))
+        present = {(meta["namespace"], (meta.get("labels") or {}).get("app")) for meta in pods}
         for reader in operands.READERS:
             timer = ("pod", reader.app)
             if (reader.namespace, reader.app) in present:
@@ -174,10 +174,6 @@ class OperatorPods(actor.Actor):
                     await self.api.patch(kinds.LEASES, reader.lease, change, reader.namespace)
 
 
-def _app(pod: dict[str, Any]) -> str:
-    return str((pod["metadata"].get("labels") or {}).get("app", ""))
-
-
 class Ingress(actor.Actor):
     """The ingress operator: as many routers as the topology says, unless a number is written.
 
@@ -193,7 +189,9 @@ class Ingress(actor.Actor):
         router = self.mirror.get(kinds.INGRESS_CONTROLLERS, "default", cluster.INGRESS_NAMESPACE)
         if router is None or self.troubles.holds("ingress"):
             return
-        wanted = self._wanted(router)
+        wanted = (router.get("spec") or {}).get("replicas")
+        if wanted is None:
+            wanted = operands.routers((self.mirror.get(kinds.INFRASTRUCTURES, "cluster") or {}).get("status") or {})
         ready = sum(conditions.is_true(node, "Ready") for node in self.nodes_with("worker"))
         available = int((router.get("status") or {}).get("availableReplicas") or 0)
         reachable = min(wanted, ready)
@@ -217,9 +215,3 @@ class Ingress(actor.Actor):
         await self.say_operator("ingress", progressing)
         if available != reachable:
             self.waits.due("router", self.pace.router)
-
-    def _wanted(self, router: dict[str, Any]) -> int:
-        pinned = (router.get("spec") or {}).get("replicas")
-        if pinned is not None:
-            return int(pinned)
-        return operands.routers((self.mirror.get(kinds.INFRASTRUCTURES, "cluster") or {}).get("status") or {})

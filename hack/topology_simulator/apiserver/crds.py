@@ -125,14 +125,12 @@ def _cell(kind: str, path: str) -> Callable[[dict[str, Any]], Any]:
 
 
 def _columns(version: dict[str, Any]) -> tuple[Column, ...]:
-    declared = version.get("additionalPrinterColumns")
-    return (table.NAME, *map(_column, declared)) if declared else table.CUSTOM
-
-
-def _column(declared: dict[str, Any]) -> Column:
-    name, kind, path = declared["name"], declared["type"], declared["jsonPath"]
-    about = declared.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
-    return Column(name, kind, _cell(kind, path), about, int(declared.get("priority") or 0))
+    columns = [table.NAME]
+    for declared in version.get("additionalPrinterColumns") or ():
+        name, kind, path = declared["name"], declared["type"], declared["jsonPath"]
+        about = declared.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
+        columns.append(Column(name, kind, _cell(kind, path), about, int(declared.get("priority") or 0)))
+    return tuple(columns) if columns[1:] else table.CUSTOM
 
 
 def resources_of(obj: dict[str, Any]) -> list[Resource]:

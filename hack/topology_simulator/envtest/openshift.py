@@ -36,9 +36,9 @@ class UnknownKindError(Exception):
 
 def definitions() -> list[dict[str, Any]]:
     """Return every definition of the simulated cluster. Raises binaries.MissingError, UnknownKindError."""
-    return [
-        _patched(definition) if definition["metadata"]["name"] == crd.NAME else definition for definition in payload()
-    ]
+    served = {definition["metadata"]["name"]: definition for definition in payload()}
+    ours = served[crd.NAME]
+    return list({**served, crd.NAME: crd_patch.apply(ours, crd_patch.add(ours, tuple(_edges())))}.values())
 
 
 def payload() -> list[dict[str, Any]]:
@@ -64,10 +64,6 @@ def _default(name: str, texts: list[str]) -> str:
     if len(ours) != 1:
         raise UnknownKindError(f"{len(ours)} definitions of {name} are for a self-managed cluster by default, not one")
     return ours[0]
-
-
-def _patched(served: dict[str, Any]) -> dict[str, Any]:
-    return crd_patch.apply(served, crd_patch.add(served, tuple(_edges())))
 
 
 def _edges() -> Iterator[crd.Edge]:

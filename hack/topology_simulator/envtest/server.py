@@ -331,17 +331,14 @@ class RealServer(opened.Opened):
                             answer = await response.text()
                             if response.status == 200:
                                 return
-                    await self._alive(name)
+                    for server in ("etcd", name) if self._own_etcd else (name,):
+                        if server not in self.pids:
+                            raise RealServerError(f"{server} has ended\n{self.last_words()}")
+                    await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
             raise RealServerError(
                 f"{name} is not ready after {_READY_SECONDS:g} s; /readyz says {answer}\n{self.last_words()}"
             ) from None
-
-    async def _alive(self, server: str) -> None:
-        for name in ("etcd", server) if self._own_etcd else (server,):
-            if name not in self.pids:
-                raise RealServerError(f"{name} has ended\n{self.last_words()}")
-        await asyncio.sleep(_POLL_SECONDS)
 
     def last_words(self) -> str:
         """Return the ends of all logs."""

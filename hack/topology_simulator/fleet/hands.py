@@ -19,6 +19,7 @@ from . import hub as hubs
 from . import pack, spoke, verdict
 
 _SECONDS = 60.0
+_KEPT = ("uid", "ownerReferences", "finalizers", "labels", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,10 @@ async def wrong(
     foreign = _Mistake("foreign-field", "a request that another field manager owns", good, "fleet-harness")
     await _try(hub, cluster, foreign, judged, tell)
     await cluster.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": None}})
-    await _try(hub, cluster, _possessive(good), judged, tell)
+    spec = {name: part for name, part in good.items() if name != "deleteOption"}
+    what = "the default delete option, which takes possession of the object,"
+    possessive = _Mistake("foreground", what, spec, "ownerReferences", requests=True)
+    await _try(hub, cluster, possessive, judged, tell)
 
 
 def _mistakes(good: dict[str, Any]) -> list[_Mistake]:
@@ -70,12 +74,6 @@ def _mistakes(good: dict[str, Any]) -> list[_Mistake]:
         _Mistake("replaces", "the default update strategy, which replaces the whole object,", replacing, "update"),
         _Mistake("more-fields", "a manifest with a field that is another manager's", wide, "cloudConfig"),
     ]
-
-
-def _possessive(good: dict[str, Any]) -> _Mistake:
-    spec = {name: part for name, part in good.items() if name != "deleteOption"}
-    what = "the default delete option, which takes possession of the object,"
-    return _Mistake("foreground", what, spec, "ownerReferences", requests=True)
 
 
 async def _try(
@@ -107,14 +105,11 @@ async def _try(
         judged.claim(f"{mistake.what} makes the request anyway", holds=requested == pack.TARGET, actual=requested)
     judged.claim(
         f"{mistake.what} changes nothing else, and Infrastructure outlives it",
-        holds=after is not None and spec == before["spec"] and _same(after, before),
+        holds=after is not None
+        and spec == before["spec"]
+        and all(after["metadata"].get(part) == before["metadata"].get(part) for part in _KEPT),
         actual=after and {"spec": spec, "metadata": after["metadata"]},
     )
-
-
-def _same(after: dict[str, Any], before: dict[str, Any]) -> bool:
-    parts = ("uid", "ownerReferences", "finalizers", "labels", "annotations")
-    return all(after["metadata"].get(part) == before["metadata"].get(part) for part in parts)
 
 
 async def _answer(hub: hubs.Hub, cluster: spoke.Spoke, mistake: _Mistake) -> str:
