@@ -184,8 +184,6 @@ class Proxy(faults.Front):
         try:
             body = await http.read() if http.can_read_body else b""
             verdict = await self.faults.before(dataclasses.replace(request, body=body))
-        except web.HTTPRequestEntityTooLarge:
-            return _reply(handlers.refusal(statuses.too_large(requests.MAX_BODY)))
         except statuses.StatusError as error:
             return _reply(handlers.refusal(error))
         if verdict.answer is not None:

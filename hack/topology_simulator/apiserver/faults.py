@@ -270,7 +270,7 @@ class Front(abc.ABC):
         if self._runner is not None:
             raise RuntimeError(f"{self._url} is served already")
         self._stopping = asyncio.Event()
-        app = web.Application(client_max_size=requests.MAX_BODY + 1)
+        app = web.Application(client_max_size=0)
         app.router.add_route("*", "/{path:.*}", self._serve)
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
         await runner.setup()

@@ -155,9 +155,8 @@ class Handlers:
         return dataclasses.replace(self._shown(request, resource, 200, obj), warnings=intent.warnings)
 
     def _delete(self, request: requests.Request, resource: resources.Resource) -> Answer:
-        how = requests.delete_of(request)
         key = (request.target.namespace, request.target.name)
-        obj, gone = self.writes.delete(resource, key, how)
+        obj, gone = self.writes.delete(resource, key, dry_run=requests.delete_of(request))
         if not gone:
             return self._shown(request, resource, 200, obj)
         details = {**statuses.details(resource, key[1]), "uid": obj["metadata"]["uid"]}

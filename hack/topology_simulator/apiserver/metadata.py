@@ -8,7 +8,6 @@ path, whatever its schema says: no reader asks who wrote an item. Only leaves ha
 objects above them. Entries without a field left vanish.
 """
 
-import json
 import random
 import re
 import uuid
@@ -61,19 +60,6 @@ def updated(meta: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
     if fresh.get("managedFields") != [{}]:
         fresh["managedFields"] = old.get("managedFields", [])
     return _without_empty(fresh)
-
-
-def check_finalizers(resource: resources.Resource, meta: dict[str, Any], old: dict[str, Any]) -> None:
-    """Raise StatusError 422 when an update adds a finalizer to an object that is being deleted."""
-    if not old.get("deletionTimestamp"):
-        return
-    added = [name for name in meta.get("finalizers") or () if name not in (old.get("finalizers") or ())]
-    if added:
-        shown = ", ".join(json.dumps(name) for name in sorted(added))
-        text = (
-            f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
-        )
-        raise statuses.invalid(resource, old["name"], [field_errors.forbidden("metadata.finalizers", text)])
 
 
 def check(resource: resources.Resource, meta: dict[str, Any]) -> list[field_errors.Cause]:

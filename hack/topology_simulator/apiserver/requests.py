@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import field_errors, metadata, resources, statuses
+from . import field_errors, metadata, statuses
 
 JSON = "application/json"
 _JSONS = (JSON, "application/*", "*/*")
@@ -25,7 +25,6 @@ APPLY_PATCH = "application/apply-patch+yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 ANSWER_TYPES = ("application/json", "application/yaml", PROTOBUF)
 """What a 406 names: the list of the real server, though only the first is available here."""
-MAX_BODY = 3 * 1024 * 1024
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _METHODS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get", "HEAD": "get"}
 
@@ -261,34 +260,11 @@ def _dry_run(request: Request) -> list[field_errors.Cause]:
     return [] if value in ("", "All") else [field_errors.unsupported("dryRun", [value], ("All",))]
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """How an object is to be deleted, and what must still be true of it."""
-
-    uid: str | None = None
-    resource_version: str | None = None
-    dry_run: bool = False
-
-    def check(self, resource: resources.Resource, meta: dict[str, Any]) -> None:
-        """Raise StatusError 409 when the object is another one by now."""
-        for name, wanted, actual, why in (
-            ("UID", self.uid, meta["uid"], "deleted and then recreated"),
-            ("ResourceVersion", self.resource_version, meta["resourceVersion"], "modified"),
-        ):
-            if wanted is not None and wanted != actual:
-                text = f"the {name} in the precondition ({wanted}) does not match the {name} in record ({actual})"
-                raise statuses.precondition_failed(resource, meta["name"], f"{text}. The object might have been {why}")
-
-
-def delete_of(request: Request) -> Delete:
-    """Return how a request wants to delete, from its body and its query. Raises StatusError 400, 415 or 422."""
-    body: Any = {}
-    if request.body.strip():
-        body = decode(request.body, media_type(request.headers))
-    if not isinstance(body, dict):
-        raise statuses.bad_request("the body of a delete is a DeleteOptions object")
+def delete_of(request: Request) -> bool:
+    """Return whether a delete is a dry run, from its body and its query. Raises StatusError 400, 415 or 422."""
+    body = decode(request.body, media_type(request.headers)) if request.body.strip() else {}
+    if not isinstance(body, dict) or body.get("preconditions"):
+        raise statuses.bad_request("the body of a delete is a DeleteOptions object, and without preconditions here")
     if causes := _dry_run(request):
         raise statuses.options("DeleteOptions", *causes)
-    conditions = body.get("preconditions") or {}
-    dry_run = request.dry_run or body.get("dryRun") == ["All"]
-    return Delete(conditions.get("uid"), conditions.get("resourceVersion"), dry_run)
+    return request.dry_run or body.get("dryRun") == ["All"]

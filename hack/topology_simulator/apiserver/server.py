@@ -118,8 +118,7 @@ class ApiServer(faults.Front):
 
     async def _serve_control(self, http: web.Request, request: requests.Request) -> web.StreamResponse:
         try:
-            body = await self._body(http)
-            request = dataclasses.replace(request, body=body)
+            request = dataclasses.replace(request, body=await http.read())
             return _response(_controlled(request, self.storage, self.faults, self.requests))
         except statuses.StatusError as error:
             return _response(handlers.refusal(error))
@@ -127,7 +126,7 @@ class ApiServer(faults.Front):
     async def _answer(self, http: web.Request, request: requests.Request) -> handlers.Answer | streams.Opening | None:
         """Return what to send; None: nothing, the connection is to end."""
         try:
-            request = dataclasses.replace(request, body=await self._body(http))
+            request = dataclasses.replace(request, body=await http.read())
             verdict = await self.faults.before(request)
             if verdict.drop:
                 return None
@@ -146,16 +145,6 @@ class ApiServer(faults.Front):
             _LOG.exception("%s %s", request.method, request.path)
             return handlers.refusal(statuses.StatusError(500, "Internal error occurred: see the simulator's log"))
         return answer
-
-    async def _body(self, http: web.Request) -> bytes:
-        if not http.can_read_body:
-            return b""
-        if (http.content_length or 0) > requests.MAX_BODY:
-            raise statuses.too_large(requests.MAX_BODY)
-        try:
-            return await http.read()
-        except web.HTTPRequestEntityTooLarge:
-            raise statuses.too_large(requests.MAX_BODY) from None
 
     def _forget(self, opening: streams.Opening) -> None:
         self.storage.unsubscribe(opening.watcher.selection.resource.store, opening.watcher)

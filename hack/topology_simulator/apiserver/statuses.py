@@ -133,13 +133,6 @@ def _invalid(group: str, kind: str, name: str, causes: Sequence[field_errors.Cau
     return StatusError(422, f'{shown} "{name}" is invalid: {joined}', details=about)
 
 
-def precondition_failed(resource: resources.Resource, name: str, why: str) -> StatusError:
-    """Return 409 for a delete whose precondition fails; this one names the kind, not the resource."""
-    shown = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    message = f'Operation cannot be fulfilled on {shown} "{name}": {why}'
-    return StatusError(409, message, details=details(resource, name, resource.kind))
-
-
 def bad_request(message: str) -> StatusError:
     """Return 400."""
     return StatusError(400, message)
@@ -153,11 +146,6 @@ def forbidden(resource: resources.Resource, name: str, why: str) -> StatusError:
 def method_not_allowed() -> StatusError:
     """Return 405."""
     return StatusError(405, "the server does not allow this method on the requested resource", details={})
-
-
-def too_large(limit: int) -> StatusError:
-    """Return 413 with the limit in bytes."""
-    return StatusError(413, f"Request entity too large: limit is {limit}")
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:

@@ -15,9 +15,6 @@ from typing import Any
 from .. import conditions
 from . import builtins, crds, metadata, patch, requests, resources, statuses, storage
 
-_LARGEST = 3 << 19
-"""What etcd takes: 1.5 MiB."""
-
 
 class Writes:
     """The write side of the server, on one storage and one registry."""
@@ -55,7 +52,6 @@ class Writes:
             sent = {key: part for key, part in sent.items() if key != "status"}
         self._own(resource, None, obj, sent, intent)
         obj = dict(patch.whole(obj))
-        self._check_size(obj)
         if intent.dry_run:
             return obj
         stored = self._storage.put(resource.store, obj).obj
@@ -85,7 +81,6 @@ class Writes:
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         self._own(resource, old, new, new, intent)
         new = dict(patch.whole(new))
-        self._check_size(new)
         leaves = new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers")
         if intent.dry_run or leaves:
             new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
@@ -119,18 +114,11 @@ class Writes:
         if owners:
             obj["metadata"]["managedFields"] = owners
 
-    def _check_size(self, obj: dict[str, Any]) -> None:
-        if len(storage.encode(obj)) > _LARGEST:
-            raise statuses.plain("etcdserver: request is too large")
-
     def delete(
-        self, resource: resources.Resource, key: tuple[str, str], how: requests.Delete
+        self, resource: resources.Resource, key: tuple[str, str], *, dry_run: bool
     ) -> tuple[dict[str, Any], bool]:
         """Delete an object, or mark it when finalizers hold it. Returns its last state and whether it is gone."""
         obj = self._stored(resource, key)
-        how.check(resource, obj["metadata"])
-        if resource.store == "/namespaces" and key[1] in builtins.PROTECTED_NAMESPACES:
-            raise statuses.forbidden(resource, key[1], "this namespace may not be deleted")
         if obj["metadata"].get("finalizers"):
             if obj["metadata"].get("deletionTimestamp"):
                 return obj, False
@@ -138,8 +126,8 @@ class Writes:
             if resource.counts_generation:
                 meta["generation"] = meta.get("generation", 0) + 1
             marked = {**obj, "metadata": meta}
-            return (marked if how.dry_run else self._storage.put(resource.store, marked).obj), False
-        if how.dry_run:
+            return (marked if dry_run else self._storage.put(resource.store, marked).obj), False
+        if dry_run:
             return obj, True
         if resource.store == "/namespaces":
             for store in {kind.store for kind in self._registry.all() if kind.namespaced}:
@@ -247,8 +235,6 @@ class Writes:
         """Return the new state with everything that this subresource may not touch taken from the old one."""
         wanted = new.get("metadata") or {}
         of_status = intent.subresource == "status"
-        if not of_status:
-            metadata.check_finalizers(resource, wanted, old["metadata"])
         meta = metadata.updated(wanted, old["metadata"])
         if of_status:
             kept = meta if resource.status_metadata else dict(old["metadata"])
