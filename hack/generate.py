@@ -46,7 +46,6 @@ _END = "<!-- until here -->\n"
 
 
 def _texts() -> dict[pathlib.Path, str]:
-    """Return every file as it has to be."""
     before, _, rest = _PAGE.read_text(encoding="utf-8").partition(_BEGIN)
     _, end, after = rest.partition(_END)
     if not end:

@@ -194,7 +194,6 @@ def _snapshot() -> pathlib.Path:
 
 
 def _digest(context: pathlib.Path) -> str:
-    """Return one hash of everything that the image is made of."""
     whole = hashlib.sha256()
     for path in sorted(path for path in context.rglob("*") if path.is_file()):
         whole.update(f"{path.relative_to(context)}\0".encode() + path.read_bytes())
@@ -228,7 +227,6 @@ def _label_faults(image: builder.Image) -> list[str]:
 
 
 def _compressed(layer: layer_rules.Layer) -> int:
-    """Return what is pulled: the layer as gzip makes it."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as archive:
         archive.add(layer.root, arcname=".")

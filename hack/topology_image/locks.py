@@ -86,7 +86,6 @@ def _open_ends(requirement: requirements.Requirement, hashes: list[str]) -> Iter
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Return the logical lines, without comments."""
     for line in re.sub(r"\\\n", " ", re.sub(r"(?m)^\s*#.*\n?", "", text)).splitlines():
         kept = line.partition(" #")[0].strip()
         if kept:

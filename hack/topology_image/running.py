@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from topology_simulator import box, operator_process, pace, play, ports, scenario
+from topology_simulator import box, operator_process, pace, play, scenario
+from topology_simulator.etcd import keeping
 
 from . import builder, layer_rules, sandbox
 
@@ -106,7 +107,7 @@ async def transition(runner: Runner, place: pathlib.Path, tell: Callable[[str], 
             theirs = place / "kubeconfig-operator"
             shutil.copyfile(opened.kubeconfig, theirs)
             os.chown(theirs, UID, 0)
-            entry = [*runner.image.entrypoint, *_flags(port := ports.free(1)[0], opened.settle_seconds)]
+            entry = [*runner.image.entrypoint, *_flags(port := keeping.free_ports(1)[0], opened.settle_seconds)]
             shown = {_KUBECONFIG: str(theirs)}
             begun = time.perf_counter()
             async with _running(runner.sandbox(entry, shown), place / "operator.log", port) as operator:
@@ -125,7 +126,7 @@ async def _adds_nothing(runner: Runner, opened: box.Box, place: pathlib.Path) ->
     shutil.copytree(runner.image.root, copied, symlinks=True)
     before = {path: path.stat().st_mtime_ns for path in copied.rglob("*") if path.is_file()}
     own = {name: str(copied / name) for name in runner.image.own()}
-    entry = [*runner.image.entrypoint, *_flags(port := ports.free(1)[0], opened.settle_seconds)]
+    entry = [*runner.image.entrypoint, *_flags(port := keeping.free_ports(1)[0], opened.settle_seconds)]
     shown = {_KUBECONFIG: str(opened.kubeconfig)}
     async with _running(runner.sandbox(entry, shown, own), place / "first.log", port):
         pass

@@ -125,7 +125,6 @@ def _system(root: pathlib.Path) -> None:
 
 
 def _show(place: pathlib.Path, shown: pathlib.Path, how: str = "ro") -> None:
-    """Show a file or a folder at a place of the sandbox."""
     if shown.is_dir():
         place.mkdir(parents=True, exist_ok=True)
     else:

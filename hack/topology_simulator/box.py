@@ -194,7 +194,6 @@ def _hurried(story: scenario.Scenario, folder: pathlib.Path) -> tuple[str, ...]:
 
 @contextlib.asynccontextmanager
 async def _served(apiserver: str) -> AsyncIterator[Served]:
-    """Serve an empty API."""
     if apiserver == "real":
         async with real.RealServer() as server:
             yield Served(

@@ -223,7 +223,6 @@ async def _show_tables(api: client.Client, screen: terminal.Terminal) -> None:
 
 
 async def _show_advisories(api: client.Client, screen: terminal.Terminal) -> None:
-    """Say what is left for the administrator, where the operator still advises something."""
     record = (await api.get(kinds.INFRASTRUCTURES, "cluster"))["status"].get("topologyTransition") or {}
     advisories = record.get("advisories") or []
     if advisories:

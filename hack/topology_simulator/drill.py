@@ -145,7 +145,6 @@ async def run(name: str, apiserver: str = "embedded") -> int:
 def _show(
     screen: terminal.Terminal, alert: alerts.Alert, shown: alerts.Firing, opened_box: box.Box, folder: pathlib.Path
 ) -> None:
-    """Print what a pager has, and the way in."""
     screen.print(screen.paint(f"\n[FIRING] {alert.name}", "red"))
     for key, value in shown.labels.items():
         if key != "alertname":

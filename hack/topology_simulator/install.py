@@ -84,7 +84,6 @@ async def install(
 
 
 def _served(shape: cluster.Shape, crds: Sequence[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    """Return the definitions that such a cluster has."""
     gone = {kind for capability in shape.without for kind in OF_CAPABILITIES.get(capability, ())}
     absent = {f"{kind.plural}.{kind.group}" for kind in gone}
     there = [crd for crd in (definitions() if crds is None else crds) if crd["metadata"]["name"] not in absent]

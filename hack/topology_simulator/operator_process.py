@@ -14,7 +14,7 @@ import ssl
 import sys
 from collections.abc import AsyncIterator, Sequence
 
-from . import ports
+from topology_simulator.etcd import keeping
 
 _STOP_SECONDS = 10.0
 _LAST_LINES = 20
@@ -122,7 +122,7 @@ async def running(
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Operator]:
     """Run the operator inside this context; `tls` is for who looks at it, where the flags let it serve HTTPS."""
-    (port,) = ports.free(1)
+    (port,) = keeping.free_ports(1)
     command = [sys.executable, "-m", "topology_controller", "run"]
     command += ["--kubeconfig", str(kubeconfig), "--bind-address", f"127.0.0.1:{port}"]
     command += ["--settle-seconds", str(settle_seconds), *flags]

@@ -136,7 +136,6 @@ class Player:
         self._tell(f"the administrator deletes {kind.kind} {name}")
 
     async def _run_printed(self, printed: scenario.Printed) -> None:
-        """Run the command that the operator has printed."""
         if printed.advisory:
             record = (await self._api.get(kinds.INFRASTRUCTURES, "cluster"))["status"].get("topologyTransition") or {}
             advised = {
@@ -159,7 +158,6 @@ class Player:
             raise ScenarioFailedError(str(error)) from error
 
     async def _switch(self, gate: scenario.Gate) -> None:
-        """Enable or disable a feature gate for the version that runs."""
         feature_gate = await self._api.get(kinds.FEATURE_GATES, "cluster")
         version = await self._api.get(kinds.CLUSTER_VERSIONS, "version")
         running = version["status"]["desired"]["version"]

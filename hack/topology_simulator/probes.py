@@ -179,7 +179,6 @@ async def run_command(api: client.Client, text: str) -> None:
 
 
 async def _run(api: client.Client, given: list[str]) -> None:
-    """Do one command. Raises ValueError, LookupError for what is not understood."""
     flags, unknown = _PARSER.parse_known_intermixed_args(given)
     given_words: list[str] = flags.words
     verb, what, *words = [*given_words, "", ""]

@@ -249,5 +249,4 @@ async def _whole(opened: aiohttp.ClientResponse, *, wanted: bool) -> _Reply | No
 
 
 def _reply(answer: handlers.Answer) -> _Reply:
-    """Return an answer that is not the server's."""
     return _Reply(answer.code, CIMultiDict({"Content-Type": answer.content_type, **answer.headers}), answer.body)

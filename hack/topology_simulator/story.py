@@ -75,7 +75,6 @@ class Story:
         return known or first
 
     def _beat(self) -> None:
-        """Print what is printed in beats."""
         for key, (value, subject, text, first) in self._later.items():
             if self._new(key, value, first=first):
                 self._screen.say(subject, text, "" if subject == "node" else "dim")

@@ -76,7 +76,6 @@ class EtcdOperator(actor.Actor):
         return is_leaving(self.address(name), self._machines)
 
     def _left(self, voters: set[str], unhealthy: tuple[str, ...]) -> str:
-        """Return the voter that is to be removed because its Machine leaves."""
         spec = (self.mirror.get(kinds.ETCDS, "cluster") or {}).get("spec") or {}
         desired = ((spec.get("observedConfig") or {}).get("controlPlane") or {}).get("replicas") or 0
         names = {self.address(name): name for name in voters}
@@ -102,7 +101,6 @@ class EtcdOperator(actor.Actor):
     # -- members
 
     def _voters(self, endpoints: dict[str, Any]) -> set[str]:
-        """Return the names of the nodes whose member ids are listed."""
         ids = endpoints.get("data") or {}
         return {name for name in self._masters() if cluster.member_id(name) in ids}
 

@@ -61,7 +61,6 @@ class MachineConfig(actor.Actor):
     # -- the operator
 
     async def _copy(self) -> None:
-        """Bring Infrastructure, whole, into ControllerConfig."""
         infrastructure = self.mirror.get(kinds.INFRASTRUCTURES, "cluster")
         controller = self._controller()
         if infrastructure is None or controller is None:
@@ -210,7 +209,6 @@ class MachineConfig(actor.Actor):
         await self.say(kinds.MACHINE_CONFIG_POOLS, pool, status.pop("states"), **status)
 
     async def _move(self, pool: str, wanted: str) -> None:
-        """Take the next node of a pool a step further."""
         members = self._members(pool)
         if members and pool in self.troubles.degraded:
             node = members[0]
@@ -260,7 +258,6 @@ class MachineConfig(actor.Actor):
         return conditions.is_true(self._controller(), "TemplateControllerCompleted")
 
     def _topology(self) -> str:
-        """Return the topology that ControllerConfig carries."""
         infra = ((self._controller() or {}).get("spec") or {}).get("infra") or {}
         return str((infra.get("status") or {}).get("controlPlaneTopology") or "")
 
@@ -268,7 +265,6 @@ class MachineConfig(actor.Actor):
         return self.mirror.all(kinds.MACHINE_CONFIG_POOLS)
 
     def _members(self, pool: str) -> list[dict[str, Any]]:
-        """Return the nodes of a pool that have a configuration."""
         pools = self._pools()
         nodes = [node for node in self.mirror.all(kinds.NODES) if cluster.CURRENT in cluster.notes(node)]
         return [node for node in nodes if cluster.pool_of(node, pools) == pool]

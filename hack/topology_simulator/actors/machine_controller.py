@@ -175,7 +175,6 @@ class MachineController(actor.Actor):
         return self.mirror.get(kinds.BARE_METAL_HOSTS, name, namespace)
 
     async def _say(self, machine: dict[str, Any], **status: Any) -> None:
-        """Write fields of status where they differ."""
         if any((machine.get("status") or {}).get(name) != value for name, value in status.items()):
             change = {**status, "lastUpdated": conditions.now()}
             await self.patch(kinds.MACHINES, machine, {"status": change}, "status")

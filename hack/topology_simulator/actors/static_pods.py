@@ -112,7 +112,6 @@ class StaticPods(actor.Actor):
     def _advance(
         self, pods: operands.StaticPods, status: dict[str, Any], latest: int, *, ready: bool
     ) -> dict[str, Any]:
-        """Return what becomes of one node's static pod."""
         timer = ("install", pods.operator, status["nodeName"])
         if _target(status) != latest:
             if pods.differs and not self.waits.due(_QUIET, self.pace.quiet_pods):

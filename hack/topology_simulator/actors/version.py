@@ -66,7 +66,6 @@ class Version(actor.Actor):
         await self.patch(kinds.CLUSTER_VERSIONS, version, {"status": {"conditions": merged}}, "status")
 
     def _looks(self, version: dict[str, Any], opinion: list[conditions.Condition], *, news: bool) -> bool:
-        """Whether this is a moment at which the release looks at ClusterOperators."""
         if self.release is None:
             if not news or opinion != self._opinion:
                 self._opinion = opinion

@@ -90,7 +90,6 @@ class Workloads(actor.Actor):
         return True
 
     async def _run(self, workload: operands.Workload, obj: dict[str, Any]) -> None:
-        """Start and stop replicas, as the controllers of a cluster do."""
         replicas, ready = int(obj["spec"]["replicas"]), int((obj.get("status") or {}).get("readyReplicas") or 0)
         places = sum(conditions.is_true(node, "Ready") for node in self.mirror.all(kinds.NODES))
         reachable = min(replicas, places)

@@ -42,7 +42,6 @@ def admit(obj: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _schema(version: dict[str, Any]) -> tuple[str, str]:
-    """Return the schema of a version as text, and where it is."""
     place = f"spec.versions[{version['name']}].schema.openAPIV3Schema"
     return json.dumps(version["schema"]["openAPIV3Schema"], sort_keys=True), place
 

@@ -223,7 +223,6 @@ def _verdict(active: Active) -> Verdict:
 
 
 def _answer(fault: Fault) -> handlers.Answer:
-    """Return the answer of a `status` fault."""
     if fault.code == 401 or fault.code >= 500:
         return handlers.Answer(fault.code, _TEXTS.get(fault.code, b""), "text/plain; charset=utf-8")
     message = _EXPIRED if fault.code == 410 else "refused by a fault of the simulator"
@@ -308,7 +307,6 @@ class Front(abc.ABC):
                 wait.cancel()
 
     async def _send(self, http: web.Request, stream: streams.Stream) -> web.StreamResponse:
-        """Send a watch until it ends, properly or not."""
         stream.response.enable_chunked_encoding()
         self._streams[stream] = None
         try:

@@ -78,7 +78,6 @@ class Handlers:
         return self._update(request, resource)
 
     def _check_method(self, request: requests.Request, resource: resources.Resource) -> None:
-        """Raise StatusError unless path and method fit the kind."""
         target = request.target
         if target.subresource and not (target.subresource == "status" and resource.has_status):
             raise statuses.not_found(resource, target.name) if resource.custom else statuses.resource_unknown()
@@ -175,7 +174,6 @@ def _warned(intent: requests.Intent) -> Iterator[None]:
 
 
 def _check_patch_type(resource: resources.Resource, media: str) -> None:
-    """Raise StatusError 415 for a type of patch that a kind does not take."""
     if media in requests.PATCH_TYPES:
         return
     if media == requests.APPLY_PATCH:

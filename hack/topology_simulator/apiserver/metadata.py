@@ -114,7 +114,6 @@ def _tracked(obj: Mapping[str, Any]) -> dict[Path, Any]:
 
 
 def _owned(tree: Mapping[str, Any], path: Path = ()) -> Iterator[Path]:
-    """Yield the paths that a `fieldsV1` has."""
     if not tree:
         yield path
     for name, part in tree.items():
@@ -122,7 +121,6 @@ def _owned(tree: Mapping[str, Any], path: Path = ()) -> Iterator[Path]:
 
 
 def _tree(paths: Iterable[Path]) -> dict[str, Any]:
-    """Return the `fieldsV1` of paths."""
     root: dict[str, Any] = {}
     for path in sorted(paths):
         node = root

@@ -146,7 +146,6 @@ def strategic_merge(original: dict[str, Any], patch: dict[str, Any]) -> dict[str
 
 
 def _retained(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """Return what of an object stays before the patch."""
     kept = patch.get(_RETAIN)
     result = {key: value for key, value in original.items() if kept is None or key in kept}
     for key, values in patch.items():
@@ -192,7 +191,6 @@ def _merge_lists(original: list[Any], patch: list[Any], key: str) -> list[Any]:
 
 
 def _mark(item: Any, key: str) -> Any:
-    """Return by what an entry is found again: its key, or the whole of a plain value."""
     return item.get(key) if key and isinstance(item, dict) else item
 
 

@@ -85,7 +85,6 @@ def _validate(place: Place) -> list[field_errors.Cause]:
 
 
 def _type_name(value: Any) -> str:
-    """Return the JSON type of a value."""
     if isinstance(value, float):
         return "integer" if value.is_integer() else "number"
     names = {type(None): "null", bool: "boolean", int: "integer", str: "string", list: "array"}

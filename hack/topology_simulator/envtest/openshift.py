@@ -67,7 +67,6 @@ def _default(name: str, texts: list[str]) -> str:
 
 
 def _edges() -> Iterator[crd.Edge]:
-    """Yield the graph of the transitions, as the rules of our part need it."""
     for path in sorted(_TRANSITIONS.glob("*.yaml")):
         definition = yaml.load(path.read_text(), install.LOADER)  # noqa: S506 - a safe one
         source, target = definition["source"], definition["target"]

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 from typing import Any
 
-from .. import binaries, opened, ports
+from .. import binaries, opened
 from ..etcd import gateway, keeping
 from . import server
 
@@ -29,7 +29,7 @@ class Second(opened.Opened):
 
     async def _open(self, parts: contextlib.AsyncExitStack) -> None:
         await parts.enter_async_context(self._processes)
-        client, peer = (f"http://127.0.0.1:{port}" for port in ports.free(2))
+        client, peer = (f"http://127.0.0.1:{port}" for port in keeping.free_ports(2))
         added = await self._asked("cluster/member/add", peerURLs=[peer])
         self._id = added["member"]["ID"]
         (first,) = (member for member in added["members"] if member["ID"] != self._id)

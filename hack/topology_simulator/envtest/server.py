@@ -25,7 +25,7 @@ import aiohttp
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from .. import binaries, kubeconfig, opened, ports
+from .. import binaries, kubeconfig, opened
 from ..etcd import certificates, gateway, keeping
 from . import audit
 
@@ -227,7 +227,7 @@ class RealServer(opened.Opened):
         )
         self._write_files()
         for attempt in range(_ATTEMPTS):
-            self._etcd_port, self._peer_port, self.port, self._second_port = ports.free(4)
+            self._etcd_port, self._peer_port, self.port, self._second_port = keeping.free_ports(4)
             try:
                 if self._own_etcd:
                     await self._start("etcd", self._etcd_command(self._peer_port))

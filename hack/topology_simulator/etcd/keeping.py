@@ -10,8 +10,10 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -170,3 +172,25 @@ class Keeping(opened.Opened):
             raise KeepingError(f"{failure}\n{self.last_words(name)}") from None
         if not holds():
             raise KeepingError(f"{failure}: the keeper is gone")
+
+
+_RANGE = range(20000, 32000)
+"""Below the range that the kernel gives to outgoing connections, or one of those would sit there when a server that was
+killed comes back to its port."""
+_TRIES = 200
+
+
+def free_ports(number: int) -> list[int]:
+    """Return ports on which no process listened a moment ago, all different. Raises OSError."""
+    ports: list[int] = []
+    for port in random.sample(_RANGE, _TRIES):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        ports.append(port)
+        if len(ports) == number:
+            return ports
+    raise OSError(f"no {number} free ports between {_RANGE.start} and {_RANGE.stop}")

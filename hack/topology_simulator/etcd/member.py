@@ -11,7 +11,7 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .. import etcd, ports
+from .. import etcd
 from . import certificates, gateway, keeping
 
 _READY_SECONDS = 20.0
@@ -41,7 +41,7 @@ class Member:
         self.name = name
         self._binary = binary
         self._processes = processes
-        self._client_port, self._peer_port = ports.free(2)
+        self._client_port, self._peer_port = keeping.free_ports(2)
         self._folder = processes.folder / name
         self._command: list[str] = []
         self.paused = False

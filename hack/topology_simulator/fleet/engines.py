@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from .. import binaries, client, install, kubeconfig, opened, ports
+from .. import binaries, client, install, kubeconfig, opened
 from ..envtest import server
 from ..etcd import keeping
 
@@ -114,7 +114,7 @@ class Engines(opened.Opened):
 
     async def policies(self, cluster: str, spoke: pathlib.Path) -> None:
         """Start a config-policy-controller; the kubeconfig is its restricted identity. Raises KeepingError."""
-        (port,) = ports.free(1)
+        (port,) = keeping.free_ports(1)
         await self._start(
             POLICIES,
             "config-policy-controller",
@@ -179,7 +179,7 @@ class Site(opened.Opened):
 
 
 def _served(kubeconfig: pathlib.Path) -> tuple[str, ...]:
-    (port,) = ports.free(1)
+    (port,) = keeping.free_ports(1)
     return (
         f"--kubeconfig={kubeconfig}",
         "--namespace=open-cluster-management",

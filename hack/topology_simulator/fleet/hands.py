@@ -113,7 +113,6 @@ async def _try(
 
 
 async def _answer(hub: hubs.Hub, cluster: spoke.Spoke, mistake: _Mistake) -> str:
-    """Return the refusal, empty when it was applied."""
     work: dict[str, Any] = {}
 
     async def answered() -> bool:

@@ -17,7 +17,6 @@ from ..envtest import server
 from . import engines, pack, verdict
 
 _AGENT_ROLE = "fleet-work-agent"
-_SET = "global"
 _UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 
 
@@ -93,7 +92,7 @@ class Hub(engines.Site):
 
     async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:  # noqa: ARG002 - nothing else is opened
         await install.define(self.api, engines.definitions(engines.HUB_DEFINITIONS))
-        await pack.create(self.api, _sets())
+        await pack.create(self.api, pack.RIGHTS["hub"])
         for name in self.clusters:
             await pack.create(self.api, _registered(name, wave=0 if name == self.clusters[-1] else 1))
             await self.api.patch_status(pack.MANAGED_CLUSTERS, name, {"conditions": _states(reachable=True)})
@@ -103,7 +102,6 @@ class Hub(engines.Site):
 
 
 async def _run(*command: str) -> tuple[int, str]:
-    """Return the exit code and what it prints."""
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
@@ -116,28 +114,8 @@ async def _run(*command: str) -> tuple[int, str]:
 
 
 def _agent(cluster: str) -> server.User:
-    """Return whom a registration makes of a work agent on the hub."""
     group = f"system:open-cluster-management:{cluster}"
     return server.User(f"{group}:agent", (group, "system:open-cluster-management:managed-clusters"))
-
-
-def _sets() -> list[dict[str, Any]]:
-    return [
-        kinds.NAMESPACES.new("open-cluster-management"),
-        pack.CLUSTER_SETS.new(_SET, spec={"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {}}}),
-        pack.cluster_role(
-            _AGENT_ROLE,
-            [
-                {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
-                {
-                    "apiGroups": [pack.WORK_GROUP],
-                    "resources": ["manifestworks"],
-                    "verbs": ["get", "list", "watch", "update", "patch"],
-                },
-                {"apiGroups": [pack.WORK_GROUP], "resources": ["manifestworks/status"], "verbs": ["patch", "update"]},
-            ],
-        ),
-    ]
 
 
 def _registered(cluster: str, *, wave: int) -> list[dict[str, Any]]:

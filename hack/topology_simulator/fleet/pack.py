@@ -7,6 +7,7 @@ kinds of a hub, and objects of kinds that are in no table: the engines' and thos
 
 import copy
 import functools
+import pathlib
 import re
 import shlex
 import subprocess
@@ -122,7 +123,6 @@ def replaced(old: str, new: str = "") -> Edit:
 
 @functools.cache
 def _printed(engine: str) -> str:
-    """Return what the command prints."""
     size = ("--canary", "edge-1", "--clusters", "16", "--max-concurrency", "16")
     command = (sys.executable, "-m", "topology_deploy", "fleet", engine, "--to", TARGET, *size)
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own program
@@ -135,7 +135,6 @@ def _objects(text: str) -> list[dict[str, Any]]:
 RBAC = "rbac.authorization.k8s.io"
 CLUSTER_GROUP, WORK_GROUP = "cluster.open-cluster-management.io", "work.open-cluster-management.io"
 MANAGED_CLUSTERS = kinds.Kind(CLUSTER_GROUP, "managedclusters", "ManagedCluster")
-CLUSTER_SETS = kinds.Kind(CLUSTER_GROUP, "managedclustersets", "ManagedClusterSet", version="v1beta2")
 DECISIONS = kinds.Kind(CLUSTER_GROUP, "placementdecisions", "PlacementDecision", namespaced=True, version="v1beta1")
 WORKS = kinds.Kind(WORK_GROUP, "manifestworks", "ManifestWork", namespaced=True)
 REPLICA_SETS = kinds.Kind(
@@ -146,21 +145,20 @@ CONFIGURATION_POLICIES = kinds.Kind(
 )
 
 
-def binding(name: str, *subjects: dict[str, str], role: str = "", namespace: str = "") -> dict[str, Any]:
-    """Return what gives these subjects a ClusterRole of the same name; with `role`, that Role of the namespace."""
+RIGHTS: dict[str, list[dict[str, Any]]] = yaml.safe_load(pathlib.Path(__file__).with_name("rights.yaml").read_text())
+"""What a registration makes of a work agent, on the hub and on its cluster."""
+
+
+def binding(name: str, *subjects: dict[str, str], namespace: str = "") -> dict[str, Any]:
+    """Return what gives these subjects a ClusterRole of the same name, in one namespace or everywhere."""
     meta = {"name": name, **({"namespace": namespace} if namespace else {})}
     return {
         "apiVersion": f"{RBAC}/v1",
         "kind": "RoleBinding" if namespace else "ClusterRoleBinding",
         "metadata": meta,
-        "roleRef": {"apiGroup": RBAC, "kind": "Role" if role else "ClusterRole", "name": role or name},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
         "subjects": list(subjects),
     }
-
-
-def cluster_role(name: str, rules: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a ClusterRole."""
-    return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
 
 
 async def create(api: client.Client, objects: Iterable[dict[str, Any]]) -> None:

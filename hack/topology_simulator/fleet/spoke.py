@@ -20,7 +20,6 @@ from . import hub as hubs
 
 _MANIFESTS = pathlib.Path(__file__).parents[3] / "bindata" / "manifests"
 _RULES = ("rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1")
-_AGENT_ROLE = "work-agent"
 _NAMESPACE = "openshift-topology-operator"
 _ACCOUNT = f"system:serviceaccount:{_NAMESPACE}:cluster-topology-operator"
 _AGENT = f"system:serviceaccount:{pack.AGENT_NAMESPACE}:{pack.AGENT_ACCOUNT}"
@@ -70,7 +69,7 @@ class Spoke(engines.Site):
         rules = _rules()
         named = {obj["metadata"].get("namespace") for obj in rules} - {None, "default", "kube-system"}
         await pack.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, *_NAMESPACES})])
-        await pack.create(self.api, [*rules, *_own_rights(), *self._pack.rights()])
+        await pack.create(self.api, [*rules, *pack.RIGHTS["cluster"], *self._pack.rights()])
         await asyncio.sleep(_REFRESH_SECONDS)
         served = box.Served(
             administrator=self.server.kubeconfig(),
@@ -187,29 +186,6 @@ def _service_account(name: str) -> server.User:
 
 @functools.cache
 def _rules() -> tuple[dict[str, Any], ...]:
-    """Return the roles, bindings and admission policies of our manifests."""
     texts = [path.read_text() for path in sorted(_MANIFESTS.glob("*.yaml"))]
     documents = [obj for text in texts for obj in yaml.load_all(text, install.LOADER) if obj]
     return tuple(obj for obj in documents if obj["apiVersion"] in _RULES)
-
-
-def _own_rights() -> list[dict[str, Any]]:
-    """Return what OCM gives a work agent for its own needs (manifests/klusterlet/managed of OCM 1.2)."""
-    rules: list[dict[str, Any]] = [
-        {
-            "apiGroups": [pack.WORK_GROUP],
-            "resources": ["appliedmanifestworks"],
-            "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"],
-        },
-        {"apiGroups": [pack.WORK_GROUP], "resources": ["appliedmanifestworks/status"], "verbs": ["patch", "update"]},
-        {"apiGroups": [pack.WORK_GROUP], "resources": ["appliedmanifestworks/finalizers"], "verbs": ["update"]},
-        {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
-        {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
-    ]
-    agent = {"kind": "ServiceAccount", "namespace": pack.AGENT_NAMESPACE, "name": pack.AGENT_ACCOUNT}
-    reader = "extension-apiserver-authentication-reader"
-    return [
-        pack.cluster_role(_AGENT_ROLE, rules),
-        pack.binding(_AGENT_ROLE, agent),
-        pack.binding(_AGENT_ROLE, agent, role=reader, namespace="kube-system"),
-    ]

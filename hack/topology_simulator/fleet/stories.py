@@ -43,8 +43,6 @@ STORIES: dict[str, Story] = {}
 
 
 def _story(summary: str, **wanted: Any) -> Callable[[Play], Play]:
-    """Let a function be the story of its name."""
-
     def named(play: Play) -> Play:
         STORIES[play.__name__.strip("_").replace("_", "-")] = Story(summary=summary, play=play, **wanted)
         return play
