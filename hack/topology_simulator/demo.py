@@ -136,7 +136,7 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
     What breaks in the scenario breaks; its request and its repairs are left to the person.
     """
     screen = terminal.Terminal(sys.stdout)
-    screen.print(f"{played.name}: {played.kept_summary}\n")
+    screen.print(f"{played.name}: {played.kept or played.summary}\n")
     try:
         async with box.opened(
             played,

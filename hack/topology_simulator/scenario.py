@@ -294,11 +294,6 @@ class Scenario(Part):
         """The release that the version operator is of, where the story asks for one."""
         return self.version.release if self.version else None
 
-    @property
-    def kept_summary(self) -> str:
-        """What a person who plays reads first."""
-        return self.kept or self.summary
-
     def shape(self) -> Shape:
         """Return the cluster to begin with, of the release that the story asks for."""
         return self.cluster.model_copy(update={"version": _VERSIONS[self.release]}) if self.release else self.cluster

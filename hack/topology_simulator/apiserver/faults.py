@@ -247,17 +247,13 @@ class Front(abc.ABC):
         self._streams: dict[streams.Stream, None] = {}
         self._stopping = asyncio.Event()
         self._runner: web.AppRunner | None = None
-        self._url = ""
-
-    @property
-    def url(self) -> str:
+        self.url = ""
         """Where it listens, or last did: `http://127.0.0.1:PORT`, or https."""
-        return self._url
 
     @property
     def port(self) -> int:
         """The port of `url`."""
-        return int(self._url.rpartition(":")[2])
+        return int(self.url.rpartition(":")[2])
 
     @property
     def open_watches(self) -> list[requests.Request]:
@@ -267,7 +263,7 @@ class Front(abc.ABC):
     async def start(self, port: int = 0) -> str:
         """Listen and return the URL. Raises OSError for a taken port."""
         if self._runner is not None:
-            raise RuntimeError(f"{self._url} is served already")
+            raise RuntimeError(f"{self.url} is served already")
         self._stopping = asyncio.Event()
         app = web.Application(client_max_size=0)
         app.router.add_route("*", "/{path:.*}", self._serve)
@@ -281,8 +277,8 @@ class Front(abc.ABC):
             raise
         self._runner = runner
         scheme = "http" if self._served_tls is None else "https"
-        self._url = f"{scheme}://{_HOST}:{runner.addresses[0][1]}"
-        return self._url
+        self.url = f"{scheme}://{_HOST}:{runner.addresses[0][1]}"
+        return self.url
 
     async def stop(self) -> None:
         """Cut all watches and stop listening. Harmless when it does not run."""

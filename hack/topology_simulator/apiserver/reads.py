@@ -114,7 +114,11 @@ class Reads:
             head = {"kind": "PartialObjectMetadataList", "apiVersion": table.META, "metadata": meta}
             encoded = [storage.encode(table.metadata_only(item.obj)) for item in items]
         else:
-            head = {"kind": resource.list_name, "apiVersion": resource.api_version, "metadata": meta}
+            head = {
+                "kind": resource.list_kind or f"{resource.kind}List",
+                "apiVersion": resource.api_version,
+                "metadata": meta,
+            }
             encoded = [selection.list_item_bytes(item) for item in items]
         return storage.encode(head)[:-1] + b',"items":[' + b",".join(encoded) + b"]}"
 

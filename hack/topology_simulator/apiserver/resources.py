@@ -83,16 +83,6 @@ class Resource:
         """The name of the store that holds the objects."""
         return self.store_name or f"{self.group}/{self.plural}"
 
-    @property
-    def stored_api_version(self) -> str:
-        """The apiVersion that stored objects carry."""
-        return self.stored_as or self.api_version
-
-    @property
-    def list_name(self) -> str:
-        """The kind of a list of these."""
-        return self.list_kind or f"{self.kind}List"
-
     def to_wire(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return a stored object as this version shows it."""
         shown = self.read(obj)
@@ -110,7 +100,7 @@ class Resource:
 
     def to_stored(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return an object of this version as it is stored."""
-        return {**self.write(obj), "apiVersion": self.stored_api_version, "kind": self.kind}
+        return {**self.write(obj), "apiVersion": self.stored_as or self.api_version, "kind": self.kind}
 
 
 class Registry:

@@ -76,7 +76,7 @@ class ApiServer(faults.Front):
     def kubeconfig(self) -> dict[str, Any]:
         """Return a kubeconfig; with TLS it has a token that nothing checks: kubectl asks for a password without."""
         return kubeconfig.content(
-            self._url, authority=self._authority, token="topology-simulator" if self._authority else ""
+            self.url, authority=self._authority, token="topology-simulator" if self._authority else ""
         )
 
     def compact(self) -> None:

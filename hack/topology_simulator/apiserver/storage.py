@@ -90,13 +90,9 @@ class Storage:
         self._order: dict[str, list[tuple[str, str]]] = collections.defaultdict(list)
         self._log: collections.deque[Change] = collections.deque()
         self._subscribers: dict[str, dict[Subscriber, None]] = collections.defaultdict(dict)
-        self._revision = 1
-        self._compacted = 1
-
-    @property
-    def revision(self) -> int:
+        self.revision = 1
         """The revision of the latest write."""
-        return self._revision
+        self._compacted = 1
 
     def get(self, store: str, namespace: str, name: str) -> Item | None:
         """Return the object, or None."""
@@ -107,7 +103,7 @@ class Storage:
 
         `at` asks for the state at an earlier revision; raises Compacted or FutureRevision.
         """
-        if at is None or at == self._revision:
+        if at is None or at == self.revision:
             objects, order = self._stores[store], self._order[store]
         else:
             objects = self._rebuild(store, at)
@@ -119,8 +115,8 @@ class Storage:
 
     def _check(self, revision: int) -> None:
         """Raise Compacted or FutureRevision unless the log covers everything after `revision`."""
-        if revision > self._revision:
-            raise FutureRevision(revision, self._revision)
+        if revision > self.revision:
+            raise FutureRevision(revision, self.revision)
         if revision < self._compacted:
             raise Compacted(f"too old resource version: {revision} ({self._compacted})")
 
@@ -135,7 +131,7 @@ class Storage:
 
     def put(self, store: str, obj: dict[str, Any]) -> Item:
         """Store a new object or a new state of one, and return it; sets `metadata.resourceVersion` in place."""
-        revision = self._revision + 1
+        revision = self.revision + 1
         obj["metadata"]["resourceVersion"] = str(revision)
         item = Item(obj, revision)
         key = item.key
@@ -148,7 +144,7 @@ class Storage:
 
     def remove(self, store: str, obj: dict[str, Any]) -> Item:
         """Delete an object; `obj` is its last state, which watchers see with the revision of the delete."""
-        revision = self._revision + 1
+        revision = self.revision + 1
         last = Item({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}, revision)
         previous = self._stores[store].pop(last.key)
         order = self._order[store]
@@ -157,7 +153,7 @@ class Storage:
         return last
 
     def _commit(self, change: Change) -> None:
-        self._revision = change.revision
+        self.revision = change.revision
         self._log.append(change)
         while len(self._log) > self._history:
             self._compacted = self._log.popleft().revision
@@ -173,7 +169,7 @@ class Storage:
     def compact(self) -> None:
         """Forget the log."""
         self._log.clear()
-        self._compacted = self._revision
+        self._compacted = self.revision
 
     def dump(self) -> str:
         """Return all objects as JSON, for `load`; the log is left out."""
@@ -190,8 +186,8 @@ class Storage:
             items = [Item(obj, int(obj["metadata"]["resourceVersion"])) for obj in objects]
             self._stores[store] = {item.key: item for item in items}
             self._order[store] = sorted(self._stores[store])
-            self._revision = max([self._revision, *(item.revision for item in items)])
-        self._revision = self._revision if revision is None else revision
+            self.revision = max([self.revision, *(item.revision for item in items)])
+        self.revision = self.revision if revision is None else revision
         self.compact()
 
     def subscribe(self, store: str, subscriber: Subscriber) -> None:

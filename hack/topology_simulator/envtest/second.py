@@ -34,7 +34,7 @@ class Second(opened.Opened):
         self._id = added["member"]["ID"]
         (first,) = (member for member in added["members"] if member["ID"] != self._id)
         self._command = [
-            str(binaries.etcd()), f"--name={_NAME}", f"--data-dir={self._processes.folder / _NAME}",
+            str(binaries.program("etcd")), f"--name={_NAME}", f"--data-dir={self._processes.folder / _NAME}",
             "--unsafe-no-fsync", "--log-level=warn", "--initial-cluster-state=existing",
             f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
             f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",

@@ -161,7 +161,7 @@ class RealServer(opened.Opened):
 
         They begin to work a second or two later. Raises binaries.MissingError, RealServerError.
         """
-        program = await asyncio.to_thread(binaries.controller_manager)
+        program = await asyncio.to_thread(binaries.program, _CONTROLLERS)
         place = kubeconfig.write(self.folder / "controllers.kubeconfig", self.kubeconfig())
         await self._start(
             _CONTROLLERS, [str(program), f"--kubeconfig={place}", f"--controllers={','.join(names)}", *_LOCAL]
@@ -201,7 +201,7 @@ class RealServer(opened.Opened):
         OpenShift's restore pod does (cluster-etcd-operator, bindata/etcd/restore-pod.yaml). Without it the versions
         after the snapshot are given out a second time. Raises binaries.MissingError, RealServerError.
         """
-        program = await asyncio.to_thread(binaries.etcdutl)
+        program = await asyncio.to_thread(binaries.program, "etcdutl")
         await self.stop_api()
         await self._stop("etcd")
         shutil.rmtree(self.folder / "etcd")

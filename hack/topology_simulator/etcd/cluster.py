@@ -38,7 +38,7 @@ class Cluster(opened.Opened):
 
     def __init__(self, *, strict: bool = True, authority: certificates.Authority | None = None) -> None:
         super().__init__()
-        self.binary = binaries.etcd()
+        self.binary = binaries.program("etcd")
         self._strict = strict
         self.authority = authority or certificates.Authority()
         self.members: dict[str, member.Member] = {}
