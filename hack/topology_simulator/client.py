@@ -9,7 +9,7 @@ the paths, `actors.actor` keeps what `follow` yields, `apiserver` is one of the 
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,16 @@ class ApiError(ClientError):
     def unknown_field(self) -> bool:
         """Whether a strict write had a field that its definition does not have: 400, and 422 for a patch."""
         return self.code in {400, 422} and "strict decoding error" in self.message
+
+
+@contextlib.contextmanager
+def allowing(code: int) -> Iterator[None]:
+    """Let a refusal with this code pass, such as 404 for what is gone already."""
+    try:
+        yield
+    except ApiError as error:
+        if error.code != code:
+            raise
 
 
 class UnreachableError(ClientError):
@@ -91,12 +101,9 @@ class Client(opened.Opened):
 
     async def find(self, kind: kinds.Kind, name: str, namespace: str = "") -> dict[str, Any] | None:
         """Read one object, or None when it is not there. Raises ApiError, UnreachableError."""
-        try:
+        with allowing(404):
             return await self.get(kind, name, namespace)
-        except ApiError as error:
-            if error.code == 404:
-                return None
-            raise
+        return None
 
     async def list(self, kind: kinds.Kind, namespace: str = "") -> list[dict[str, Any]]:
         """Read all objects of a kind. Raises ApiError, UnreachableError."""

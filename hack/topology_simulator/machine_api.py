@@ -156,6 +156,11 @@ def phase(obj: dict[str, Any]) -> str:
     return str((obj.get("status") or {}).get("phase") or "")
 
 
+def host_state(obj: dict[str, Any]) -> str:
+    """Return the state of a host, empty while it has none."""
+    return str(((obj.get("status") or {}).get("provisioning") or {}).get("state") or "")
+
+
 def internal_addresses(obj: dict[str, Any]) -> list[str]:
     """Return every InternalIP of a Machine or a Node, in its order."""
     given = (obj.get("status") or {}).get("addresses") or []

@@ -147,6 +147,11 @@ class Actor(abc.ABC):
         status = (self.mirror.get(kinds.INFRASTRUCTURES, "cluster") or {}).get("status") or {}
         return str(status.get("controlPlaneTopology") or "")
 
+    @property
+    def single(self) -> bool:
+        """Is the control plane one of a single node?"""
+        return self.topology == "SingleReplica"
+
     def nodes_with(self, role: str) -> list[dict[str, Any]]:
         """Return the nodes that carry a role's label, by name."""
         label = f"node-role.kubernetes.io/{role}"

@@ -118,7 +118,7 @@ class EtcdOperator(actor.Actor):
         self._alive = True
         self.waits.start("lease", self.pace.lease_renew)
         # The drains after the change start it again, and then it chooses by the new topology.
-        seconds = 270 if self.topology == "SingleReplica" else 137
+        seconds = 270 if self.single else 137
         change = {"spec": {"renewTime": conditions.now_micro(), "leaseDurationSeconds": seconds}}
         await self.api.patch(kinds.LEASES, cluster.ETCD_LEASE, change, cluster.ETCD_OPERATOR_NAMESPACE)
 

@@ -142,11 +142,8 @@ class MachineConfig(actor.Actor):
     async def _render(self, pool: dict[str, Any], wanted: str, topology: str) -> None:
         noted = ((self._controller() or {})["metadata"].get("annotations") or {}).get(configured.RELEASE_VERSION)
         config = cluster.machine_config(_name(pool), topology, noted or cluster.VERSION)
-        try:
+        with client.allowing(409):
             await self.api.create(kinds.MACHINE_CONFIGS, config)
-        except client.ApiError as error:
-            if error.code != 409:
-                raise
         await self.patch(kinds.MACHINE_CONFIG_POOLS, pool, {"spec": {"configuration": {"name": wanted}}})
 
     # -- the controller: nodes

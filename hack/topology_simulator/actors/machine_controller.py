@@ -48,7 +48,7 @@ class MachineController(actor.Actor):
             await self._link(machine)
             return
         host = self._host(machine)
-        if host is not None and _is_consumer(machine, host) and _state(host) in _EXISTS:
+        if host is not None and _is_consumer(machine, host) and machine_api.host_state(host) in _EXISTS:
             await self._run(machine, host)
             return
         status = machine.get("status") or {}
@@ -66,7 +66,7 @@ class MachineController(actor.Actor):
         meta, below = machine["metadata"], host["metadata"]
         wanted = {
             machine_api.HOST: f"{below['namespace']}/{below['name']}",
-            machine_api.INSTANCE_STATE: _state(host),
+            machine_api.INSTANCE_STATE: machine_api.host_state(host),
         }
         if not wanted.items() <= (meta.get("annotations") or {}).items():
             await self.patch(kinds.MACHINES, machine, {"metadata": {"annotations": wanted}})
@@ -96,7 +96,7 @@ class MachineController(actor.Actor):
             free = [
                 candidate
                 for candidate in self.mirror.all(kinds.BARE_METAL_HOSTS)
-                if _state(candidate) == "available"
+                if machine_api.host_state(candidate) == "available"
                 and not candidate["spec"].get("consumerRef")
                 and not machine_api.leaves(candidate)
             ]
@@ -129,7 +129,8 @@ class MachineController(actor.Actor):
             return
         name = ((machine.get("status") or {}).get("nodeRef") or {}).get("name")
         if name and self.mirror.get(kinds.NODES, name) is not None:
-            await self._delete_node(name)
+            with client.allowing(404):
+                await self.api.delete(kinds.NODES, name)
         self.waits.clear(("drain", _name(machine)))
         rest = [name for name in _finalizers(machine) if name != machine_api.MACHINE_FINALIZER]
         await self._finalizers(machine, rest)
@@ -155,18 +156,11 @@ class MachineController(actor.Actor):
             change = {"spec": {**dict.fromkeys(_WANTED_OF_HOST), "online": False}}
             await self.patch(kinds.BARE_METAL_HOSTS, host, change)
             return False
-        external = _state(host) == "externally provisioned" and host["status"].get("poweredOn")
-        if _state(host) in _DEPLOYED or external:
+        external = machine_api.host_state(host) == "externally provisioned" and host["status"].get("poweredOn")
+        if machine_api.host_state(host) in _DEPLOYED or external:
             return False
         await self.patch(kinds.BARE_METAL_HOSTS, host, {"spec": {"consumerRef": None}})
         return True
-
-    async def _delete_node(self, name: str) -> None:
-        try:
-            await self.api.delete(kinds.NODES, name)
-        except client.ApiError as error:
-            if error.code != 404:
-                raise
 
     # -- shared
 
@@ -189,10 +183,6 @@ def _name(machine: dict[str, Any]) -> str:
 
 def _finalizers(machine: dict[str, Any]) -> list[str]:
     return list(machine["metadata"].get("finalizers") or [])
-
-
-def _state(host: dict[str, Any]) -> str:
-    return str(((host.get("status") or {}).get("provisioning") or {}).get("state") or "")
 
 
 def _is_consumer(machine: dict[str, Any], host: dict[str, Any]) -> bool:

@@ -114,9 +114,7 @@ class NativeController(actor.Actor):
         if not self.waits.due("lease", self.pace.lease_renew):
             return
         self.waits.start("lease", self.pace.lease_renew)
-        single = self.topology == "SingleReplica"
-        lease = operands.lease_spec(f"config-operator-{self._starts}", self._starts, single=single)
-        change = {"spec": lease}
+        change = {"spec": operands.lease_spec(f"config-operator-{self._starts}", self._starts, single=self.single)}
         await self.api.patch(kinds.LEASES, cluster.NATIVE_LEASE, change, cluster.NATIVE_NAMESPACE)
 
     def _switched_on(self) -> bool:

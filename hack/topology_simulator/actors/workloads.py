@@ -163,7 +163,7 @@ class OperatorPods(actor.Actor):
                 pod = operands.reader(reader, self._made)
                 await self.create(kinds.PODS, pod)
                 holder = f"{pod['metadata']['name']}_{self._made}"
-                spec = operands.lease_spec(holder, self._made, single=self.topology == "SingleReplica")
+                spec = operands.lease_spec(holder, self._made, single=self.single)
                 await self.api.patch(kinds.LEASES, reader.lease, {"spec": spec}, reader.namespace)
         if self.waits.due("leases", _RENEWED):
             self.waits.start("leases", _RENEWED)
