@@ -1,11 +1,8 @@
 """Writes the files that are generated and committed, in whole or in part.
 
-That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/development/rights.md
-(`operand_rights`), the list of all manifests for kustomize, what each name means (`explained`), the
-tables of docs/api (`api_page`) and docs/runbooks (`runbooks`), the schemas of answers (`answer_schemas`), and the
-dashboards (`observability.dashboards`).
-The files of a fleet's engines (`topology_deploy.fleet`) are made for a fleet of the documented size, and so are the
-health checks of docs/examples/gitops.
+That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/development/rights.md,
+the list of all manifests for kustomize, what each name means, the tables of docs/api, docs/runbooks, the schemas of
+answers, the dashboards, and for a fleet of the documented size the files of its engines and of docs/examples/gitops.
 `make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
 """
 
@@ -50,14 +47,14 @@ def _texts() -> dict[pathlib.Path, str]:
     _, end, after = rest.partition(_END)
     if not end:
         raise SystemExit(f"{_PAGE} has lost the marks between which its table is put:\n{_BEGIN}{_END}")
-    page = f"{before}{_BEGIN}\n{operand_rights.current_table()}\n{_END}{after}"
+    page = f"{before}{_BEGIN}\n{operand_rights.table(*operand_rights.current())}\n{_END}{after}"
     transitions = load.load(_TRANSITIONS)
     return {
         _EXPLANATIONS: explained.text(transitions),
         **{_RUNBOOKS / f"{alert}.md": text for alert, text in runbooks.pages(transitions).items()},
         **{_SCHEMAS / name: text for name, text in answer_schemas.texts().items()},
         _CRD: manifests.whole_crd(),
-        _ROLES: operand_rights.current_roles(),
+        _ROLES: operand_rights.render(*operand_rights.current()),
         _KUSTOMIZATION: _kustomization(),
         _PAGE: page,
         **api_page.pages(_TRANSITIONS, _DOCS),

@@ -1,14 +1,10 @@
 """Makes the roles that it takes to read what the operand matrix names: one file of `bindata/manifests`, and its table.
 
 The last role in it is for people: what they read with `oc topology` and OpenShift's `cluster-reader` lacks.
-
-Adding an operand is adding lines to `bindata/operands`, and a right that has to be remembered is a right that is
-missing. So these roles are made from the matrix, by `make generate`, and `make lint` says when they are not current.
-What the operator reads besides operands, and what it writes, is granted in the files beside it, by hand: each of those
-rules has a reason of its own. What one of them grants already is not granted again here.
-
-Unit tests hold every rule against the sources of `observe.catalog`; docs/development/rights.md says what each is for,
-and tests on a real API server take each away.
+A right that has to be remembered is a right that is missing, so these roles are made from the matrix. What the operator
+reads besides operands, and what it writes, is granted in the files beside it, by hand: each of those rules has a reason
+of its own. What one of them grants already is not granted again. Unit tests hold every rule against the sources of
+`observe.catalog`; docs/development/rights.md says what each is for, and tests on a real API server take each away.
 """
 
 from collections.abc import Iterable, Iterator
@@ -49,14 +45,9 @@ class Read:
     verbs: tuple[str, ...] = _WATCH
 
 
-def current_roles() -> str:
-    """Return the text of FILE. Raises load.DefinitionError when the transitions or the operand matrix are damaged."""
-    return render(_asked(), *_roles_by_hand())
-
-
-def current_table() -> str:
-    """Return the table of docs/development/rights.md. Raises as `current_roles`."""
-    return table(_asked(), *_roles_by_hand())
+def current() -> tuple[matrices.Matrix, *tuple[dict[str, Any], ...]]:
+    """Return what `render` and `table` are made of. Raises load.DefinitionError when a definition is damaged."""
+    return _asked(), *_roles_by_hand()
 
 
 def _asked() -> matrices.Matrix:

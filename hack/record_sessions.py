@@ -179,12 +179,6 @@ def once(text: str, seen: set[str]) -> str:
     return "\n\n".join(sections)
 
 
-def commands(text: str) -> list[list[str]]:
-    """The commands of a page, without the program, in order."""
-    lines = [html.unescape(line) for line in text.splitlines()]
-    return [shlex.split(line.removeprefix(_PROMPT)) for line in lines if line.startswith(_PROMPT)]
-
-
 async def _all(names: Sequence[str], *, check: bool) -> int:
     code = 0
     for name in names:

@@ -11,3 +11,10 @@ bom           what is in the layer, as CycloneDX (`make sbom`)
 
 `python -m topology_image --help` lists the commands.
 """
+
+
+class ImageError(Exception):
+    """What was wanted was not done; the message says why."""
+
+    code = 1
+    """The exit code of the program."""

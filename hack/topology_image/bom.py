@@ -19,13 +19,13 @@ from typing import Any
 from cyclonedx import schema
 from packaging import utils
 
-from . import locks
+from . import ImageError, locks
 
 _SECONDS = 120.0
 _ROOT_REF = "root-component"
 
 
-class BomError(Exception):
+class BomError(ImageError):
     """The list cannot be made, or would not be true; the message says why."""
 
 

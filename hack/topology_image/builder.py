@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 
 import dockerfile_parse  # type: ignore[import-untyped] # it has no types
 
-from . import sandbox
+from . import ImageError, sandbox
 
 OWN = ("build", "licenses", "manifests", "opt")
 """The top folders that stages write to."""
@@ -43,7 +43,7 @@ _CACHE = "/cache"
 _RUN_SECONDS = 300.0
 
 
-class BuildError(Exception):
+class BuildError(ImageError):
     """A step failed; the message has its line and what it said."""
 
 
@@ -222,7 +222,7 @@ _VARIABLE = re.compile(r"\$(?:(?P<bare>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\
 _FROM = re.compile(r"(?P<base>\S+)(?:\s+[Aa][Ss]\s+(?P<name>\S+))?")
 
 
-class DockerfileError(Exception):
+class DockerfileError(ImageError):
     """The Dockerfile says something that is not understood here; the message has the line."""
 
 
@@ -306,7 +306,7 @@ _LARGEST = 4 * 1024 * 1024
 _SECONDS = 30.0
 
 
-class BaseError(Exception):
+class BaseError(ImageError):
     """The digest could not be had; the message says of what, and why."""
 
 

@@ -29,6 +29,8 @@ import license_expression  # type: ignore[import-untyped] # it has no types
 import yaml
 from packaging import requirements, utils, version
 
+from . import ImageError
+
 FILES = ("requirements.lock", "requirements-build.lock", "requirements-dev.lock", "requirements-go.lock")
 _HASH = re.compile(r"--hash=(\S+)")
 _SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
@@ -96,12 +98,14 @@ _SECONDS = 300.0
 Records = dict[str, list[dict[str, Any]]]
 
 
-class AuditError(Exception):
+class AuditError(ImageError):
     """It could not be audited; the message says what is missing."""
 
 
 class NoSourceError(AuditError):
     """No folder was given, and the database over the network gave no answer."""
+
+    code = 3
 
 
 def records(folder: pathlib.Path) -> Records:
@@ -234,7 +238,7 @@ _NAMES = {
 }
 
 
-class UnknownLicenceError(Exception):
+class UnknownLicenceError(ImageError):
     """A package does not say under which licence it is, in a way that can be read; the message has what it says."""
 
 

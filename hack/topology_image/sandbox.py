@@ -16,13 +16,15 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
 
+from . import ImageError
+
 _SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "sbin", "usr")
 _SHELLS = ("bash", "busybox", "dash", "ksh", "sh", "zsh")
 _TOOLS = ("mount", "setpriv", "unshare")
 _MOUNT_SECONDS = 10.0
 
 
-class SandboxError(Exception):
+class SandboxError(ImageError):
     """No such sandbox can be made on this machine; the message says what is missing."""
 
 

@@ -201,7 +201,11 @@ Object = dict[str, Any]
 
 def considered(machines: Iterable[Object]) -> list[Object]:
     """Return the Machines that the etcd operator lists."""
-    return [machine for machine in machines if machine_api.is_control_plane(machine)]
+    return [
+        each
+        for each in machines
+        if (each["metadata"].get("labels") or {}).get(machine_api.ROLE) in machine_api.CONTROL_PLANE
+    ]
 
 
 def functional(machines: Iterable[Object]) -> bool:

@@ -195,7 +195,7 @@ class MachineConfig(actor.Actor):
         self.waits.clear(("pool", name))
         if not pool["spec"].get("paused"):
             if seen != events:
-                # The daemons are told the topology: whether a node is drained before it restarts depends on it.
+                # The daemons get the topology: whether a node is drained before it restarts depends on it.
                 topology = self._topology()
                 for node in members:
                     if topology and cluster.notes(node).get(cluster.TOPOLOGY) != topology:

@@ -71,7 +71,8 @@ class MachineController(actor.Actor):
         if not wanted.items() <= (meta.get("annotations") or {}).items():
             await self.patch(kinds.MACHINES, machine, {"metadata": {"annotations": wanted}})
         elif not (machine.get("spec") or {}).get("providerID"):
-            await self.patch(kinds.MACHINES, machine, {"spec": {"providerID": machine_api.provider_id(host)}})
+            provider = f"baremetalhost:///{below['namespace']}/{below['name']}/{below['uid']}"
+            await self.patch(kinds.MACHINES, machine, {"spec": {"providerID": provider}})
         elif (machine.get("status") or {}).get("addresses", []) != machine_api.addresses(host):
             await self._say(machine, addresses=machine_api.addresses(host))
         else:
@@ -105,7 +106,8 @@ class MachineController(actor.Actor):
                 await self._say(machine, **no_host)
                 return
             host = free[0]
-        asked = {**machine_api.deployment(), "consumerRef": machine_api.consumer_of(_name(machine))}
+        asked = {"customDeploy": dict(machine_api.DEPLOY), "userData": dict(machine_api.USER_DATA), "online": True}
+        asked["consumerRef"] = machine_api.consumer_of(_name(machine))
         if not asked.items() <= host["spec"].items():
             await self.patch(kinds.BARE_METAL_HOSTS, host, {"spec": asked})
         linked = f"{host['metadata']['namespace']}/{host['metadata']['name']}"

@@ -10,7 +10,7 @@ anything in them.
 from collections.abc import Iterator
 from typing import Any
 
-from . import requests, resources, statuses, validation
+from . import requests, resources, validation
 
 VERSION = {
     "major": "1",
@@ -123,8 +123,7 @@ def _openapi(registry: resources.Registry, request: requests.Request) -> Any:
     path = request.path.strip("/")
     if not path.startswith("openapi/v3"):
         return None
-    if not requests.accepts_json(request.headers.get("Accept", "")):
-        raise statuses.not_acceptable(("application/json",))
+    requests.negotiate(request.headers.get("Accept", ""))
     served = {
         f"apis/{group}/{version}" if group else f"api/{version}": (group, version)
         for group, versions in registry.groups().items()

@@ -165,11 +165,6 @@ def negotiate(header: str) -> Form:
     raise statuses.not_acceptable(ANSWER_TYPES)
 
 
-def accepts_json(header: str) -> bool:
-    """Return whether JSON is among what an Accept header offers."""
-    return any(media in _JSONS for media, _ in _accepted(header or "*/*"))
-
-
 def media_type(headers: Mapping[str, str]) -> str:
     """Return the content type without parameters."""
     return headers.get("Content-Type", "").split(";", 1)[0].strip().lower()

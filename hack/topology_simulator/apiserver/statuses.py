@@ -63,7 +63,7 @@ def plain(message: str) -> StatusError:
 
 def options(kind: str, *causes: field_errors.Cause) -> StatusError:
     """Return 422 for parameters of a request: `CreateOptions`, `UpdateOptions`, `PatchOptions`, `DeleteOptions`."""
-    return _invalid("meta.k8s.io", kind, "", causes, _joined(causes))
+    return _invalid("meta.k8s.io", kind, "", causes)
 
 
 def undecodable(resource: resources.Resource, problem: str) -> StatusError:
@@ -76,7 +76,7 @@ def undecodable(resource: resources.Resource, problem: str) -> StatusError:
 def unpatchable(obj: dict[str, Any], problem: str) -> StatusError:
     """Return 422 for a patch that makes no object of the kind; it quotes what it would have made, and no kind."""
     text = json.dumps(obj, ensure_ascii=False, separators=(",", ":"))
-    return _invalid("", "", "", [cause := field_errors.invalid("patch", text, problem)], cause.text)
+    return _invalid("", "", "", [field_errors.invalid("patch", text, problem)])
 
 
 def not_found(resource: resources.Resource, name: str) -> StatusError:
@@ -111,24 +111,21 @@ def conflict(resource: resources.Resource, name: str, why: str | None = None) ->
 
 def invalid(resource: resources.Resource, name: str, causes: Sequence[field_errors.Cause]) -> StatusError:
     """Return 422 with every broken rule; more than one are joined in brackets, as the real server does."""
-    return _invalid(resource.store.partition("/")[0], resource.kind, name, causes, _joined(causes))
-
-
-def _joined(causes: Sequence[field_errors.Cause]) -> str:
-    texts = list(dict.fromkeys(cause.text for cause in causes))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    return _invalid(resource.store.partition("/")[0], resource.kind, name, causes)
 
 
 def version_missing(resource: resources.Resource, name: str) -> StatusError:
     """Return 422 for an update without its resourceVersion; this one names the resource, not the kind."""
     cause = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-    return _invalid(resource.group, resource.plural, name, [cause], cause.text)
+    return _invalid(resource.group, resource.plural, name, [cause])
 
 
-def _invalid(group: str, kind: str, name: str, causes: Sequence[field_errors.Cause], joined: str) -> StatusError:
+def _invalid(group: str, kind: str, name: str, causes: Sequence[field_errors.Cause]) -> StatusError:
     parts: dict[str, Any] = {"name": name, "group": group, "kind": kind}
     about = {key: value for key, value in parts.items() if value}
     about["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
+    texts = list(dict.fromkeys(cause.text for cause in causes))
+    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     shown = f"{kind}.{group}" if group else kind
     return StatusError(422, f'{shown} "{name}" is invalid: {joined}', details=about)
 

@@ -1,14 +1,12 @@
 """What etcd and the watch cache are to the real server: objects, one ordered log, one resourceVersion.
 
-Every write of any kind takes the next revision, is appended to the log and handed to the subscribers of its
-store in the same step, so that a client that lists at revision N and watches from N misses nothing. Objects are
-dicts that no reader or writer changes after they were stored (a writer makes new ones and may share unchanged parts),
-which is what makes it safe to hand the same object to many readers. `Item` keeps the encoded form too: a
-list or a watch event costs one encoding however many read it.
+Every write of any kind takes the next revision, is appended to the log and handed to the subscribers of its store in
+the same step, so that a client that lists at revision N and watches from N misses nothing. An object is never changed
+after it was stored, so that many readers share it. `Item` keeps the encoded form too: a list or a watch event costs one
+encoding however many read it.
 
-The log is bounded (`history` changes) and can be compacted on request; what is older than that is
-`Compacted`, which the handlers report as 410. Because a change carries the state before it, any state that the
-log still covers can be rebuilt (`items(at=...)`), which gives paged lists a consistent snapshot.
+The log is bounded (`history` changes) and can be compacted; what is older is `Compacted`, a 410 for clients. A change
+carries the state before it, so any state that the log covers can be rebuilt: paged lists are of one moment.
 """
 
 import bisect

@@ -13,21 +13,11 @@ import pathlib
 import shutil
 import sys
 
-from .. import binaries, client, demo, etcd, install, kubeconfig, pace, terminal
-from ..envtest import server as real
+from .. import demo, kubeconfig, pace, terminal
 from . import engines, pack, running, stories, verdict
 
 _FOLDER = pathlib.Path("build") / "fleet"
 _PACE = pace.DEMO.scaled(0.3)
-_FAILURES = (
-    client.ClientError,
-    install.InstallError,
-    kubeconfig.KubeconfigError,
-    binaries.MissingError,
-    real.RealServerError,
-    etcd.EtcdError,
-    OSError,
-)
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -67,7 +57,7 @@ async def _play(name: str, spokes: int, folder: pathlib.Path, mutant: pack.Mutan
                 judged.claim("the story comes to its end", holds=False, actual=error)
             finally:
                 lines = fleet.chronicle.table()
-    except _FAILURES as error:
+    except (*demo.FAILURES, kubeconfig.KubeconfigError) as error:
         print(
             screen.paint(f"\nFailed after {screen.seconds:.0f} s, logs are in {folder}: {error}", "red"),
             file=sys.stderr,
