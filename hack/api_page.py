@@ -135,11 +135,6 @@ def _bounds(field: dict[str, Any], inner: dict[str, Any]) -> str:
     return ", ".join(bounds)
 
 
-def _columns(facts: Facts) -> str:
-    rows = ((f"`{item['name']}`", f"`{item['detail']}`") for item in facts.of("column"))
-    return _table(("column", "field"), rows)
-
-
 # -- words
 
 
@@ -288,19 +283,14 @@ def _in_order(value: str) -> tuple[int, str]:
     return (phases.index(value) if value in phases else 0, value)
 
 
-def _alerts(facts: Facts) -> str:
-    rows = (
-        (f"`{item['name']}`", item["detail"], f"[runbook](../runbooks/{item['name']}.md)") for item in facts.of("alert")
-    )
-    return _table(("alert", "severity", "what to do"), rows)
-
-
 _CONTENTS = "contents"
 _TABLES: dict[str, Callable[[Facts], str]] = {
     _CONTENTS: lambda _: "",
     "request": lambda _: _fields({"properties": {crd.DESIRED: crd.desired_schema()}}, "spec"),
     "record": lambda _: _fields(crd.record_schema(), ""),
-    "columns": _columns,
+    "columns": lambda facts: _table(
+        ("column", "field"), ((f"`{item['name']}`", f"`{item['detail']}`") for item in facts.of("column"))
+    ),
     "topologies": _meanings("topology"),
     "shapes": _meanings("shape"),
     "phases": _meanings("phase"),
@@ -321,6 +311,12 @@ _TABLES: dict[str, Callable[[Facts], str]] = {
     "transitions": _definitions,
     "metrics": _metrics,
     "recorded metrics": _meanings("recorded metric", head="series"),
-    "alerts": _alerts,
+    "alerts": lambda facts: _table(
+        ("alert", "severity", "what to do"),
+        (
+            (f"`{item['name']}`", item["detail"], f"[runbook](../runbooks/{item['name']}.md)")
+            for item in facts.of("alert")
+        ),
+    ),
     "exit codes": _meanings("exit code of cluster-topology-operator", head="code"),
 }

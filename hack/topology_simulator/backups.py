@@ -5,14 +5,23 @@ these count as compacted. With `plain` the versions after the backup are given o
 """
 
 import asyncio
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from .apiserver import server
-from .envtest import server as real
 
 Way = Literal["raised", "plain"]
 BUMPS: dict[Way, int] = {"raised": 1_000_000_000, "plain": 0}
 """By how much versions are higher afterwards."""
+
+
+class Store(Protocol):
+    """What can be backed up: the embedded server (`Embedded`), or the etcd of a real one (`envtest.RealServer`)."""
+
+    async def snapshot(self) -> Any:
+        """Return a backup of everything."""
+
+    async def put_back(self, saved: Any, /, *, bump: int, down: float) -> None:
+        """Put a backup back, and return when the server answers again, after at least `down` seconds."""
 
 
 class Embedded:
@@ -32,7 +41,3 @@ class Embedded:
         self._server.put_back(saved, bump=bump)
         await asyncio.sleep(down)
         await self._server.start(port=port)
-
-
-Store = Embedded | real.RealServer
-"""What can be backed up."""

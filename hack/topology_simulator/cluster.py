@@ -5,6 +5,7 @@ installer leaves behind on platform None. A hosted cluster (`Shape.hosted`) has 
 External, workers only, no etcd of its own and no machine configuration.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -80,7 +81,10 @@ def objects(shape: Shape) -> list[dict[str, Any]]:
     for name in shape.names[: shape.machines]:
         created += machine_api.installed(name, bare_metal=shape.platform == "BareMetal")
     if not shape.alertmanager:
-        created.append(operands.monitoring_config(alertmanager=False))
+        # As a site has it: openshift-kni/telco-reference telco-ran/configuration/source-crs/cluster-tuning/
+        # monitoring-configuration/ReduceMonitoringFootprint.yaml (6fdaa259).
+        parts = {key: {"enabled": False} for key in ("alertmanagerMain", "telemeterClient")}
+        created.append(kinds.CONFIG_MAPS.new(*operands.MONITORING, data={"config.yaml": json.dumps(parts)}))
     return _with(created if shape.hosted else [*created, *_control_plane(shape), *_operands(shape)], shape.objects)
 
 

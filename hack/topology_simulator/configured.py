@@ -82,7 +82,8 @@ def feature_gate(shape: Shape) -> dict[str, Any]:
 
 def _related(name: str) -> list[dict[str, str]]:
     """Return what must-gather takes along of an operator: its namespaces, and kinds whole or as their one object."""
-    workloads = (*operands.WORKLOADS, *operands.STATIC_PODS, operands.MACHINE_CONFIG_OPERATOR)
+    deployed: list[operands.Workload | operands.StaticPods] = [*operands.WORKLOADS, *operands.STATIC_PODS]
+    workloads = [*deployed, operands.MACHINE_CONFIG_OPERATOR]
     space = f"openshift-{name.removeprefix('openshift-')}"
     spaces = {operand.namespace for operand in workloads if operand.operator == name} or {space}
     spaces |= {f"{space}-operator"} & {operand.namespace for operand in operands.READERS}

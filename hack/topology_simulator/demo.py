@@ -16,7 +16,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 
 from . import (
     binaries,
@@ -171,15 +171,10 @@ async def kept(
             screen.say("scenario", f"went another way: {error}", "yellow")
         await asyncio.Event().wait()
 
-    pod = [] if opened.operator is None else [own_pod(opened, lambda text: screen.say("operator", text, "red")).run()]
+    pod = []
+    if opened.operator is not None:
+        pod = [own_objects.OwnPod(opened.api, opened.operator, lambda text: screen.say("operator", text, "red")).run()]
     await box.first_of(play_on(), by_hand.tend(), *pod, *parts)
-
-
-def own_pod(opened: box.Box, tell: Callable[[str], None]) -> own_objects.OwnPod:
-    """Return the pod of the operator in a box; `tell` gets a sentence when its process ends."""
-    if opened.operator is None:
-        raise ValueError("a box without an operator has no pod of it")
-    return own_objects.OwnPod(opened.api, opened.operator, tell)
 
 
 def run(main: Awaitable[int]) -> int:

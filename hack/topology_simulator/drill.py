@@ -11,9 +11,10 @@ import dataclasses
 import pathlib
 import sys
 import tempfile
+import textwrap
 from collections.abc import AsyncIterator
 
-from . import alerts, box, client, demo, fleet_hub, kinds, levers, pace, play, probes, scenario, terminal
+from . import alerts, box, client, demo, fleet_hub, kinds, levers, own_objects, pace, play, probes, scenario, terminal
 from .actors import kubelets
 
 FOLDER = pathlib.Path(__file__).parent / "drills"
@@ -105,7 +106,9 @@ async def opened(
         fleet = None
         if alert.of_fleet:
             fleet = await stack.enter_async_context(fleet_hub.opened(opened_box, collects=rehearsed.hub_collects))
-        living = [demo.own_pod(opened_box, lambda _: None).run()]
+        living = []
+        if opened_box.operator is not None:
+            living.append(own_objects.OwnPod(opened_box.api, opened_box.operator, lambda _: None).run())
         if rehearsed.waiting:
             living.append(kubelets.Bootstrap(opened_box.api, rehearsed.waiting, PACE).run())
         task = asyncio.ensure_future(box.first_of(*living))
@@ -150,7 +153,9 @@ def _show(
         if key != "alertname":
             screen.print(f"  {key}: {value}")
     for key in ("summary", "description"):
-        screen.print(f"\n{terminal.filled(' '.join(shown.annotations[key].split()))}")
+        text = " ".join(shown.annotations[key].split())
+        lines = textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+        screen.print(f"\n{lines}")
     screen.print("\nIn a second terminal; where there is no oc, kubectl does the same:\n")
     for line in levers.environment(opened_box.kubeconfig):
         screen.print(screen.paint(f"    {line}", "bold"))

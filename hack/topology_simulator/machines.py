@@ -67,12 +67,6 @@ def states(*, ready: bool) -> list[conditions.Condition]:
     ]
 
 
-def beat(obj: dict[str, Any], *, ready: bool) -> list[dict[str, Any]]:
-    """Return a node's conditions with the time of this heartbeat."""
-    present = conditions.merged(obj, states(ready=ready)) or obj["status"]["conditions"]
-    return [{**condition, "lastHeartbeatTime": conditions.now()} for condition in present]
-
-
 def _status(name: str, *, ready: bool, cpus: int, memory_kib: int) -> dict[str, Any]:
     capacity = {"cpu": str(cpus), "memory": f"{memory_kib}Ki"} | kinds.ACCOUNT["node_capacity"]
     reserved = {"cpu": f"{cpus * 1000 - 500}m", "memory": f"{memory_kib - (1152 << 10)}Ki"}

@@ -3,7 +3,6 @@
 `actors` let these objects follow in their own time; `follow` does it at once; `cluster` installs them.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -82,16 +81,6 @@ def namespaces(absent: Collection[str] = ()) -> set[str]:
     there = {operand.namespace for operand in WORKLOADS if operand.capability not in absent}
     there |= {operand.namespace for operand in STATIC_PODS}
     return there | {operand.namespace for operand in READERS}
-
-
-def monitoring_config(*, alertmanager: bool) -> dict[str, Any]:
-    """Return that ConfigMap, as a site has it that turns Alertmanager off.
-
-    openshift-kni/telco-reference telco-ran/configuration/source-crs/cluster-tuning/monitoring-configuration/
-    ReduceMonitoringFootprint.yaml (6fdaa259).
-    """
-    parts = {key: {"enabled": alertmanager} for key in ("alertmanagerMain", "telemeterClient")}
-    return kinds.CONFIG_MAPS.new(*MONITORING, data={"config.yaml": json.dumps(parts)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

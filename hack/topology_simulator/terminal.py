@@ -60,11 +60,6 @@ class Terminal:
         return ("\n" + " " * _INDENT).join(lines)
 
 
-def filled(text: str) -> str:
-    """Return a paragraph in lines of 100 columns, indented by two."""
-    return textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-
-
 def layout(table: dict[str, Any]) -> str:
     """Lay a meta.k8s.io/v1 Table out as `kubectl get` does: columns that are always shown, three spaces between."""
     shown = [number for number, column in enumerate(table["columnDefinitions"]) if not column.get("priority")]

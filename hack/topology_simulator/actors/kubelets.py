@@ -105,7 +105,9 @@ class Kubelets(actor.Actor):
         news = conditions.is_true(node, "Ready") is not ready or info.get("bootID") != boot_id
         if news or self.waits.due(("beat", name), self.pace.heartbeat):
             self.waits.start(("beat", name), self.pace.heartbeat)
-            change = {"conditions": machines.beat(node, ready=ready), "nodeInfo": {"bootID": boot_id}}
+            states = conditions.merged(node, machines.states(ready=ready)) or node["status"]["conditions"]
+            beat = [{**condition, "lastHeartbeatTime": conditions.now()} for condition in states]
+            change = {"conditions": beat, "nodeInfo": {"bootID": boot_id}}
             await self.patch(kinds.NODES, node, {"status": change}, "status")
         taints = (node.get("spec") or {}).get("taints") or []
         if any(taint.get("key") == _TAINT for taint in taints) is ready:

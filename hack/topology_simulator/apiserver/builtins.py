@@ -76,7 +76,9 @@ def kinds() -> list[Resource]:
         _event("", selectable=_EVENT_FIELDS),
         _event(
             EVENTS_GROUP,
-            stored_as="v1", store_name="/events", read=to_new, write=to_core,
+            stored_as="v1", store_name="/events",
+            read=lambda obj: {_RENAMED.get(key, key): value for key, value in obj.items()},
+            write=lambda obj: {**_ALWAYS, **{_RESTORED.get(key, key): value for key, value in obj.items()}},
         ),
         _kind(
             "coordination.k8s.io", "leases", "Lease",
@@ -187,16 +189,6 @@ def check(resource: Resource, obj: dict[str, Any], old: dict[str, Any] | None) -
                 if taint["effect"] not in _EFFECTS
             ]
     return []
-
-
-def to_new(obj: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored event as `events.k8s.io/v1` names its fields."""
-    return {_RENAMED.get(key, key): value for key, value in obj.items()}
-
-
-def to_core(obj: dict[str, Any]) -> dict[str, Any]:
-    """Return an event of `events.k8s.io/v1` as it is stored."""
-    return {**_ALWAYS, **{_RESTORED.get(key, key): value for key, value in obj.items()}}
 
 
 def _check_event(obj: dict[str, Any], *, newer: bool) -> list[field_errors.Cause]:

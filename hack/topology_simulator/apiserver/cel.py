@@ -75,58 +75,54 @@ def _compile(schema: Mapping[str, Any], text: str, *, optional_old: bool) -> cel
     return cel.NewEnv(variables=variables, extensions=EXTENSIONS).compile(text)
 
 
-class _Compiler:
-    def __init__(self) -> None:
-        self.causes: list[field_errors.Cause] = []
-
-    def walk(self, schema: Mapping[str, Any], where: str, *, root: bool = False) -> Rules:
-        rules = Rules(schema, root)
-        for index, declared in enumerate(schema.get(validation.RULES) or ()):
-            rule = self._rule(schema, declared, f"{where}.{validation.RULES}[{index}]")
-            if rule is not None:
-                rules.rules.append(rule)
-        for key, part in (schema.get("properties") or {}).items():
-            below = self.walk(part, f"{where}.properties[{key}]")
-            if not below.empty:
-                rules.properties[key] = below
-        if isinstance(schema.get("additionalProperties"), dict):
-            below = self.walk(schema["additionalProperties"], f"{where}.additionalProperties")
-            rules.additional = None if below.empty else below
-        if isinstance(schema.get("items"), dict):
-            below = self.walk(schema["items"], f"{where}.items")
-            rules.items = None if below.empty else below
-        return rules
-
-    def _rule(self, schema: Mapping[str, Any], rule: Mapping[str, Any], where: str) -> Rule | None:
-        text = rule["rule"].strip()
-        optional_old = bool(rule.get("optionalOldSelf"))
-        programs: dict[str, cel.Expression | None] = {"rule": None, "messageExpression": None}
-        for word in programs:
-            if not (expression := str(rule.get(word) or "").strip()):
-                continue
-            try:
-                programs[word] = _compile(schema, expression, optional_old=optional_old)
-            except RuntimeError as error:
-                problem = f"compilation failed: {error}"
-                self.causes.append(field_errors.invalid(f"{where}.{word}", expression, problem))
-                return None
-        return Rule(
-            text,
-            str(rule.get("message") or "").strip(),
-            rule.get("reason") or "FieldValueInvalid",
-            str(rule.get("fieldPath") or ""),
-            bool(_OLD_SELF.search(_STRING.sub('""', text))),
-            optional_old,
-            str(schema.get("type") or "object"),
-            programs["rule"],
-            programs["messageExpression"],
-        )
+def compile_rules(
+    schema: Mapping[str, Any], where: str, causes: list[field_errors.Cause], *, root: bool = False
+) -> Rules:
+    """Return the rules of a schema; why some of them are refused goes to `causes`, whose paths begin with `where`."""
+    rules = Rules(schema, root)
+    for index, declared in enumerate(schema.get(validation.RULES) or ()):
+        rule = _rule(schema, declared, f"{where}.{validation.RULES}[{index}]", causes)
+        if rule is not None:
+            rules.rules.append(rule)
+    for key, part in (schema.get("properties") or {}).items():
+        below = compile_rules(part, f"{where}.properties[{key}]", causes)
+        if not below.empty:
+            rules.properties[key] = below
+    if isinstance(schema.get("additionalProperties"), dict):
+        below = compile_rules(schema["additionalProperties"], f"{where}.additionalProperties", causes)
+        rules.additional = None if below.empty else below
+    if isinstance(schema.get("items"), dict):
+        below = compile_rules(schema["items"], f"{where}.items", causes)
+        rules.items = None if below.empty else below
+    return rules
 
 
-def compile_rules(schema: Mapping[str, Any], where: str) -> tuple[Rules, list[field_errors.Cause]]:
-    """Return the rules of a resource's schema, and why some of them are refused (paths begin with `where`)."""
-    compiler = _Compiler()
-    return compiler.walk(schema, where, root=True), compiler.causes
+def _rule(
+    schema: Mapping[str, Any], rule: Mapping[str, Any], where: str, causes: list[field_errors.Cause]
+) -> Rule | None:
+    text = rule["rule"].strip()
+    optional_old = bool(rule.get("optionalOldSelf"))
+    programs: dict[str, cel.Expression | None] = {"rule": None, "messageExpression": None}
+    for word in programs:
+        if not (expression := str(rule.get(word) or "").strip()):
+            continue
+        try:
+            programs[word] = _compile(schema, expression, optional_old=optional_old)
+        except RuntimeError as error:
+            problem = f"compilation failed: {error}"
+            causes.append(field_errors.invalid(f"{where}.{word}", expression, problem))
+            return None
+    return Rule(
+        text,
+        str(rule.get("message") or "").strip(),
+        rule.get("reason") or "FieldValueInvalid",
+        str(rule.get("fieldPath") or ""),
+        bool(_OLD_SELF.search(_STRING.sub('""', text))),
+        optional_old,
+        str(schema.get("type") or "object"),
+        programs["rule"],
+        programs["messageExpression"],
+    )
 
 
 _RESERVED = frozenset({

@@ -50,7 +50,8 @@ def _schema(version: dict[str, Any]) -> tuple[str, str]:
 def _compiled(schema: str, where: str) -> tuple[cel.Schema, tuple[field_errors.Cause, ...]]:
     """Return the schema ready to be applied; the same text is compiled once in a process."""
     parsed = json.loads(schema)
-    rules, causes = cel.compile_rules(parsed, where)
+    causes: list[field_errors.Cause] = []
+    rules = cel.compile_rules(parsed, where, causes, root=True)
     causes += [
         field_errors.forbidden(f"{where}: {word}", "not available in this server")
         for word in _NOT_JUDGED

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import conditions
-from . import field_errors, patch, resources, statuses
+from . import field_errors, patch, resources
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -70,12 +70,6 @@ def check(resource: resources.Resource, meta: dict[str, Any]) -> list[field_erro
     if resource.group == _FREE_NAMES or _SUBDOMAIN.fullmatch(name):
         return []
     return [field_errors.invalid("metadata.name", name, _SUBDOMAIN_RULE)]
-
-
-def check_shape(obj: Any) -> None:
-    """Raise StatusError 400 unless this is an object with metadata that is one."""
-    if not isinstance(obj, dict) or not isinstance(obj.get("metadata") or {}, dict):
-        raise statuses.bad_request("couldn't get version/kind; json parse error: the body is not an object")
 
 
 _UNTRACKED = frozenset({

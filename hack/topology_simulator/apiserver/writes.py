@@ -158,7 +158,8 @@ class Writes:
 
     def _admitted(self, resource: resources.Resource, body: Any, intent: requests.Intent) -> dict[str, Any]:
         """Return a body as an object of its kind. One of a built-in kind may leave kind and version out."""
-        metadata.check_shape(body)
+        if not isinstance(body, dict) or not isinstance(body.get("metadata") or {}, dict):
+            raise statuses.bad_request("couldn't get version/kind; json parse error: the body is not an object")
         kind, version = body.get("kind"), body.get("apiVersion")
         if not resource.custom:
             kind, version = kind or resource.kind, version or resource.api_version

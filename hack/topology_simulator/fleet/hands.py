@@ -52,7 +52,8 @@ async def wrong(
     for mistake in _mistakes(good):
         await _try(hub, cluster, mistake, judged, tell)
     role = given.rights()[0]
-    await _give(cluster, pack.without_marker(role))
+    # Without the right to make a request.
+    await _give(cluster, {**role, "rules": [rule for rule in role["rules"] if rule["verbs"] != ["set"]]})
     unmarked = _Mistake("no-marker", "a work agent without our marker", good, "desiredtopology")
     await _try(hub, cluster, unmarked, judged, tell)
     await _give(cluster, role)

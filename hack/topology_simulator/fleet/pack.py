@@ -111,11 +111,6 @@ class Pack:
         return [obj for obj in _objects(self._texts[engine]) if obj["kind"] in wanted]
 
 
-def without_marker(role: dict[str, Any]) -> dict[str, Any]:
-    """Return a role without the right to make a request."""
-    return {**role, "rules": [rule for rule in role["rules"] if rule["verbs"] != ["set"]]}
-
-
 def replaced(old: str, new: str = "") -> Edit:
     """Return an edit: every match of a pattern is replaced."""
     return lambda text: re.sub(old, new, text, flags=re.MULTILINE)
