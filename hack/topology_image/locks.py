@@ -1,7 +1,7 @@
 """The locked files: each requirement with its one version and the hashes that its files may have, and what they allow.
 
-`faults` is what can be said of a locked file without any network: that it leaves nothing open. Whether a version was
-cancelled (yanked) only the index knows; `uv pip compile` would not have chosen one.
+`read` holds them to leaving nothing open. Whether a version was cancelled (yanked) only the index knows; `uv pip
+compile` would not have chosen one.
 
 `audit` compares them with known vulnerabilities: pip-audit asks a database over the network, and where there is none, a
 folder of records in the OSV format will do. A folder without a single record about a Python package is refused: nothing
@@ -47,44 +47,23 @@ class Locked:
 
 
 def read(path: pathlib.Path) -> dict[str, Locked]:
-    """Return the requirements of a locked file that `faults` finds nothing wrong with, by name."""
+    """Return the requirements of a locked file by name. Raises LockError where it leaves something open."""
     locked: dict[str, Locked] = {}
     for line in _lines(path.read_text(encoding="utf-8")):
-        requirement = requirements.Requirement(_HASH.sub("", line).strip())
-        name = utils.canonicalize_name(requirement.name)
-        hashes = frozenset(digest.partition(":")[2] for digest in _HASH.findall(line))
-        locked[name] = Locked(name, next(iter(requirement.specifier)).version, str(requirement.marker or ""), hashes)
-    return locked
-
-
-def faults(text: str) -> list[str]:
-    """Return what a locked file leaves open, a sentence for each; nothing for one that leaves nothing open."""
-    wrong = []
-    for line in _lines(text):
-        if line.startswith("-"):
-            wrong.append(f"{line}: an option; where packages come from is not this file's affair")
-            continue
         try:
             requirement = requirements.Requirement(_HASH.sub("", line).strip())
         except requirements.InvalidRequirement as error:
-            wrong.append(f"{line[:80]}: {str(error).splitlines()[0]}")
-            continue
-        wrong += [f"{requirement.name}: {fault}" for fault in _open_ends(requirement, _HASH.findall(line))]
-    return wrong
-
-
-def _open_ends(requirement: requirements.Requirement, hashes: list[str]) -> Iterator[str]:
-    if requirement.url is not None:
-        yield f"comes from {requirement.url}"
-        return
-    pins = list(requirement.specifier)
-    if len(pins) != 1 or pins[0].operator != "==" or "*" in pins[0].version:
-        yield f"{requirement.specifier or 'any version'} is not one version"
-    elif version.Version(pins[0].version).is_prerelease:
-        yield f"{pins[0].version} is not a release"
-    if not hashes:
-        yield "no hash"
-    yield from (f"hash {digest}: not a whole sha256" for digest in hashes if not _SHA256.fullmatch(digest))
+            # An option, too: where packages come from is not this file's affair.
+            raise LockError(f"{path.name}: {line[:80]}: {str(error).splitlines()[0]}") from None
+        pins, hashes = list(requirement.specifier), _HASH.findall(line)
+        pinned = len(pins) == 1 and pins[0].operator == "==" and "*" not in pins[0].version
+        if requirement.url or not pinned or version.Version(pins[0].version).is_prerelease:
+            raise LockError(f"{path.name}: {line[:80]}: not one version, and a release")
+        if not hashes or not all(map(_SHA256.fullmatch, hashes)):
+            raise LockError(f"{path.name}: {line[:80]}: not with whole sha256 hashes of its files")
+        name, digests = utils.canonicalize_name(requirement.name), (digest.partition(":")[2] for digest in hashes)
+        locked[name] = Locked(name, pins[0].version, str(requirement.marker or ""), frozenset(digests))
+    return locked
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -96,6 +75,10 @@ def _lines(text: str) -> Iterator[str]:
 
 _SECONDS = 300.0
 Records = dict[str, list[dict[str, Any]]]
+
+
+class LockError(ImageError):
+    """A locked file leaves something open; the message has the line."""
 
 
 class AuditError(ImageError):

@@ -31,10 +31,8 @@ class _Scene:
 
     @property
     def masters(self) -> list[str]:
-        return [node["metadata"]["name"] for node in self.with_role("master")]
-
-    def with_role(self, role: str) -> list[dict[str, Any]]:
-        return [node for node in self.nodes if machines.LABEL + role in (node["metadata"].get("labels") or {})]
+        label = machines.LABEL + "master"
+        return [node["metadata"]["name"] for node in self.nodes if label in (node["metadata"].get("labels") or {})]
 
 
 async def follow(api: client.Client, *, without: Collection[str] = ()) -> None:

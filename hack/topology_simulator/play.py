@@ -203,9 +203,8 @@ class Player:
         await self._until(lambda: self._ask(question), patience if self._levers is None else None)
 
     async def _ask(self, question: scenario.Condition) -> list[probes.Answer]:
-        if self._operator is None:
-            return [await probes.ask(self._api, question)]
-        return [await probes.ask(self._api, question, self._operator.url, self._operator.tls)]
+        served = (self._operator.url, self._operator.tls) if self._operator is not None else ()
+        return [await probes.ask(self._api, question, *served)]
 
     async def _until(self, answered: Answered, seconds: float | None) -> None:
         """Ask until everything holds. It is asked once at least, however long an answer takes."""

@@ -7,9 +7,7 @@ for a while, so that each node that restarts puts it off; its ClusterOperator sa
 and their PodDisruptionBudgets exist on several nodes only, with minAvailable one less than there are nodes. While a
 node is not Ready nothing is installed on it. Etcd's membership is `etcd_operator`'s.
 
-What goes there and back while that operator is held it never observes, and makes no revision: seen with the real one,
-cluster-kube-apiserver-operator 9c413cd4 (release-4.22), stopped meanwhile.
-
+What goes there and back while that operator is held it never observes, and makes no revision (seen with the real one).
 Sources: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver, library-go
 pkg/operator/staticpod/controller/installer/installer_controller.go, timeToWaitBeforeInstallingNextPod (release-4.22),
 and what the real ones did in five changes.

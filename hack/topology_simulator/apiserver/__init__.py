@@ -15,6 +15,5 @@ A table of contents, from the wire inwards:
 * `statuses`     every refusal, in the words of the real server; `field_errors` are the causes of a 422
 
 Compared with kube-apiserver 1.36 by hack/simulator_tests/parity; docs/development/embedded-server.md lists every
-difference. Not done, and refused: server-side apply and protobuf (415, 406), conversion webhooks. Not
-done, and not noticed: types of built-in kinds that this project does not write, RBAC, admission, garbage collection.
+difference, and what is not done.
 """

@@ -3,17 +3,14 @@
 `Front` is what the embedded server and the proxy before a real one share: listening and stopping, the faults, the
 audit log, and the watches that are open.
 
-A `Fault` says which requests it hits (every given field must match; texts are shell patterns) and what
-happens to them:
+A `Fault` says which requests it hits (every given field must match; texts are shell patterns) and what happens to them:
 
-    status       answered with `code` and not executed; 401 and 5xx in plain text, the others as a Status (429
-                 with Retry-After), as real servers and proxies do
-    slow         executed after `delay` seconds
-    silent       taken and never answered; open watches stop sending, bookmarks included, and stay connected
-    drop         the connection ends before the request is executed
-    lost         the request is executed, then the connection ends without an answer (after `delay` seconds)
-    cut          open watches end now, without a proper end; with `mid_line`, in the middle of a line
-    expire       open watches get the ERROR event of a compacted log (410) and end
+* `status`: answered with `code` and not executed; 401 and 5xx in plain text, the others as a Status (429 with
+  Retry-After), as real servers and proxies do. `slow`: executed after `delay` seconds
+* `silent`: taken and never answered; open watches stop sending, bookmarks included, and stay connected
+* `drop`: the connection ends before the request is executed; `lost`: after it (and `delay` seconds), without an answer
+* `cut`: open watches end now, without a proper end; with `mid_line`, in the middle of a line
+* `expire`: open watches get the ERROR event of a compacted log (410) and end
 
 `count` limits how many requests are hit, `seconds` for how long; `cut` and `expire` act once, when they are
 added. Hooks (`on_request`) run before a matching request is executed, so that a test can do something

@@ -143,11 +143,11 @@ class RealServer(opened.Opened):
 
     async def stop_api(self, name: str = API) -> None:
         """Kill an API server; etcd keeps the state."""
-        await self._stop(name)
+        await self._processes.end(name)
 
     async def start_api(self, name: str = API) -> None:
         """Start an API server again, on the same port with the same certificate, and wait until it is ready."""
-        await self._start(name, self._api_command(name))
+        await self._processes.start(name, self._api_command(name))
         await self._ready(name)
 
     async def restart_api(self, down: float = 0.0) -> None:
@@ -163,7 +163,7 @@ class RealServer(opened.Opened):
         """
         program = await asyncio.to_thread(binaries.program, _CONTROLLERS)
         place = kubeconfig.write(self.folder / "controllers.kubeconfig", self.kubeconfig())
-        await self._start(
+        await self._processes.start(
             _CONTROLLERS, [str(program), f"--kubeconfig={place}", f"--controllers={','.join(names)}", *_LOCAL]
         )
 
@@ -171,7 +171,7 @@ class RealServer(opened.Opened):
         """Kill the controllers. Raises RealServerError when they have ended by themselves, e.g. for an unknown name."""
         if _CONTROLLERS not in self.pids:
             raise RealServerError(f"{_CONTROLLERS} has ended\n{self.last_words()}")
-        await self._stop(_CONTROLLERS)
+        await self._processes.end(_CONTROLLERS)
 
     async def compact(self) -> int:
         """Let etcd forget every revision but the latest, and return that one."""
@@ -203,7 +203,7 @@ class RealServer(opened.Opened):
         """
         program = await asyncio.to_thread(binaries.program, "etcdutl")
         await self.stop_api()
-        await self._stop("etcd")
+        await self._processes.end("etcd")
         shutil.rmtree(self.folder / "etcd")
         peers = f"http://127.0.0.1:{self._peer_port}"
         raised = (f"--bump-revision={bump}", "--mark-compacted") if bump else ()
@@ -216,7 +216,7 @@ class RealServer(opened.Opened):
         if process.returncode:
             raise RealServerError(f"etcdutl did not restore {snapshot}\n{words.decode(errors='replace')[-2000:]}")
         await asyncio.sleep(down)
-        await self._start("etcd", self._etcd_command(self._peer_port))
+        await self._processes.start("etcd", self._etcd_command(self._peer_port))
         await self.start_api()
 
     # -- opening
@@ -230,15 +230,15 @@ class RealServer(opened.Opened):
             self._etcd_port, self._peer_port, self.port, self._second_port = keeping.free_ports(4)
             try:
                 if self._own_etcd:
-                    await self._start("etcd", self._etcd_command(self._peer_port))
+                    await self._processes.start("etcd", self._etcd_command(self._peer_port))
                 await self.start_api()
             except RealServerError as error:
                 # Another process took a port between our look and their bind.
                 if "address already in use" not in str(error) or attempt == _ATTEMPTS - 1:
                     raise
-                await self._stop("kube-apiserver")
+                await self._processes.end("kube-apiserver")
                 if self._own_etcd:
-                    await self._stop("etcd")
+                    await self._processes.end("etcd")
                 shutil.rmtree(self.folder / "etcd", ignore_errors=True)
             else:
                 return
@@ -344,15 +344,3 @@ class RealServer(opened.Opened):
         """Return the ends of all logs."""
         logged = (name for name in ("etcd", API, SECOND, _CONTROLLERS) if (self.folder / f"{name}.log").exists())
         return "\n".join(self._processes.last_words(name) for name in logged)
-
-    async def _start(self, name: str, argv: list[str]) -> None:
-        try:
-            await self._processes.start(name, argv)
-        except keeping.KeepingError as error:
-            raise RealServerError(str(error)) from None
-
-    async def _stop(self, name: str) -> None:
-        try:
-            await self._processes.end(name)
-        except keeping.KeepingError as error:
-            raise RealServerError(str(error)) from None
