@@ -201,11 +201,11 @@ def names(transitions: load.Transitions) -> Iterator[Name]:
     yield from _words("topology", vocabulary.Topology)
     yield Name("topology", vocabulary.EXTERNAL, meaning("EXTERNAL"))
     yield from _words("shape", shape.Shape)
-    yield from (Name("verdict", word) for word in typing.get_args(answers.Verdict))
-    yield from (Name("operator state", word) for word in typing.get_args(answers.Running))
-    yield from (Name("result", word) for word in typing.get_args(answers.Result))
-    yield from (Name("probe result", word) for word in typing.get_args(answers.Reached))
-    yield from (Name("finding", word) for word in typing.get_args(answers.Finding))
+    for kind, words in (
+        ("verdict", answers.Verdict), ("operator state", answers.Running), ("result", answers.Result),
+        ("probe result", answers.Reached), ("finding", answers.Finding),
+    ):  # fmt: skip
+        yield from (Name(kind, word) for word in typing.get_args(words))
     yield from _words("audit question", consistency.Question)
     yield from _words("fleet state", states.State)
     yield from (Name("fleet state", getattr(fleet, name), meaning(name)) for name in ("UNREACHABLE", "UNREPORTED"))
