@@ -167,11 +167,7 @@ def _parameter_meanings(facts: Facts) -> str:
 
 
 def _limits(schema: dict[str, Any]) -> Iterator[str]:
-    words = (
-        ("exclusiveMinimum", "more than {:g}"),
-        ("minimum", "at least {:g}"),
-        ("maximum", "at most {:g}"),
-    )
+    words = (("exclusiveMinimum", "more than {:g}"), ("minimum", "at least {:g}"), ("maximum", "at most {:g}"))
     return (text.format(schema[key]) for key, text in words if key in schema)
 
 

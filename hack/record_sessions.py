@@ -90,10 +90,7 @@ async def record(name: str) -> str:
     story = scenario.load(name)
     if name == "router-pinned":
         story = story.model_copy(update={"deadline_minutes": 1})
-    written = [
-        f"# Session: {name}",
-        f"{story.summary}. {_ABOUT}",
-    ]
+    written = [f"# Session: {name}", f"{story.summary}. {_ABOUT}"]
     seen: set[str] = set()
     with tempfile.TemporaryDirectory(prefix="session-") as folder:
         place = pathlib.Path(folder)

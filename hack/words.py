@@ -28,10 +28,7 @@ def _instead(heading: str) -> dict[str, str]:
 INSTEAD = _instead("Words not to use")
 OF_PAGES = {**INSTEAD, **_instead("Nor in pages for users")}
 _SPAN = re.compile(r"`[^`\n]*`")
-_KEYS = {
-    ".json": re.compile(r'"[\w.:/-]+"'),
-    ".yaml": re.compile(r"(?m)^[ -]*[\w.-]+:"),
-}
+_KEYS = {".json": re.compile(r'"[\w.:/-]+"'), ".yaml": re.compile(r"(?m)^[ -]*[\w.-]+:")}
 """Names in a document: a key, or in JSON one of those that are required."""
 _NAME = re.compile(r"['\"][\w.-]+['\"]")
 """A key of a dictionary, when a colon or a bracket follows: the name of a field."""

@@ -99,10 +99,7 @@ async def transition(runner: Runner, place: pathlib.Path, tell: Callable[[str], 
     """
     story = scenario.load("happy-path")
     try:
-        async with (
-            asyncio.timeout(_SECONDS),
-            box.opened(story, pace.FAST, place, operator=False) as opened,
-        ):
+        async with asyncio.timeout(_SECONDS), box.opened(story, pace.FAST, place, operator=False) as opened:
             wrong = await _adds_nothing(runner, opened, place)
             theirs = place / "kubeconfig-operator"
             shutil.copyfile(opened.kubeconfig, theirs)

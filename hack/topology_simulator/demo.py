@@ -139,13 +139,7 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
     screen.print(f"{played.name}: {played.kept or played.summary}\n")
     try:
         async with box.opened(
-            played,
-            speeds,
-            folder,
-            operator=operator,
-            apiserver=apiserver,
-            etcd=etcd,
-            manifests=operator,
+            played, speeds, folder, operator=operator, apiserver=apiserver, etcd=etcd, manifests=operator
         ) as opened:
             _invite(screen, opened, played, apiserver)
             await kept(opened, played, speeds, screen, story.Story(opened.api, screen).run())
@@ -155,11 +149,7 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
 
 
 async def kept(
-    opened: box.Box,
-    played: scenario.Scenario,
-    speeds: pace.Pace,
-    screen: terminal.Terminal,
-    *parts: Awaitable[None],
+    opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, screen: terminal.Terminal, *parts: Awaitable[None]
 ) -> None:
     """Play what breaks and keep the cluster, with the operator as a pod, until one of `parts` ends."""
     by_hand = levers.Levers(opened.api, opened.actors)
@@ -201,13 +191,7 @@ def _player(
         screen.say("scenario", text, "dim")
 
     return play.Player(
-        opened.api,
-        opened.actors,
-        speeds,
-        tell,
-        operator=opened.operator,
-        store=opened.store,
-        by_hand=by_hand,
+        opened.api, opened.actors, speeds, tell, operator=opened.operator, store=opened.store, by_hand=by_hand
     )
 
 

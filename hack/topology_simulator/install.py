@@ -68,11 +68,7 @@ def _renamed(kind: kinds.Kind) -> str:
 
 
 async def install(
-    api: client.Client,
-    shape: cluster.Shape,
-    *,
-    reuse: bool = False,
-    crds: Sequence[dict[str, Any]] | None = None,
+    api: client.Client, shape: cluster.Shape, *, reuse: bool = False, crds: Sequence[dict[str, Any]] | None = None
 ) -> None:
     """Install the cluster; `crds` in place of the stand-ins.
 

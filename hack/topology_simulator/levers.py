@@ -151,10 +151,7 @@ def experiments(played: scenario.Scenario) -> Iterator[tuple[str, list[str]]]:
     joined = [name for step in played.steps for name in step.join or ()]
     if joined:
         off, on = (shlex.join(["kubectl", "annotate", "node", joined[-1], kubelets.POWER + to]) for to in ("=off", "-"))
-        yield (
-            "Kill a node (kubectl topology plan says what that blocks), and start it again:",
-            [off, on],
-        )
+        yield "Kill a node (kubectl topology plan says what that blocks), and start it again:", [off, on]
         yield (
             "Kill a node, request, and cancel the request while it waits:",
             [off, request(played), "kubectl topology cancel", on],

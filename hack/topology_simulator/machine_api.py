@@ -107,11 +107,7 @@ def host_status(state: str, *, ident: str, powered_on: bool = True, error: str =
 def running(node: str) -> dict[str, Any]:
     """Return the status of a Machine that has run since the installation, but for what only the server knows."""
     given = {"status": {"hardware": hardware(node)}}
-    return {
-        "phase": "Running",
-        "addresses": addresses(given),
-        "nodeRef": {"kind": "Node", "name": node},
-    }
+    return {"phase": "Running", "addresses": addresses(given), "nodeRef": {"kind": "Node", "name": node}}
 
 
 def installed(node: str, *, bare_metal: bool) -> list[dict[str, Any]]:

@@ -19,12 +19,7 @@ from .shape import VERSION, Name, Part, Shape, kebab
 FOLDER = pathlib.Path(__file__).parent / "scenarios"
 
 Seconds = Annotated[float, Field(gt=0, le=7200)]
-_VERSIONS: dict[Release, str] = {
-    "4.20": "4.20.11",
-    "4.21": VERSION,
-    "4.22": "4.22.5",
-    "main": "4.23.0",
-}
+_VERSIONS: dict[Release, str] = {"4.20": "4.20.11", "4.21": VERSION, "4.22": "4.22.5", "main": "4.23.0"}
 Phase = Literal["Idle", "Unsupported", "Pending", "Admitting", "Converging", "Completed"]
 
 

@@ -121,7 +121,9 @@ def running(served, access, api):
         for name in hold:
             cast.hold(name)
         async with cast as actors:
-            yield SimulatedCluster(api, actors, served)
+            made = SimulatedCluster(api, actors, served)
+            await made.eventually(lambda: asyncio.sleep(0, actors.current), True)  # noqa: FBT003 - an answer
+            yield made
 
     return opened
 

@@ -35,8 +35,8 @@ async def test_they_go_on_when_the_server_comes_back(living):
 
 async def test_they_bear_cut_watches_and_an_expired_log(living):
     living.server.faults.add(faults.Fault(action="cut"))
-    living.server.faults.add(faults.Fault(action="status", code=503, count=10))
-    await asyncio.sleep(0.05)
+    unavailable = living.server.faults.add(faults.Fault(action="status", code=503, count=10))
+    await living.eventually(lambda: asyncio.sleep(0, unavailable.hits), 10)
     living.server.compact()
     living.server.faults.add(faults.Fault(action="expire"))
     await living.join("master-1")

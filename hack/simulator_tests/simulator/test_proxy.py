@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import ssl
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -240,3 +241,16 @@ async def test_it_goes_away_and_comes_back_on_its_port(
     assert active.hits == 1
     with pytest.raises(RuntimeError):
         await front.start()
+
+
+async def test_it_stops_while_clients_have_yet_to_say_hello(upstream: Upstream) -> None:
+    """What a test leaves behind fails it: a connection that no server knows yet is ended too."""
+    front = proxy.Proxy(upstream.url, serving=ssl.create_default_context(ssl.Purpose.CLIENT_AUTH))
+    await front.start()
+    clients = [await asyncio.open_connection("127.0.0.1", front.port) for _ in range(3)]
+    await front.stop()
+    for reader, writer in clients:
+        async with asyncio.timeout(DEADLINE):
+            assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()

@@ -121,11 +121,7 @@ class Actor(abc.ABC):
         self.mirror.keep(kind, done)
 
     async def say(
-        self,
-        kind: kinds.Kind,
-        obj: dict[str, Any] | None,
-        wanted: Iterable[conditions.Condition],
-        **status: Any,
+        self, kind: kinds.Kind, obj: dict[str, Any] | None, wanted: Iterable[conditions.Condition], **status: Any
     ) -> None:
         """Write conditions, and other fields of status, where they differ; an object that is gone is let go."""
         if obj is None:

@@ -74,6 +74,11 @@ class Actors(opened.Opened):
         self._release: Release | None = release
         self._absent: tuple[kinds.Kind, ...] = ()
 
+    @property
+    def current(self) -> bool:
+        """Whether each has listed what it watches: what stands then is to it what was installed."""
+        return all(member.mirror.current for member in self._cast)
+
     # -- orders
 
     def hold(self, name: str) -> None:
@@ -138,10 +143,8 @@ async def _not_served(api: client.Client) -> tuple[kinds.Kind, ...]:
     """Return the kinds that are gone with a capability."""
     absent: list[kinds.Kind] = []
     for of_capability in install.OF_CAPABILITIES.values():
-        try:
+        with client.allowing(404):
             await api.list(of_capability[0])
-        except client.ApiError as error:
-            if error.code != 404:
-                raise
-            absent += of_capability
+            continue
+        absent += of_capability
     return tuple(absent)

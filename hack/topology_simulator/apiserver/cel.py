@@ -32,16 +32,10 @@ _UNCHECKED = (
 )
 _OLD_OPTIONAL = "cel.bind(oldSelf, oldSelfFound__ ? optional.of(oldSelfValue__) : optional.none(), "
 _STRING = re.compile(
-    r"""[rR]?(\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')""",
-    re.DOTALL,
+    r"""[rR]?(\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')""", re.DOTALL
 )
 _OLD_SELF = re.compile(r"\boldSelf\b")
-EXTENSIONS = [
-    ext_strings.ExtStrings(),
-    ext_optional.ExtOptional(),
-    ext_math.ExtMath(),
-    ext_bindings.ExtBindings(),
-]
+EXTENSIONS = [ext_strings.ExtStrings(), ext_optional.ExtOptional(), ext_math.ExtMath(), ext_bindings.ExtBindings()]
 
 
 def _type_of(schema: Mapping[str, Any]) -> cel.Type:
@@ -148,10 +142,7 @@ def escape(name: str) -> str:
 _ROOT_FIELDS = {
     "apiVersion": {"type": "string"},
     "kind": {"type": "string"},
-    "metadata": {
-        "type": "object",
-        "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
-    },
+    "metadata": {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}},
 }
 
 

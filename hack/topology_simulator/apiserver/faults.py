@@ -21,11 +21,12 @@ import abc
 import asyncio
 import contextlib
 import fnmatch
+import socket
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 import aiohttp
 import pydantic
@@ -244,6 +245,8 @@ class Front(abc.ABC):
         self._streams: dict[streams.Stream, None] = {}
         self._stopping = asyncio.Event()
         self._runner: web.AppRunner | None = None
+        self._listening: socket.socket | None = None
+        self._greetings: set[asyncio.Task[None]] = set()
         self.url = ""
         """Where it listens, or last did: `http://127.0.0.1:PORT`, or https."""
 
@@ -265,16 +268,15 @@ class Front(abc.ABC):
         app = web.Application(client_max_size=0)
         app.router.add_route("*", "/{path:.*}", self._serve)
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
-        await runner.setup()
-        try:
-            # Loopback and nothing else: nothing here checks who is asking.
-            await web.TCPSite(runner, _HOST, port, reuse_address=True, ssl_context=self._served_tls).start()
-        except BaseException:
-            await runner.cleanup()
-            raise
-        self._runner = runner
+        # Loopback and nothing else: nothing here checks who is asking.
+        listening = socket.create_server((_HOST, port), backlog=128)
+        listening.settimeout(0.0)
         scheme = "http" if self._served_tls is None else "https"
-        self.url = f"{scheme}://{_HOST}:{runner.addresses[0][1]}"
+        self.url = f"{scheme}://{_HOST}:{listening.getsockname()[1]}"
+        await runner.setup()
+        self._runner, self._listening = runner, listening
+        served = cast("Callable[[], asyncio.BaseProtocol]", runner.server)
+        asyncio.get_running_loop().add_reader(listening, self._accept, listening, served)
         return self.url
 
     async def stop(self) -> None:
@@ -283,8 +285,29 @@ class Front(abc.ABC):
         self._stopping.set()
         for stream in tuple(self._streams):
             stream.cut()
-        if runner is not None:
-            await runner.cleanup()
+        if runner is None or self._listening is None:
+            return
+        asyncio.get_running_loop().remove_reader(self._listening)
+        self._listening.close()
+        # Each has begun then, so that its socket is closed when it is cancelled.
+        await asyncio.sleep(0)
+        for greeting in (greetings := tuple(self._greetings)):
+            greeting.cancel()
+        await asyncio.gather(*greetings, return_exceptions=True)
+        await runner.cleanup()
+
+    def _accept(self, listening: socket.socket, served: Callable[[], asyncio.BaseProtocol]) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = listening.accept()
+            greeting = asyncio.create_task(self._greet(connection, served))
+            self._greetings.add(greeting)
+            greeting.add_done_callback(self._greetings.discard)
+
+    async def _greet(self, connection: socket.socket, served: Callable[[], asyncio.BaseProtocol]) -> None:
+        """Shake hands. Until that is done no server knows of the connection, and none would end it."""
+        connection.settimeout(0.0)
+        with contextlib.suppress(OSError):
+            await asyncio.get_running_loop().connect_accepted_socket(served, connection, ssl=self._served_tls)
 
     @abc.abstractmethod
     async def _serve(self, http: web.Request) -> web.StreamResponse:

@@ -59,7 +59,5 @@ def unsupported(field: str, value: Any, allowed: Sequence[Any]) -> Cause:
     """Return the cause of a value that is not one of an enumeration."""
     supported = ", ".join(value_text(choice) for choice in allowed)
     return Cause(
-        field,
-        "FieldValueNotSupported",
-        f"Unsupported value: {value_text(value)}: supported values: {supported}",
+        field, "FieldValueNotSupported", f"Unsupported value: {value_text(value)}: supported values: {supported}"
     )

@@ -103,9 +103,7 @@ def conflict(resource: resources.Resource, name: str, why: str | None = None) ->
     """Return 409 for a write that was based on an older state, or whose precondition does not hold."""
     why = why or "the object has been modified; please apply your changes to the latest version and try again"
     return StatusError(
-        409,
-        f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}',
-        details=details(resource, name),
+        409, f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}', details=details(resource, name)
     )
 
 

@@ -67,11 +67,7 @@ class RealServer(opened.Opened):
     """
 
     def __init__(
-        self,
-        users: Mapping[str, User] | None = None,
-        *,
-        beside: RealServer | None = None,
-        prefix: str = "/registry",
+        self, users: Mapping[str, User] | None = None, *, beside: RealServer | None = None, prefix: str = "/registry"
     ) -> None:
         super().__init__()
         self._beside = beside

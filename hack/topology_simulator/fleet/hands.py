@@ -41,11 +41,7 @@ def refusal(work: dict[str, Any]) -> str:
 
 
 async def wrong(
-    hub: hubs.Hub,
-    cluster: spoke.Spoke,
-    given: pack.Pack,
-    judged: verdict.Verdict,
-    tell: Callable[[str, str], None],
+    hub: hubs.Hub, cluster: spoke.Spoke, given: pack.Pack, judged: verdict.Verdict, tell: Callable[[str, str], None]
 ) -> None:
     """Try every mistake on a cluster. Raises StoryFailedError, ClientError."""
     good = given.work_spec()
@@ -78,11 +74,7 @@ def _mistakes(good: dict[str, Any]) -> list[_Mistake]:
 
 
 async def _try(
-    hub: hubs.Hub,
-    cluster: spoke.Spoke,
-    mistake: _Mistake,
-    judged: verdict.Verdict,
-    tell: Callable[[str, str], None],
+    hub: hubs.Hub, cluster: spoke.Spoke, mistake: _Mistake, judged: verdict.Verdict, tell: Callable[[str, str], None]
 ) -> None:
     before = await cluster.infrastructure()
     await hub.apply([pack.WORKS.new(mistake.name, cluster.name, spec=mistake.spec)])

@@ -201,14 +201,10 @@ MUTANTS = {
     ),
     "unguarded": Mutant("rules ask a record that may be missing", "operator-missing", _unguarded),
     "force": Mutant(
-        "conflicts are won by force",
-        "bad-manifest",
-        replaced("serverSideApply: {", "serverSideApply: {force: true, "),
+        "conflicts are won by force", "bad-manifest", replaced("serverSideApply: {", "serverSideApply: {force: true, ")
     ),
     "update": Mutant(
-        "the work agent may replace the object",
-        "bad-manifest",
-        replaced(r"verbs: \[patch\]", "verbs: [patch, update]"),
+        "the work agent may replace the object", "bad-manifest", replaced(r"verbs: \[patch\]", "verbs: [patch, update]")
     ),
     "no-gate": Mutant(
         "the policy asks a cluster that is not ready",
@@ -216,8 +212,6 @@ MUTANTS = {
         replaced(r"\{\{- if or \(eq \$state \"Ready\"\).*\}\}", "{{- if true }}"),
     ),
     "enforce": Mutant(
-        "the policy enforces by itself",
-        "policy",
-        replaced("remediationAction: inform", "remediationAction: enforce"),
+        "the policy enforces by itself", "policy", replaced("remediationAction: inform", "remediationAction: enforce")
     ),
 }

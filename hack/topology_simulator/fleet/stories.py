@@ -314,8 +314,7 @@ async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
 
 
 @_story(
-    "The hub is gone during a transition: that ends, nothing starts, and the hub goes on where it was",
-    least_spokes=3,
+    "The hub is gone during a transition: that ends, nothing starts, and the hub goes on where it was", least_spokes=3
 )
 async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
