@@ -5,8 +5,6 @@ The types are read with `typing` alone, so that the plugin imports nothing for t
 a TypedDict of `typing` only from Python 3.12 on, and all that it refers to would have to be imported at run time.
 """
 
-from __future__ import annotations
-
 import json
 import types
 import typing

@@ -6,23 +6,18 @@ table cannot know more than the code, nor less. What needs more words than a tab
 marks between which each table is put. `generate` writes the pages and compares them; docs/api.md lists their headings.
 """
 
-from __future__ import annotations
-
 import itertools
+import pathlib
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import explained
+from kubectl_topology.commands.explain import Explanation
 from topology_api import crd, vocabulary
 from topology_controller.definitions import load, model, registry
+from topology_controller.definitions import operands as matrices
 from topology_controller.report import metrics
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from kubectl_topology.commands.explain import Explanation
-    from topology_controller.definitions import operands as matrices
 
 _MARK = "<!-- made by `make generate`: {} -->"
 _END = "<!-- until here -->"
@@ -140,11 +135,6 @@ def _bounds(field: dict[str, Any], inner: dict[str, Any]) -> str:
     return ", ".join(bounds)
 
 
-def _columns(facts: Facts) -> str:
-    rows = ((f"`{item['name']}`", f"`{item['detail']}`") for item in facts.of("column"))
-    return _table(("column", "field"), rows)
-
-
 # -- words
 
 
@@ -177,11 +167,7 @@ def _parameter_meanings(facts: Facts) -> str:
 
 
 def _limits(schema: dict[str, Any]) -> Iterator[str]:
-    words = (
-        ("exclusiveMinimum", "more than {:g}"),
-        ("minimum", "at least {:g}"),
-        ("maximum", "at most {:g}"),
-    )
+    words = (("exclusiveMinimum", "more than {:g}"), ("minimum", "at least {:g}"), ("maximum", "at most {:g}"))
     return (text.format(schema[key]) for key, text in words if key in schema)
 
 
@@ -293,19 +279,14 @@ def _in_order(value: str) -> tuple[int, str]:
     return (phases.index(value) if value in phases else 0, value)
 
 
-def _alerts(facts: Facts) -> str:
-    rows = (
-        (f"`{item['name']}`", item["detail"], f"[runbook](../runbooks/{item['name']}.md)") for item in facts.of("alert")
-    )
-    return _table(("alert", "severity", "what to do"), rows)
-
-
 _CONTENTS = "contents"
 _TABLES: dict[str, Callable[[Facts], str]] = {
     _CONTENTS: lambda _: "",
     "request": lambda _: _fields({"properties": {crd.DESIRED: crd.desired_schema()}}, "spec"),
     "record": lambda _: _fields(crd.record_schema(), ""),
-    "columns": _columns,
+    "columns": lambda facts: _table(
+        ("column", "field"), ((f"`{item['name']}`", f"`{item['detail']}`") for item in facts.of("column"))
+    ),
     "topologies": _meanings("topology"),
     "shapes": _meanings("shape"),
     "phases": _meanings("phase"),
@@ -326,6 +307,12 @@ _TABLES: dict[str, Callable[[Facts], str]] = {
     "transitions": _definitions,
     "metrics": _metrics,
     "recorded metrics": _meanings("recorded metric", head="series"),
-    "alerts": _alerts,
+    "alerts": lambda facts: _table(
+        ("alert", "severity", "what to do"),
+        (
+            (f"`{item['name']}`", item["detail"], f"[runbook](../runbooks/{item['name']}.md)")
+            for item in facts.of("alert")
+        ),
+    ),
     "exit codes": _meanings("exit code of cluster-topology-operator", head="code"),
 }

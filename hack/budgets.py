@@ -1,7 +1,5 @@
 """Prints how much there is beside what budgets.toml allows; exit code 1, and a line for each that is over."""
 
-from __future__ import annotations
-
 import pathlib
 import subprocess
 import sys

@@ -8,9 +8,8 @@ members, so they are read from the source here, and the plugin gets a file. What
 A name without a meaning, advice for a name that does not exist, and a runbook without an alert are errors.
 """
 
-from __future__ import annotations
-
 import ast
+import enum
 import functools
 import inspect
 import itertools
@@ -19,25 +18,20 @@ import operator
 import pathlib
 import re
 import typing
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
 
 import pydantic
 import yaml
 
 from kubectl_topology import answers, capi, consistency, errors
 from kubectl_topology.commands import fleet
+from kubectl_topology.commands.explain import Explanation
 from topology_api import crd, shape, vocabulary
-from topology_controller.definitions import model, registry
+from topology_controller.definitions import load, model, registry
 from topology_controller.report import metrics
 from topology_deploy import install_config
 from topology_deploy.fleet import meaning as states
-
-if TYPE_CHECKING:
-    import enum
-    from collections.abc import Iterable, Iterator
-
-    from kubectl_topology.commands.explain import Explanation
-    from topology_controller.definitions import load
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 ADVICE = _ROOT / "hack" / "explanations"
@@ -207,11 +201,11 @@ def names(transitions: load.Transitions) -> Iterator[Name]:
     yield from _words("topology", vocabulary.Topology)
     yield Name("topology", vocabulary.EXTERNAL, meaning("EXTERNAL"))
     yield from _words("shape", shape.Shape)
-    yield from (Name("verdict", word) for word in typing.get_args(answers.Verdict))
-    yield from (Name("operator state", word) for word in typing.get_args(answers.Running))
-    yield from (Name("result", word) for word in typing.get_args(answers.Result))
-    yield from (Name("probe result", word) for word in typing.get_args(answers.Reached))
-    yield from (Name("finding", word) for word in typing.get_args(answers.Finding))
+    for kind, words in (
+        ("verdict", answers.Verdict), ("operator state", answers.Running), ("result", answers.Result),
+        ("probe result", answers.Reached), ("finding", answers.Finding),
+    ):  # fmt: skip
+        yield from (Name(kind, word) for word in typing.get_args(words))
     yield from _words("audit question", consistency.Question)
     yield from _words("fleet state", states.State)
     yield from (Name("fleet state", getattr(fleet, name), meaning(name)) for name in ("UNREACHABLE", "UNREPORTED"))

@@ -8,8 +8,6 @@ all supported versions lie side by side, and the program takes what fits. The sa
 by byte. It talks to the package index and to nothing else; `make krew` runs it.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import hashlib
@@ -19,14 +17,12 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import yaml
 
 from topology_controller import _version
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAUNCHER = ROOT / "hack" / "krew_launcher.py"

@@ -1,20 +1,15 @@
 """Makes the roles that it takes to read what the operand matrix names: one file of `bindata/manifests`, and its table.
 
 The last role in it is for people: what they read with `oc topology` and OpenShift's `cluster-reader` lacks.
-
-Adding an operand is adding lines to `bindata/operands`, and a right that has to be remembered is a right that is
-missing. So these roles are made from the matrix, by `make generate`, and `make lint` says when they are not current.
-What the operator reads besides operands, and what it writes, is granted in the files beside it, by hand: each of those
-rules has a reason of its own. What one of them grants already is not granted again here.
-
-Unit tests hold every rule against the sources of `observe.catalog`; docs/development/rights.md says what each is for,
-and tests on a real API server take each away.
+A right that has to be remembered is a right that is missing, so these roles are made from the matrix. What the operator
+reads besides operands, and what it writes, is granted in the files beside it, by hand: each of those rules has a reason
+of its own. What one of them grants already is not granted again. Unit tests hold every rule against the sources of
+`observe.catalog`; docs/development/rights.md says what each is for, and tests on a real API server take each away.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -22,12 +17,8 @@ from kubectl_topology import cluster
 from topology_api import vocabulary
 from topology_controller import bindata
 from topology_controller.definitions import load
+from topology_controller.definitions import operands as matrices
 from topology_deploy import manifests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from topology_controller.definitions import operands as matrices
 
 FILE = "0000_30_topology-operator_04_roles_operands.yaml"
 """The one file of `bindata/manifests` that is generated."""
@@ -54,14 +45,9 @@ class Read:
     verbs: tuple[str, ...] = _WATCH
 
 
-def current_roles() -> str:
-    """Return the text of FILE. Raises load.DefinitionError when the transitions or the operand matrix are damaged."""
-    return render(_asked(), *_roles_by_hand())
-
-
-def current_table() -> str:
-    """Return the table of docs/development/rights.md. Raises as `current_roles`."""
-    return table(_asked(), *_roles_by_hand())
+def current() -> tuple[matrices.Matrix, *tuple[dict[str, Any], ...]]:
+    """Return what `render` and `table` are made of. Raises load.DefinitionError when a definition is damaged."""
+    return _asked(), *_roles_by_hand()
 
 
 def _asked() -> matrices.Matrix:

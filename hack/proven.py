@@ -5,8 +5,6 @@ FOLDERs for which COMMAND passed last; such a file does not count itself, nor do
 nothing runs where that sum is still right. The exit code is the command's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import pathlib
 import subprocess

@@ -8,8 +8,6 @@ differs from run to run is a word in angle brackets: times, ages, versions, ids.
     hack/record_sessions.py --check [SCENARIO ...]    record, and compare: exit code 1 where a page is another one
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import difflib
@@ -20,14 +18,14 @@ import re
 import shlex
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
+
+import yaml
 
 from topology_api import vocabulary
 from topology_simulator import box, kinds, pace, play, scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PAGES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "development" / "sessions"
 _PROGRAM = pathlib.Path(sys.executable).with_name("kubectl-topology")
@@ -56,7 +54,6 @@ the last of its news. `...` below a title stands for what an earlier command pri
 _NEWS = re.compile(r"(?:Pending|Admitting|Converging|Completed)\b|\w+ is requested;")
 _LONG = 2
 """A section of so many rows is not shown twice."""
-_PROGRESSING = "status.conditions[type=Progressing].status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,106 +64,19 @@ class Typed:
     meanwhile: dict[str, object] | None = None
 
 
-Part = str | dict[str, object] | Typed
-"""A sentence of the page; a step of a scenario; a command."""
-_DESIRED = "HighlyAvailable"
-_GROWN: tuple[Part, ...] = (
-    {"wait-for": {"ready-nodes": 3}},
-    {"wait-for": {"voters": 3}},
-    {"wait-for": {"field": {"kind": "clusteroperator", "name": "etcd", "path": _PROGRESSING, "equals": "False"}}},
-)
-SESSIONS: dict[str, tuple[Part, ...]] = {
-    "happy-path": (
-        "A single node. What could it become, and what does that take?",
-        {"wait-for": {"phase": "Idle"}},
-        Typed("plan"),
-        Typed("audit"),
-        "Two machines join, and in the end three members of etcd vote.",
-        {"join": ["master-1", "master-2"]},
-        *_GROWN,
-        Typed(f"plan {_DESIRED}"),
-        Typed(f"set {_DESIRED}"),
-        "Every check is met, so it can be asked for. With `--wait` the command stays until it is done.",
-        Typed(f"set {_DESIRED} --confirm --wait --timeout 60s"),
-        Typed("status"),
-        Typed("wait"),
-        "There is no way back, and nothing that would have to be accepted.",
-        Typed("cancel"),
-        Typed("accept --check RouterReplicas --yes"),
-        Typed("graph -o mermaid"),
-        Typed("audit"),
-    ),
-    "learner-stuck": (
-        "Two machines have joined, but the third member of etcd stays a learner: it does not catch up.",
-        {"wait-for": {"phase": "Idle"}},
-        {"stick-learner": "master-2"},
-        {"join": ["master-1", "master-2"]},
-        {"wait-for": {"ready-nodes": 3}},
-        {"wait-for": {"voters": 2}},
-        {"wait-for": {"field": {"kind": "clusteroperator", "name": "etcd", "path": _PROGRESSING, "equals": "True"}}},
-        {"pause": 50},
-        Typed("plan"),
-        Typed("audit"),
-        Typed(f"plan {_DESIRED}"),
-        "No check can be skipped. The operator can be left to wait for them, though.",
-        Typed(f"set {_DESIRED} --confirm"),
-        Typed(f"set {_DESIRED} --allow-pending"),
-        Typed(f"set {_DESIRED} --confirm --allow-pending"),
-        Typed("status"),
-        Typed("wait --timeout 1s"),
-        Typed("accept --check RouterReplicas --yes"),
-        Typed("graph -o mermaid"),
-        "Until the topology changes, the request can be cancelled, and made again.",
-        Typed("cancel"),
-        Typed(f"set {_DESIRED} --confirm --allow-pending"),
-        "While this waits, the third member catches up.",
-        Typed("wait --timeout 60s", meanwhile={"heal-learner": "master-2"}),
-        Typed("status"),
-    ),
-    "router-pinned": (
-        "An administrator has fixed the router at one replica, which no topology changes.",
-        "(The operator of this session is configured with `deadlineMinutes: 1`.)",
-        {"wait-for": {"phase": "Idle"}},
-        {"join": ["master-1", "master-2"]},
-        *_GROWN,
-        Typed("plan"),
-        Typed(f"plan {_DESIRED}"),
-        Typed(f"set {_DESIRED}"),
-        "The advisory is not heeded.",
-        Typed(f"set {_DESIRED} --confirm"),
-        {"wait-for": {"check": {"name": "MachineConfigPoolsRolledOut", "status": "Met", "stage": "Convergence"}}},
-        {"wait-for": {"check": {"name": "ClusterOperatorsStable", "status": "Met", "stage": "Convergence"}}},
-        {"wait-for": {"condition": {"type": "Progressing", "says": "not met: RouterReplicas (1 of 2). "}}},
-        {"wait-for": {"advisory": "TopologyReadAtStart"}},
-        "The topology has changed, and every operator has followed but the router.",
-        Typed("status"),
-        Typed("wait --timeout 1s"),
-        Typed("cancel"),
-        Typed("accept --check RouterReplicas --yes"),
-        "A minute later the deadline has passed. What is not repaired can be accepted now; that is final.",
-        {"wait-for": {"condition": {"type": "Degraded", "status": "True", "reason": "TransitionStuck"}}},
-        {"pause": 200},
-        Typed("status"),
-        Typed("accept --check RouterReplicas --reason 'one router is enough here' --yes"),
-        Typed("wait --timeout 60s"),
-        Typed("status"),
-        Typed("audit"),
-        Typed("graph -o mermaid"),
-    ),
-    "hosted": (
-        "The control plane runs on another cluster, which decides about its availability.",
-        {"wait-for": {"condition": {"type": "Disabled", "status": "True", "reason": "HostedControlPlane"}}},
-        Typed("plan"),
-        Typed(f"plan {_DESIRED}"),
-        Typed(f"set {_DESIRED}"),
-        Typed(f"set {_DESIRED} --confirm"),
-        Typed("status"),
-        Typed("wait"),
-        Typed("cancel"),
-        Typed("accept --check RouterReplicas --yes"),
-        Typed("graph -o mermaid"),
-        Typed("audit"),
-    ),
+def _read(parts: list[Any]) -> Iterator[str | dict[str, object] | Typed]:
+    """Yield the parts of a session: a sentence of the page, a step of a scenario, or a command."""
+    for part in parts:
+        if isinstance(part, list):
+            yield from _read(part)
+            continue
+        text, meanwhile = (part, None) if isinstance(part, str) else next(iter(part.items()))
+        yield Typed(text.removeprefix("$ "), meanwhile) if text.startswith("$ ") else part
+
+
+SESSIONS = {
+    name: tuple(_read(parts))
+    for name, parts in yaml.safe_load(pathlib.Path(__file__).with_name("sessions.yaml").read_text("utf-8")).items()
 }
 
 
@@ -180,10 +90,7 @@ async def record(name: str) -> str:
     story = scenario.load(name)
     if name == "router-pinned":
         story = story.model_copy(update={"deadline_minutes": 1})
-    written = [
-        f"# Session: {name}",
-        f"{story.summary}. {_ABOUT}",
-    ]
+    written = [f"# Session: {name}", f"{story.summary}. {_ABOUT}"]
     seen: set[str] = set()
     with tempfile.TemporaryDirectory(prefix="session-") as folder:
         place = pathlib.Path(folder)
@@ -267,12 +174,6 @@ def once(text: str, seen: set[str]) -> str:
             sections[number] = f"{title}\n  ..." + "\n" * section.endswith("\n")
         seen.add(known)
     return "\n\n".join(sections)
-
-
-def commands(text: str) -> list[list[str]]:
-    """The commands of a page, without the program, in order."""
-    lines = [html.unescape(line) for line in text.splitlines()]
-    return [shlex.split(line.removeprefix(_PROMPT)) for line in lines if line.startswith(_PROMPT)]
 
 
 async def _all(names: Sequence[str], *, check: bool) -> int:

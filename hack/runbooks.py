@@ -4,19 +4,13 @@ The first thing on a page is the command to run. `oc topology explain ALERT` say
 what reads better there: the sections, and a table of the checks and problems that lead to it.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import explained
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kubectl_topology.commands.explain import Explanation
-    from topology_controller.definitions import load
+from kubectl_topology.commands.explain import Explanation
+from topology_controller.definitions import load
 
 _WIDTH = 120
 _SPAN = re.compile(r"`[^`]+`|\[[^\]]+\]")

@@ -4,15 +4,11 @@ A link to a file outside docs/, or to a folder, has no page in the site: its tex
 is indented as Python-Markdown wants it, which needs four spaces where others go by the width of the mark.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mkdocs.structure.files import Files
-    from mkdocs.structure.pages import Page
+from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
 
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:|#)([^)#\s]+)(?:#[^)\s]*)?\)")
 _ITEM = re.compile(r"(\* |\d+\. )\S")

@@ -5,18 +5,13 @@ each with what may be said instead. Code spans, names of API fields, keys and te
 word is refused.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import pathlib
 import re
 import sys
 import tokenize
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 ROOT = pathlib.Path(__file__).parents[1]
 BANNED_NAMES = {"found", "one", "made", "said", "told", "wish", "flip"}
@@ -33,10 +28,7 @@ def _instead(heading: str) -> dict[str, str]:
 INSTEAD = _instead("Words not to use")
 OF_PAGES = {**INSTEAD, **_instead("Nor in pages for users")}
 _SPAN = re.compile(r"`[^`\n]*`")
-_KEYS = {
-    ".json": re.compile(r'"[\w.:/-]+"'),
-    ".yaml": re.compile(r"(?m)^[ -]*[\w.-]+:"),
-}
+_KEYS = {".json": re.compile(r'"[\w.:/-]+"'), ".yaml": re.compile(r"(?m)^[ -]*[\w.-]+:")}
 """Names in a document: a key, or in JSON one of those that are required."""
 _NAME = re.compile(r"['\"][\w.-]+['\"]")
 """A key of a dictionary, when a colon or a bracket follows: the name of a field."""
@@ -112,17 +104,14 @@ def _of_code(path: pathlib.Path) -> list[str]:
     return names + [refused for number, text in _sentences(source) for refused in _refused(path, number, text)]
 
 
-def _of_text(path: pathlib.Path) -> list[str]:
-    text = path.read_text(encoding="utf-8")
-    return _refused(path, 1, _KEYS[path.suffix].sub("", text) if path.suffix in _KEYS else text)
-
-
 def main() -> int:
     """Show each word that is refused, with its place; return the exit code."""
     if not INSTEAD:
         sys.exit("docs/development/style.md has no table of words that are refused")
     refused = [line for path in _python() for line in _of_code(path)]
-    refused += [line for path in _texts() for line in _of_text(path)]
+    for path in _texts():
+        text = path.read_text(encoding="utf-8")
+        refused += _refused(path, 1, _KEYS[path.suffix].sub("", text) if path.suffix in _KEYS else text)
     sys.stdout.write("".join(f"{line}\n" for line in refused))
     return int(bool(refused))
 

@@ -2,15 +2,14 @@
 
 """Makes the dashboards of a cluster and of a fleet from the YAML files beside this one; `generate` writes them.
 
-dashboard.yaml is for one cluster: the OpenShift console's and Grafana's. fleet.yaml is for Grafana on a hub.
+dashboard.yaml is for one cluster: the OpenShift console's and Grafana's. fleet.yaml is for Grafana on a hub, and
+grafana.yaml has what that wants besides.
 
 The console reads JSON that looks like that of an old Grafana, and only a part of it: rows of panels `graph`,
 `singlestat` and `table`, widths of twelfths, one query and value mappings for a singlestat, `styles` for the columns of
 a table. Source: openshift/monitoring-plugin, src/components/dashboards. Grafana gets the panels of today (`stat`,
 `timeseries`, `state-timeline`, `table`), with a data source that is asked for when it is imported.
 """
-
-from __future__ import annotations
 
 import json
 import pathlib
@@ -30,39 +29,7 @@ FLEET_SOURCE = HERE / "fleet.yaml"
 _DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _COLUMNS = 24
 _HEIGHTS = {"stat": 4, "table": 8, "graph": 8, "matrix": 8}
-_SCHEMA = 39
-_HEAD = """\
-# Written by hack/observability/dashboards.py from dashboard.yaml beside it; not to be edited here.
-# The OpenShift console shows it under Observe, Dashboards.
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: grafana-dashboard-cluster-topology
-  namespace: openshift-config-managed
-  labels:
-    app: cluster-topology-operator
-    console.openshift.io/dashboard: "true"
-  annotations:
-    capability.openshift.io/name: Console
-    include.release.openshift.io/self-managed-high-availability: "true"
-    include.release.openshift.io/single-node-developer: "true"
-data:
-  cluster-topology.json: |-
-"""
-_FLEET_HEAD = """\
-# Written by hack/observability/dashboards.py from fleet.yaml beside it; not to be edited here.
-# For the hub of a fleet: Grafana of Red Hat Advanced Cluster Management shows it. It reads what
-# thanos-ruler-custom-rules.yaml records and observability-metrics-custom-allowlist.yaml collects.
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: grafana-fleet-topology
-  namespace: open-cluster-management-observability
-  labels:
-    grafana-custom-dashboard: "true"
-data:
-  cluster-topology-fleet.json: |-
-"""
+_GRAFANA = yaml.safe_load((HERE / "grafana.yaml").read_text(encoding="utf-8"))
 
 
 def _letters(queries: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
@@ -146,32 +113,8 @@ def grafana(source: dict[str, Any]) -> dict[str, Any]:
             left += width
             height = max(height, place["h"])
         top += height
-    return {
-        "uid": source["uid"],
-        "title": source["title"],
-        "tags": ["cluster-topology-operator", "openshift"],
-        "schemaVersion": _SCHEMA,
-        "version": 1,
-        "editable": True,
-        "graphTooltip": 1,
-        "fiscalYearStartMonth": 0,
-        "liveNow": False,
-        "weekStart": "",
-        "timezone": "browser",
-        "refresh": source.get("refresh", "30s"),
-        "time": {"from": "now-6h", "to": "now"},
-        "timepicker": {},
-        "links": [],
-        "annotations": {"list": []},
-        "templating": {"list": [_ASKED_FOR]},
-        "panels": panels,
-    }
-
-
-_ASKED_FOR = {
-    "type": "datasource", "name": "datasource", "label": "Data source", "query": "prometheus", "current": {}, "hide": 0,
-    "includeAll": False, "multi": False, "options": [], "refresh": 1, "regex": "", "skipUrlSync": False,
-}  # fmt: skip
+    named = {"uid": source["uid"], "title": source["title"], **_GRAFANA["dashboard"]}
+    return {**named, "refresh": source.get("refresh", named["refresh"]), "panels": panels}
 
 
 def _grafana_panel(panel: dict[str, Any]) -> dict[str, Any]:
@@ -190,50 +133,19 @@ def _grafana_panel(panel: dict[str, Any]) -> dict[str, Any]:
         }
         for letter, query in _letters(panel["queries"])
     ]
-    defaults = _defaults(panel)
+    description, phases = " ".join(panel["says"].split()), panel.get("data", {}).get("phases")
+    if phases is not None:
+        # So that an empty one is no alarm.
+        description += f" Has data in phase {' and '.join(phases)}; elsewhere it may be empty."
     described: dict[str, Any] = {
         "title": panel["title"],
-        "description": _description(panel),
+        "description": description,
         "datasource": _DATA_SOURCE,
         "targets": targets,
-        "fieldConfig": {"defaults": defaults, "overrides": []},
+        "fieldConfig": {"defaults": _defaults(panel), "overrides": _column_units(panel) if kind == "table" else []},
+        **_GRAFANA["panels"][kind],
     }
-    match kind:
-        case "stat":
-            return {**described, "type": "stat", "options": _STAT}
-        case "table":
-            described["fieldConfig"]["overrides"] = _column_units(panel)
-            return {**described, "type": "table", "options": _TABLE, "transformations": _transformations(panel)}
-        case "matrix":
-            return {**described, "type": "state-timeline", "options": _TIMELINE}
-        case _:
-            return {**described, "type": "timeseries", "options": _LINES}
-
-
-_LEGEND = {"calcs": [], "displayMode": "list", "placement": "bottom", "showLegend": True}
-_STAT = {
-    "colorMode": "value",
-    "graphMode": "none",
-    "justifyMode": "auto",
-    "orientation": "auto",
-    "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
-    "textMode": "value",
-    "wideLayout": True,
-}
-_TABLE = {
-    "cellHeight": "sm",
-    "footer": {"countRows": False, "fields": "", "reducer": ["sum"], "show": False},
-    "showHeader": True,
-}
-_TIMELINE = {
-    "alignValue": "left",
-    "legend": {**_LEGEND, "showLegend": False},
-    "mergeValues": True,
-    "rowHeight": 0.9,
-    "showValue": "never",
-    "tooltip": {"mode": "single", "sort": "none"},
-}
-_LINES = {"legend": _LEGEND, "tooltip": {"mode": "multi", "sort": "none"}}
+    return {**described, "transformations": _transformations(panel)} if kind == "table" else described
 
 
 def _defaults(panel: dict[str, Any]) -> dict[str, Any]:
@@ -257,29 +169,8 @@ def _defaults(panel: dict[str, Any]) -> dict[str, Any]:
     }
     if "null" in shown:
         defaults["noValue"] = shown["null"]["text"]
-    if panel["kind"] == "graph":
-        defaults["custom"] = {
-            "drawStyle": "line",
-            "fillOpacity": 10,
-            "lineInterpolation": "stepAfter",
-            "lineWidth": 1,
-            "showPoints": "auto",
-            "spanNulls": False,
-            "stacking": {"group": "A", "mode": "none"},
-        }
-        defaults["min"] = 0
-        if "max" in panel:
-            defaults["max"] = panel["max"]
-    if panel["kind"] == "matrix":
-        defaults["custom"] = {"fillOpacity": 80, "lineWidth": 0}
-    return defaults
-
-
-def _description(panel: dict[str, Any]) -> str:
-    """Return what the panel says, and when it has nothing to show, so that an empty one is no alarm."""
-    phases = panel.get("data", {}).get("phases")
-    text = " ".join(panel["says"].split())
-    return text if phases is None else f"{text} Has data in phase {' and '.join(phases)}; elsewhere it may be empty."
+    defaults |= _GRAFANA["defaults"].get(panel["kind"], {})
+    return {**defaults, "max": panel["max"]} if "max" in panel else defaults
 
 
 def _column_units(panel: dict[str, Any]) -> list[dict[str, Any]]:
@@ -312,9 +203,9 @@ def files() -> dict[pathlib.Path, str]:
     """Return what is to be written, by file."""
     source, fleet = (yaml.safe_load(place.read_text(encoding="utf-8")) for place in (SOURCE, FLEET_SOURCE))
     return {
-        CONSOLE: _HEAD + _block(console(source)),
+        CONSOLE: source["head"] + _block(console(source)),
         GRAFANA: json.dumps(grafana(source), indent=2) + "\n",
-        FLEET: _FLEET_HEAD + _block(grafana(fleet)),
+        FLEET: fleet["head"] + _block(grafana(fleet)),
     }
 
 

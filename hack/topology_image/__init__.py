@@ -1,16 +1,20 @@
 """The image without a container engine, and what is known about what is in it.
 
-dockerfile    reads the Dockerfile: stages, steps, variables
 sandbox       one process in a root folder of its own, as a container would have it
-builder       performs the Dockerfile's own lines, each in such a sandbox; the result is a folder for each stage
+builder       reads the Dockerfile and performs its lines, each in such a sandbox; renews its base (`make base`)
 layer_rules   what has to hold of the files of the application layer
 running       what has to hold when they run: another UID, nothing writable, no shell, a whole transition
 check         all of it, as `make image-check`
 
-locks         the locked files as they are read here
+locks         the locked files, their licences, and known vulnerabilities (`make audit`)
 bom           what is in the layer, as CycloneDX (`make sbom`)
-licences      which licences that is, and the table of docs/development/image.md
-audit         the locked files against known vulnerabilities (`make audit`)
 
 `python -m topology_image --help` lists the commands.
 """
+
+
+class ImageError(Exception):
+    """What was wanted was not done; the message says why."""
+
+    code = 1
+    """The exit code of the program."""

@@ -10,74 +10,48 @@ Exit codes: 0 done, 1 not as it has to be, or it cannot be done on this machine,
 source at hand.
 """
 
-from __future__ import annotations
-
 import argparse
 import pathlib
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from . import ImageError
 
 # ruff: noqa: PLC0415 - each command needs libraries of its own
 
 
 def _check(options: argparse.Namespace) -> int:
-    from . import builder, check, dockerfile, sandbox
+    from . import check
 
-    try:
-        return check.check(options.python, twice=options.twice)
-    except (dockerfile.DockerfileError, builder.BuildError, sandbox.SandboxError) as error:
-        return _failed(error)
+    return check.check(options.python, twice=options.twice)
 
 
 def _sbom(options: argparse.Namespace) -> int:
-    from . import bom, builder, check, dockerfile, sandbox
+    from . import check
 
-    try:
-        place, packages = check.listed(options.python)
-    except (bom.BomError, dockerfile.DockerfileError, builder.BuildError, sandbox.SandboxError) as error:
-        return _failed(error)
+    place, packages = check.listed(options.python)
     print(f"{place}: {packages} packages")
     return 0
 
 
 def _licences(_: argparse.Namespace) -> int:
-    from . import check, licences, locks
+    from . import check, locks
 
-    try:
-        print(licences.table(locks.read(check.ROOT / "requirements.lock").values()), end="")
-    except licences.UnknownLicenceError as error:
-        return _failed(error)
+    print(locks.table(locks.read(check.ROOT / "requirements.lock").values()), end="")
     return 0
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from . import audit, check, locks
+    from . import check, locks
 
-    try:
-        return audit.audit([check.ROOT / name for name in locks.FILES], options.advisories)
-    except audit.NoSourceError as error:
-        _failed(error)
-        return 3
-    except audit.AuditError as error:
-        return _failed(error)
+    return locks.audit([check.ROOT / name for name in locks.FILES], options.advisories)
 
 
 def _base(_: argparse.Namespace) -> int:
-    from . import base, check
+    from . import builder, check
 
-    try:
-        print(base.pin(check.ROOT / "Dockerfile"))
-    except base.BaseError as error:
-        return _failed(error)
+    print(builder.pin_base(check.ROOT / "Dockerfile"))
     return 0
-
-
-def _failed(error: Exception) -> int:
-    print(f"topology_image: {error}", file=sys.stderr)
-    return 1
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -101,8 +75,9 @@ def main(arguments: list[str] | None = None) -> int:
     }  # fmt: skip
     try:
         return perform[options.command](options)
-    except OSError as error:
-        return _failed(error)
+    except (ImageError, OSError) as error:
+        print(f"topology_image: {error}", file=sys.stderr)
+        return error.code if isinstance(error, ImageError) else 1
 
 
 if __name__ == "__main__":

@@ -7,29 +7,25 @@ was stamped. The result says the same for the same layer, byte by byte, and is v
 What the base image has is not in it: the base image has a list of its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 import pathlib
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from cyclonedx import schema
 from packaging import utils
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from . import locks
+from . import ImageError, locks
 
 _SECONDS = 120.0
 _ROOT_REF = "root-component"
 
 
-class BomError(Exception):
+class BomError(ImageError):
     """The list cannot be made, or would not be true; the message says why."""
 
 

@@ -1,27 +1,37 @@
-"""Performs a Dockerfile in a folder: its own lines, each RUN in a sandbox of its own, no container engine.
+"""Reads a Dockerfile and performs it in a folder: its own lines, each RUN in a sandbox of its own, no container engine.
 
-The base image is what cannot be had without one. In its place every stage sees the system's programs and libraries,
-read-only, and an interpreter of the version that the base has, or of another one, which is said. What a stage makes
-lands in the folders that are its own; a RUN that writes anywhere else fails, as nothing else can be written.
+The words are found by dockerfile-parse; what they mean stands here, as far as our Dockerfile needs it. Whatever is not
+known is refused with the line: a step that would be skipped unseen is one that nothing has checked.
 
-The context is what .dockerignore leaves of the checkout.
+The base image is what cannot be had without an engine. In its place every stage sees the system's programs and
+libraries, read-only, and an interpreter of the version that the base has, or of another one, which is said. What a
+stage makes lands in the folders that are its own; a RUN that writes anywhere else fails. The
+context is what .dockerignore leaves of the checkout.
+
+`pin_base` renews the base's digest (`make base`): a tag is another image tomorrow, a digest is not, and has to be
+renewed with each security fix. The registry's answer must have the digest that it claims.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import hashlib
+import http.client
+import io
 import json
 import os
 import pathlib
+import re
+import shlex
 import shutil
 import subprocess
+import urllib.request
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from . import dockerfile, sandbox
+import dockerfile_parse  # type: ignore[import-untyped] # it has no types
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from . import ImageError, sandbox
 
 OWN = ("build", "licenses", "manifests", "opt")
 """The top folders that stages write to."""
@@ -33,7 +43,7 @@ _CACHE = "/cache"
 _RUN_SECONDS = 300.0
 
 
-class BuildError(Exception):
+class BuildError(ImageError):
     """A step failed; the message has its line and what it said."""
 
 
@@ -62,7 +72,7 @@ class Builder:
     of it is compared with the hashes of the locked files like what is fetched.
     """
 
-    recipe: dockerfile.Recipe
+    recipe: Recipe
     context: pathlib.Path
     given: Mapping[str, str]
     prefix: pathlib.Path
@@ -74,7 +84,7 @@ class Builder:
         before = {**self.recipe.arguments, **{k: v for k, v in self.given.items() if k in self.recipe.arguments}}
         built: dict[str, Image] = {}
         for stage in self.recipe.stages:
-            base = built.get(dockerfile.filled(stage.base, before))
+            base = built.get(filled(stage.base, before))
             image = Image(place / stage.name)
             if base is not None:
                 shutil.copytree(base.root, image.root, symlinks=True)
@@ -85,22 +95,22 @@ class Builder:
             self._perform(stage, image, built)
         return image
 
-    def _perform(self, stage: dockerfile.Stage, image: Image, built: Mapping[str, Image]) -> None:
+    def _perform(self, stage: Stage, image: Image, built: Mapping[str, Image]) -> None:
         arguments: dict[str, str] = {}
         for step in stage.steps:
             values = {**arguments, **image.environment}
             self.tell(f"{stage.name}: {step.word} {step.value.split('&&')[0].strip()[:90]}")
             if step.word == "ARG":
                 name, default = step.argument()
-                arguments[name] = self.given.get(name, dockerfile.filled(default or "", values))
+                arguments[name] = self.given.get(name, filled(default or "", values))
             elif step.word == "COPY":
-                self._copy(step, dockerfile.filled(step.value, values), image, built)
+                self._copy(step, filled(step.value, values), image, built)
             elif step.word == "RUN":
                 self._run(step, image, values)
             else:
                 _declare(step, image, values)
 
-    def _copy(self, step: dockerfile.Step, value: str, image: Image, built: Mapping[str, Image]) -> None:
+    def _copy(self, step: Step, value: str, image: Image, built: Mapping[str, Image]) -> None:
         words = value.split()
         source, ignored = self.context, _ignored(self.context)
         if words[0].startswith("--from="):
@@ -117,13 +127,19 @@ class Builder:
             if ignored(path):
                 raise BuildError(f"line {step.line}: COPY {path.name}: .dockerignore keeps it out")
             if path.is_dir():
-                shutil.copytree(path, place, symlinks=True, dirs_exist_ok=True, ignore=_skipping(ignored))
+                shutil.copytree(
+                    path,
+                    place,
+                    symlinks=True,
+                    dirs_exist_ok=True,
+                    ignore=lambda folder, names: [name for name in names if ignored(pathlib.Path(folder, name))],
+                )
             else:
                 goal = place / path.name if to.endswith("/") else place
                 goal.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, goal)
 
-    def _run(self, step: dockerfile.Step, image: Image, values: Mapping[str, str]) -> None:
+    def _run(self, step: Step, image: Image, values: Mapping[str, str]) -> None:
         reaching = {name: os.environ[name] for name in (*_REACHING, *_PROXIES) if name in os.environ}
         cached = {} if self.cache is None else {"PIP_CACHE_DIR": _CACHE}
         inside = sandbox.Sandbox(
@@ -150,7 +166,7 @@ def shown(prefix: pathlib.Path) -> dict[str, str]:
     return {} if prefix.parts[1] == "usr" else {str(prefix): str(prefix)}
 
 
-def _declare(step: dockerfile.Step, image: Image, values: Mapping[str, str]) -> None:
+def _declare(step: Step, image: Image, values: Mapping[str, str]) -> None:
     """Take over what a step says about the image without doing anything."""
     match step.word:
         case "ENV":
@@ -158,16 +174,16 @@ def _declare(step: dockerfile.Step, image: Image, values: Mapping[str, str]) -> 
         case "LABEL":
             image.labels.update(step.pairs(values))
         case "WORKDIR":
-            image.workdir = str(pathlib.PurePosixPath(image.workdir, dockerfile.filled(step.value, values)))
+            image.workdir = str(pathlib.PurePosixPath(image.workdir, filled(step.value, values)))
         case "USER":
-            image.user = dockerfile.filled(step.value, values)
+            image.user = filled(step.value, values)
         case "ENTRYPOINT":
             image.entrypoint, image.command = _exec_form(step), []
         case "CMD":
             image.command = _exec_form(step)
 
 
-def _exec_form(step: dockerfile.Step) -> list[str]:
+def _exec_form(step: Step) -> list[str]:
     try:
         words = json.loads(step.value)
     except ValueError:
@@ -201,5 +217,116 @@ def _ignored(context: pathlib.Path) -> Callable[[pathlib.Path], bool]:
     return kept_out
 
 
-def _skipping(ignored: Callable[[pathlib.Path], bool]) -> Callable[[str, list[str]], list[str]]:
-    return lambda folder, names: [name for name in names if ignored(pathlib.Path(folder, name))]
+WORDS = frozenset({"ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "LABEL", "RUN", "USER", "WORKDIR"})
+_VARIABLE = re.compile(r"\$(?:(?P<bare>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\})")
+_FROM = re.compile(r"(?P<base>\S+)(?:\s+[Aa][Ss]\s+(?P<name>\S+))?")
+
+
+class DockerfileError(ImageError):
+    """The Dockerfile says something that is not understood here; the message has the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One instruction; `line` counts from 1."""
+
+    line: int
+    word: str
+    value: str
+
+    def pairs(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Return what ENV or LABEL sets, with its variables filled in. Raises DockerfileError."""
+        pairs = {}
+        for part in shlex.split(self.value):
+            name, equals, text = part.partition("=")
+            if not equals:
+                raise DockerfileError(f"line {self.line}: {self.word} {part}: only NAME=VALUE is understood")
+            pairs[name] = filled(text, values)
+        return pairs
+
+    def argument(self) -> tuple[str, str | None]:
+        """Return the name that ARG declares, and its default, None without one."""
+        name, equals, text = self.value.partition("=")
+        return name, "".join(shlex.split(text)) if equals else None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """From one FROM to the next; `base` is as written."""
+
+    name: str
+    base: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A whole Dockerfile; `arguments` are those before the first FROM, with their defaults."""
+
+    arguments: Mapping[str, str]
+    stages: tuple[Stage, ...]
+
+
+def read_recipe(path: pathlib.Path) -> Recipe:
+    """Read a Dockerfile. Raises DockerfileError, OSError."""
+    structure = dockerfile_parse.DockerfileParser(fileobj=io.BytesIO(path.read_bytes())).structure
+    arguments: dict[str, str] = {}
+    stages: list[tuple[str, str, list[Step]]] = []
+    for part in structure:
+        step = Step(part["startline"] + 1, part["instruction"], part["value"])
+        if step.word == "COMMENT":
+            continue
+        if step.word == "FROM":
+            match = _FROM.fullmatch(step.value)
+            if match is None:
+                raise DockerfileError(f"line {step.line}: FROM {step.value} is not understood")
+            stages.append((match["name"] or f"stage-{len(stages)}", match["base"], []))
+        elif step.word not in WORDS:
+            raise DockerfileError(f"line {step.line}: {step.word} is not understood")
+        elif stages:
+            stages[-1][2].append(step)
+        else:
+            name, default = step.argument()
+            arguments[name] = default or ""
+    if not stages:
+        raise DockerfileError("there is no FROM")
+    return Recipe(arguments, tuple(Stage(name, base, tuple(steps)) for name, base, steps in stages))
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with $NAME and ${NAME} replaced; a variable without a value is empty, as an engine has it."""
+    return _VARIABLE.sub(lambda match: values.get(match["bare"] or match["braced"], ""), text)
+
+
+_BASE = re.compile(
+    r"^ARG BASE=(?P<image>(?P<host>[^/\s]+)/(?P<name>[^:@\s]+):(?P<tag>[^@\s]+))(?P<digest>@\S+)?$", re.MULTILINE
+)
+_INDEXES = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json"
+_LARGEST = 4 * 1024 * 1024
+_SECONDS = 30.0
+
+
+class BaseError(ImageError):
+    """The digest could not be had; the message says of what, and why."""
+
+
+def pin_base(recipe: pathlib.Path) -> str:
+    """Write the digest of the base's tag into this Dockerfile; return the whole name. Raises BaseError."""
+    text = recipe.read_text(encoding="utf-8")
+    base = _BASE.search(text)
+    if base is None:
+        raise BaseError(f"{recipe}: no line ARG BASE=HOST/NAME:TAG")
+    url = f"https://{base['host']}/v2/{base['name']}/manifests/{base['tag']}"
+    request = urllib.request.Request(url, headers={"Accept": _INDEXES})
+    try:
+        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - https
+            claimed, body = answer.headers.get("Docker-Content-Digest"), answer.read(_LARGEST + 1)
+    except (OSError, http.client.HTTPException) as error:
+        raise BaseError(f"{base['image']}: the registry does not answer: {error}") from None
+    digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+    if len(body) > _LARGEST or claimed != digest:
+        raise BaseError(f"{base['image']}: the registry claims digest {claimed}, its answer has {digest}")
+    recipe.write_text(
+        text[: base.start()] + f"ARG BASE={base['image']}@{digest}" + text[base.end() :], encoding="utf-8"
+    )
+    return f"{base['image']}@{digest}"

@@ -4,8 +4,6 @@ The folder is left behind in build/image, where `make sbom` reads it. What was m
 figures.json there.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import io
@@ -19,13 +17,10 @@ import sys
 import tarfile
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from . import bom, builder, dockerfile, layer_rules, locks, running, sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from . import bom, builder, layer_rules, locks, running, sandbox
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "image"
@@ -111,7 +106,7 @@ def build(place: pathlib.Path, context: pathlib.Path, asked: str | None, tell: C
     cache = cache / "cluster-topology-operator" / "pip"
     cache.mkdir(parents=True, exist_ok=True)
     given = {"PYTHON": chosen.path, "VERSION": version(), "COMMIT": _COMMIT, "SOURCE_DATE_EPOCH": str(EPOCH)}
-    recipe = dockerfile.read(context / "Dockerfile")
+    recipe = builder.read_recipe(context / "Dockerfile")
     return Built(builder.Builder(recipe, context, given, chosen.prefix, tell, cache).build(place), chosen)
 
 
@@ -133,7 +128,6 @@ def check(asked: str | None = None, *, twice: bool = False) -> int:
     runner = running.Runner(built.image, builder.shown(built.interpreter.prefix))
     before = layer_rules.digest(layer)
     wrong += running.words(runner, version())
-    started = runner.start_times()
     tell("ran its programs; now a whole transition")
     with tempfile.TemporaryDirectory(prefix="image-check-") as folder:
         wrong += asyncio.run(running.transition(runner, pathlib.Path(folder), tell))
@@ -149,8 +143,6 @@ def check(asked: str | None = None, *, twice: bool = False) -> int:
         "files": sum(1 for _ in layer.files()),
         "layerMiB": round(layer.size() / 2**20, 1),
         "compressedMiB": round(_compressed(layer) / 2**20, 1),
-        "importSeconds": round(started.with_byte_code, 2),
-        "importSecondsWithoutByteCode": round(started.without, 2),
         "digest": before,
     }
     (PLACE / FIGURES).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
@@ -202,7 +194,6 @@ def _snapshot() -> pathlib.Path:
 
 
 def _digest(context: pathlib.Path) -> str:
-    """Return one hash of everything that the image is made of."""
     whole = hashlib.sha256()
     for path in sorted(path for path in context.rglob("*") if path.is_file()):
         whole.update(f"{path.relative_to(context)}\0".encode() + path.read_bytes())
@@ -236,7 +227,6 @@ def _label_faults(image: builder.Image) -> list[str]:
 
 
 def _compressed(layer: layer_rules.Layer) -> int:
-    """Return what is pulled: the layer as gzip makes it."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as archive:
         archive.add(layer.root, arcname=".")

@@ -4,18 +4,13 @@ Every rule returns the sentences that say where it does not hold; none stops at 
 stage of the Dockerfile leaves in its own folders, so what belongs to the base image is not judged here.
 """
 
-from __future__ import annotations
-
 import _imp
 import hashlib
+import pathlib
 import re
 import stat
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Callable, Iterator
 
 HOME = "opt/operator"
 """Where the operator is, from the root of the image."""

@@ -4,29 +4,22 @@ The program is started by the image's own entry point and environment, in a sand
 cluster is the simulator's; it runs outside, with the interpreter of the development environment.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
-import json
 import os
+import pathlib
 import shutil
 import subprocess
 import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import aiohttp
 
-from topology_simulator import box, operator_process, pace, play, ports, scenario
+from topology_simulator import box, operator_process, pace, play, scenario
+from topology_simulator.etcd import keeping
 
-from . import layer_rules, sandbox
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from . import builder
+from . import builder, layer_rules, sandbox
 
 UID = 1000650000
 """One of those that OpenShift gives to a namespace; no file of the image, and no line of /etc/passwd, knows it."""
@@ -34,27 +27,6 @@ _KUBECONFIG = "/cluster/kubeconfig"
 _SECONDS = 120.0
 _READY_SECONDS = 30.0
 _POLL = 0.1
-_TIMES = 3
-# In the image's own interpreter: what `run` imports, with and without its byte code, in processes of their own.
-_STOPWATCH = """
-import json, subprocess, sys, time
-def median(*flags):
-    took = []
-    for _ in range({times}):
-        begun = time.perf_counter()
-        subprocess.run([sys.executable, *flags, "-c", "import topology_controller.process"], check=True)
-        took.append(time.perf_counter() - begun)
-    return sorted(took)[len(took) // 2]
-print(json.dumps({{"with": median(), "without": median("-X", "pycache_prefix=/nowhere")}}))
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """Seconds of importing what `run` imports."""
-
-    with_byte_code: float
-    without: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +65,6 @@ class Runner:
         )  # fmt: skip
         return done.returncode, done.stdout
 
-    def start_times(self) -> Started:
-        """Measure a start with byte code and without."""
-        code, output = self.output(f"/{layer_rules.HOME}/bin/python", "-c", _STOPWATCH.format(times=_TIMES))
-        if code != 0:
-            raise sandbox.SandboxError(f"the interpreter of the image: {output}")
-        took = json.loads(output)
-        return Started(took["with"], took["without"])
-
 
 def words(runner: Runner, version: str) -> list[str]:
     """Return what the programs say that they should not, when they are only asked who they are."""
@@ -135,15 +99,12 @@ async def transition(runner: Runner, place: pathlib.Path, tell: Callable[[str], 
     """
     story = scenario.load("happy-path")
     try:
-        async with (
-            asyncio.timeout(_SECONDS),
-            box.opened(story, pace.FAST, place, operator=False) as opened,
-        ):
+        async with asyncio.timeout(_SECONDS), box.opened(story, pace.FAST, place, operator=False) as opened:
             wrong = await _adds_nothing(runner, opened, place)
             theirs = place / "kubeconfig-operator"
             shutil.copyfile(opened.kubeconfig, theirs)
             os.chown(theirs, UID, 0)
-            entry = [*runner.image.entrypoint, *_flags(port := ports.free(1)[0], opened.settle_seconds)]
+            entry = [*runner.image.entrypoint, *_flags(port := keeping.free_ports(1)[0], opened.settle_seconds)]
             shown = {_KUBECONFIG: str(theirs)}
             begun = time.perf_counter()
             async with _running(runner.sandbox(entry, shown), place / "operator.log", port) as operator:
@@ -162,7 +123,7 @@ async def _adds_nothing(runner: Runner, opened: box.Box, place: pathlib.Path) ->
     shutil.copytree(runner.image.root, copied, symlinks=True)
     before = {path: path.stat().st_mtime_ns for path in copied.rglob("*") if path.is_file()}
     own = {name: str(copied / name) for name in runner.image.own()}
-    entry = [*runner.image.entrypoint, *_flags(port := ports.free(1)[0], opened.settle_seconds)]
+    entry = [*runner.image.entrypoint, *_flags(port := keeping.free_ports(1)[0], opened.settle_seconds)]
     shown = {_KUBECONFIG: str(opened.kubeconfig)}
     async with _running(runner.sandbox(entry, shown, own), place / "first.log", port):
         pass

@@ -8,8 +8,6 @@ The process that was started is the program in the end, so a signal reaches it.
 It needs root, as mounting and another UID do.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pathlib
@@ -18,13 +16,15 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
 
+from . import ImageError
+
 _SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "sbin", "usr")
 _SHELLS = ("bash", "busybox", "dash", "ksh", "sh", "zsh")
 _TOOLS = ("mount", "setpriv", "unshare")
 _MOUNT_SECONDS = 10.0
 
 
-class SandboxError(Exception):
+class SandboxError(ImageError):
     """No such sandbox can be made on this machine; the message says what is missing."""
 
 
@@ -82,7 +82,10 @@ def main(arguments: list[str]) -> None:
     _mount("-t", "tmpfs", "-o", "mode=755", "none", str(root))
     _system(root)
     for name, outside in sorted(sandbox.own.items()):
-        _own(root / name, pathlib.Path(outside), sandbox)
+        (root / name).mkdir()
+        _mount("--bind", outside, str(root / name))
+        if not sandbox.writable:
+            _mount("-o", "remount,bind,ro", str(root / name))
     if sandbox.temporary:
         (root / "tmp").mkdir()
         _mount("-t", "tmpfs", "-o", "mode=1777", "none", str(root / "tmp"))
@@ -123,15 +126,7 @@ def _system(root: pathlib.Path) -> None:
         _mount("--rbind", f"/{name}", str(root / name))
 
 
-def _own(place: pathlib.Path, outside: pathlib.Path, sandbox: Sandbox) -> None:
-    place.mkdir()
-    _mount("--bind", str(outside), str(place))
-    if not sandbox.writable:
-        _mount("-o", "remount,bind,ro", str(place))
-
-
 def _show(place: pathlib.Path, shown: pathlib.Path, how: str = "ro") -> None:
-    """Show a file or a folder at a place of the sandbox."""
     if shown.is_dir():
         place.mkdir(parents=True, exist_ok=True)
     else:

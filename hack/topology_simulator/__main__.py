@@ -1,14 +1,12 @@
 """`python -m topology_simulator`: demo, cluster, drill, scenarios. Argument parsing and wiring only.
 
-    demo      [--scenario S] [--pace P] [--apiserver A] [--etcd E] [--timeout SECONDS]    play it and prove its end
-    cluster   [--scenario S] [--pace P] [--apiserver A] [--etcd E] [--port N] [--no-operator] [--folder D]    it, kept
+    demo      [--scenario S] [--pace P] [--apiserver A] [--etcd E]                        play it and prove its end
+    cluster   [--scenario S] [--pace P] [--apiserver A] [--etcd E] [--no-operator] [--folder D]             it, kept
     drill     [ALERT] [--apiserver A]                           an alert fires until you end it; without ALERT: which
     scenarios                                                   what there is
 
 A scenario is a name or a file *.yaml. Exit codes: 0 done, 1 failed, 2 bad usage, 130 interrupted.
 """
-
-from __future__ import annotations
 
 import argparse
 import pathlib
@@ -34,15 +32,8 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         help="of the cluster: members that the simulator pretends, or real ones; default: %(default)s",
     )  # fmt: skip
 
-    demo_parser = commands.add_parser("demo", parents=[plays, paced, served], help="play a scenario and prove its end")
-    demo_parser.add_argument(
-        "--timeout",
-        type=float,
-        default=0.0,
-        help="seconds; 90 at the demo pace when not given, and a scenario's own deadline on top",
-    )
+    commands.add_parser("demo", parents=[plays, paced, served], help="play a scenario and prove its end")
     two = commands.add_parser("cluster", parents=[plays, paced, served], help="the same cluster, kept running")
-    two.add_argument("--port", type=int, default=0, help="of the API server; 0 picks a free one")
     two.add_argument("--no-operator", action="store_true", help="without the operator")
     two.add_argument("--folder", type=pathlib.Path, help="for kubeconfig and log; default: a free build/cluster")
     rehearsal = commands.add_parser(
@@ -74,7 +65,7 @@ def _run(arguments: argparse.Namespace) -> int:
         )
     played, speeds = scenario.load(arguments.scenario), pace.PACES[arguments.pace]
     if arguments.command == "demo":
-        seconds = arguments.timeout or 90.0 * max(1.0, speeds.scale) + 60.0 * (played.deadline_minutes or 0)
+        seconds = 90.0 * max(1.0, speeds.scale) + 60.0 * (played.deadline_minutes or 0)
         return demo.run(
             demo.demo(played, speeds, timeout_seconds=seconds, apiserver=arguments.apiserver, etcd=arguments.etcd)
         )
@@ -83,7 +74,6 @@ def _run(arguments: argparse.Namespace) -> int:
             demo.cluster(
                 played,
                 speeds,
-                port=arguments.port,
                 operator=not arguments.no_operator,
                 folder=folder,
                 apiserver=arguments.apiserver,

@@ -5,8 +5,6 @@ rule is asked at the end of them. So its `for` is not waited for, and no express
 recording rules of the cluster come first, with its name, and of those only what the hub collects.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math
@@ -15,13 +13,11 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
 
 _BINDATA = pathlib.Path(__file__).parents[2] / "bindata"
 _CLUSTER = _BINDATA / "monitoring" / "0000_90_topology-operator_prometheusrule.yaml"

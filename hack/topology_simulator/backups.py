@@ -4,13 +4,10 @@ There are two ways. `raised` is that of OpenShift's restore pod: versions go on 
 these count as compacted. With `plain` the versions after the backup are given out a second time.
 """
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
-if TYPE_CHECKING:
-    from .apiserver import server
+from .apiserver import server
 
 Way = Literal["raised", "plain"]
 BUMPS: dict[Way, int] = {"raised": 1_000_000_000, "plain": 0}

@@ -4,15 +4,11 @@ KUBEBUILDER_ASSETS, then a cache keyed by the Go modules; with ENVTEST_KUBERNETE
 Nothing is built from here: a test run that compiled a Kubernetes for minutes would look as if it hung.
 """
 
-from __future__ import annotations
-
 import functools
 import pathlib
 import re
 import subprocess
 
-_CONTROLLER_MANAGER = "kube-controller-manager"
-_ETCDUTL = "etcdutl"
 _HACK = pathlib.Path(__file__).parents[1]
 
 
@@ -23,13 +19,13 @@ class MissingError(Exception):
 @functools.cache
 def folder() -> pathlib.Path:
     """Return the folder that holds kube-apiserver, etcd and kubectl. Raises MissingError."""
-    return _folder("path")
+    return asked_of("envtest", "path")
 
 
 @functools.cache
-def etcd() -> pathlib.Path:
-    """Return the etcd beside them; a folder of KUBEBUILDER_ASSETS may hold it alone. Raises MissingError."""
-    return _folder("path", "etcd") / "etcd"
+def program(name: str) -> pathlib.Path:
+    """Return etcd, etcdutl or kube-controller-manager; a folder with the others may lack one. Raises MissingError."""
+    return asked_of("envtest", "path", name) / name
 
 
 def etcd_progress_flag(etcd: pathlib.Path, seconds: int) -> str:
@@ -46,28 +42,12 @@ def etcd_progress_flag(etcd: pathlib.Path, seconds: int) -> str:
 
 
 @functools.cache
-def controller_manager() -> pathlib.Path:
-    """Return kube-controller-manager, which a folder with the other binaries may lack. Raises MissingError."""
-    return _folder("path", _CONTROLLER_MANAGER) / _CONTROLLER_MANAGER
-
-
-@functools.cache
-def etcdutl() -> pathlib.Path:
-    """Return etcdutl, which restores snapshots. Raises MissingError."""
-    return _folder("path", _ETCDUTL) / _ETCDUTL
-
-
-@functools.cache
 def definitions(of: str = "openshift") -> pathlib.Path:
     """Return the folder that holds a set of definitions: those of openshift/api, or another one of hack/envtest.
 
     Raises MissingError.
     """
-    return _folder("crds", of)
-
-
-def _folder(*what: str) -> pathlib.Path:
-    return asked_of("envtest", *what)
+    return asked_of("envtest", "crds", of)
 
 
 def asked_of(name: str, *what: str) -> pathlib.Path:

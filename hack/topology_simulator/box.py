@@ -10,23 +10,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pathlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
-from . import backups, client, install, kubeconfig, operator_process, own_objects, serving
+from . import backups, client, install, kubeconfig, operator_process, own_objects, pace, scenario, serving
 from .actors import hub, native
 from .apiserver import server as embedded
 from .envtest import openshift
 from .envtest import server as real
+from .etcd import certificates
 from .etcd import cluster as etcds
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-
-    from . import pace, scenario
-    from .etcd import certificates
 
 API_SERVERS = ("embedded", "real")
 ETCDS = ("pretended", "real")
@@ -103,7 +99,6 @@ async def opened(  # noqa: PLR0913 - what the command line offers
     speeds: pace.Pace,
     folder: pathlib.Path,
     *,
-    port: int = 0,
     operator: bool = True,
     apiserver: str = "embedded",
     etcd: str = "pretended",
@@ -121,14 +116,14 @@ async def opened(  # noqa: PLR0913 - what the command line offers
     With `https` the operator serves as on a cluster, to those who are let in: `Box.serving` signs certificates.
 
     `apiserver` is one of API_SERVERS; `served` is one that is open already, and then none is started. `etcd` is one of
-    ETCDS: real members are driven as nodes join, and the operator asks them itself. Raises OSError (port taken, folder
-    not writable), InstallError, ClientError, for a real server binaries.MissingError and RealServerError, for a real
+    ETCDS: real members are driven as nodes join, and the operator asks them itself. Raises OSError (folder not
+    writable), InstallError, ClientError, for a real server binaries.MissingError and RealServerError, for a real
     etcd EtcdError.
     """
     file, log = folder / "kubeconfig", folder / "operator.log"
     async with contextlib.AsyncExitStack() as stack:
         if served is None:
-            served = await stack.enter_async_context(_served(apiserver, port))
+            served = await stack.enter_async_context(_served(apiserver))
         kubeconfig.write(file, kubeconfig.renamed(served.administrator, CONTEXT))
         access = kubeconfig.access(served.administrator)
         api = await stack.enter_async_context(client.Client(access, strict=True))
@@ -198,10 +193,9 @@ def _hurried(story: scenario.Scenario, folder: pathlib.Path) -> tuple[str, ...]:
 
 
 @contextlib.asynccontextmanager
-async def _served(apiserver: str, port: int) -> AsyncIterator[Served]:
-    """Serve an empty API."""
+async def _served(apiserver: str) -> AsyncIterator[Served]:
     if apiserver == "real":
-        async with real.RealServer(port=port) as server:
+        async with real.RealServer() as server:
             yield Served(
                 administrator=server.kubeconfig(),
                 operator=server.kubeconfig(),
@@ -212,7 +206,7 @@ async def _served(apiserver: str, port: int) -> AsyncIterator[Served]:
             )
         return
     simulated = embedded.ApiServer(bookmark_seconds=20.0)
-    await simulated.start(port=port)
+    await simulated.start()
     try:
         yield Served(
             administrator=simulated.kubeconfig(), operator=simulated.kubeconfig(), store=backups.Embedded(simulated)

@@ -3,23 +3,19 @@
 Verbs and one endless `follow` (list, then watch from there, again and again), because an actor is to be no better
 connected than a real operator: it sees what the API shows, late and interrupted. Every unary call has a deadline;
 a watch is renewed every few minutes and given up when it says nothing for too long. The neighbours: `kinds` gives
-the paths, `mirror` keeps what `follow` yields, `apiserver` is one of the servers that may answer.
+the paths, `actors.actor` keeps what `follow` yields, `apiserver` is one of the servers that may answer.
 """
 
-from __future__ import annotations
-
 import asyncio
+import contextlib
 import json
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 import aiohttp
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from types import TracebackType
-
-    from . import kinds, kubeconfig
+from . import kinds, kubeconfig, opened
 
 _UNARY_SECONDS = 10.0
 _WATCH_SECONDS = 240
@@ -48,6 +44,16 @@ class ApiError(ClientError):
         return self.code in {400, 422} and "strict decoding error" in self.message
 
 
+@contextlib.contextmanager
+def allowing(code: int) -> Iterator[None]:
+    """Let a refusal with this code pass, such as 404 for what is gone already."""
+    try:
+        yield
+    except ApiError as error:
+        if error.code != code:
+            raise
+
+
 class UnreachableError(ClientError):
     """No answer, or half of one: connection, timeout, truncated body."""
 
@@ -67,7 +73,7 @@ class Changed:
     deleted: bool
 
 
-class Client:
+class Client(opened.Opened):
     """An API client; use it as an async context manager.
 
     `agent` is the user agent, which is also what managedFields and audit logs call the actor. With `strict` a write
@@ -75,24 +81,19 @@ class Client:
     """
 
     def __init__(self, access: kubeconfig.Access, agent: str = "topology-simulator", *, strict: bool = False) -> None:
+        super().__init__()
         self._access = access
         self._agent = agent
         self._query = {"fieldValidation": "Strict"} if strict else {}
-        self._session: aiohttp.ClientSession | None = None
+        self._session: aiohttp.ClientSession
 
-    async def __aenter__(self) -> Self:
+    async def _open(self, parts: contextlib.AsyncExitStack) -> None:
         headers = {"User-Agent": self._agent, "Accept": "application/json", **self._access.headers}
         connector = aiohttp.TCPConnector(limit=0, ssl=self._access.tls or True)
-        self._session = aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=connector, headers=headers, read_bufsize=_LONGEST_LINE, trust_env=False
         )
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._session is not None:
-            await self._session.close()
+        self._session = await parts.enter_async_context(session)
 
     async def get(self, kind: kinds.Kind, name: str, namespace: str = "") -> dict[str, Any]:
         """Read one object. Raises ApiError (404 when it is not there), UnreachableError."""
@@ -100,12 +101,9 @@ class Client:
 
     async def find(self, kind: kinds.Kind, name: str, namespace: str = "") -> dict[str, Any] | None:
         """Read one object, or None when it is not there. Raises ApiError, UnreachableError."""
-        try:
+        with allowing(404):
             return await self.get(kind, name, namespace)
-        except ApiError as error:
-            if error.code == 404:
-                return None
-            raise
+        return None
 
     async def list(self, kind: kinds.Kind, namespace: str = "") -> list[dict[str, Any]]:
         """Read all objects of a kind. Raises ApiError, UnreachableError."""
@@ -189,14 +187,15 @@ class Client:
         )
         path = kind.path()
         try:
-            async with self._opened().get(self._access.server + path, params=query, timeout=timeout) as response:
+            async with self._session.get(self._access.server + path, params=query, timeout=timeout) as response:
                 if response.status != 200:
                     raise _refusal("WATCH", path, response.status, await response.read())
                 try:
                     async for line in response.content:
                         event = json.loads(line)
                         if event["type"] == "ERROR":
-                            raise _expired(path, event["object"])
+                            code, reason, message = (event["object"].get(key) for key in ("code", "reason", "message"))
+                            raise ApiError("WATCH", path, int(code or 0), str(reason), str(message))
                         yield Changed(event["object"], event["type"] == "DELETED")
                 finally:
                     hang_up(response)
@@ -213,7 +212,7 @@ class Client:
             headers["Content-Type"] = media or "application/json"
         timeout = aiohttp.ClientTimeout(total=_UNARY_SECONDS)
         try:
-            async with self._opened().request(
+            async with self._session.request(
                 method, self._access.server + path, data=data, headers=headers, params=query, timeout=timeout
             ) as response:
                 raw = await response.read()
@@ -225,11 +224,6 @@ class Client:
         if not isinstance(answer, dict):
             raise UnreachableError(f"{method} {path}: the answer is no object")
         return answer
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            raise RuntimeError("use the client as an async context manager")
-        return self._session
 
 
 def _typed(kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
@@ -245,11 +239,6 @@ def hang_up(response: aiohttp.ClientResponse) -> None:
     if response.connection is not None and response.connection.transport is not None:
         response.connection.transport.abort()
     response.close()
-
-
-def _expired(path: str, status: dict[str, Any]) -> ApiError:
-    code, reason, message = status.get("code"), status.get("reason"), status.get("message")
-    return ApiError("WATCH", path, int(code or 0), str(reason), str(message))
 
 
 def _refusal(verb: str, path: str, code: int, raw: bytes) -> ApiError:

@@ -5,16 +5,13 @@ installer leaves behind on platform None. A hosted cluster (`Shape.hosted`) has 
 External, workers only, no etcd of its own and no machine configuration.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from . import conditions, configured, kinds, machine_api, machines, operands
 from .apiserver import patch
 from .shape import INSTALLED_AGO, VERSION, CustomPool, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["INSTALLED_AGO", "VERSION", "CustomPool", "Shape"]
 
@@ -25,6 +22,12 @@ ETCD_LEASE = "openshift-cluster-etcd-operator-lock"
 INGRESS_NAMESPACE = "openshift-ingress-operator"
 NATIVE_NAMESPACE = "openshift-config-operator"
 NATIVE_LEASE = "config-operator-lock"
+PREFIX = "machineconfiguration.openshift.io/"
+CURRENT, DESIRED, STATE, REASON = (PREFIX + name for name in ("currentConfig", "desiredConfig", "state", "reason"))
+TOPOLOGY = PREFIX + "controlPlaneTopology"
+DONE, DEGRADED = "Done", "Degraded"
+MASTER, WORKER = "master", "worker"
+_MANAGED = {"managementState": "Managed"}
 _NAMESPACES = {
     "openshift",
     "openshift-cluster-version",
@@ -61,12 +64,12 @@ def objects(shape: Shape) -> list[dict[str, Any]]:
     created += [configured.infrastructure(shape), configured.version(shape), configured.feature_gate(shape)]
     schedulable = shape.schedulable and not shape.hosted
     created += [
-        _object(kinds.API_SERVERS, "cluster", {"audit": {"profile": "Default"}}),
-        _object(kinds.SCHEDULERS, "cluster", {"mastersSchedulable": schedulable, "policy": {"name": ""}}),
-        _object(kinds.INGRESSES, "cluster", {"domain": f"apps.{configured.DOMAIN}"}),
-        _object(kinds.CONFIGS, "cluster", {"managementState": "Managed"}, _operator_status(1)),
+        kinds.API_SERVERS.new("cluster", spec={"audit": {"profile": "Default"}}),
+        kinds.SCHEDULERS.new("cluster", spec={"mastersSchedulable": schedulable, "policy": {"name": ""}}),
+        kinds.INGRESSES.new("cluster", spec={"domain": f"apps.{configured.DOMAIN}"}),
+        kinds.CONFIGS.new("cluster", spec=_MANAGED, status=_operator_status()),
         # What a site of one node turns off: openshift/api operator/v1/types_network.go (4.21).
-        _object(kinds.NETWORKS, "cluster", {"managementState": "Managed", "disableNetworkDiagnostics": False}),
+        kinds.NETWORKS.new("cluster", spec=_MANAGED | {"disableNetworkDiagnostics": False}),
         _router(shape),
     ]
     created += configured.operators(shape)
@@ -78,7 +81,10 @@ def objects(shape: Shape) -> list[dict[str, Any]]:
     for name in shape.names[: shape.machines]:
         created += machine_api.installed(name, bare_metal=shape.platform == "BareMetal")
     if not shape.alertmanager:
-        created.append(operands.monitoring_config(alertmanager=False))
+        # As a site has it: openshift-kni/telco-reference telco-ran/configuration/source-crs/cluster-tuning/
+        # monitoring-configuration/ReduceMonitoringFootprint.yaml (6fdaa259).
+        parts = {key: {"enabled": False} for key in ("alertmanagerMain", "telemeterClient")}
+        created.append(kinds.CONFIG_MAPS.new(*operands.MONITORING, data={"config.yaml": json.dumps(parts)}))
     return _with(created if shape.hosted else [*created, *_control_plane(shape), *_operands(shape)], shape.objects)
 
 
@@ -92,16 +98,6 @@ def _with(installed: list[dict[str, Any]], given: Iterable[dict[str, Any]]) -> l
 
 def _key(obj: dict[str, Any]) -> tuple[kinds.Kind, str, str]:
     return kinds.kind_of(obj), obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
-
-
-def _object(
-    kind: kinds.Kind,
-    name: str,
-    spec: dict[str, Any] | None = None,
-    status: dict[str, Any] | None = None,
-    namespace: str = "",
-) -> dict[str, Any]:
-    return kind.new(name, namespace, spec=spec or {}, **({} if status is None else {"status": status}))
 
 
 def _router(shape: Shape) -> dict[str, Any]:
@@ -119,11 +115,11 @@ def _router(shape: Shape) -> dict[str, Any]:
         "observedGeneration": 1,
         "conditions": conditions.written(wanted, INSTALLED_AGO),
     }
-    return _object(kinds.INGRESS_CONTROLLERS, "default", spec, status, INGRESS_NAMESPACE)
+    return kinds.INGRESS_CONTROLLERS.new("default", INGRESS_NAMESPACE, spec=spec, status=status)
 
 
-def _operator_status(generation: int, *extra: conditions.Condition) -> dict[str, Any]:
-    return {"observedGeneration": generation, "conditions": conditions.written(extra, INSTALLED_AGO)}
+def _operator_status(*extra: conditions.Condition) -> dict[str, Any]:
+    return {"observedGeneration": 1, "conditions": conditions.written(extra, INSTALLED_AGO)}
 
 
 def etcd_states(
@@ -151,22 +147,15 @@ def etcd_states(
 
 def pool_node_annotations(pool: str, topology: str) -> dict[str, str]:
     """Return what the machine config daemon writes on a node that is done."""
-    prefix = "machineconfiguration.openshift.io/"
     name = rendered(pool, topology)
-    return {
-        prefix + "controlPlaneTopology": topology,
-        prefix + "currentConfig": name,
-        prefix + "desiredConfig": name,
-        prefix + "reason": "",
-        prefix + "state": "Done",
-    }
+    return {TOPOLOGY: topology, CURRENT: name, DESIRED: name, REASON: "", STATE: DONE}
 
 
 def machine_config(pool: str, topology: str, version: str = VERSION) -> dict[str, Any]:
     """Return a rendered MachineConfig of a release, which `oc adm upgrade status` goes by."""
     spec = {"config": {"ignition": {"version": "3.5.0"}}, "osImageURL": "", "kernelType": "default", "fips": False}
-    config = _object(kinds.MACHINE_CONFIGS, rendered(pool, topology), spec)
-    key = "machineconfiguration.openshift.io/generated-by-controller-version"
+    config = kinds.MACHINE_CONFIGS.new(rendered(pool, topology), spec=spec)
+    key = PREFIX + "generated-by-controller-version"
     config["metadata"]["annotations"] = {key: machines.digest("controller")[:40], configured.RELEASE_VERSION: version}
     return config
 
@@ -187,21 +176,19 @@ def pool_states(*, updating: bool, name: str, paused: bool = False, node_error: 
     ]
 
 
+def counts_at_rest(machines_in_it: int) -> dict[str, int]:
+    """Return what the status of a pool counts when all of its machines are done."""
+    done = ("machineCount", "updatedMachineCount", "readyMachineCount")
+    return dict.fromkeys(done, machines_in_it) | {"unavailableMachineCount": 0, "degradedMachineCount": 0}
+
+
 def _pool(pool: str, topology: str, machines_in_it: int, *, paused: bool = False) -> dict[str, Any]:
     configuration = {"name": rendered(pool, topology)}
+    states = conditions.written(pool_states(updating=False, name=configuration["name"]), INSTALLED_AGO)
+    status = {"configuration": configuration, "observedGeneration": 1, "conditions": states}
     label = {"matchLabels": {machines.LABEL + pool: ""}}
-    status = {
-        "configuration": configuration,
-        "observedGeneration": 1,
-        "machineCount": machines_in_it,
-        "updatedMachineCount": machines_in_it,
-        "readyMachineCount": machines_in_it,
-        "unavailableMachineCount": 0,
-        "degradedMachineCount": 0,
-        "conditions": conditions.written(pool_states(updating=False, name=configuration["name"]), INSTALLED_AGO),
-    }
     spec = {"configuration": configuration, "nodeSelector": label, "paused": paused}
-    return _object(kinds.MACHINE_CONFIG_POOLS, pool, spec, status)
+    return kinds.MACHINE_CONFIG_POOLS.new(pool, spec=spec, status=status | counts_at_rest(machines_in_it))
 
 
 def controller_states(*, completed: bool = True) -> list[conditions.Condition]:
@@ -235,21 +222,16 @@ def _master(name: str, shape: Shape) -> dict[str, Any]:
 
 def _control_plane(shape: Shape) -> list[dict[str, Any]]:
     homes = {member_id(name): machines.address(machines.number_of(name)) for name in shape.names}
-    endpoints = kinds.CONFIG_MAPS.new(ETCD_ENDPOINTS, ETCD_NAMESPACE, data=homes)
     holder = f"etcd-operator-{machines.digest('etcd operator')[:10]}_{machines.boot_id('etcd-operator', 0)}"
     single = shape.control_plane == "SingleReplica"
-    lease = _object(
-        kinds.LEASES, ETCD_LEASE, operands.lease_spec(holder, 3, single=single), None, ETCD_OPERATOR_NAMESPACE
-    )
-    native = _object(
-        kinds.LEASES, NATIVE_LEASE, operands.lease_spec("config-operator-0", 1, single=single), None, NATIVE_NAMESPACE
-    )
+    lease = operands.lease_spec(holder, 3, single=single)
+    native = operands.lease_spec("config-operator-0", 1, single=single)
     controller = {"observedGeneration": 1, "conditions": conditions.written(controller_states(), INSTALLED_AGO)}
     return [
         *(_master(name, shape) for name in shape.names),
-        endpoints,
-        lease,
-        native,
+        kinds.CONFIG_MAPS.new(ETCD_ENDPOINTS, ETCD_NAMESPACE, data=homes),
+        kinds.LEASES.new(ETCD_LEASE, ETCD_OPERATOR_NAMESPACE, spec=lease),
+        kinds.LEASES.new(NATIVE_LEASE, NATIVE_NAMESPACE, spec=native),
         *(
             machine_config(pool, shape.control_plane, shape.version)
             for pool in ("master", "worker", *(pool.name for pool in shape.pools))
@@ -264,10 +246,8 @@ def _control_plane(shape: Shape) -> list[dict[str, Any]]:
 
 def _operands(shape: Shape) -> list[dict[str, Any]]:
     """Return the operators' resources, and what they have deployed."""
-    managed = {"managementState": "Managed"}
-    created = [
-        _object(kinds.OPENSHIFT_API_SERVERS, "cluster", managed, _operator_status(1) | {"readyReplicas": shape.masters})
-    ]
+    status = _operator_status() | {"readyReplicas": shape.masters}
+    created = [kinds.OPENSHIFT_API_SERVERS.new("cluster", spec=_MANAGED, status=status)]
     for pods in operands.STATIC_PODS:
         states = etcd_states(shape.masters) if pods.kind is kinds.ETCDS else []
         revisions = {
@@ -278,15 +258,17 @@ def _operands(shape: Shape) -> list[dict[str, Any]]:
         observed = {"observedConfig": operands.observed_config(single=single)} if pods.differs else {}
         if pods.kind is kinds.ETCDS:
             observed = {"observedConfig": {"controlPlane": {"replicas": shape.install_replicas}}}
-        created.append(_object(pods.kind, "cluster", managed | observed, _operator_status(1, *states) | revisions))
+        status = _operator_status(*states) | revisions
+        created.append(pods.kind.new("cluster", spec=_MANAGED | observed, status=status))
     present: dict[kinds.Kind, dict[str, Any]] = {}
     if "Console" not in shape.without:
-        present[kinds.CONSOLES] = managed
+        present[kinds.CONSOLES] = _MANAGED
     if "ImageRegistry" not in shape.without:
         present[kinds.REGISTRIES] = {"managementState": shape.registry, "replicas": shape.registry_replicas}
     further = {kinds.REGISTRIES: {"storage": {}, "storageManaged": False}}
     created += [
-        _object(kind, "cluster", spec, _operator_status(1) | further.get(kind, {})) for kind, spec in present.items()
+        kind.new("cluster", spec=spec, status=_operator_status() | further.get(kind, {}))
+        for kind, spec in present.items()
     ]
     seen = operands.Sight(
         topology=shape.topology,
@@ -296,3 +278,72 @@ def _operands(shape: Shape) -> list[dict[str, Any]]:
         alertmanager=shape.alertmanager,
     )
     return created + operands.installed(seen, shape.masters)
+
+
+def notes(node: Mapping[str, Any]) -> dict[str, str]:
+    """Return a node's annotations."""
+    return node["metadata"].get("annotations") or {}
+
+
+def counts_as_ready(node: Mapping[str, Any]) -> bool:
+    """Whether the operator counts on a node: Ready, and not cordoned."""
+    return conditions.is_true(dict(node), "Ready") and not (node.get("spec") or {}).get("unschedulable")
+
+
+def pool_of(node: Mapping[str, Any], pools: Iterable[Mapping[str, Any]]) -> str:
+    """Return the name of a node's pool: a control-plane node's is master, a worker's its custom pool if it has one."""
+    labels = node["metadata"].get("labels") or {}
+    if machines.LABEL + MASTER in labels:
+        return MASTER
+    for pool in pools:
+        wanted = (pool["spec"].get("nodeSelector") or {}).get("matchLabels") or {}
+        custom = pool["metadata"]["name"] not in {MASTER, WORKER}
+        if custom and wanted and wanted.items() <= labels.items():
+            return str(pool["metadata"]["name"])
+    return WORKER if machines.LABEL + WORKER in labels else ""
+
+
+def pool_status(pool: Mapping[str, Any], members: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the status of a pool with these nodes, conditions apart as `states` wants them.
+
+    The configuration follows spec only when every machine has it, is available and none is degraded.
+    """
+    wanted = pool["spec"]["configuration"]["name"]
+    nodes = list(members)
+    updated = [node for node in nodes if (notes(node).get(CURRENT), notes(node).get(STATE)) == (wanted, DONE)]
+    ready = [node for node in updated if counts_as_ready(node)]
+    degraded = {node["metadata"]["name"]: notes(node) for node in nodes if notes(node).get(STATE) == DEGRADED}
+    reasons = ", ".join(
+        f'Node {name} is reporting: "{annotations.get(REASON, "")}"' for name, annotations in degraded.items()
+    )
+    before = (pool.get("status") or {}).get("configuration") or {}
+    level = len(ready) == len(nodes)
+    return {
+        "observedGeneration": pool["metadata"]["generation"],
+        "configuration": {**before, "name": wanted} if level else before,
+        "machineCount": len(nodes),
+        "updatedMachineCount": len(updated),
+        "readyMachineCount": len(ready),
+        "unavailableMachineCount": sum(not counts_as_ready(node) or notes(node).get(STATE) != DONE for node in nodes),
+        "degradedMachineCount": len(degraded),
+        "states": pool_states(
+            updating=not level, name=wanted, paused=pool["spec"].get("paused") is True, node_error=reasons
+        ),
+    }
+
+
+def is_settled(pool: Mapping[str, Any]) -> bool:
+    """Whether the operator is done with a pool: its status speaks of its spec and says Updated."""
+    pool_status = pool.get("status") or {}
+    seen = pool["metadata"]["generation"] <= (pool_status.get("observedGeneration") or 0)
+    return seen and conditions.is_true(dict(pool), "Updated")
+
+
+def copied_infrastructure(infrastructure: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Infrastructure as ControllerConfig carries it: whole, but for the fields that its typed client drops."""
+    spec, pool_status = infrastructure.get("spec") or {}, infrastructure.get("status") or {}
+    return {
+        **infrastructure,
+        "spec": {name: value for name, value in spec.items() if name != "desiredTopology"},
+        "status": {name: value for name, value in pool_status.items() if name != "topologyTransition"},
+    }

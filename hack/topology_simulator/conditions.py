@@ -4,16 +4,12 @@ Pure. `merged` keeps what it does not know, so that two writers of different typ
 answers None when nothing would change: an actor without news does not write.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_WRITTEN = re.compile(r"(?<=\")(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?=(?:\.\d+)?Z\")")
 
 
 def now(ago: float = 0.0) -> str:
@@ -22,16 +18,10 @@ def now(ago: float = 0.0) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def older(value: Any, minutes: int) -> Any:
-    """Return a part of an object in which every time is so much earlier; what has no time stays."""
-    if isinstance(value, dict):
-        return {name: older(part, minutes) for name, part in value.items()}
-    if isinstance(value, list):
-        return [older(part, minutes) for part in value]
-    if not isinstance(value, str) or not _TIME.fullmatch(value):
-        return value
-    moment = dt.datetime.fromisoformat(value) - dt.timedelta(minutes=minutes)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+def moved(text: str, seconds: int) -> str:
+    """Return a text in which every time of the API is so much later; each keeps its form."""
+    by = dt.timedelta(seconds=seconds)
+    return _WRITTEN.sub(lambda match: f"{dt.datetime.fromisoformat(match[1]) + by:%Y-%m-%dT%H:%M:%S}", text)
 
 
 def now_micro() -> str:

@@ -5,8 +5,6 @@ current directory, or beside it while another cluster has that. Exit codes: 0 th
 API, 1 it was not (with the reason and the operator's last words), 130 interrupted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import fcntl
@@ -18,7 +16,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Iterator
 
 from . import (
     binaries,
@@ -26,21 +24,17 @@ from . import (
     client,
     etcd,
     install,
-    invitation,
     kinds,
     levers,
     operator_process,
     own_objects,
+    pace,
     play,
+    scenario,
     story,
     terminal,
 )
 from .envtest import server as real
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-
-    from . import pace, scenario
 
 CLUSTER_FOLDER = pathlib.Path("build") / "cluster"
 FAILURES = (
@@ -132,7 +126,6 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
     played: scenario.Scenario,
     speeds: pace.Pace,
     *,
-    port: int,
     operator: bool,
     folder: pathlib.Path,
     apiserver: str = "embedded",
@@ -143,17 +136,10 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
     What breaks in the scenario breaks; its request and its repairs are left to the person.
     """
     screen = terminal.Terminal(sys.stdout)
-    screen.print(f"{played.name}: {played.kept_summary}\n")
+    screen.print(f"{played.name}: {played.kept or played.summary}\n")
     try:
         async with box.opened(
-            played,
-            speeds,
-            folder,
-            port=port,
-            operator=operator,
-            apiserver=apiserver,
-            etcd=etcd,
-            manifests=operator,
+            played, speeds, folder, operator=operator, apiserver=apiserver, etcd=etcd, manifests=operator
         ) as opened:
             _invite(screen, opened, played, apiserver)
             await kept(opened, played, speeds, screen, story.Story(opened.api, screen).run())
@@ -163,11 +149,7 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
 
 
 async def kept(
-    opened: box.Box,
-    played: scenario.Scenario,
-    speeds: pace.Pace,
-    screen: terminal.Terminal,
-    *parts: Awaitable[None],
+    opened: box.Box, played: scenario.Scenario, speeds: pace.Pace, screen: terminal.Terminal, *parts: Awaitable[None]
 ) -> None:
     """Play what breaks and keep the cluster, with the operator as a pod, until one of `parts` ends."""
     by_hand = levers.Levers(opened.api, opened.actors)
@@ -179,15 +161,10 @@ async def kept(
             screen.say("scenario", f"went another way: {error}", "yellow")
         await asyncio.Event().wait()
 
-    pod = [] if opened.operator is None else [own_pod(opened, lambda text: screen.say("operator", text, "red")).run()]
+    pod = []
+    if opened.operator is not None:
+        pod = [own_objects.OwnPod(opened.api, opened.operator, lambda text: screen.say("operator", text, "red")).run()]
     await box.first_of(play_on(), by_hand.tend(), *pod, *parts)
-
-
-def own_pod(opened: box.Box, tell: Callable[[str], None]) -> own_objects.OwnPod:
-    """Return the pod of the operator in a box; `tell` gets a sentence when its process ends."""
-    if opened.operator is None:
-        raise ValueError("a box without an operator has no pod of it")
-    return own_objects.OwnPod(opened.api, opened.operator, tell)
 
 
 def run(main: Awaitable[int]) -> int:
@@ -214,13 +191,7 @@ def _player(
         screen.say("scenario", text, "dim")
 
     return play.Player(
-        opened.api,
-        opened.actors,
-        speeds,
-        tell,
-        operator=opened.operator,
-        store=opened.store,
-        by_hand=by_hand,
+        opened.api, opened.actors, speeds, tell, operator=opened.operator, store=opened.store, by_hand=by_hand
     )
 
 
@@ -231,7 +202,6 @@ async def _show_tables(api: client.Client, screen: terminal.Terminal) -> None:
 
 
 async def _show_advisories(api: client.Client, screen: terminal.Terminal) -> None:
-    """Say what is left for the administrator, where the operator still advises something."""
     record = (await api.get(kinds.INFRASTRUCTURES, "cluster"))["status"].get("topologyTransition") or {}
     advisories = record.get("advisories") or []
     if advisories:
@@ -245,11 +215,11 @@ async def _show_advisories(api: client.Client, screen: terminal.Terminal) -> Non
 def _invite(screen: terminal.Terminal, opened: box.Box, played: scenario.Scenario, apiserver: str) -> None:
     screen.print(f"A cluster is running at {opened.url}. In a second terminal:\n")
     if opened.operator is None:
-        for line in invitation.environment(opened.kubeconfig):
+        for line in levers.environment(opened.kubeconfig):
             screen.print(screen.paint(f"    {line}", "bold"))
         screen.print("\nThere is no operator: start yours with this KUBECONFIG. Ctrl-C ends everything.\n")
         return
-    for line, is_command in invitation.lines(played, opened.kubeconfig):
+    for line, is_command in levers.lines(played, opened.kubeconfig):
         screen.print(screen.paint(f"    {line}", "bold") if is_command else line)
     screen.print(f"\nOr watch it in a browser: {screen.paint(f'{opened.operator.url}/', 'bold')}")
     if apiserver == "embedded":

@@ -5,21 +5,17 @@ pager has, and a way into the cluster. Whether the alert fires is judged by its 
 The cure is in docs/runbooks; `cure` of a scenario has the sentence there that leads to it, for the test which types it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
 import pathlib
 import sys
 import tempfile
-from typing import TYPE_CHECKING
+import textwrap
+from collections.abc import AsyncIterator
 
-from . import alerts, box, client, demo, fleet_hub, invitation, kinds, pace, play, probes, scenario, terminal
-from .actors import bootstrap
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+from . import alerts, box, client, demo, fleet_hub, kinds, levers, own_objects, pace, play, probes, scenario, terminal
+from .actors import kubelets
 
 FOLDER = pathlib.Path(__file__).parent / "drills"
 _SCRAPE_SECONDS = 1.0
@@ -110,9 +106,11 @@ async def opened(
         fleet = None
         if alert.of_fleet:
             fleet = await stack.enter_async_context(fleet_hub.opened(opened_box, collects=rehearsed.hub_collects))
-        living = [demo.own_pod(opened_box, lambda _: None).run()]
+        living = []
+        if opened_box.operator is not None:
+            living.append(own_objects.OwnPod(opened_box.api, opened_box.operator, lambda _: None).run())
         if rehearsed.waiting:
-            living.append(bootstrap.Bootstrap(opened_box.api, rehearsed.waiting, PACE).run())
+            living.append(kubelets.Bootstrap(opened_box.api, rehearsed.waiting, PACE).run())
         task = asyncio.ensure_future(box.first_of(*living))
         stack.push_async_callback(_ended, task)
         player = play.Player(opened_box.api, opened_box.actors, PACE, lambda _: None, operator=opened_box.operator)
@@ -150,15 +148,16 @@ async def run(name: str, apiserver: str = "embedded") -> int:
 def _show(
     screen: terminal.Terminal, alert: alerts.Alert, shown: alerts.Firing, opened_box: box.Box, folder: pathlib.Path
 ) -> None:
-    """Print what a pager has, and the way in."""
     screen.print(screen.paint(f"\n[FIRING] {alert.name}", "red"))
     for key, value in shown.labels.items():
         if key != "alertname":
             screen.print(f"  {key}: {value}")
     for key in ("summary", "description"):
-        screen.print(f"\n{terminal.filled(' '.join(shown.annotations[key].split()))}")
+        text = " ".join(shown.annotations[key].split())
+        lines = textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+        screen.print(f"\n{lines}")
     screen.print("\nIn a second terminal; where there is no oc, kubectl does the same:\n")
-    for line in invitation.environment(opened_box.kubeconfig):
+    for line in levers.environment(opened_box.kubeconfig):
         screen.print(screen.paint(f"    {line}", "bold"))
     screen.print(
         f"\nOn a cluster this fires after {alert.waits}; here it does not wait. The operator's log is "

@@ -5,12 +5,11 @@ for the one cluster and written where the work agent writes it. What the hub col
 The kubeconfig of the box gets a second context, `hub`, which is the current one from then on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import pathlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import yaml
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
@@ -18,9 +17,6 @@ from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi f
 from . import box, client, conditions, install, kinds, kubeconfig, own_objects, probes
 from .apiserver import cel as rules
 from .apiserver import server
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 CONTEXT = "hub"
 _POLL_SECONDS = 0.5

@@ -1,31 +1,21 @@
 """Lets the operands of a cluster follow its topology and its nodes at once, where no actor runs.
 
-`follow(api)` leaves every object as the operators of a real cluster leave it once they are done: static pods on every
-control-plane node and at a new revision where leaving the single node makes one, guard budgets, workloads with their
-status, router, machine configuration. It is idempotent, writes only what differs, and works before a change (after
-nodes have joined) as well as after it. With `without`, some stay as they are: ClusterOperators by name ("console",
-"machine-config"), or one part of what such an operator does: a workload as "openshift-console/downloads", a budget as
-"openshift-etcd/etcd-guard-pdb", "machine-config/controller" (ControllerConfig and the annotations of nodes),
-"machine-config/pools".
-
-To have the same in a cluster's own time, run `actors` instead: `hub.Actors.hold`, `release`, `break_`, `mend`.
+`follow(api)` leaves every object as the operators of a real cluster leave it once they are done. It is idempotent,
+writes only what differs, and works before a change (after nodes have joined) as well as after it. With `without`, some
+stay as they are: ClusterOperators by name ("console", "machine-config"), or one part of what such an operator does: a
+workload as "openshift-console/downloads", a budget as "openshift-etcd/etcd-guard-pdb", "machine-config/controller"
+(ControllerConfig and the annotations of nodes), "machine-config/pools". `actors` do the same in a cluster's own time.
 """
-
-from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import cluster, conditions, kinds, machine_pools, machines, operands
+from . import client, cluster, conditions, kinds, machines, operands
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection
-
-    from . import client
-
-    _Act = Callable[[client.Client, "_Scene"], Awaitable[bool]]
+_Act = Callable[[client.Client, "_Scene"], Awaitable[bool]]
 
 _CONTROLLER, _POOLS = "machine-config/controller", "machine-config/pools"
 _ROUTER = f"{cluster.INGRESS_NAMESPACE}/default"
@@ -41,10 +31,8 @@ class _Scene:
 
     @property
     def masters(self) -> list[str]:
-        return [node["metadata"]["name"] for node in self.with_role("master")]
-
-    def with_role(self, role: str) -> list[dict[str, Any]]:
-        return [node for node in self.nodes if machines.LABEL + role in (node["metadata"].get("labels") or {})]
+        label = machines.LABEL + "master"
+        return [node["metadata"]["name"] for node in self.nodes if label in (node["metadata"].get("labels") or {})]
 
 
 async def follow(api: client.Client, *, without: Collection[str] = ()) -> None:
@@ -176,8 +164,8 @@ async def _controller(api: client.Client, scene: _Scene) -> bool:
     states = conditions.merged(obj, cluster.controller_states())
     status: dict[str, Any] = {"observedGeneration": 0, **({"conditions": states} if states else {})}
     moved = await _put_status(api, kinds.CONTROLLER_CONFIGS, obj, status, infra={**infra, "status": wanted})
-    topology, key = wanted["controlPlaneTopology"], machine_pools.TOPOLOGY
-    old = [node for node in scene.nodes if machine_pools.notes(node).get(key) not in (None, topology)]
+    topology, key = wanted["controlPlaneTopology"], cluster.TOPOLOGY
+    old = [node for node in scene.nodes if cluster.notes(node).get(key) not in (None, topology)]
     notes = {"metadata": {"annotations": {key: topology}}}
     await asyncio.gather(*(api.patch(kinds.NODES, node["metadata"]["name"], notes) for node in old))
     return moved or bool(old)
@@ -186,25 +174,18 @@ async def _controller(api: client.Client, scene: _Scene) -> bool:
 async def _pools(api: client.Client, scene: _Scene) -> bool:
     topology = scene.seen.topology["controlPlaneTopology"]
     pools = {pool["metadata"]["name"]: pool for pool in await api.list(kinds.MACHINE_CONFIG_POOLS)}
-    homes = [(machine_pools.pool_of(node, pools.values()), node) for node in scene.nodes]
+    homes = [(cluster.pool_of(node, pools.values()), node) for node in scene.nodes]
     moved = False
     for name, pool in pools.items():
         members = [node for home, node in homes if home == name]
-        wanted, count = cluster.rendered(name, topology), len(members)
+        wanted = cluster.rendered(name, topology)
         if await api.find(kinds.MACHINE_CONFIGS, wanted) is None:
             await api.create(kinds.MACHINE_CONFIGS, cluster.machine_config(name, topology))
         notes = {"metadata": {"annotations": cluster.pool_node_annotations(name, topology)}}
-        old = [node for node in members if notes["metadata"]["annotations"].items() - machine_pools.notes(node).items()]
+        old = [node for node in members if notes["metadata"]["annotations"].items() - cluster.notes(node).items()]
         await asyncio.gather(*(api.patch(kinds.NODES, node["metadata"]["name"], notes) for node in old))
-        status: dict[str, Any] = {
-            "configuration": {"name": wanted},
-            "observedGeneration": 0,
-            "machineCount": count,
-            "updatedMachineCount": count,
-            "readyMachineCount": count,
-            "unavailableMachineCount": 0,
-            "degradedMachineCount": 0,
-        }
+        status: dict[str, Any] = {"configuration": {"name": wanted}, "observedGeneration": 0}
+        status |= cluster.counts_at_rest(len(members))
         states = conditions.merged(pool, cluster.pool_states(updating=False, name=wanted))
         if states is not None:
             status["conditions"] = states

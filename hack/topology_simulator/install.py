@@ -6,22 +6,18 @@ The definitions are stand-ins (crds/), with the one of Infrastructure that the o
 itself ships (bindata/crd); a real API server is given OpenShift's own (`envtest.openshift`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import functools
 import json
 import pathlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import yaml
 
 from . import client, cluster, kinds, operands
 from .apiserver import patch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _CRDS = pathlib.Path(__file__).parent / "crds"
 _OWN_CRDS = pathlib.Path(__file__).parents[2] / "bindata" / "crd"
@@ -72,23 +68,19 @@ def _renamed(kind: kinds.Kind) -> str:
 
 
 async def install(
-    api: client.Client,
-    shape: cluster.Shape,
-    *,
-    reuse: bool = False,
-    crds: Sequence[dict[str, Any]] | None = None,
-) -> int:
-    """Install the cluster and return how many objects were created; `crds` in place of the stand-ins.
+    api: client.Client, shape: cluster.Shape, *, reuse: bool = False, crds: Sequence[dict[str, Any]] | None = None
+) -> None:
+    """Install the cluster; `crds` in place of the stand-ins.
 
     Raises InstallError when there is one already and `reuse` is false, ClientError when the API fails.
     """
     if not reuse and await api.find(kinds.INFRASTRUCTURES, "cluster") is not None:
         raise InstallError("there is an Infrastructure cluster already; use an empty API server")
-    return await define(api, _served(shape, crds)) + await populate(api, shape)
+    await define(api, _served(shape, crds))
+    await populate(api, shape)
 
 
 def _served(shape: cluster.Shape, crds: Sequence[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    """Return the definitions that such a cluster has."""
     gone = {kind for capability in shape.without for kind in OF_CAPABILITIES.get(capability, ())}
     absent = {f"{kind.plural}.{kind.group}" for kind in gone}
     there = [crd for crd in (definitions() if crds is None else crds) if crd["metadata"]["name"] not in absent]
@@ -110,35 +102,28 @@ def of_anything(kind: kinds.Kind, **subresources: Any) -> dict[str, Any]:
     return kinds.DEFINITIONS.new(f"{kind.plural}.{kind.group}", spec=spec)
 
 
-async def define(api: client.Client, crds: Sequence[dict[str, Any]] | None = None) -> int:
-    """Create the definitions that are missing, wait until all are served, and return how many were created.
-
-    Raises InstallError, ClientError.
-    """
+async def define(api: client.Client, crds: Sequence[dict[str, Any]] | None = None) -> None:
+    """Create the definitions that are missing, and wait until all are served. Raises InstallError, ClientError."""
     crds = definitions() if crds is None else crds
-    created = await _create_all(api, crds)
+    await _create_all(api, crds)
     await _wait_until_served(api, crds)
-    return created
 
 
-async def populate(api: client.Client, shape: cluster.Shape) -> int:
-    """Create the objects that are missing, where all kinds are served, and return how many were. Raises ClientError."""
+async def populate(api: client.Client, shape: cluster.Shape) -> None:
+    """Create the objects that are missing, where all kinds are served. Raises ClientError."""
     empty = {field: "" for field, value in shape.topology.items() if not value}
-    objects = [_without(obj, empty) for obj in cluster.objects(shape)]
+    objects = [
+        patch.merge(obj, _nested(dict.fromkeys(empty), _TOPOLOGIES[kind]))
+        if (kind := kinds.kind_of(obj)) in _TOPOLOGIES
+        else obj
+        for obj in cluster.objects(shape)
+    ]
     first = [obj for obj in objects if kinds.kind_of(obj) is kinds.NAMESPACES]
-    created = 0
     for part in (first, [obj for obj in objects if obj not in first]):
-        created += await _create_all(api, part)
+        await _create_all(api, part)
     for obj in objects if empty else ():
         if (kind := kinds.kind_of(obj)) in _TOPOLOGIES:
             await _store_past_the_enum(api, kind, obj["metadata"]["name"], empty)
-    return created
-
-
-def _without(obj: dict[str, Any], fields: Iterable[str]) -> dict[str, Any]:
-    """Return the object without these topologies, where it is of a kind that has them."""
-    path = _TOPOLOGIES.get(kinds.kind_of(obj))
-    return obj if path is None else patch.merge(obj, _nested(dict.fromkeys(fields), path))
 
 
 def _nested(value: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
@@ -225,39 +210,34 @@ async def _until_taken(  # noqa: PLR0913 - what a patch has
         raise InstallError(f"{what} is not the one that was written {_SERVED_SECONDS:g} s ago") from None
 
 
-async def _create_all(api: client.Client, objects: Sequence[dict[str, Any]]) -> int:
-    """Create some at a time, in no order; return how many there were not."""
+async def _create_all(api: client.Client, objects: Sequence[dict[str, Any]]) -> None:
+    """Create some at a time, in no order."""
     free = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(obj: dict[str, Any]) -> int:
+    async def one(obj: dict[str, Any]) -> None:
         async with free:
-            return await create(api, obj)
+            await create(api, obj)
 
     # Not a task group: what a single request fails of is to come out as it is, after the others have ended.
-    done = await asyncio.gather(*(one(obj) for obj in objects), return_exceptions=True)
-    for outcome in done:
-        if isinstance(outcome, BaseException):
+    for outcome in await asyncio.gather(*(one(obj) for obj in objects), return_exceptions=True):
+        if outcome is not None:
             raise outcome
-    return sum(outcome for outcome in done if isinstance(outcome, int))
 
 
-async def create(api: client.Client, obj: dict[str, Any]) -> int:
-    """Create an object with its status; 0 where there is one of its name, which stays as it is. Raises ClientError."""
-    kind = kinds.any_kind(obj)
+async def create(api: client.Client, obj: dict[str, Any]) -> None:
+    """Create an object with its status; one of its name that is there stays as it is. Raises ClientError."""
+    kind, created = kinds.any_kind(obj), True
     try:
         stored = await api.create(kind, obj)
-        created = 1
     except client.ApiError as error:
         if error.code != 409 or error.reason != "AlreadyExists":
             raise
-        stored, created = await api.get(kind, obj["metadata"]["name"], obj["metadata"].get("namespace", "")), 0
-    meta = stored["metadata"]
+        stored, created = await api.get(kind, obj["metadata"]["name"], obj["metadata"].get("namespace", "")), False
     if kind not in _STATUS_WITHIN and "status" in obj and (created or not stored.get("status")):
         await put_status(api, kind, {**stored, "status": obj["status"]})
     if kind is kinds.NODES and created:
         # The API server taints every new node; `actors.kubelets` takes that away once it is ready.
-        await api.patch(kind, meta["name"], {"spec": {"taints": obj["spec"].get("taints")}})
-    return created
+        await api.patch(kind, stored["metadata"]["name"], {"spec": {"taints": obj["spec"].get("taints")}})
 
 
 async def put_status(api: client.Client, kind: kinds.Kind, obj: dict[str, Any]) -> None:

@@ -5,10 +5,11 @@ as a real operator does whose CRD comes later. The neighbours: `client` builds p
 those that are not built in.
 """
 
-from __future__ import annotations
-
+import pathlib
 from dataclasses import dataclass
 from typing import Any
+
+import yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +120,7 @@ def named(name: str) -> Kind:
         if plain in (kind.plural, kind.kind.lower()) and group in ("", kind.group):
             return kind
     raise LookupError(f"{name!r} is none of {', '.join(sorted(kind.kind.lower() for kind in ALL))}")
+
+
+ACCOUNT: dict[str, Any] = yaml.safe_load(pathlib.Path(__file__).with_name("openshift.yaml").read_text("utf-8"))
+"""What OpenShift installs, as far as it is data."""

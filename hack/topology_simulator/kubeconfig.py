@@ -4,17 +4,13 @@ Understood is what the simulator writes: inline certificates and bearer tokens. 
 own reader on purpose: what plays the rest of the cluster must not inherit the operator's mistakes.
 """
 
-from __future__ import annotations
-
 import base64
+import pathlib
 import ssl
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
-
-if TYPE_CHECKING:
-    import pathlib
 
 
 class KubeconfigError(Exception):

@@ -1,27 +1,24 @@
-"""What is broken in a kept cluster, and how a person repairs it: by taking an annotation off.
+"""What a kept cluster invites a person to try, what is broken in it, and how that is repaired: by taking a mark off.
 
 A scenario breaks something and repairs it later. Where a person plays (`play.Player` with `by_hand`), the repair is
 left to them: what is broken carries an annotation, `commands` has what takes it off, and `tend` notices that.
 Only what a real cluster has no command for is repaired so: a machine without power, a disk that is too slow, an
-operator that does not react. What an administrator would repair with `oc` is repaired with that.
+operator that does not react. What an administrator would repair with `oc` is repaired with that. Every line of `lines`
+that is shown as a command can be pasted as it stands; tests run them with kubectl on both API servers.
 """
-
-from __future__ import annotations
 
 import asyncio
 import functools
+import json
+import pathlib
 import shlex
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from . import client, kinds, machine_api
-from .actors import kubelets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from . import scenario
-    from .actors import hub
+from . import client, cluster, kinds, machine_api, scenario
+from .actors import hub, kubelets
 
 _PREFIX = "topology-simulator/"
 _POLL_SECONDS = 0.2
@@ -124,3 +121,65 @@ class Levers:
         elif place.key not in (obj["metadata"].get("annotations") or {}):
             lever.repair()
             self._pulled.remove(lever)
+
+
+_DEFAULT = "HighlyAvailable"
+
+
+def request(played: scenario.Scenario) -> str:
+    """Return the command that makes the request of a scenario."""
+    topology = next((step.request.topology for step in played.steps if step.request), _DEFAULT)
+    body = json.dumps({"spec": {"desiredTopology": topology}}, separators=(",", ":"))
+    return _merge("infrastructure", "cluster", body=body)
+
+
+def environment(file: pathlib.Path) -> Iterator[str]:
+    """Yield what the second terminal needs first; the programs of this environment, kubectl-topology among them."""
+    yield f"export PATH={shlex.quote(str(pathlib.Path(sys.executable).parent))}:$PATH"
+    yield f"export KUBECONFIG={shlex.quote(str(file))}"
+
+
+def experiments(played: scenario.Scenario) -> Iterator[tuple[str, list[str]]]:
+    """Yield what may be tried, in this order: a sentence, and the commands that do it.
+
+    Where the scenario breaks something, that is to be found and repaired; else there is something to break.
+    """
+    if repairs := list(commands(played)):
+        yield "Find out what is wrong here:", ["kubectl topology status", "kubectl topology plan"]
+        yield "Repair it, when you have seen enough. Nothing else does:", repairs
+        return
+    joined = [name for step in played.steps for name in step.join or ()]
+    if joined:
+        off, on = (shlex.join(["kubectl", "annotate", "node", joined[-1], kubelets.POWER + to]) for to in ("=off", "-"))
+        yield "Kill a node (kubectl topology plan says what that blocks), and start it again:", [off, on]
+        yield (
+            "Kill a node, request, and cancel the request while it waits:",
+            [off, request(played), "kubectl topology cancel", on],
+        )
+    if not played.cluster.hosted:
+        router = _merge("ingresscontroller", "default", "-n", cluster.INGRESS_NAMESPACE, body='{"spec":{"replicas":1}}')
+        yield (
+            "Pin the router, then request; the status says how to release it:",
+            [router, request(played), "kubectl topology status"],
+        )
+
+
+def lines(played: scenario.Scenario, file: pathlib.Path) -> Iterator[tuple[str, bool]]:
+    """Yield the lines for a cluster with an operator, and whether each is a command."""
+    requested = [request(played)] if not played.cluster.hosted else []
+    commands = (
+        *environment(file),
+        "kubectl get infrastructures,clusteroperators,nodes",
+        "kubectl topology status",
+        *requested,
+        "kubectl topology status --watch",
+    )
+    yield from ((command, True) for command in commands)
+    for number, (sentence, tried) in enumerate(experiments(played), start=1):
+        yield "", False
+        yield f"Experiment {number}. {sentence}", False
+        yield from ((command, True) for command in tried)
+
+
+def _merge(*what: str, body: str) -> str:
+    return shlex.join(["kubectl", "patch", *what, "--type", "merge", "-p", body])

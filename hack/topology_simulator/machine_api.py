@@ -6,8 +6,6 @@ baremetal-operator apis/metal3.io/v1alpha1 (baremetalhost_types.go), and cluster
 pkg/cloud/baremetal/actuators/machine/actuator.go, which ties the two together.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -30,8 +28,8 @@ _CLUSTER = "edge-7f4kd"
 _CLUSTER_LABEL = "machine.openshift.io/cluster-api-cluster"
 _TYPE = "machine.openshift.io/cluster-api-machine-type"
 _PROVIDER = "baremetal.cluster.k8s.io/v1alpha1"
-_USER_DATA = {"name": "master-user-data-managed", "namespace": NAMESPACE}
-_DEPLOY = {"method": "install_coreos"}
+USER_DATA = {"name": "master-user-data-managed", "namespace": NAMESPACE}
+DEPLOY = {"method": "install_coreos"}
 
 
 def machine_name(node: str) -> str:
@@ -48,8 +46,8 @@ def machine(node: str, *, role: str = "master", linked: bool = False, hooked: bo
     value = {
         "apiVersion": _PROVIDER,
         "kind": "BareMetalMachineProviderSpec",
-        "customDeploy": dict(_DEPLOY),
-        "userData": dict(_USER_DATA),
+        "customDeploy": dict(DEPLOY),
+        "userData": dict(USER_DATA),
     }
     hooks = {"preDrain": [dict(HOOK)]} if hooked else {}
     return {**obj, "spec": {"lifecycleHooks": hooks, "providerSpec": {"value": value}}, "status": {}}
@@ -78,22 +76,11 @@ def consumer_of(name: str) -> dict[str, str]:
     return {"apiVersion": kind.api_version, "kind": kind.kind, "name": name, "namespace": NAMESPACE}
 
 
-def deployment() -> dict[str, Any]:
-    """Return what a Machine asks of the host that it has chosen."""
-    return {"customDeploy": dict(_DEPLOY), "userData": dict(_USER_DATA), "online": True}
-
-
 def hardware(node: str) -> dict[str, Any]:
     """Return what an inspection of a node's machine finds."""
     number = machines.number_of(node)
     nic = {"name": "enp1s0", "mac": f"52:54:00:00:00:{number % 256:02x}", "ip": machines.address(number)}
     return {"hostname": node, "nics": [nic], "ramMebibytes": 32 << 10}
-
-
-def provider_id(obj: dict[str, Any]) -> str:
-    """Return the ProviderID of the Machine on a host."""
-    meta = obj["metadata"]
-    return f"baremetalhost:///{meta['namespace']}/{meta['name']}/{meta['uid']}"
 
 
 def addresses(obj: dict[str, Any] | None) -> list[dict[str, str]]:
@@ -120,11 +107,7 @@ def host_status(state: str, *, ident: str, powered_on: bool = True, error: str =
 def running(node: str) -> dict[str, Any]:
     """Return the status of a Machine that has run since the installation, but for what only the server knows."""
     given = {"status": {"hardware": hardware(node)}}
-    return {
-        "phase": "Running",
-        "addresses": addresses(given),
-        "nodeRef": {"kind": "Node", "name": node},
-    }
+    return {"phase": "Running", "addresses": addresses(given), "nodeRef": {"kind": "Node", "name": node}}
 
 
 def installed(node: str, *, bare_metal: bool) -> list[dict[str, Any]]:
@@ -143,11 +126,6 @@ def installed(node: str, *, bare_metal: bool) -> list[dict[str, Any]]:
     return [obj, below]
 
 
-def is_control_plane(obj: dict[str, Any]) -> bool:
-    """Whether the etcd operator looks at this Machine."""
-    return (obj["metadata"].get("labels") or {}).get(ROLE) in CONTROL_PLANE
-
-
 def leaves(obj: dict[str, Any]) -> bool:
     """Whether an object is being deleted."""
     return bool(obj["metadata"].get("deletionTimestamp"))
@@ -156,6 +134,11 @@ def leaves(obj: dict[str, Any]) -> bool:
 def phase(obj: dict[str, Any]) -> str:
     """Return the phase of a Machine, empty while it has none."""
     return str((obj.get("status") or {}).get("phase") or "")
+
+
+def host_state(obj: dict[str, Any]) -> str:
+    """Return the state of a host, empty while it has none."""
+    return str(((obj.get("status") or {}).get("provisioning") or {}).get("state") or "")
 
 
 def internal_addresses(obj: dict[str, Any]) -> list[str]:

@@ -1,18 +1,14 @@
 """Machines: what their kubelet says about them when it registers and every time after.
 
-The size matters: a real Node carries 8 to 16 KiB, half of it the list of images, and a watcher of nodes pays for
-that at every heartbeat. Names and digests are made from the machine's number, so a node is the same each time.
+Names and digests are made from the machine's number, so a node is the same each time.
 """
-
-from __future__ import annotations
 
 import hashlib
 import ipaddress
 from typing import Any
 
-from . import conditions
+from . import conditions, kinds
 
-KUBELET = "v1.34.4"
 LABEL = "node-role.kubernetes.io/"
 _NETWORK = ipaddress.IPv4Address("192.168.126.0")
 _IMAGES = 44
@@ -39,14 +35,7 @@ def node(
     name: str, *, roles: tuple[str, ...], ready: bool, cpus: int = 8, memory_kib: int = 32 << 20
 ) -> dict[str, Any]:
     """Return the Node that a kubelet registers, with its status."""
-    labels = {
-        "beta.kubernetes.io/arch": "amd64",
-        "beta.kubernetes.io/os": "linux",
-        "kubernetes.io/arch": "amd64",
-        "kubernetes.io/hostname": name,
-        "kubernetes.io/os": "linux",
-        "node.openshift.io/os_id": "rhel",
-    }
+    labels = kinds.ACCOUNT["node_labels"] | {"kubernetes.io/hostname": name}
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -78,21 +67,8 @@ def states(*, ready: bool) -> list[conditions.Condition]:
     ]
 
 
-def beat(obj: dict[str, Any], *, ready: bool) -> list[dict[str, Any]]:
-    """Return a node's conditions with the time of this heartbeat."""
-    present = conditions.merged(obj, states(ready=ready)) or obj["status"]["conditions"]
-    return [{**condition, "lastHeartbeatTime": conditions.now()} for condition in present]
-
-
 def _status(name: str, *, ready: bool, cpus: int, memory_kib: int) -> dict[str, Any]:
-    capacity = {
-        "cpu": str(cpus),
-        "memory": f"{memory_kib}Ki",
-        "ephemeral-storage": "124766188Ki",
-        "hugepages-1Gi": "0",
-        "hugepages-2Mi": "0",
-        "pods": "250",
-    }
+    capacity = {"cpu": str(cpus), "memory": f"{memory_kib}Ki"} | kinds.ACCOUNT["node_capacity"]
     reserved = {"cpu": f"{cpus * 1000 - 500}m", "memory": f"{memory_kib - (1152 << 10)}Ki"}
     since = conditions.now()
     return {
@@ -106,19 +82,19 @@ def _status(name: str, *, ready: bool, cpus: int, memory_kib: int) -> dict[str, 
             {**condition, "lastHeartbeatTime": since} for condition in conditions.written(states(ready=ready))
         ],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-        "nodeInfo": {
-            "architecture": "amd64",
+        "nodeInfo": kinds.ACCOUNT["node_info"]
+        | {
             "bootID": boot_id(name, 0),
-            "containerRuntimeVersion": "cri-o://1.34.3",
-            "kernelVersion": "5.14.0-570.60.1.el9_6.x86_64",
-            "kubeProxyVersion": "",
-            "kubeletVersion": KUBELET,
             "machineID": digest("machine", name)[:32],
-            "operatingSystem": "linux",
-            "osImage": "Red Hat Enterprise Linux CoreOS 9.6.20260915-0 (Plow)",
             "systemUUID": digest("system", name)[:32],
         },
-        "images": [_image(name, number) for number in range(_IMAGES)],
+        "images": [
+            {
+                "names": [f"{_REGISTRY}@sha256:{tag}", f"{_REGISTRY}:<none>"],
+                "sizeBytes": 200_000_000 + int(tag[:6], 16) * 40,
+            }
+            for tag in (digest("image", name, number) for number in range(_IMAGES))
+        ],
     }
 
 
@@ -126,9 +102,3 @@ def boot_id(name: str, boots: int) -> str:
     """Return an id that is new after every boot."""
     hexadecimal = digest("boot", name, boots)
     return "-".join(hexadecimal[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
-
-
-def _image(name: str, number: int) -> dict[str, Any]:
-    tag = digest("image", name, number)
-    names = [f"{_REGISTRY}@sha256:{tag}", f"{_REGISTRY}:<none>"]
-    return {"names": names, "sizeBytes": 200_000_000 + int(tag[:6], 16) * 40}

@@ -1,13 +1,9 @@
 """What consists of parts that are opened one after the other, and closed in reverse, also when only some could be."""
 
-from __future__ import annotations
-
 import abc
 import contextlib
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from types import TracebackType
+from typing import Self
 
 
 class Opened(abc.ABC):

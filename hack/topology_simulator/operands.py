@@ -1,25 +1,15 @@
-"""What the operators of a cluster deploy, and how much of it for which topology: a table and its objects. Pure.
+"""What the operators of a cluster deploy, and how much of it for which topology: objects of openshift.yaml. Pure.
 
-This is the simulator's own account of OpenShift, on purpose not the operand matrix of the operator under test: two
-accounts of one thing are worth something only while neither is derived from the other. A test holds their names
-together. `actors` let these objects follow in their own time; `follow` does it at once; `cluster` installs them.
-
-Where the figures come from: console and packageserver go by the control plane, monitoring by the infrastructure, the
-API servers and oauth by the number of nodes labelled master, the registry by none once its configuration exists.
+`actors` let these objects follow in their own time; `follow` does it at once; `cluster` installs them.
 """
 
-from __future__ import annotations
-
-import json
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import yaml
 
 from . import conditions, kinds, machines, shape
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
 
 REVISION = 9
 """Of every static pod when the cluster is installed."""
@@ -69,63 +59,17 @@ class Reader:
     lease: str
 
 
-WORKLOADS = (
-    Workload("openshift-apiserver", "openshift-apiserver", "apiserver", "masters"),
-    Workload("authentication", "openshift-oauth-apiserver", "apiserver", "masters"),
-    Workload("authentication", "openshift-authentication", "oauth-openshift", "masters"),
-    Workload(
-        "console", "openshift-console", "console", "controlPlaneTopology",
-        capability="Console", managed_by=kinds.CONSOLES,
-    ),
-    Workload(
-        "console", "openshift-console", "downloads", "controlPlaneTopology",
-        capability="Console", managed_by=kinds.CONSOLES,
-    ),
-    Workload("monitoring", "openshift-monitoring", "prometheus-k8s", "infrastructureTopology", kinds.STATEFUL_SETS),
-    Workload("monitoring", "openshift-monitoring", "alertmanager-main", "infrastructureTopology", kinds.STATEFUL_SETS),
-    Workload("monitoring", "openshift-monitoring", "thanos-querier", "infrastructureTopology"),
-    Workload("monitoring", "openshift-monitoring", "metrics-server", "infrastructureTopology"),
-    Workload("monitoring", "openshift-monitoring", "prometheus-operator-admission-webhook", "infrastructureTopology"),
-    Workload(
-        "monitoring", "openshift-monitoring", "monitoring-plugin", "infrastructureTopology", capability="Console"
-    ),
-    Workload(
-        "operator-lifecycle-manager-packageserver", "openshift-operator-lifecycle-manager", "packageserver",
-        "controlPlaneTopology", capability="OperatorLifecycleManager",
-    ),
-    Workload("network", "openshift-multus", "multus-admission-controller", "controlPlaneTopology"),
-    Workload(
-        "image-registry", "openshift-image-registry", "image-registry", "registry",
-        capability="ImageRegistry", managed_by=kinds.REGISTRIES,
-    ),
-)  # fmt: skip
+def _with_kinds(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: kinds.named(value) if key in ("kind", "managed_by") else value for key, value in entry.items()}
+
+
+WORKLOADS = tuple(Workload(**_with_kinds(entry)) for entry in kinds.ACCOUNT["workloads"])
 MACHINE_CONFIG_OPERATOR = Workload(
     "machine-config", "openshift-machine-config-operator", "machine-config-operator", "masters"
 )
 """Not among them: it has one replica always. `oc adm upgrade status` reads its image."""
-STATIC_PODS = (
-    StaticPods("etcd", kinds.ETCDS, "openshift-etcd", "etcd-guard-pdb"),
-    StaticPods(
-        "kube-apiserver", kinds.KUBE_API_SERVERS, "openshift-kube-apiserver", "kube-apiserver-guard-pdb", differs=True
-    ),
-    StaticPods(
-        "kube-controller-manager",
-        kinds.KUBE_CONTROLLER_MANAGERS,
-        "openshift-kube-controller-manager",
-        "kube-controller-manager-guard-pdb",
-    ),
-    StaticPods(
-        "kube-scheduler", kinds.KUBE_SCHEDULERS, "openshift-kube-scheduler", "openshift-kube-scheduler-guard-pdb"
-    ),
-)
-READERS = tuple(
-    Reader(f"openshift-{name}-operator", f"{app}-operator", lease)
-    for name, app, lease in (
-        ("kube-apiserver", "kube-apiserver", "kube-apiserver-operator-lock"),
-        ("apiserver", "openshift-apiserver", "openshift-apiserver-operator-lock"),
-        ("authentication", "authentication", "cluster-authentication-operator-lock"),
-    )
-)
+STATIC_PODS = tuple(StaticPods(**_with_kinds(entry)) for entry in kinds.ACCOUNT["static_pods"])
+READERS = tuple(Reader(**entry) for entry in kinds.ACCOUNT["readers"])
 CAPABILITIES: tuple[shape.Capability, ...] = get_args(shape.Capability)
 _ALERTMANAGER = "openshift-monitoring/alertmanager-main"
 MONITORING = ("cluster-monitoring-config", "openshift-monitoring")
@@ -137,16 +81,6 @@ def namespaces(absent: Collection[str] = ()) -> set[str]:
     there = {operand.namespace for operand in WORKLOADS if operand.capability not in absent}
     there |= {operand.namespace for operand in STATIC_PODS}
     return there | {operand.namespace for operand in READERS}
-
-
-def monitoring_config(*, alertmanager: bool) -> dict[str, Any]:
-    """Return that ConfigMap, as a site has it that turns Alertmanager off.
-
-    openshift-kni/telco-reference telco-ran/configuration/source-crs/cluster-tuning/monitoring-configuration/
-    ReduceMonitoringFootprint.yaml (6fdaa259).
-    """
-    parts = {key: {"enabled": alertmanager} for key in ("alertmanagerMain", "telemeterClient")}
-    return kinds.CONFIG_MAPS.new(*MONITORING, data={"config.yaml": json.dumps(parts)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,13 +222,11 @@ def installed(seen: Sight, masters: int) -> list[dict[str, Any]]:
             objects.append(workload(operand, replicas))
     if not seen.single:
         objects += [budget(operand, masters) for operand in STATIC_PODS]
-    return [*objects, *(obj for operand in READERS for obj in _reader_installed(operand, seen))]
-
-
-def _reader_installed(operand: Reader, seen: Sight) -> list[dict[str, Any]]:
-    pod = reader(operand)
-    spec = lease_spec(f"{pod['metadata']['name']}_0", 0, single=seen.single)
-    return [pod, kinds.LEASES.new(operand.lease, operand.namespace, spec=spec)]
+    for operator in READERS:
+        pod = reader(operator)
+        spec = lease_spec(f"{pod['metadata']['name']}_0", 0, single=seen.single)
+        objects += [pod, kinds.LEASES.new(operator.lease, operator.namespace, spec=spec)]
+    return objects
 
 
 def lease_spec(holder: str, transitions: int, *, single: bool = True) -> dict[str, Any]:

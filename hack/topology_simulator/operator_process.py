@@ -5,21 +5,16 @@ order: SIGTERM, ten seconds, SIGKILL, and always waited for. What it says goes t
 starts another one with the same command line, as the drain of its node would.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os
+import pathlib
 import signal
+import ssl
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Sequence
 
-from . import ports
-
-if TYPE_CHECKING:
-    import pathlib
-    import ssl
-    from collections.abc import AsyncIterator, Sequence
+from topology_simulator.etcd import keeping
 
 _STOP_SECONDS = 10.0
 _LAST_LINES = 20
@@ -127,7 +122,7 @@ async def running(
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Operator]:
     """Run the operator inside this context; `tls` is for who looks at it, where the flags let it serve HTTPS."""
-    (port,) = ports.free(1)
+    (port,) = keeping.free_ports(1)
     command = [sys.executable, "-m", "topology_controller", "run"]
     command += ["--kubeconfig", str(kubeconfig), "--bind-address", f"127.0.0.1:{port}"]
     command += ["--settle-seconds", str(settle_seconds), *flags]

@@ -6,22 +6,16 @@ process as a pod of that Deployment. A pod that is deleted comes back with a new
 has none, and a process that ends stays ended: nothing here repairs it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection
+from typing import Any
 
 import yaml
 
-from . import client, conditions, install, kinds, machines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from . import operator_process
+from . import client, conditions, install, kinds, machines, operator_process
 
 NAMESPACE, NAME = "openshift-topology-operator", "cluster-topology-operator"
 LOG = "topology-simulator/log"

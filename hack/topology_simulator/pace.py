@@ -1,8 +1,7 @@
 """How fast the simulated cluster lives. Every waiting of an actor is one of these figures, in seconds.
 
-Three paces: `demo` is for people who watch (a whole transition in half a minute), `fast` is for tests, and
-`realistic` has the magnitudes of real machines, for rehearsals over an hour. A scenario's own durations are given
-in demo seconds and multiplied by `scale`.
+`demo` is for people who watch (a whole transition in half a minute), `fast` is for tests. What takes minutes on a real
+cluster has its own figure beside it. A scenario's own durations are given in demo seconds and multiplied by `scale`.
 """
 
 from __future__ import annotations
@@ -97,18 +96,4 @@ class Pace:
 
 DEMO = Pace()
 FAST = dataclasses.replace(DEMO.scaled(0.01), heartbeat=0.5, lease_renew=0.1, retry=0.02, inertia=1.0)
-REALISTIC = dataclasses.replace(
-    DEMO.scaled(30.0),
-    retry=2.0,
-    observe=0.2,
-    heartbeat=10.0,
-    lease_renew=26.0,
-    inertia=120.0,
-    upgrade=2400.0,
-    copy=3.3,
-    operator_sync=7.0,
-    templates=1.2,
-    render=5.0,
-    pool_sync=5.0,
-)
-PACES = {"demo": DEMO, "fast": FAST, "realistic": REALISTIC}
+PACES = {"demo": DEMO, "fast": FAST}

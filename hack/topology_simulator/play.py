@@ -6,21 +6,15 @@ plays: requests and conditions are waited for without limit, what is broken can 
 until then, and a command is shown instead of run. That is how `cluster` leaves everything to the user.
 """
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-from . import backups, client, commands, conditions, kinds, levers, machine_api, probes
-from .actors import kubelets
+from . import backups, client, conditions, kinds, levers, machine_api, operator_process, pace, probes, scenario
+from .actors import hub, kubelets
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from . import operator_process, pace, scenario
-    from .actors import hub
-
-    Answered = Callable[[], Awaitable[list[probes.Answer]]]
+Answered = Callable[[], Awaitable[list[probes.Answer]]]
 
 _LEFT_TO_A_PERSON = levers.REPAIRS | {"unpause_pool", "cancel", "stays"}
 """Repairs, and what would have to stay as it is while a person may repair it."""
@@ -142,7 +136,6 @@ class Player:
         self._tell(f"the administrator deletes {kind.kind} {name}")
 
     async def _run_printed(self, printed: scenario.Printed) -> None:
-        """Run the command that the operator has printed."""
         if printed.advisory:
             record = (await self._api.get(kinds.INFRASTRUCTURES, "cluster"))["status"].get("topologyTransition") or {}
             advised = {
@@ -152,7 +145,7 @@ class Player:
         else:
             operator = await self._api.find(kinds.CLUSTER_OPERATORS, "topology")
             message = str(conditions.find(operator, str(printed.condition)).get("message", ""))
-            command = commands.within(message)
+            command = probes.command_in(message)
         if self._levers is not None:
             self._tell(f"now it is up to you: {command or 'done already'}")
             return
@@ -160,12 +153,11 @@ class Player:
             raise ScenarioFailedError(f"no command is printed by {printed.advisory or printed.condition}")
         self._tell(f"the administrator runs what was printed: {command}")
         try:
-            await commands.run(self._api, command)
-        except commands.CommandError as error:
+            await probes.run_command(self._api, command)
+        except probes.CommandError as error:
             raise ScenarioFailedError(str(error)) from error
 
     async def _switch(self, gate: scenario.Gate) -> None:
-        """Enable or disable a feature gate for the version that runs."""
         feature_gate = await self._api.get(kinds.FEATURE_GATES, "cluster")
         version = await self._api.get(kinds.CLUSTER_VERSIONS, "version")
         running = version["status"]["desired"]["version"]
@@ -211,9 +203,8 @@ class Player:
         await self._until(lambda: self._ask(question), patience if self._levers is None else None)
 
     async def _ask(self, question: scenario.Condition) -> list[probes.Answer]:
-        if self._operator is None:
-            return [await probes.ask(self._api, question)]
-        return [await probes.ask(self._api, question, self._operator.url, self._operator.tls)]
+        served = (self._operator.url, self._operator.tls) if self._operator is not None else ()
+        return [await probes.ask(self._api, question, *served)]
 
     async def _until(self, answered: Answered, seconds: float | None) -> None:
         """Ask until everything holds. It is asked once at least, however long an answer takes."""
@@ -278,7 +269,7 @@ class Player:
         operator = self._running()
         await operator.stop()
         record = (await self._api.get(kinds.INFRASTRUCTURES, "cluster"))["status"]["topologyTransition"]
-        older = conditions.older(record, minutes)
+        older = json.loads(conditions.moved(json.dumps(record), -60 * minutes))
         await self._api.patch_status(kinds.INFRASTRUCTURES, "cluster", {"topologyTransition": older})
         await operator.start()
 

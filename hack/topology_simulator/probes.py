@@ -1,18 +1,21 @@
-"""Questions to the API in a scenario's words, each answered from a fresh read: does it hold, and what was found?"""
+"""Questions to the API in a scenario's words, and what an `oc` command says that the operator has printed, done.
 
-from __future__ import annotations
+Each question is answered from a fresh read: does it hold, and what was found? Of commands is understood what the
+operator's advisories and messages use: `patch --type merge`, `delete` by name or by label, `annotate` and `label`,
+joined with `&&`. Anything else (a shell's substitution, `oc debug`) is refused: a command that is done by halves would
+prove nothing. There is no oc here: the demo runs on a machine that has none.
+"""
 
+import argparse
+import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+import shlex
+import ssl
+from typing import Any, NamedTuple
 
 import aiohttp
 
-from . import client, cluster, conditions, kinds, machines
-
-if TYPE_CHECKING:
-    import ssl
-
-    from . import scenario
+from . import client, cluster, conditions, kinds, machines, scenario
 
 _SCRAPE_SECONDS = 5.0
 
@@ -41,25 +44,17 @@ def pick(obj: Any, path: str) -> Any:
     return obj
 
 
-async def _field(api: client.Client, field: scenario.Field_) -> Answer:
-    obj = await api.find(kinds.named(field.kind), field.name, field.namespace)
-    value = pick(obj, field.path)
-    wanted = "absent" if field.equals is None else field.equals
-    return _compared(f"{field.kind}/{field.name} {field.path}", wanted, "absent" if value is None else value)
-
-
 async def ask(
     api: client.Client, question: scenario.Condition, metrics: str = "", tls: ssl.SSLContext | None = None
 ) -> Answer:
     """Answer a scenario's condition; `metrics` is where the operator serves, `tls` the way in. Raises ClientError."""
-    if question.phase is not None:
+    if question.phase is not None or question.check is not None or question.advisory is not None:
         record = (await _infrastructure(api)).get("topologyTransition") or {}
+    if question.phase is not None:
         return _compared("phase", question.phase, record.get("phase"))
     if question.check is not None:
-        record = (await _infrastructure(api)).get("topologyTransition") or {}
         return _check(question.check, record.get("checks") or [])
     if question.advisory is not None:
-        record = (await _infrastructure(api)).get("topologyTransition") or {}
         shown = question.advisory.name in {advisory["name"] for advisory in record.get("advisories") or []}
         words = {True: "shown", False: "not there"}
         return _compared(f"advisory {question.advisory.name}", words[question.advisory.shown], words[shown])
@@ -78,9 +73,11 @@ async def ask(
     if question.voters is not None:
         found_map = await api.find(kinds.CONFIG_MAPS, cluster.ETCD_ENDPOINTS, cluster.ETCD_NAMESPACE)
         return _compared("voters", question.voters, len((found_map or {}).get("data") or {}))
-    if question.field is None:
+    if (field := question.field) is None:
         raise ValueError("a question without a subject")
-    return await _field(api, question.field)
+    value = pick(await api.find(kinds.named(field.kind), field.name, field.namespace), field.path)
+    wanted = "absent" if field.equals is None else field.equals
+    return _compared(f"{field.kind}/{field.name} {field.path}", wanted, "absent" if value is None else value)
 
 
 async def ended(api: client.Client, expect: scenario.Expect) -> list[Answer]:
@@ -145,3 +142,70 @@ def _compared(what: str, wanted: object, actual: object, message: str | None = N
     more = f" ({message})" if message else ""
     shown = "nothing" if actual is None else str(actual)
     return Answer(wanted == actual or str(wanted) == str(actual), f"{what} {wanted}", f"{shown}{more}")
+
+
+_IN_A_MESSAGE = re.compile(r"""\boc (?:'[^']*'|"[^"]*"|(?!\.\s)[^'"])*""")
+_NOTES = {"annotate": "annotations", "label": "labels"}
+_PARSER = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+for _names in (("-n", "--namespace"), ("--type",), ("-p", "--patch"), ("-l", "--selector"), ("--subresource",)):
+    _PARSER.add_argument(*_names, default="")
+_PARSER.add_argument("--overwrite", action="store_true")
+_PARSER.add_argument("words", nargs="*")
+
+
+class CommandError(Exception):
+    """A command that cannot be done here; the message says why."""
+
+
+def command_in(message: str) -> str:
+    """Return the first command that a message has, up to the end of its sentence; empty when there is none."""
+    match = _IN_A_MESSAGE.search(message)
+    return match.group().strip().removesuffix(".") if match else ""
+
+
+async def run_command(api: client.Client, text: str) -> None:
+    """Do every command of a line, in order. Raises CommandError, ClientError."""
+    if "$(" in text or "`" in text:
+        raise CommandError(f"{text}: needs a shell")
+    try:
+        words = shlex.split(text)
+        for command in " ".join(map(shlex.quote, words)).split(" '&&' "):
+            program, *rest = shlex.split(command) or [""]
+            if program not in ("oc", "kubectl"):
+                raise CommandError(f"{text}: only oc commands are understood here")
+            await _run(api, rest)
+    except (ValueError, LookupError, argparse.ArgumentError) as error:
+        raise CommandError(f"{text}: {error}") from error
+
+
+async def _run(api: client.Client, given: list[str]) -> None:
+    flags, unknown = _PARSER.parse_known_intermixed_args(given)
+    given_words: list[str] = flags.words
+    verb, what, *words = [*given_words, "", ""]
+    if unknown or verb not in ("patch", "delete", *_NOTES):
+        raise ValueError("is not understood here")
+    name, _, word = what.partition("/")
+    kind = kinds.named(name)
+    pairs = [each for each in words if each]
+    name = word or ("" if flags.selector or not pairs else pairs.pop(0))
+    if not name and not flags.selector:
+        raise ValueError("names no object")
+    if verb == "delete":
+        key, _, value = flags.selector.partition("=")
+        listed = [] if name else await api.list(kind, flags.namespace)
+        marked = [obj for obj in listed if (obj["metadata"].get("labels") or {}).get(key) == value]
+        for each in [name] if name else [obj["metadata"]["name"] for obj in marked]:
+            await api.delete(kind, each, flags.namespace)
+        return
+    if verb == "patch":
+        if flags.type != "merge":
+            raise ValueError("only --type merge is understood here")
+        try:
+            change = json.loads(flags.patch)
+        except ValueError as error:
+            raise ValueError(f"the patch is no JSON: {error}") from error
+    elif not pairs or not all("=" in pair for pair in pairs):
+        raise ValueError("wants key=value")
+    else:
+        change = {"metadata": {_NOTES[verb]: dict(pair.split("=", 1) for pair in pairs)}}
+    await api.patch(kind, name, change, flags.namespace, flags.subresource)

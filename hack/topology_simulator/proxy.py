@@ -2,21 +2,21 @@
 
 Clients speak TLS to a loopback port, because over plain HTTP they would send no credentials. The proxy speaks TLS to
 the server and passes everything on as it is. What it adds is what a test can do in between: faults, hooks before a
-request is executed (`apiserver.faults`), the record of who asked what (`apiserver.audit`), the list of open watches,
+request is executed (`apiserver.faults`), the record of who asked what (`apiserver.requests`), the list of open watches,
 and going away with its port kept. A write that was sent on is finished also when its client has gone: what a hook has
 let through is executed. A watch passes line by line, so that a line of ours never lands in the middle of one of the
 server's. Upgraded connections (exec, port-forward) are not passed on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import io
 import json
+import ssl
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import aiohttp
@@ -25,11 +25,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from . import client
-from .apiserver import audit, front, handlers, requests, statuses, streams
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Mapping
+from .apiserver import faults, handlers, requests, statuses, streams
 
 _UNARY_SECONDS = 70.0
 """Longer than the server's own limit of a minute, which is the one that should decide."""
@@ -112,7 +108,7 @@ class _Stream(streams.Stream):
             await self.response.write(waiting)
 
 
-class Proxy(front.Front):
+class Proxy(faults.Front):
     """Passes requests on to `upstream`, a URL without a path; `tls` is how to trust it, None for plain HTTP.
 
     `serving` is what it listens with, None for plain HTTP.
@@ -172,9 +168,9 @@ class Proxy(front.Front):
             if outcome is not None:
                 code = outcome.code if isinstance(outcome, _Reply) else outcome.status
         finally:
-            self.requests.append(audit.record(request, http.path_qs, code, arrived))
+            self.requests.append(requests.record(request, http.path_qs, code, arrived))
         if outcome is None:
-            return front.vanish(http)
+            return faults.vanish(http)
         if isinstance(outcome, _Reply):
             return web.Response(status=outcome.code, headers=outcome.headers, body=outcome.body)
         response = web.StreamResponse(status=outcome.status, headers=_passed(outcome.headers))
@@ -188,8 +184,6 @@ class Proxy(front.Front):
         try:
             body = await http.read() if http.can_read_body else b""
             verdict = await self.faults.before(dataclasses.replace(request, body=body))
-        except web.HTTPRequestEntityTooLarge:
-            return _reply(handlers.refusal(statuses.too_large(requests.MAX_BODY)))
         except statuses.StatusError as error:
             return _reply(handlers.refusal(error))
         if verdict.answer is not None:
@@ -255,5 +249,4 @@ async def _whole(opened: aiohttp.ClientResponse, *, wanted: bool) -> _Reply | No
 
 
 def _reply(answer: handlers.Answer) -> _Reply:
-    """Return an answer that is not the server's."""
     return _Reply(answer.code, CIMultiDict({"Content-Type": answer.content_type, **answer.headers}), answer.body)

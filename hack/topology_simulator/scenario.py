@@ -5,27 +5,21 @@ end. Every step is one key (see `Step`). Durations are seconds at the demo pace.
 or a wrong value is a ScenarioError that names the file and the place. `play` performs what is described here.
 """
 
-from __future__ import annotations
-
 import pathlib
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from . import backups, kinds, upgradeable  # noqa: TC001 - pydantic reads annotations when it runs
+from . import backups, kinds
 from .actors import hub
-from .shape import VERSION, Name, Part, Shape, kebab  # noqa: TC001 - as above
+from .actors.version import Release
+from .shape import VERSION, Name, Part, Shape, kebab
 
 FOLDER = pathlib.Path(__file__).parent / "scenarios"
 
 Seconds = Annotated[float, Field(gt=0, le=7200)]
-_VERSIONS: dict[upgradeable.Release, str] = {
-    "4.20": "4.20.11",
-    "4.21": VERSION,
-    "4.22": "4.22.5",
-    "main": "4.23.0",
-}
+_VERSIONS: dict[Release, str] = {"4.20": "4.20.11", "4.21": VERSION, "4.22": "4.22.5", "main": "4.23.0"}
 Phase = Literal["Idle", "Unsupported", "Pending", "Admitting", "Converging", "Completed"]
 
 
@@ -261,7 +255,7 @@ class Expect(Part):
 class Version(Part):
     """The version operator: the words and the delays (shortened by the pace) of a release. Without: 4.21, and fast."""
 
-    release: upgradeable.Release
+    release: Release
 
 
 class Scenario(Part):
@@ -291,14 +285,9 @@ class Scenario(Part):
         return self
 
     @property
-    def release(self) -> upgradeable.Release | None:
+    def release(self) -> Release | None:
         """The release that the version operator is of, where the story asks for one."""
         return self.version.release if self.version else None
-
-    @property
-    def kept_summary(self) -> str:
-        """What a person who plays reads first."""
-        return self.kept or self.summary
 
     def shape(self) -> Shape:
         """Return the cluster to begin with, of the release that the story asks for."""

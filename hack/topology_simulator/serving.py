@@ -6,19 +6,12 @@ folder for `--serving-cert-dir`, `Scraper` what a client with a certificate need
 real kube-apiserver publishes its ConfigMap itself (`envtest.server`); for the embedded one `publish` does.
 """
 
-from __future__ import annotations
-
+import pathlib
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from . import kinds
+from . import client, kinds
 from .etcd import certificates
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from . import client
 
 PROMETHEUS = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
 """Common name of the certificate that the cluster's Prometheus scrapes with."""

@@ -1,7 +1,5 @@
 """What an installation of the simulated cluster may differ in. `cluster` makes its objects from it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field

@@ -6,16 +6,11 @@ pools, checks) is printed in beats: where things stand now, not each step betwee
 printed only when the check has been among the last ones for a while: that is the one that may need action.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import client, cluster, conditions, kinds, machine_api, machines
-
-if TYPE_CHECKING:
-    from . import terminal
+from . import client, cluster, conditions, kinds, machine_api, machines, terminal
 
 _PHASES = {"Pending": "yellow", "Admitting": "cyan", "Converging": "cyan", "Completed": "green"}
 _RETRY_SECONDS = 0.5
@@ -80,7 +75,6 @@ class Story:
         return known or first
 
     def _beat(self) -> None:
-        """Print what is printed in beats."""
         for key, (value, subject, text, first) in self._later.items():
             if self._new(key, value, first=first):
                 self._screen.say(subject, text, "" if subject == "node" else "dim")

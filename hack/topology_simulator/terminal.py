@@ -4,8 +4,6 @@ Colours are on when the stream is a terminal and NO_COLOR is not set (any value 
 terminal long sentences are wrapped under themselves; in a file or pipe a line stays a line, for grep.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import textwrap
@@ -60,11 +58,6 @@ class Terminal:
         width = max(40, shutil.get_terminal_size().columns - _INDENT - 1)
         lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
         return ("\n" + " " * _INDENT).join(lines)
-
-
-def filled(text: str) -> str:
-    """Return a paragraph in lines of 100 columns, indented by two."""
-    return textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def layout(table: dict[str, Any]) -> str:

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from topology_simulator import client as clients
     from topology_simulator import cluster as simulated
-    from topology_simulator.apiserver import audit
-    from topology_simulator.apiserver.requests import Request
+    from topology_simulator.apiserver.requests import Log, Record, Request
 
 _WRITES = frozenset({"create", "update", "patch", "delete"})
 _BOOKMARK_SECONDS = 1.0
@@ -100,7 +99,7 @@ class Front(Protocol):
     """What clients are connected to: the embedded server itself, or the proxy before the real one."""
 
     faults: faults.Faults
-    requests: audit.Log
+    requests: Log
 
     @property
     def port(self) -> int:
@@ -206,7 +205,7 @@ class Server(abc.ABC):
 
     # -- what was asked
 
-    def asked(self, since: int = 0) -> list[audit.Record]:
+    def asked(self, since: int = 0) -> list[Record]:
         """What operators have asked since `mark`, oldest first."""
         return [one for one in list(self._front.requests)[since:] if one.user_agent.startswith("cluster-topology-op")]
 

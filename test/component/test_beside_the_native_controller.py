@@ -19,7 +19,7 @@ from test import polling
 from test.component import cluster, definitions
 from test.component import world as worlds
 from topology_simulator import client as clients
-from topology_simulator import commands, conditions, kinds, kubeconfig, pace
+from topology_simulator import conditions, kinds, kubeconfig, pace, probes
 from topology_simulator.actors import native as actors
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ async def test_where_our_patch_hides_its_field_we_say_what_goes_first(world: Wor
         news = {"metadata": {"annotations": {"example.com/news": "1"}}}
         await world.api.patch(kinds.INFRASTRUCTURES, "cluster", news)
         text = await until_message(world, lambda message: "oc patch" in message and "crd-patch" not in message)
-        await commands.run(world.api, commands.within(text))
+        await probes.run_command(world.api, probes.command_in(text))
         await until_changed(world)
         await until_message(world, lambda message: "oc patch" not in message)
         assert await world.moves() == [worlds.MOVED]
@@ -172,7 +172,7 @@ async def test_a_pending_request_is_handed_over_and_its_transition_is_shown(worl
         await world.until_phase("Idle")
         written = len(world.server.writes)
         text = await until_message(world, lambda message: "oc patch infrastructure cluster" in message)
-        await commands.run(world.api, commands.within(text))
+        await probes.run_command(world.api, probes.command_in(text))
         await until_it_says(world, "PreflightCheckFailed")
         cause = "insufficient ready control plane nodes: need 3, have 2"
         text = await until_message(world, lambda message: cause in message)

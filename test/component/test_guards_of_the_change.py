@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from test.component import process
     from test.component.world import World
-    from topology_simulator.apiserver import audit, faults, requests
+    from topology_simulator.apiserver import faults, requests
 
 _CHANGE = {"resource": "infrastructures", "subresource": "status", "body": '"controlPlaneTopology"'}
 
@@ -81,7 +81,7 @@ async def test_a_change_that_is_held_for_five_seconds_changes_nothing_on_old_evi
     world.server.before(backend.is_change, hold)
     await set_schedulable(world, wanted=True)
 
-    def ended() -> audit.Record | None:
+    def ended() -> requests.Record | None:
         wrote = [one for one in world.server.asked() if one.verb in {"create", "patch"}]
         wrote = sorted((one for one in wrote if one.resource not in {"leases", "events"}), key=lambda one: one.time)
         place = next((place for place, one in enumerate(world.server.writes) if one.is_change), len(wrote))

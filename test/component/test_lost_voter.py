@@ -18,7 +18,7 @@ from topology_simulator.envtest import second as members
 if TYPE_CHECKING:
     from test.component import real
     from test.component.world import World
-    from topology_simulator.apiserver import audit
+    from topology_simulator.apiserver import requests
 
 
 async def _failed(operator: process.Operator) -> float:
@@ -49,7 +49,7 @@ async def test_one_of_two_voters_is_lost_waiting_and_changing(there: World, real
         there.server.before(backend.is_change, lambda _: second.kill())
         before = there.server.mark()
 
-        def asked() -> list[audit.Record]:
+        def asked() -> list[requests.Record]:
             log = sorted(there.server.asked(before), key=lambda request: request.time)
             return [request for request in log if request.resource == "infrastructures" and not request.watch]
 

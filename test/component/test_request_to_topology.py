@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
     from test.component import process
     from test.component.world import World
-    from topology_simulator.apiserver import audit
+    from topology_simulator.apiserver import requests
 
 REQUESTS_TO_THE_CHANGE = 16
 BASELINE_BYTES = 4 << 10
 
 
-def is_status(record: audit.Record, plural: str) -> bool:
+def is_status(record: requests.Record, plural: str) -> bool:
     return (record.verb, record.resource, record.subresource) == ("patch", plural, "status")
 
 
-def to_the_change(asked: Iterable[audit.Record]) -> list[audit.Record]:
+def to_the_change(asked: Iterable[requests.Record]) -> list[requests.Record]:
     """What lies on the way to the change, it included: everything up to the second write of Infrastructure.
 
     Our own lease and events are counted apart: the one is renewed without a request too, the others go beside the way.
     """
-    found: list[audit.Record] = []
+    found: list[requests.Record] = []
     for record in sorted(asked, key=lambda record: record.time):
         own_lease = record.resource == "leases" and record.name == cluster.OWN_LEASE
         if record.resource == "events" or own_lease:
@@ -49,7 +49,7 @@ def to_the_change(asked: Iterable[audit.Record]) -> list[audit.Record]:
     raise AssertionError(f"no change among {[(one.verb, one.resource) for one in found]}")
 
 
-def shown(title: str, records: Iterable[audit.Record]) -> str:
+def shown(title: str, records: Iterable[requests.Record]) -> str:
     counted = collections.Counter(
         " ".join(part for part in (one.verb, one.resource, one.subresource) if part) for one in records
     )

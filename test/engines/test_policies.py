@@ -27,7 +27,7 @@ from topology_deploy.fleet import meaning
 from topology_deploy.fleet.meaning import State
 from topology_simulator import client, install, kinds, kubeconfig
 from topology_simulator.envtest import openshift, server
-from topology_simulator.fleet import engines, pack, wire
+from topology_simulator.fleet import engines, pack
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]
 _SECONDS, _INSTALLED_SECONDS = 30.0, 60.0
-_POLICIES = wire.CONFIGURATION_POLICIES
+_POLICIES = pack.CONFIGURATION_POLICIES
 _RULES = ("x-kubernetes-validations", "enum", "required", "default")
 _STATE = "state"
 _LOOKUP = '{{- $infrastructure := lookup "config.openshift.io/v1" "Infrastructure" "" "cluster" }}'

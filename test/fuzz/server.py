@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from topology_controller.observe import catalog
-from topology_simulator.apiserver import selectors
+from topology_simulator.apiserver import reads
 from topology_simulator.apiserver.patch import merge
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Objects: TypeAlias = dict[Key, Raw]
 INFRASTRUCTURE: Key = (catalog.INFRASTRUCTURES.label, None, "cluster")
 OPERATOR: Key = (catalog.CLUSTER_OPERATORS.label, None, "topology")
 VERSION: Key = (catalog.CLUSTER_VERSIONS.label, None, "version")
-_by_labels = functools.cache(selectors.parse_labels)
+_by_labels = functools.cache(reads.parse_labels)
 _STRIDE = 1000
 """From one version to the next."""
 _RAISED = 1000

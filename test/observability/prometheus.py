@@ -16,7 +16,6 @@ import yaml
 
 from test import polling
 from test.observability import asking, monitoring
-from topology_simulator import ports
 from topology_simulator.etcd import keeping
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ async def _started(
     kept: keeping.Keeping, path: str, configuration: pathlib.Path, data: pathlib.Path | None = None
 ) -> str:
     for attempt in range(1, _ATTEMPTS + 1):
-        (port,) = ports.free(1)
+        (port,) = keeping.free_ports(1)
         url = f"http://127.0.0.1:{port}"
         await kept.start(_NAME, _command(path, configuration, data or kept.folder / f"data-{attempt}", port))
         async with asking.Api(url) as api:

@@ -22,7 +22,8 @@ from test.bench import processes, servers, side
 from topology_controller import bindata
 from topology_controller.definitions import load
 from topology_controller.observe import catalog
-from topology_simulator import kinds, kubeconfig, machines, ports
+from topology_simulator import kinds, kubeconfig, machines
+from topology_simulator.etcd import keeping
 
 from . import disturb, verdict
 
@@ -96,7 +97,7 @@ def targets() -> list[disturb.Target]:
 async def soak(settings: Settings) -> Found:
     """Run one soak. Raises BenchError, OSError when a process ends before its time."""
     found, folder = Found(), settings.folder
-    (port,) = ports.free(1)
+    (port,) = keeping.free_ports(1)
     async with contextlib.AsyncExitStack() as stack:
         beating, file = await stack.enter_async_context(processes.api_server(folder, _SERVER))
         server = servers.Embedded(file)

@@ -16,7 +16,7 @@ from topology_controller.definitions import load
 from topology_controller.observe import catalog
 from topology_simulator import cluster as simulated
 from topology_simulator import install, kinds
-from topology_simulator.apiserver import structural, validation
+from topology_simulator.apiserver import validation
 from topology_simulator.envtest import openshift
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def pruned(obj: dict[str, Any]) -> list[str]:
     name = _name(obj)
     if name not in real():
         return []
-    _, lost = structural.prune_object(_schema(name, kinds.kind_of(obj).version), obj)
+    _, lost = validation.prune_object(_schema(name, kinds.kind_of(obj).version), obj)
     return sorted({f"{name}: .{_NUMBER.sub('[]', path)} is pruned" for path in lost})
 
 
@@ -131,7 +131,7 @@ def refused(obj: dict[str, Any]) -> list[str]:
     if name not in real():
         return []
     schema = _schema(name, kinds.kind_of(obj).version)
-    causes = validation.validate(schema, structural.default(schema, obj), None)
+    causes = validation.validate(schema, validation.default(schema, obj), None)
     return [*pruned(obj), *(f"{name}: {_NUMBER.sub('[]', cause.field)}: {cause.message}" for cause in causes)]
 
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topology_simulator import client, cluster, conditions, install, kinds, kubeconfig, pace
-from topology_simulator.actors import hub, kubelets
+from topology_simulator.actors import hub, kubelets, version
 from topology_simulator.apiserver import server
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from topology_simulator import upgradeable
 
 DEADLINE = 48.0
 
@@ -114,7 +113,7 @@ def running(served, access, api):
     async def opened(
         hold: tuple[str, ...] = (),
         speeds: pace.Pace = pace.FAST,
-        release: upgradeable.Release | None = None,
+        release: version.Release | None = None,
         **shape: Any,
     ):
         await install.install(api, cluster.Shape(**shape))

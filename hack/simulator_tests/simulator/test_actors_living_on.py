@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from topology_simulator import cluster, install, pace
-from topology_simulator.actors import hub, ingress
+from topology_simulator.actors import hub, workloads
 from topology_simulator.apiserver import faults
 
 
@@ -65,7 +65,7 @@ async def test_a_fault_of_ours_ends_the_whole_cast_instead_of_leaving_it_half_al
     async def broken(_):
         raise KeyError("a bug")
 
-    monkeypatch.setattr(ingress.Ingress, "step", broken)
+    monkeypatch.setattr(workloads.Ingress, "step", broken)
     with pytest.raises(ExceptionGroup) as died:
         async with asyncio.timeout(5), hub.Actors(access, pace.FAST):
             await asyncio.Event().wait()

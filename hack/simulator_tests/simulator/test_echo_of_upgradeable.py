@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from topology_simulator import conditions, kinds, upgradeable
+from topology_simulator import conditions, kinds
+from topology_simulator.actors import version as words
 
 OURS = "topology is being changed to HighlyAvailable"
 MINOR, MAJOR = "between minor versions", "between minor or major versions"
@@ -23,8 +24,8 @@ def version(*, overridden=False, updating=False):
 
 
 def echo(release, *operators, **clusters):
-    found = upgradeable.echo(release, version(**clusters), operators)
-    assert {one.type for one in found} <= set(upgradeable.TYPES)
+    found = words.echo(release, version(**clusters), operators)
+    assert {one.type for one in found} <= set(words.TYPES)
     return {one.type: (one.status, one.reason, one.message) for one in found}
 
 
@@ -107,4 +108,4 @@ def test_later_ones_pass_on_messages_alone():
     [("4.20.3", "4.20"), ("4.21.7", "4.21"), ("4.22.0", "4.22"), ("4.23.1", "main"), ("5.0.0", "main")],
 )
 def test_a_version_has_the_words_of_its_release(running, release):
-    assert upgradeable.of_version(running) == release
+    assert words.of_version(running) == release

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from topology_simulator.fleet import mutants, pack
+from topology_simulator.fleet import pack
 
 if TYPE_CHECKING:
     import pathlib
@@ -50,10 +50,10 @@ def test_what_cannot_be_played_is_refused_with_what_can(arguments: list[str], sa
     assert says in done.stderr
 
 
-@pytest.mark.parametrize("name", mutants.MUTANTS)
+@pytest.mark.parametrize("name", pack.MUTANTS)
 def test_each_mutant_edits_what_the_generator_prints(name: str) -> None:
     """An edit that finds nothing is an error, and what is edited is still a pack."""
-    edited = pack.Pack(mutants.MUTANTS[name].edit)
+    edited = pack.Pack(pack.MUTANTS[name].edit)
     kinds = [obj["kind"] for obj in edited.roll_out(soak_seconds=5, deadline_seconds=60, max_concurrency=1)]
     assert kinds == ["Placement", "ManifestWorkReplicaSet"]
     assert edited.policy()["object-templates-raw"]

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from lab import printed
-from topology_simulator import cluster, configured, machine_pools
+from topology_simulator import cluster, configured
 
 HACK = pathlib.Path(__file__).parents[2]
 _PIN = """[oc]
@@ -85,7 +85,7 @@ def test_a_box_has_what_oc_adm_upgrade_status_reads() -> None:
     shape = cluster.Shape(version="4.23.1", masters=3, workers=1)
     found = {(one["kind"], one["metadata"]["name"]): one for one in cluster.objects(shape)}
     for node in [one for (kind, _), one in found.items() if kind == "Node"]:
-        config = found["MachineConfig", machine_pools.notes(node)["machineconfiguration.openshift.io/currentConfig"]]
+        config = found["MachineConfig", cluster.notes(node)["machineconfiguration.openshift.io/currentConfig"]]
         assert config["metadata"]["annotations"][configured.RELEASE_VERSION] == "4.23.1"
     pods = found["Deployment", "machine-config-operator"]["spec"]["template"]["spec"]
     assert [one["name"] for one in pods["containers"]] == ["machine-config-operator"]

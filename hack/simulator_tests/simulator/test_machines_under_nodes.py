@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from topology_simulator import kinds, machine_api
-from topology_simulator.actors import etcd_machines
+from topology_simulator.actors import etcd_operator
 
 NAMESPACE = machine_api.NAMESPACE
 GROWN = {"control_plane": "HighlyAvailable", "infrastructure": "HighlyAvailable", "platform": "BareMetal"}
@@ -35,7 +35,7 @@ def machine(node, phase="Running", *, address=None, hooked=True, leaves=False, r
     ids=["none", "none runs", "no machine", "no address", "no hook", "leaving", "all well", "workers only"],
 )
 def test_who_may_become_a_member(machines, joins):
-    assert etcd_machines.may_join("10.0.0.3", etcd_machines.considered(machines)) is joins
+    assert etcd_operator.may_join("10.0.0.3", etcd_operator.considered(machines)) is joins
 
 
 _THREE = {"a": "10.0.0.1", "b": "10.0.0.2", "c": "10.0.0.3"}
@@ -57,7 +57,7 @@ _THREE = {"a": "10.0.0.1", "b": "10.0.0.2", "c": "10.0.0.3"}
 def test_a_member_goes_with_its_machine_only_when_there_are_more_than_wanted(voters, healthy, desired, left):
     addresses = {**_THREE, "d": "10.0.0.4"}
     machines = [machine(name, address=where, leaves=name == "b") for name, where in addresses.items()]
-    found = etcd_machines.leaving(
+    found = etcd_operator.leaving(
         machines, {addresses[name] for name in voters}, {addresses[name] for name in healthy}, desired
     )
     assert found == left
@@ -82,7 +82,7 @@ async def test_a_node_without_a_machine_is_no_member_until_it_has_one(running):
         await living.eventually(living.voters, ["master-0", "master-1", "master-2", "master-3"])
         await living.eventually(lambda: phase_of(living, "master-2"), "Running")
         found = await living.api.get(kinds.MACHINES, machine_api.machine_name("master-2"), NAMESPACE)
-        assert etcd_machines.has_hook(found)
+        assert etcd_operator.has_hook(found)
         assert found["status"]["nodeRef"]["name"] == "master-2"
         assert machine_api.internal_addresses(found) == ["192.168.126.12"]
 

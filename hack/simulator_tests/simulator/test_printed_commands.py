@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topology_simulator import cluster, commands, install, kinds
+from topology_simulator import cluster, install, kinds, probes
 
 INGRESS = cluster.INGRESS_NAMESPACE
 PATCH = f"""oc -n {INGRESS} patch ingresscontroller default --type merge -p '{{"spec":{{"replicas":2}}}}'"""
@@ -19,7 +19,7 @@ async def installed(api):
 async def test_several_are_done_in_order_by_label_and_by_name(installed):
     pods = [one["metadata"]["namespace"] for one in await installed.list(kinds.PODS)]
     assert len(pods) == 3
-    await commands.run(
+    await probes.run_command(
         installed,
         "oc -n openshift-kube-apiserver-operator delete pod -l app=kube-apiserver-operator && "
         "oc -n openshift-apiserver-operator delete pod --selector=app=nobody && "
@@ -32,8 +32,8 @@ async def test_several_are_done_in_order_by_label_and_by_name(installed):
 
 
 async def test_notes_and_labels_are_put_on(installed):
-    await commands.run(installed, "oc annotate clusteroperator etcd --overwrite a.b/c=d")
-    await commands.run(installed, "oc label infrastructure cluster x/y=true")
+    await probes.run_command(installed, "oc annotate clusteroperator etcd --overwrite a.b/c=d")
+    await probes.run_command(installed, "oc label infrastructure cluster x/y=true")
     assert (await installed.get(kinds.CLUSTER_OPERATORS, "etcd"))["metadata"]["annotations"]["a.b/c"] == "d"
     assert (await installed.get(kinds.INFRASTRUCTURES, "cluster"))["metadata"]["labels"] == {"x/y": "true"}
 
@@ -54,8 +54,8 @@ async def test_notes_and_labels_are_put_on(installed):
     ],
 )
 async def test_what_is_not_understood_is_refused(api, text, why):
-    with pytest.raises(commands.CommandError, match=why):
-        await commands.run(api, text)
+    with pytest.raises(probes.CommandError, match=why):
+        await probes.run_command(api, text)
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ async def test_what_is_not_understood_is_refused(api, text, why):
     ],
 )
 def test_a_command_is_found_in_a_message(message, found):
-    assert commands.within(message) == found
+    assert probes.command_in(message) == found

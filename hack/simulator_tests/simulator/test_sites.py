@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topology_simulator import client, cluster, commands, configured, follow, install, kinds, operands, scenario
+from topology_simulator import client, cluster, configured, follow, install, kinds, operands, probes, scenario
 
 RAN = scenario.load("ran-du").shape()
 OLD = scenario.load("old-sno").shape()
@@ -73,6 +73,6 @@ async def test_an_old_site_keeps_an_empty_topology_under_the_enum_until_it_is_se
     roles = {label.removeprefix("node-role.kubernetes.io/") for label in labels if label.startswith("node-role")}
     assert roles == {"master", "worker"}
     patch = '{"status":{"controlPlaneTopology":"SingleReplica"}}'
-    await commands.run(api, f"oc patch infrastructure cluster --subresource status --type merge -p '{patch}'")
+    await probes.run_command(api, f"oc patch infrastructure cluster --subresource status --type merge -p '{patch}'")
     status = (await api.get(kinds.INFRASTRUCTURES, "cluster"))["status"]
     assert status["controlPlaneTopology"] == "SingleReplica"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from topology_simulator import kinds, mirror
+from topology_simulator import kinds
+from topology_simulator.actors import actor
 
 
 def etcd(version: int, revision: int) -> dict[str, object]:
@@ -17,7 +18,7 @@ def etcd(version: int, revision: int) -> dict[str, object]:
     ids=["nothing known", "ours is news", "heard of it already", "another wrote after us", "versions are numbers"],
 )
 def test_the_answer_to_a_write_does_not_undo_what_overtook_it(known: int | None, answer: int, expected: int) -> None:
-    kept = mirror.Mirror([kinds.ETCDS])
+    kept = actor.Mirror([kinds.ETCDS])
     if known is not None:
         kept.keep(kinds.ETCDS, etcd(known, known))
     kept.keep(kinds.ETCDS, etcd(answer, answer))

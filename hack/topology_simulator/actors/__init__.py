@@ -4,18 +4,15 @@ A table of contents:
 
 * `hub`                `Actors`: starts all of them, stops all of them, hands out those that take orders
 * `actor`              what they have in common: look at the mirror, do the next thing, wait for news
-* `kubelets`           nodes become Ready, beat, reboot, and can be taken down
-* `etcd_operator`      unstarted → learner → voter, one at a time; endpoints, conditions, lease
+* `kubelets`           nodes become Ready, beat, reboot, and can be taken down; some wait for their certificates
+* `etcd_operator`      unstarted → learner → voter, one at a time, as Machines allow; endpoints, conditions, lease
 * `real_etcd_operator` the same with real members behind it
-* `etcd_machines`      which of them may join and whose member goes, by the Machines under the nodes
 * `machine_controller` Machines get a host and a node, and give both back when they are deleted
 * `bare_metal`         hosts are registered, inspected, deployed and wiped
 * `machine_config`     worker labels, pools, and the node-by-node roll-out after a topology change
-* `ingress`            routers, as the topology says unless their number is pinned
 * `static_pods`        revisions on every control-plane node, and the budgets of their guards
-* `workloads`          monitoring and the others that deploy something; each in its turn
+* `workloads`          monitoring and the others that deploy something, each in its turn; routers; operators' own pods
 * `console`            the same for the console, whose pods every write of Infrastructure restarts
-* `operator_pods`      pods of the operators that read the topology only at their start
 * `native`             OpenShift's own controller of topologies, while its feature gate is on
 * `version`            the version operator: Upgradeable as an echo of others, and upgrades
 """

@@ -1,25 +1,21 @@
-"""What all actors share: an endless look-and-act over a mirror, and waiting that is a figure instead of a sleep.
+"""What all actors share: a mirror of what they know, an endless look-and-act over it, and waiting that is a figure.
 
-`step` is called after every change and whenever a waiting is over; it must bear being called at any time. A step
-that fails at the API is tried again after `pace.retry`: an actor that gave up would be a different fault than the
-one a scenario asked for. Only a write of a field that its definition does not have ends it: that is a mistake here.
-`Waits` remembers since when something holds, so that a step can say "once this has been so for two seconds" without
-holding up everything else.
+`Mirror` keeps the objects of a few kinds current, one task a kind, and wakes its actor when they change; so an actor
+works by level, not by event. `step` is called after every change and whenever a waiting is over; it must bear being
+called at any time. A step that fails at the API is tried again after `pace.retry`: an actor that gave up would be a
+different fault than the one a scenario asked for. Only a write of a field that its definition does not have ends it:
+that is a mistake here. `Waits` remembers since when something holds, so that a step can say "once this has been so for
+two seconds" without holding up everything else.
 """
-
-from __future__ import annotations
 
 import abc
 import asyncio
+import contextlib
 import logging
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import AsyncIterator, Collection, Hashable, Iterable
+from typing import Any, ClassVar
 
-from topology_simulator import client, conditions, kinds, mirror
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable
-
-    from topology_simulator import pace
+from topology_simulator import client, conditions, kinds, pace
 
 _LOG = logging.getLogger(__name__)
 
@@ -88,7 +84,7 @@ class Actor(abc.ABC):
         self.api = api
         self.pace = speeds
         self.troubles = troubles or Troubles()
-        self.mirror = mirror.Mirror(kind for kind in self.watched if kind not in absent)
+        self.mirror = Mirror(kind for kind in self.watched if kind not in absent)
         self.waits = Waits()
 
     async def run(self) -> None:
@@ -125,11 +121,7 @@ class Actor(abc.ABC):
         self.mirror.keep(kind, done)
 
     async def say(
-        self,
-        kind: kinds.Kind,
-        obj: dict[str, Any] | None,
-        wanted: Iterable[conditions.Condition],
-        **status: Any,
+        self, kind: kinds.Kind, obj: dict[str, Any] | None, wanted: Iterable[conditions.Condition], **status: Any
     ) -> None:
         """Write conditions, and other fields of status, where they differ; an object that is gone is let go."""
         if obj is None:
@@ -151,7 +143,85 @@ class Actor(abc.ABC):
         status = (self.mirror.get(kinds.INFRASTRUCTURES, "cluster") or {}).get("status") or {}
         return str(status.get("controlPlaneTopology") or "")
 
+    @property
+    def single(self) -> bool:
+        """Is the control plane one of a single node?"""
+        return self.topology == "SingleReplica"
+
     def nodes_with(self, role: str) -> list[dict[str, Any]]:
         """Return the nodes that carry a role's label, by name."""
         label = f"node-role.kubernetes.io/{role}"
         return [node for node in self.mirror.all(kinds.NODES) if label in (node["metadata"].get("labels") or {})]
+
+
+class Mirror:
+    """Objects by kind; `current` when every kind has been listed at least once."""
+
+    def __init__(self, watched: Iterable[kinds.Kind]) -> None:
+        self._objects: dict[kinds.Kind, dict[tuple[str, str], dict[str, Any]]] = {}
+        self._watched = tuple(watched)
+        self._news = asyncio.Event()
+
+    @property
+    def current(self) -> bool:
+        """Whether every kind has been listed."""
+        return len(self._objects) == len(self._watched)
+
+    def get(self, kind: kinds.Kind, name: str, namespace: str = "") -> dict[str, Any] | None:
+        """Return one object as it was last seen."""
+        return self._objects.get(kind, {}).get((namespace, name))
+
+    def all(self, kind: kinds.Kind) -> list[dict[str, Any]]:
+        """Return every object of a kind, by name."""
+        return [obj for _, obj in sorted(self._objects.get(kind, {}).items())]
+
+    def keep(self, kind: kinds.Kind, obj: dict[str, Any]) -> None:
+        """Take in the answer to a write of our own, so that the next look sees it.
+
+        Another client may have written after us, and the news of that may have overtaken the answer: it stays.
+        """
+        objects = self._objects.setdefault(kind, {})
+        known = objects.get(_key(obj))
+        if known is None or _version(known) <= _version(obj):
+            objects[_key(obj)] = obj
+
+    def wake(self) -> None:
+        """End the present wait: something that is not an object has changed."""
+        self._news.set()
+
+    async def wait(self, seconds: float | None) -> None:
+        """Wait for news, at most that long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        self._news.clear()
+
+    @contextlib.asynccontextmanager
+    async def following(self, api: client.Client, retry_seconds: float) -> AsyncIterator[None]:
+        """Keep the mirror current inside this context."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._follow(api, kind, retry_seconds)) for kind in self._watched]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+    async def _follow(self, api: client.Client, kind: kinds.Kind, retry_seconds: float) -> None:
+        async for event in api.follow(kind, retry_seconds=retry_seconds):
+            if isinstance(event, client.Listed):
+                self._objects[kind] = {_key(obj): obj for obj in event.objects}
+            elif event.deleted:
+                self._objects[kind].pop(_key(event.obj), None)
+            else:
+                self._objects[kind][_key(event.obj)] = event.obj
+            self._news.set()
+
+
+def _key(obj: dict[str, Any]) -> tuple[str, str]:
+    meta = obj["metadata"]
+    return meta.get("namespace", ""), meta["name"]
+
+
+def _version(obj: dict[str, Any]) -> int:
+    return int(obj["metadata"]["resourceVersion"])

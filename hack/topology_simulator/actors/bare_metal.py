@@ -7,8 +7,6 @@ controller from answering until `mend`, which is an error of the host and none o
 firmware, BIOS settings, images, detached and paused hosts, retries and their counts.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -70,7 +68,7 @@ class BareMetalOperator(actor.Actor):
                 await self._keep(host)
 
     async def _keep(self, host: dict[str, Any]) -> None:
-        name, spec, state = host["metadata"]["name"], host["spec"], _state(host)
+        name, spec, state = host["metadata"]["name"], host["spec"], machine_api.host_state(host)
         deployed = "image" in spec or "customDeploy" in spec
         error = self._errors.get(name, "")
         if error != (host.get("status") or {}).get("errorMessage", ""):
@@ -96,11 +94,13 @@ class BareMetalOperator(actor.Actor):
         if self.waits.due((name, state), self.pace.host):
             self.waits.clear((name, state))
             if state == "provisioned":
-                await self._boot(name)
+                # What was deployed starts: its kubelet registers a control-plane node.
+                with client.allowing(409):
+                    await kubelets.join(self.api, name)
             await self._write(host, state)
 
     async def _remove(self, host: dict[str, Any]) -> None:
-        finalizers, state = host["metadata"].get("finalizers") or [], _state(host)
+        finalizers, state = host["metadata"].get("finalizers") or [], machine_api.host_state(host)
         if state not in _UNDER_WAY:
             await self._write(host, _ON_DELETION.get(state, "powering off before delete"))
         elif state == "deprovisioning":
@@ -111,23 +111,6 @@ class BareMetalOperator(actor.Actor):
             rest = [name for name in finalizers if name != machine_api.HOST_FINALIZER]
             await self.patch(kinds.BARE_METAL_HOSTS, host, {"metadata": {"finalizers": rest}})
 
-    async def _switch(self, name: str, *, on: bool) -> None:
-        """Let the machine lose its power, and get it back."""
-        try:
-            power = {kubelets.POWER: None if on else "off"}
-            await self.api.patch(kinds.NODES, name, {"metadata": {"annotations": power}})
-        except client.ApiError as error:
-            if error.code != 404:
-                raise
-
-    async def _boot(self, name: str) -> None:
-        """Let what was deployed start: its kubelet registers a control-plane node."""
-        try:
-            await kubelets.join(self.api, name)
-        except client.ApiError as error:
-            if error.code != 409:
-                raise
-
     async def _write(self, host: dict[str, Any], state: str, *, error: str = "") -> None:
         meta = host["metadata"]
         known = (host.get("status") or {}).get("hardware")
@@ -137,11 +120,9 @@ class BareMetalOperator(actor.Actor):
             hardware = machine_api.hardware(meta["name"])
         powered_on = host["spec"]["online"] and state not in {"available", "powering off before delete", "deleting"}
         if (host.get("status") or {}).get("poweredOn", powered_on) is not powered_on:
-            await self._switch(meta["name"], on=powered_on)
+            power = {"metadata": {"annotations": {kubelets.POWER: None if powered_on else "off"}}}
+            with client.allowing(404):
+                await self.api.patch(kinds.NODES, meta["name"], power)
         status = machine_api.host_status(state, ident=meta["uid"], powered_on=powered_on, error=error)
         change = {"errorType": None, **status, **({"hardware": hardware} if hardware else {})}
         await self.patch(kinds.BARE_METAL_HOSTS, host, {"status": change}, "status")
-
-
-def _state(host: dict[str, Any]) -> str:
-    return str(((host.get("status") or {}).get("provisioning") or {}).get("state") or "")

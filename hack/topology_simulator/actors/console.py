@@ -9,17 +9,12 @@ pkg/console/controllers/downloadsdeployment/controller.go (release-4.20 to 4.22)
 turn with the operators of `workloads`. Really a restart of two pods takes 45 to 65 s.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from topology_simulator import conditions, kinds
+from topology_simulator import conditions, kinds, operands
 
 from . import workloads
-
-if TYPE_CHECKING:
-    from topology_simulator import operands
 
 ANNOTATION = "console.openshift.io/infrastructure-config-version"
 

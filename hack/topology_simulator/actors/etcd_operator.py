@@ -3,18 +3,22 @@
 What others can see of it, and what proves nothing by itself: a learner is a started member, so
 EtcdMembersProgressing is False again while it still learns; only the endpoints ConfigMap tells voters. No member is
 added while one is unhealthy. `stick` keeps a node's member a learner, which is the commonest way in which scaling
-stops in the field. Where Machines are in use it goes by them, and says nothing about a node that it leaves out
-(`etcd_machines`). The lease is renewed as long as this operator lives. Here the members are pretended: the
+stops in the field. The lease is renewed as long as this operator lives. Here the members are pretended: the
 ConfigMap is all there is. `real_etcd_operator` has processes behind it.
+
+Where Machines are in use it goes by them, and says nothing about a node that it leaves out. What it decides by them are
+pure functions, from openshift/cluster-etcd-operator at b4786ae3: pkg/operator/ceohelpers/machine_api.go (`functional`),
+ceohelpers/common.go (addresses and hooks), clustermembercontroller (`may_join`), machinedeletionhooks (`hooked`), and
+clustermemberremovalcontroller (`leaving`). A Machine that the label selector of pkg/operator/starter.go leaves out is
+not there for it.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from topology_simulator import cluster, conditions, kinds, machine_api
 
-from . import actor, etcd_machines
+from . import actor
 
 
 class EtcdOperator(actor.Actor):
@@ -63,30 +67,29 @@ class EtcdOperator(actor.Actor):
 
     @property
     def _machines(self) -> list[dict[str, Any]]:
-        return etcd_machines.considered(self.mirror.all(kinds.MACHINES))
+        return considered(self.mirror.all(kinds.MACHINES))
 
     def _may_join(self, name: str) -> bool:
-        return etcd_machines.may_join(self.address(name), self._machines)
+        return may_join(self.address(name), self._machines)
 
     def _is_leaving(self, name: str) -> bool:
-        return etcd_machines.is_leaving(self.address(name), self._machines)
+        return is_leaving(self.address(name), self._machines)
 
     def _left(self, voters: set[str], unhealthy: tuple[str, ...]) -> str:
-        """Return the voter that is to be removed because its Machine leaves."""
         spec = (self.mirror.get(kinds.ETCDS, "cluster") or {}).get("spec") or {}
         desired = ((spec.get("observedConfig") or {}).get("controlPlane") or {}).get("replicas") or 0
         names = {self.address(name): name for name in voters}
         healthy = {address for address, name in names.items() if name not in unhealthy}
-        leaving = None if self._installing() else etcd_machines.leaving(self._machines, names.keys(), healthy, desired)
-        return names.get(leaving or "", "")
+        gone = None if self._installing() else leaving(self._machines, names.keys(), healthy, desired)
+        return names.get(gone or "", "")
 
     async def _hook(self, members: set[str]) -> None:
         """Hold up the drain of every Machine, until it leaves and has no member any more."""
         machines = self._machines
-        if not etcd_machines.functional(machines):
+        if not functional(machines):
             return
         for machine in machines:
-            hooks = etcd_machines.hooked(machine, members)
+            hooks = hooked(machine, members)
             if hooks is not None:
                 await self.patch(kinds.MACHINES, machine, {"spec": {"lifecycleHooks": {"preDrain": hooks}}})
 
@@ -98,7 +101,6 @@ class EtcdOperator(actor.Actor):
     # -- members
 
     def _voters(self, endpoints: dict[str, Any]) -> set[str]:
-        """Return the names of the nodes whose member ids are listed."""
         ids = endpoints.get("data") or {}
         return {name for name in self._masters() if cluster.member_id(name) in ids}
 
@@ -116,7 +118,7 @@ class EtcdOperator(actor.Actor):
         self._alive = True
         self.waits.start("lease", self.pace.lease_renew)
         # The drains after the change start it again, and then it chooses by the new topology.
-        seconds = 270 if self.topology == "SingleReplica" else 137
+        seconds = 270 if self.single else 137
         change = {"spec": {"renewTime": conditions.now_micro(), "leaseDurationSeconds": seconds}}
         await self.api.patch(kinds.LEASES, cluster.ETCD_LEASE, change, cluster.ETCD_OPERATOR_NAMESPACE)
 
@@ -192,3 +194,84 @@ class EtcdOperator(actor.Actor):
 
     async def _progress(self, status: str, reason: str, message: str) -> None:
         await self.say_operator("etcd", conditions.Condition("Progressing", status, reason, message))
+
+
+Object = dict[str, Any]
+
+
+def considered(machines: Iterable[Object]) -> list[Object]:
+    """Return the Machines that the etcd operator lists."""
+    return [
+        each
+        for each in machines
+        if (each["metadata"].get("labels") or {}).get(machine_api.ROLE) in machine_api.CONTROL_PLANE
+    ]
+
+
+def functional(machines: Iterable[Object]) -> bool:
+    """Whether Machines count at all: one of them runs."""
+    return any(machine_api.phase(machine) == "Running" for machine in machines)
+
+
+def may_join(address: str, machines: Collection[Object]) -> bool:
+    """Whether the node with this InternalIP may become a member, or be promoted. If not, only a log at V(2) says so."""
+    if not functional(machines):
+        return True
+    machine = _at(address, machines)
+    return machine is not None and not machine_api.leaves(machine) and has_hook(machine)
+
+
+def is_leaving(address: str, machines: Collection[Object]) -> bool:
+    """Whether the Machine with this address is being deleted: a learner there is removed at once."""
+    machine = _at(address, machines)
+    return functional(machines) and machine is not None and machine_api.leaves(machine) and has_hook(machine)
+
+
+def has_hook(machine: Object) -> bool:
+    """Whether the etcd operator holds the drain of this Machine up."""
+    return machine_api.HOOK in _hooks(machine)
+
+
+def hooked(machine: Object, members: Collection[str]) -> list[dict[str, str]] | None:
+    """Return the preDrain hooks that a Machine is to have, None where nothing is to be changed.
+
+    The hook comes to every Machine that stays, and goes once no member is at an address of one that leaves.
+    """
+    hooks = _hooks(machine)
+    if machine_api.leaves(machine):
+        housed = set(machine_api.internal_addresses(machine)) & set(members)
+        kept = [hook for hook in hooks if hook != machine_api.HOOK]
+        return kept if len(kept) < len(hooks) and not housed else None
+    return None if has_hook(machine) else [*hooks, dict(machine_api.HOOK)]
+
+
+def leaving(
+    machines: Collection[Object], voters: Collection[str], healthy: Collection[str], desired: int
+) -> str | None:
+    """Return the address of the voter that is to be removed because its Machine leaves, None when no voter is.
+
+    `voters` and `healthy` are addresses; `desired` is what the install-config said, which grows with no cluster.
+    """
+    going = {
+        address
+        for machine in machines
+        if machine_api.leaves(machine) and has_hook(machine)
+        for address in machine_api.internal_addresses(machine)
+        if address in voters
+    }
+    if not functional(machines) or not desired or len(voters) < desired or not going:
+        return None
+    ill = going - set(healthy)
+    all_are_well = len(healthy) == len(voters)
+    if len(healthy) < desired // 2 + 1 or not (ill or all_are_well) or (all_are_well and len(healthy) <= desired):
+        return None
+    return min(ill or going)
+
+
+def _hooks(machine: Object) -> list[dict[str, str]]:
+    hooks = (machine.get("spec") or {}).get("lifecycleHooks") or {}
+    return list(hooks.get("preDrain") or [])
+
+
+def _at(address: str, machines: Iterable[Object]) -> Object | None:
+    return next((machine for machine in machines if address in machine_api.internal_addresses(machine)), None)

@@ -8,37 +8,29 @@ Whatever follows the topology can be kept from it: `hold` an operator (by the na
 not react until `release`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Self, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
-from topology_simulator import client, install, kinds, operands
+from topology_simulator import client, install, kinds, kubeconfig, opened, operands, pace
+from topology_simulator.etcd import cluster as etcds
 
 from . import (
     actor,
     bare_metal,
     console,
     etcd_operator,
-    ingress,
     kubelets,
     machine_config,
     machine_controller,
     native,
-    operator_pods,
     real_etcd_operator,
     static_pods,
     version,
     workloads,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
-
-    from topology_simulator import kubeconfig, pace, upgradeable
-    from topology_simulator.etcd import cluster as etcds
+from .version import Release
 
 _Actor = TypeVar("_Actor", bound=actor.Actor)
 FOLLOWING = (
@@ -47,9 +39,13 @@ FOLLOWING = (
     | {pods.operator for pods in operands.STATIC_PODS}
 )
 """Who follows the topology: ClusterOperators, and single workloads of theirs."""
+_FOLLOWERS: tuple[type[actor.Actor], ...] = (
+    machine_config.MachineConfig, workloads.Ingress, static_pods.StaticPods, workloads.Workloads, console.Console,
+    workloads.OperatorPods, native.NativeController,
+)  # fmt: skip
 
 
-class Actors:
+class Actors(opened.Opened):
     """Every actor; use it as an async context manager. Those that take orders are attributes.
 
     `real_etcd` is a cluster whose first member runs, for the etcd operator to drive; without it, it pretends.
@@ -67,16 +63,15 @@ class Actors:
         speeds: pace.Pace,
         *,
         real_etcd: etcds.Cluster | None = None,
-        release: upgradeable.Release | None = None,
+        release: Release | None = None,
     ) -> None:
+        super().__init__()
         self._access = access
         self._pace = speeds
         self._real_etcd = real_etcd
-        self._running = contextlib.AsyncExitStack()
-        self._tasks: list[asyncio.Task[None]] = []
         self._cast: list[actor.Actor] = []
         self._troubles = actor.Troubles()
-        self._release: upgradeable.Release | None = release
+        self._release: Release | None = release
         self._absent: tuple[kinds.Kind, ...] = ()
 
     @property
@@ -114,50 +109,32 @@ class Actors:
         for member in self._cast:
             member.mirror.wake()
 
-    async def __aenter__(self) -> Self:
-        async with contextlib.AsyncExitStack() as opening:
-            self.kubelets = await self._open(opening, kubelets.Kubelets)
-            self._absent = await _not_served(self.kubelets.api)
-            self.etcd = await self._open_etcd(opening)
-            self.version = await self._open(opening, version.Version)
-            self.version.release = self._release
-            self._cast = [
-                self.kubelets,
-                self.etcd,
-                self.version,
-                await self._open(opening, machine_config.MachineConfig),
-                await self._open(opening, ingress.Ingress),
-                await self._open(opening, static_pods.StaticPods),
-                await self._open(opening, workloads.Workloads),
-                await self._open(opening, console.Console),
-                await self._open(opening, operator_pods.OperatorPods),
-                await self._open(opening, native.NativeController),
-            ]
-            self.hosts = await self._open(opening, bare_metal.BareMetalOperator)
-            if kinds.MACHINES not in self._absent:
-                self._cast += [self.hosts, await self._open(opening, machine_controller.MachineController)]
-            group = await opening.enter_async_context(asyncio.TaskGroup())
-            self._tasks = [group.create_task(member.run(), name=member.agent) for member in self._cast]
-            self._running = opening.pop_all()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for task in self._tasks:
-            task.cancel()
+    async def _open(self, parts: contextlib.AsyncExitStack) -> None:
+        self.kubelets = await self._cast_one(parts, kubelets.Kubelets)
+        self._absent = await _not_served(self.kubelets.api)
+        self.etcd = await self._cast_etcd(parts)
+        self.version = await self._cast_one(parts, version.Version)
+        self.version.release = self._release
+        self._cast = [self.kubelets, self.etcd, self.version]
+        for follower in _FOLLOWERS:
+            self._cast.append(await self._cast_one(parts, follower))
+        self.hosts = await self._cast_one(parts, bare_metal.BareMetalOperator)
+        if kinds.MACHINES not in self._absent:
+            self._cast += [self.hosts, await self._cast_one(parts, machine_controller.MachineController)]
         # The body's error is kept from the task group: it would come out wrapped, and callers look for it.
-        await self._running.aclose()
+        group = await parts.enter_async_context(asyncio.TaskGroup())
+        for member in self._cast:
+            parts.callback(group.create_task(member.run(), name=member.agent).cancel)
 
-    async def _open_etcd(self, stack: contextlib.AsyncExitStack) -> etcd_operator.EtcdOperator:
+    async def _cast_etcd(self, stack: contextlib.AsyncExitStack) -> etcd_operator.EtcdOperator:
         if self._real_etcd is None:
-            return await self._open(stack, etcd_operator.EtcdOperator)
+            return await self._cast_one(stack, etcd_operator.EtcdOperator)
         api = await stack.enter_async_context(
             client.Client(self._access, etcd_operator.EtcdOperator.agent, strict=True)
         )
         return real_etcd_operator.RealEtcdOperator(api, self._pace, self._real_etcd, absent=self._absent)
 
-    async def _open(self, stack: contextlib.AsyncExitStack, actor_class: type[_Actor]) -> _Actor:
+    async def _cast_one(self, stack: contextlib.AsyncExitStack, actor_class: type[_Actor]) -> _Actor:
         api = await stack.enter_async_context(client.Client(self._access, actor_class.agent, strict=True))
         return actor_class(api, self._pace, self._troubles, self._absent)
 
@@ -166,10 +143,8 @@ async def _not_served(api: client.Client) -> tuple[kinds.Kind, ...]:
     """Return the kinds that are gone with a capability."""
     absent: list[kinds.Kind] = []
     for of_capability in install.OF_CAPABILITIES.values():
-        try:
+        with client.allowing(404):
             await api.list(of_capability[0])
-        except client.ApiError as error:
-            if error.code != 404:
-                raise
-            absent += of_capability
+            continue
+        absent += of_capability
     return tuple(absent)

@@ -6,17 +6,19 @@ taint, which the API server puts on new nodes, is handled here too, because the 
 cluster would be an actor with nothing else to do.
 """
 
-from __future__ import annotations
-
+import base64
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from topology_simulator import conditions, kinds, machines
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from topology_simulator import client, conditions, kinds, machines, pace
 
 from . import actor
-
-if TYPE_CHECKING:
-    from topology_simulator import client
 
 _STATE = "machineconfiguration.openshift.io/state"
 _TAINT = "node.kubernetes.io/not-ready"
@@ -103,10 +105,60 @@ class Kubelets(actor.Actor):
         news = conditions.is_true(node, "Ready") is not ready or info.get("bootID") != boot_id
         if news or self.waits.due(("beat", name), self.pace.heartbeat):
             self.waits.start(("beat", name), self.pace.heartbeat)
-            change = {"conditions": machines.beat(node, ready=ready), "nodeInfo": {"bootID": boot_id}}
+            states = conditions.merged(node, machines.states(ready=ready)) or node["status"]["conditions"]
+            beat = [{**condition, "lastHeartbeatTime": conditions.now()} for condition in states]
+            change = {"conditions": beat, "nodeInfo": {"bootID": boot_id}}
             await self.patch(kinds.NODES, node, {"status": change}, "status")
         taints = (node.get("spec") or {}).get("taints") or []
         if any(taint.get("key") == _TAINT for taint in taints) is ready:
             others = [taint for taint in taints if taint.get("key") != _TAINT]
             mine = [] if ready else [{"key": _TAINT, "effect": "NoSchedule"}]
             await self.patch(kinds.NODES, node, {"spec": {"taints": [*others, *mine] or None}})
+
+
+_CLIENT = ("kubernetes.io/kube-apiserver-client-kubelet", ["digital signature", "client auth"])
+_SERVER = ("kubernetes.io/kubelet-serving", ["digital signature", "server auth"])
+
+
+class Bootstrap(actor.Actor):
+    """Machines that wait for their certificates, until their nodes are there.
+
+    As on a real cluster, there are two requests for each node, one after the other: that of the client, which the
+    machine's bootstrap account makes, and that of the server, which the node itself makes (kubernetes/kubernetes
+    pkg/kubelet/certificate/bootstrap). Both wait for a person. None is signed: that one is approved is enough.
+    """
+
+    agent = "kubelet-bootstrap"
+    watched = (kinds.SIGNING_REQUESTS, kinds.NODES)
+
+    def __init__(self, api: client.Client, names: Iterable[str], speeds: pace.Pace) -> None:
+        super().__init__(api, speeds)
+        self._names = tuple(names)
+
+    async def step(self) -> None:
+        """Ask for the first certificate, register once it is approved, and ask for the second."""
+        for name in self._names:
+            if self.mirror.get(kinds.NODES, name) is not None:
+                await self._ask(name, "server", *_SERVER)
+            elif await self._ask(name, "client", *_CLIENT):
+                await join(self.api, name)
+
+    async def _ask(self, node: str, whose: str, signer: str, usages: list[str]) -> bool:
+        """Whether this request is approved; it is made first where there is none."""
+        name = f"csr-{node}-{whose}"
+        request = self.mirror.get(kinds.SIGNING_REQUESTS, name)
+        if request is None:
+            spec = {"request": _request(node), "signerName": signer, "usages": usages}
+            stored = await self.api.create(kinds.SIGNING_REQUESTS, kinds.SIGNING_REQUESTS.new(name, spec=spec))
+            self.mirror.keep(kinds.SIGNING_REQUESTS, stored)
+        return conditions.is_true(request, "Approved")
+
+
+def _request(node: str) -> str:
+    """Return what is to be signed, as the API has it: PEM in base64."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    names: Any = [(NameOID.ORGANIZATION_NAME, "system:nodes"), (NameOID.COMMON_NAME, f"system:node:{node}")]
+    subject = x509.Name([x509.NameAttribute(oid, text) for oid, text in names])
+    request = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    request = request.add_extension(x509.SubjectAlternativeName([x509.DNSName(node)]), critical=False)
+    return base64.b64encode(request.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)).decode()

@@ -13,19 +13,19 @@ pkg/controller/template/status.go, pkg/controller/render/render_controller.go, p
 and status.go (release-4.21). Left out: taint UpdateInProgress, MachineConfigNodes, arbiter's own pool.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from topology_simulator import client, cluster, conditions, configured, kinds, machine_pools, machines
+from topology_simulator import client, cluster, conditions, configured, kinds, machines
 
 from . import actor
 
-_BOOT_BEFORE = machine_pools.PREFIX + "bootBefore"
+_BOOT_BEFORE = cluster.PREFIX + "bootBefore"
 _WORKER = machines.LABEL + "worker"
 _MASTER_TAINT = {"key": machines.LABEL + "master", "effect": "NoSchedule"}
 _CONTROLLER = "machine-config-controller"
 _FINE = "All is well"
+_EXCHANGED = (cluster.CURRENT, cluster.DESIRED, cluster.STATE, cluster.REASON)
+"""What a node's daemon and its controller write for each other: a change of it is an event of the pool."""
 
 
 class MachineConfig(actor.Actor):
@@ -61,7 +61,6 @@ class MachineConfig(actor.Actor):
     # -- the operator
 
     async def _copy(self) -> None:
-        """Bring Infrastructure, whole, into ControllerConfig."""
         infrastructure = self.mirror.get(kinds.INFRASTRUCTURES, "cluster")
         controller = self._controller()
         if infrastructure is None or controller is None:
@@ -77,7 +76,7 @@ class MachineConfig(actor.Actor):
         self.waits.clear("copy")
         self.waits.start("sync", self.pace.operator_sync)
         self._has_copied = True
-        spec = {**controller["spec"], "infra": machine_pools.copied(infrastructure)}
+        spec = {**controller["spec"], "infra": cluster.copied_infrastructure(infrastructure)}
         self.mirror.keep(
             kinds.CONTROLLER_CONFIGS, await self.api.put(kinds.CONTROLLER_CONFIGS, {**controller, "spec": spec})
         )
@@ -85,8 +84,8 @@ class MachineConfig(actor.Actor):
     def _held_up(self) -> bool:
         """Whether the operator sits in its sync: it waits for pool master, and for any pool that is degraded."""
         for pool in self._pools():
-            required = pool["metadata"]["name"] == machine_pools.MASTER and not pool["spec"].get("paused")
-            if conditions.is_true(pool, "Degraded") or (required and not machine_pools.settled(pool)):
+            required = pool["metadata"]["name"] == cluster.MASTER and not pool["spec"].get("paused")
+            if conditions.is_true(pool, "Degraded") or (required and not cluster.is_settled(pool)):
                 return True
         return False
 
@@ -96,8 +95,8 @@ class MachineConfig(actor.Actor):
         objection = conditions.Condition(
             "Upgradeable", "False", "DegradedPool", "One or more machine config pools are degraded, see oc get mcp"
         )
-        master = pools.get(machine_pools.MASTER)
-        paused = master is not None and master["spec"].get("paused") and not machine_pools.settled(master)
+        master = pools.get(cluster.MASTER)
+        paused = master is not None and master["spec"].get("paused") and not cluster.is_settled(master)
         failed = conditions.Condition(
             "Degraded",
             "True",
@@ -143,11 +142,8 @@ class MachineConfig(actor.Actor):
     async def _render(self, pool: dict[str, Any], wanted: str, topology: str) -> None:
         noted = ((self._controller() or {})["metadata"].get("annotations") or {}).get(configured.RELEASE_VERSION)
         config = cluster.machine_config(_name(pool), topology, noted or cluster.VERSION)
-        try:
+        with client.allowing(409):
             await self.api.create(kinds.MACHINE_CONFIGS, config)
-        except client.ApiError as error:
-            if error.code != 409:
-                raise
         await self.patch(kinds.MACHINE_CONFIG_POOLS, pool, {"spec": {"configuration": {"name": wanted}}})
 
     # -- the controller: nodes
@@ -164,15 +160,15 @@ class MachineConfig(actor.Actor):
                 continue
             if not self.waits.due(("label", name), self.pace.label):
                 continue
-            pool = machine_pools.pool_of(node, pools.values())
-            change = _carrying(node, schedulable=schedulable) if pool == machine_pools.MASTER else {}
-            if machine_pools.CURRENT not in machine_pools.notes(node) and pool in pools:
+            pool = cluster.pool_of(node, pools.values())
+            change = _carrying(node, schedulable=schedulable) if pool == cluster.MASTER else {}
+            if cluster.CURRENT not in cluster.notes(node) and pool in pools:
                 served = pools[pool]["status"]["configuration"]["name"]
                 change.setdefault("metadata", {})["annotations"] = {
-                    machine_pools.CURRENT: served,
-                    machine_pools.DESIRED: served,
-                    machine_pools.STATE: machine_pools.DONE,
-                    machine_pools.REASON: "",
+                    cluster.CURRENT: served,
+                    cluster.DESIRED: served,
+                    cluster.STATE: cluster.DONE,
+                    cluster.REASON: "",
                 }
             if change:
                 await self.patch(kinds.NODES, node, change)
@@ -184,7 +180,12 @@ class MachineConfig(actor.Actor):
         events = (
             (meta["generation"], meta.get("labels"), meta.get("annotations")),
             [
-                (_name(node), _annotations(node), machine_pools.available(node), node["metadata"].get("labels"))
+                (
+                    _name(node),
+                    [cluster.notes(node).get(name) for name in _EXCHANGED],
+                    cluster.counts_as_ready(node),
+                    node["metadata"].get("labels"),
+                )
                 for node in members
             ],
         )
@@ -194,55 +195,49 @@ class MachineConfig(actor.Actor):
         self.waits.clear(("pool", name))
         if not pool["spec"].get("paused"):
             if seen != events:
-                await self._annotate(members)
+                # The daemons get the topology: whether a node is drained before it restarts depends on it.
+                topology = self._topology()
+                for node in members:
+                    if topology and cluster.notes(node).get(cluster.TOPOLOGY) != topology:
+                        await self._note(node, {cluster.TOPOLOGY: topology})
             await self._move(name, pool["spec"]["configuration"]["name"])
         self._synced[name] = events
-        status = machine_pools.status(pool, self._members(name))
+        status = cluster.pool_status(pool, self._members(name))
         await self.say(kinds.MACHINE_CONFIG_POOLS, pool, status.pop("states"), **status)
 
-    async def _annotate(self, members: list[dict[str, Any]]) -> None:
-        """Tell the daemons the topology: whether a node is drained before it restarts depends on it."""
-        topology = self._topology()
-        for node in members:
-            if topology and machine_pools.notes(node).get(machine_pools.TOPOLOGY) != topology:
-                await self._note(node, {machine_pools.TOPOLOGY: topology})
-
     async def _move(self, pool: str, wanted: str) -> None:
-        """Take the next node of a pool a step further."""
         members = self._members(pool)
         if members and pool in self.troubles.degraded:
             node = members[0]
-            if machine_pools.notes(node).get(machine_pools.STATE) != machine_pools.DEGRADED:
-                why = "unexpected on-disk state validating against " + machine_pools.notes(node)[machine_pools.DESIRED]
-                await self._note(node, {machine_pools.STATE: machine_pools.DEGRADED, machine_pools.REASON: why})
+            if cluster.notes(node).get(cluster.STATE) != cluster.DEGRADED:
+                why = "unexpected on-disk state validating against " + cluster.notes(node)[cluster.DESIRED]
+                await self._note(node, {cluster.STATE: cluster.DEGRADED, cluster.REASON: why})
             return
-        busy = [node for node in members if machine_pools.notes(node).get(machine_pools.STATE) != machine_pools.DONE]
-        old = [node for node in members if machine_pools.notes(node).get(machine_pools.CURRENT) != wanted]
+        busy = [node for node in members if cluster.notes(node).get(cluster.STATE) != cluster.DONE]
+        old = [node for node in members if cluster.notes(node).get(cluster.CURRENT) != wanted]
         if busy:
             await self._advance(busy[0], wanted)
-        elif old and all(machine_pools.available(node) for node in members):
+        elif old and all(cluster.counts_as_ready(node) for node in members):
             self.waits.clear(("install", _name(old[0])))
-            await self._note(
-                old[0], {machine_pools.DESIRED: wanted, machine_pools.STATE: "Working"}, unschedulable=True
-            )
+            await self._note(old[0], {cluster.DESIRED: wanted, cluster.STATE: "Working"}, unschedulable=True)
 
     # -- the daemons
 
     async def _advance(self, node: dict[str, Any], wanted: str) -> None:
-        notes, boot, name = machine_pools.notes(node), node["status"]["nodeInfo"].get("bootID"), _name(node)
-        if notes.get(machine_pools.STATE) == "Working":
+        notes, boot, name = cluster.notes(node), node["status"]["nodeInfo"].get("bootID"), _name(node)
+        if notes.get(cluster.STATE) == "Working":
             if self.waits.due(("install", name), self.pace.install):
-                await self._note(node, {machine_pools.STATE: "Rebooting", _BOOT_BEFORE: boot})
+                await self._note(node, {cluster.STATE: "Rebooting", _BOOT_BEFORE: boot})
         elif _BOOT_BEFORE not in notes:
-            await self._note(node, {machine_pools.STATE: machine_pools.DONE, machine_pools.REASON: ""})
+            await self._note(node, {cluster.STATE: cluster.DONE, cluster.REASON: ""})
         elif boot == notes[_BOOT_BEFORE] or not conditions.is_true(node, "Ready"):
             return
         else:
             done = {
-                machine_pools.CURRENT: wanted,
-                machine_pools.DESIRED: wanted,
-                machine_pools.STATE: machine_pools.DONE,
-                machine_pools.REASON: "",
+                cluster.CURRENT: wanted,
+                cluster.DESIRED: wanted,
+                cluster.STATE: cluster.DONE,
+                cluster.REASON: "",
                 _BOOT_BEFORE: None,
             }
             await self._note(node, done, unschedulable=None)
@@ -260,7 +255,6 @@ class MachineConfig(actor.Actor):
         return conditions.is_true(self._controller(), "TemplateControllerCompleted")
 
     def _topology(self) -> str:
-        """Return the topology that ControllerConfig carries."""
         infra = ((self._controller() or {}).get("spec") or {}).get("infra") or {}
         return str((infra.get("status") or {}).get("controlPlaneTopology") or "")
 
@@ -268,20 +262,13 @@ class MachineConfig(actor.Actor):
         return self.mirror.all(kinds.MACHINE_CONFIG_POOLS)
 
     def _members(self, pool: str) -> list[dict[str, Any]]:
-        """Return the nodes of a pool that have a configuration."""
         pools = self._pools()
-        nodes = [node for node in self.mirror.all(kinds.NODES) if machine_pools.CURRENT in machine_pools.notes(node)]
-        return [node for node in nodes if machine_pools.pool_of(node, pools) == pool]
+        nodes = [node for node in self.mirror.all(kinds.NODES) if cluster.CURRENT in cluster.notes(node)]
+        return [node for node in nodes if cluster.pool_of(node, pools) == pool]
 
 
 def _name(obj: dict[str, Any]) -> str:
     return str(obj["metadata"]["name"])
-
-
-def _annotations(node: dict[str, Any]) -> list[str | None]:
-    """Return what a node's daemon and its controller say to each other: a change of it is an event of the pool."""
-    names = (machine_pools.CURRENT, machine_pools.DESIRED, machine_pools.STATE, machine_pools.REASON)
-    return [machine_pools.notes(node).get(name) for name in names]
 
 
 def _carrying(node: dict[str, Any], *, schedulable: bool) -> dict[str, Any]:

@@ -10,8 +10,6 @@ Machine API is left alone. Machines of other providers only get their node: who 
 Left out: evictions, MachineSets, health checks, the providerID of nodes, remediation.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from topology_simulator import client, conditions, kinds, machine_api
@@ -50,7 +48,7 @@ class MachineController(actor.Actor):
             await self._link(machine)
             return
         host = self._host(machine)
-        if host is not None and _is_consumer(machine, host) and _state(host) in _EXISTS:
+        if host is not None and _is_consumer(machine, host) and machine_api.host_state(host) in _EXISTS:
             await self._run(machine, host)
             return
         status = machine.get("status") or {}
@@ -68,12 +66,13 @@ class MachineController(actor.Actor):
         meta, below = machine["metadata"], host["metadata"]
         wanted = {
             machine_api.HOST: f"{below['namespace']}/{below['name']}",
-            machine_api.INSTANCE_STATE: _state(host),
+            machine_api.INSTANCE_STATE: machine_api.host_state(host),
         }
         if not wanted.items() <= (meta.get("annotations") or {}).items():
             await self.patch(kinds.MACHINES, machine, {"metadata": {"annotations": wanted}})
         elif not (machine.get("spec") or {}).get("providerID"):
-            await self.patch(kinds.MACHINES, machine, {"spec": {"providerID": machine_api.provider_id(host)}})
+            provider = f"baremetalhost:///{below['namespace']}/{below['name']}/{below['uid']}"
+            await self.patch(kinds.MACHINES, machine, {"spec": {"providerID": provider}})
         elif (machine.get("status") or {}).get("addresses", []) != machine_api.addresses(host):
             await self._say(machine, addresses=machine_api.addresses(host))
         else:
@@ -98,7 +97,7 @@ class MachineController(actor.Actor):
             free = [
                 candidate
                 for candidate in self.mirror.all(kinds.BARE_METAL_HOSTS)
-                if _state(candidate) == "available"
+                if machine_api.host_state(candidate) == "available"
                 and not candidate["spec"].get("consumerRef")
                 and not machine_api.leaves(candidate)
             ]
@@ -107,7 +106,8 @@ class MachineController(actor.Actor):
                 await self._say(machine, **no_host)
                 return
             host = free[0]
-        asked = {**machine_api.deployment(), "consumerRef": machine_api.consumer_of(_name(machine))}
+        asked = {"customDeploy": dict(machine_api.DEPLOY), "userData": dict(machine_api.USER_DATA), "online": True}
+        asked["consumerRef"] = machine_api.consumer_of(_name(machine))
         if not asked.items() <= host["spec"].items():
             await self.patch(kinds.BARE_METAL_HOSTS, host, {"spec": asked})
         linked = f"{host['metadata']['namespace']}/{host['metadata']['name']}"
@@ -131,7 +131,8 @@ class MachineController(actor.Actor):
             return
         name = ((machine.get("status") or {}).get("nodeRef") or {}).get("name")
         if name and self.mirror.get(kinds.NODES, name) is not None:
-            await self._delete_node(name)
+            with client.allowing(404):
+                await self.api.delete(kinds.NODES, name)
         self.waits.clear(("drain", _name(machine)))
         rest = [name for name in _finalizers(machine) if name != machine_api.MACHINE_FINALIZER]
         await self._finalizers(machine, rest)
@@ -157,18 +158,11 @@ class MachineController(actor.Actor):
             change = {"spec": {**dict.fromkeys(_WANTED_OF_HOST), "online": False}}
             await self.patch(kinds.BARE_METAL_HOSTS, host, change)
             return False
-        external = _state(host) == "externally provisioned" and host["status"].get("poweredOn")
-        if _state(host) in _DEPLOYED or external:
+        external = machine_api.host_state(host) == "externally provisioned" and host["status"].get("poweredOn")
+        if machine_api.host_state(host) in _DEPLOYED or external:
             return False
         await self.patch(kinds.BARE_METAL_HOSTS, host, {"spec": {"consumerRef": None}})
         return True
-
-    async def _delete_node(self, name: str) -> None:
-        try:
-            await self.api.delete(kinds.NODES, name)
-        except client.ApiError as error:
-            if error.code != 404:
-                raise
 
     # -- shared
 
@@ -177,7 +171,6 @@ class MachineController(actor.Actor):
         return self.mirror.get(kinds.BARE_METAL_HOSTS, name, namespace)
 
     async def _say(self, machine: dict[str, Any], **status: Any) -> None:
-        """Write fields of status where they differ."""
         if any((machine.get("status") or {}).get(name) != value for name, value in status.items()):
             change = {**status, "lastUpdated": conditions.now()}
             await self.patch(kinds.MACHINES, machine, {"status": change}, "status")
@@ -192,10 +185,6 @@ def _name(machine: dict[str, Any]) -> str:
 
 def _finalizers(machine: dict[str, Any]) -> list[str]:
     return list(machine["metadata"].get("finalizers") or [])
-
-
-def _state(host: dict[str, Any]) -> str:
-    return str(((host.get("status") or {}).get("provisioning") or {}).get("state") or "")
 
 
 def _is_consumer(machine: dict[str, Any], host: dict[str, Any]) -> bool:

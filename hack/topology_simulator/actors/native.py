@@ -15,16 +15,12 @@ Seen: openshift/cluster-config-operator PR 495, head 3c62e476, on a real kube-ap
 It knows one transition.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from topology_simulator import cluster, conditions, kinds, operands
 
 from . import actor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 GATE = "MutableTopology"
 CLUSTER_OPERATOR = "config-operator"
@@ -73,7 +69,9 @@ class NativeController(actor.Actor):
                 await self._control()
         finally:
             # Another controller of the same process: it says also what has been refused since.
-            await self._sum_up()
+            config = self.mirror.get(kinds.CONFIGS, "cluster")
+            united = (_united(config, kind, well) for kind, well in (("Progressing", "False"), ("Upgradeable", "True")))
+            await self.say_operator(CLUSTER_OPERATOR, *united)
 
     async def _control(self) -> None:
         config = self.mirror.get(kinds.CONFIGS, "cluster")
@@ -116,17 +114,8 @@ class NativeController(actor.Actor):
         if not self.waits.due("lease", self.pace.lease_renew):
             return
         self.waits.start("lease", self.pace.lease_renew)
-        single = self.topology == "SingleReplica"
-        lease = operands.lease_spec(f"config-operator-{self._starts}", self._starts, single=single)
-        change = {"spec": lease}
+        change = {"spec": operands.lease_spec(f"config-operator-{self._starts}", self._starts, single=self.single)}
         await self.api.patch(kinds.LEASES, cluster.NATIVE_LEASE, change, cluster.NATIVE_NAMESPACE)
-
-    async def _sum_up(self) -> None:
-        """ClusterOperator config-operator, as library-go unites the conditions of the operator's configuration."""
-        config = self.mirror.get(kinds.CONFIGS, "cluster")
-        await self.say_operator(
-            CLUSTER_OPERATOR, _united(config, "Progressing", "False"), _united(config, "Upgradeable", "True")
-        )
 
     def _switched_on(self) -> bool:
         version = ((self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or {}).get("status") or {}).get("desired") or {}

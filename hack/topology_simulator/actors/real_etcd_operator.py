@@ -7,25 +7,18 @@ it. When members cannot be listed (no quorum), the ConfigMap falls to node names
 conditions stay as they were: what looks like three voters then proves nothing, which is the point of having it here.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib import parse
 
-from topology_simulator import cluster, conditions, kinds
-from topology_simulator.etcd import EtcdError
+from topology_simulator import client, cluster, conditions, kinds, pace
+from topology_simulator.etcd import EtcdError, gateway
+from topology_simulator.etcd import cluster as etcds
 
 from . import etcd_operator
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from topology_simulator import client, pace
-    from topology_simulator.etcd import cluster as etcds
-    from topology_simulator.etcd import gateway
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.2
@@ -79,9 +72,12 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
             except EtcdError as error:
                 await self._cannot_look(endpoints, etcd, error)
                 return
-            await self._publish(
-                endpoints, {member.hexadecimal: self._home(name, member) for name, member in seen.voters.items()}
-            )
+            homes = {
+                # The last known address where the node is gone.
+                member.hexadecimal: self._addresses.get(name) or str(parse.urlsplit(member.peer_urls[0]).hostname)
+                for name, member in seen.voters.items()
+            }
+            await self._publish(endpoints, homes)
             await self._hook({self.address(name) for name in seen.members})
             await self._tell_seen(etcd, seen)
             if await self._change(seen):
@@ -120,10 +116,6 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
         rolling = [*seen.unstarted, *(name for name in seen.learners if name not in self._stuck)]
         await self.say(kinds.ETCDS, etcd, [*states, controller])
         await self._tell_operator(rolling[0] if rolling else "", seen.unhealthy)
-
-    def _home(self, name: str, member: gateway.Member) -> str:
-        """Return the address of a member's node; the last known one when the node is gone."""
-        return self._addresses.get(name) or str(parse.urlsplit(member.peer_urls[0]).hostname)
 
     # -- what is done
 

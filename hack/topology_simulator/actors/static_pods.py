@@ -7,15 +7,11 @@ for a while, so that each node that restarts puts it off; its ClusterOperator sa
 and their PodDisruptionBudgets exist on several nodes only, with minAvailable one less than there are nodes. While a
 node is not Ready nothing is installed on it. Etcd's membership is `etcd_operator`'s.
 
-What goes there and back while that operator is held it never observes, and makes no revision: seen with the real one,
-cluster-kube-apiserver-operator 9c413cd4 (release-4.22), stopped meanwhile.
-
+What goes there and back while that operator is held it never observes, and makes no revision (seen with the real one).
 Sources: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver, library-go
 pkg/operator/staticpod/controller/installer/installer_controller.go, timeToWaitBeforeInstallingNextPod (release-4.22),
 and what the real ones did in five changes.
 """
-
-from __future__ import annotations
 
 from typing import Any
 
@@ -64,8 +60,8 @@ class StaticPods(actor.Actor):
 
     async def _revise(self, pods: operands.StaticPods) -> None:
         obj = self.mirror.get(pods.kind, "cluster") or {}
-        wanted = operands.observed_config(single=self._single)
-        timer, second = ("revise", pods.operator, self._single), ("second", pods.operator)
+        wanted = operands.observed_config(single=self.single)
+        timer, second = ("revise", pods.operator, self.single), ("second", pods.operator)
         latest = {"status": {"latestAvailableRevision": int(obj["status"]["latestAvailableRevision"]) + 1}}
         if obj["spec"].get("observedConfig") == wanted:
             self.waits.clear(timer)
@@ -114,7 +110,6 @@ class StaticPods(actor.Actor):
     def _advance(
         self, pods: operands.StaticPods, status: dict[str, Any], latest: int, *, ready: bool
     ) -> dict[str, Any]:
-        """Return what becomes of one node's static pod."""
         timer = ("install", pods.operator, status["nodeName"])
         if _target(status) != latest:
             if pods.differs and not self.waits.due(_QUIET, self.pace.quiet_pods):
@@ -129,20 +124,17 @@ class StaticPods(actor.Actor):
         return {**status, "currentRevision": latest, "targetRevision": 0}
 
     async def _tell(self, pods: operands.StaticPods, old: list[str]) -> None:
+        status, reason, message = "False", "AsExpected", "all nodes are at the latest revision"
         if old:
-            are = "is" if len(old) == 1 else "are"
-            message = f"NodeInstallerProgressing: {', '.join(old)} {are} at an old revision"
-            await self.say_operator(
-                pods.operator, conditions.Condition("Progressing", "True", "NodeInstaller", message)
-            )
-        else:
-            message = "NodeInstallerProgressing: all nodes are at the latest revision"
-            await self.say_operator(pods.operator, conditions.Condition("Progressing", "False", message=message))
+            status, reason = "True", "NodeInstaller"
+            message = f"{', '.join(old)} {'is' if len(old) == 1 else 'are'} at an old revision"
+        message = f"NodeInstallerProgressing: {message}"
+        await self.say_operator(pods.operator, conditions.Condition("Progressing", status, reason, message))
 
     async def _guard(self, pods: operands.StaticPods, masters: int) -> None:
         obj = self.mirror.get(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)
         wanted = operands.budget(pods, masters)
-        if self._single:
+        if self.single:
             if obj is not None:
                 await self.api.delete(kinds.DISRUPTION_BUDGETS, pods.budget, pods.namespace)
         elif obj is None:
@@ -152,10 +144,6 @@ class StaticPods(actor.Actor):
         elif obj["spec"].get("minAvailable") != wanted["spec"]["minAvailable"]:
             change = {"spec": {"minAvailable": wanted["spec"]["minAvailable"]}}
             await self.patch(kinds.DISRUPTION_BUDGETS, obj, change)
-
-    @property
-    def _single(self) -> bool:
-        return self.topology == "SingleReplica"
 
 
 def _target(status: dict[str, Any]) -> int:

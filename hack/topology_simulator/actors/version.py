@@ -1,21 +1,23 @@
 """The cluster version operator, in the two things that matter here: its echo of Upgradeable, and an upgrade.
 
 The echo: what ClusterOperators object to is in ClusterVersion too, a while later, in the words of the release that
-runs (`upgradeable`). How much later is a matter of pace, unless a release is asked for:
+runs. Up to 4.22 one objection is passed on with its reason, several are joined and stand beside it as conditions of
+their own; later ones are risks, whose messages alone are passed on. Without objections there is no condition, never a
+True. Left out: acknowledgements, deletions in progress. How much later is a matter of pace, unless a release is wanted:
 * Up to 4.22 it looks when ClusterVersion has changed or its informer resyncs, every one to two throttling periods, and
   only when a whole period has passed since it last looked: one to three periods (2 to almost 6 minutes).
 * Later ones look at regular intervals (15 s).
-Sources: cluster-version-operator pkg/cvo/upgradeable.go, pkg/cvo/cvo.go, pkg/start/start.go (release-4.22, main).
 An upgrade starts when `spec.desiredUpdate.version` differs from what runs; it takes its time, or waits to be released
-while it is held.
+while it is held. Sources: cluster-version-operator pkg/cvo/upgradeable.go, pkg/cvo/cvo.go, pkg/start/start.go
+(release-4.20, 4.21, 4.22, main); pkg/cvo/status.go and pkg/risk/upgradeable/upgradeable.go (main).
 """
 
-from __future__ import annotations
-
 import random
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from topology_simulator import conditions, kinds, machines, upgradeable
+from topology_simulator import conditions, kinds, machines
 
 from . import actor
 
@@ -28,7 +30,7 @@ class Version(actor.Actor):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.release: upgradeable.Release | None = None
+        self.release: Release | None = None
         self._held = False
         self._released = False
         self._opinion: list[conditions.Condition] = []
@@ -55,18 +57,15 @@ class Version(actor.Actor):
         await self._upgrade(self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or version)
 
     async def _echo(self, version: dict[str, Any]) -> None:
-        release = self.release or upgradeable.of_version(version["status"]["desired"]["version"])
-        opinion = upgradeable.echo(release, version, self.mirror.all(kinds.CLUSTER_OPERATORS))
-        merged = conditions.merged(
-            version, opinion, without=set(upgradeable.TYPES) - {condition.type for condition in opinion}
-        )
+        release = self.release or of_version(version["status"]["desired"]["version"])
+        opinion = echo(release, version, self.mirror.all(kinds.CLUSTER_OPERATORS))
+        merged = conditions.merged(version, opinion, without=set(TYPES) - {condition.type for condition in opinion})
         if not self._looks(version, opinion, news=merged is not None) or merged is None:
             return
         # Its own write is an event of ClusterVersion too.
         await self.patch(kinds.CLUSTER_VERSIONS, version, {"status": {"conditions": merged}}, "status")
 
     def _looks(self, version: dict[str, Any], opinion: list[conditions.Condition], *, news: bool) -> bool:
-        """Whether this is a moment at which the release looks at ClusterOperators."""
         if self.release is None:
             if not news or opinion != self._opinion:
                 self._opinion = opinion
@@ -142,3 +141,107 @@ class Version(actor.Actor):
             conditions.Condition("Progressing", "False", "", f"Cluster version is {wanted}"),
         ]
         await self.say(kinds.CLUSTER_VERSIONS, version, done, history=[entry, *older])
+
+
+Release = Literal["4.20", "4.21", "4.22", "main"]
+TYPES = ("Upgradeable", "UpgradeableClusterOperators", "UpgradeableClusterVersionOverrides",
+         "UpgradeableUpgradeInProgress")  # fmt: skip
+"""Every type that the version operator writes, and removes where it does not apply."""
+_MINOR, _MAJOR = "between minor versions", "between minor or major versions"
+_UPDATING = "An update is already in progress and the details are in the Progressing condition"
+_ALL, _OPERATORS, _OVERRIDES, _UPDATE = TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How a release says it."""
+
+    between: str
+    overrides: str
+    risks: bool = False
+
+
+_WORDS: Mapping[Release, _Words] = {
+    release: _Words(
+        _MINOR,
+        "Disabling ownership via cluster version overrides prevents upgrades. "
+        "Please remove overrides before continuing.",
+    )
+    for release in ("4.20", "4.21")
+} | {
+    "4.22": _Words(
+        _MAJOR,
+        f"Disabling ownership via cluster version overrides prevents upgrades {_MAJOR}. "
+        "Please remove overrides before requesting a minor or major version update.",
+    ),
+    "main": _Words(
+        _MAJOR,
+        f"Disabling ownership via cluster version overrides prevents updates {_MAJOR}. "
+        "Please remove overrides before requesting a minor or major version update.",
+        risks=True,
+    ),
+}
+
+
+def of_version(version: str) -> Release:
+    """Return the release whose words a cluster of that version has: the newest one that is known here is main."""
+    for release in _WORDS:
+        if version.startswith(f"{release}."):
+            return release
+    return "main"
+
+
+def echo(
+    release: Release, version: Mapping[str, Any], operators: Iterable[Mapping[str, Any]]
+) -> list[conditions.Condition]:
+    """Return the conditions of ClusterVersion about upgrades; those of TYPES that are missing are to be removed."""
+    words = _WORDS[release]
+    states = {operator["metadata"]["name"]: conditions.find(dict(operator), _ALL) for operator in operators}
+    blocking = {name: state for name, state in sorted(states.items()) if state.get("status") == "False"}
+    overridden = any(override.get("unmanaged") for override in (version.get("spec") or {}).get("overrides") or [])
+    updating = conditions.is_true(dict(version), "Progressing")
+    if words.risks:
+        return _risks(words, blocking, overridden=overridden, updating=updating)
+    objections = []
+    if overridden:
+        objections = [conditions.Condition(_OVERRIDES, "False", "ClusterVersionOverridesSet", words.overrides)]
+    objections += _operators(words, blocking)
+    if updating:
+        objections.append(conditions.Condition(_UPDATE, "True", "UpdateInProgress", _UPDATING))
+    if len(objections) < 2:
+        return [objection._replace(type=_ALL, status="False") for objection in objections]
+    reasons = ",".join(objection.reason for objection in objections)
+    lines = "\n* ".join(objection.message for objection in objections)
+    message = f"Cluster should not be upgraded {words.between} for multiple reasons: {reasons}\n* {lines}"
+    return [conditions.Condition(_ALL, "False", "MultipleReasons", message), *objections]
+
+
+def _operators(words: _Words, blocking: Mapping[str, Mapping[str, Any]]) -> list[conditions.Condition]:
+    """Return the objection of ClusterOperators, if there is one: several are one, and then each with its reason."""
+    lines = {name: f"Cluster operator {name} should not be upgraded {words.between}: " for name in blocking}
+    if not blocking:
+        return []
+    if len(blocking) == 1:
+        ((name, state),) = blocking.items()
+        return [
+            conditions.Condition(_OPERATORS, "False", state.get("reason", ""), lines[name] + state.get("message", ""))
+        ]
+    several = "\n* ".join(
+        f"{lines[name]}{state.get('reason', '')}: {state.get('message', '')}" for name, state in blocking.items()
+    )
+    message = f"Multiple cluster operators should not be upgraded {words.between}:\n* {several}"
+    return [conditions.Condition(_OPERATORS, "False", "ClusterOperatorsNotUpgradeable", message)]
+
+
+def _risks(
+    words: _Words, blocking: Mapping[str, Mapping[str, Any]], *, overridden: bool, updating: bool
+) -> list[conditions.Condition]:
+    # A risk's name is the reason where it may be one; that of an operator has a hyphen, and may not.
+    risks = [("ClusterVersionUpdating", f"{_UPDATING}.")] if updating else []
+    risks += [("ClusterVersionOverrides", words.overrides)] if overridden else []
+    risks += [("RiskNameNotCompatibleWithReasonProperty", state.get("message", "")) for state in blocking.values()]
+    if len(risks) < 2:
+        return [conditions.Condition(_ALL, "False", reason, message) for reason, message in risks]
+    lines = "\n* ".join(message for _, message in risks)
+    message = f"Cluster should not be upgraded {words.between} for multiple reasons:\n* {lines}"
+    return [conditions.Condition(_ALL, "False", "MultipleReasons", message)]

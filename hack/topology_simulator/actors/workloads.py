@@ -1,18 +1,16 @@
-"""The operators that deploy: monitoring, packageserver, multus, registry, the API servers and oauth.
+"""The operators that deploy: monitoring, packageserver, multus, registry, the API servers and oauth; routers; own pods.
 
-Each has Deployments or StatefulSets in the table of `operands` and wants as many replicas as that says. What matters to
-a watcher is the manner: no operator reacts at once, they do not react together, between two of them the cluster looks
-calm, and one is Progressing only while it rolls out, not when a node goes away for a moment. Replicas become ready one
-after the other and need a Ready node each. There is no controller manager, so the status of the workloads is written
-here too. `static_pods`, `ingress`, `machine_config` and `etcd_operator` have actors of their own; `console` does the
-same as this one and more.
+`Workloads` have Deployments or StatefulSets in the table of `operands` and want as many replicas as that says. What
+matters to a watcher is the manner: no operator reacts at once, they do not react together, between two of them the
+cluster looks calm, and one is Progressing only while it rolls out, not when a node goes away for a moment. Replicas
+become ready one after the other and need a Ready node each. There is no controller manager, so the status of the
+workloads is written here too. `static_pods`, `machine_config` and `etcd_operator` have actors of their own; `console`
+does the same as `Workloads` and more.
 """
-
-from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from topology_simulator import conditions, kinds, operands
+from topology_simulator import cluster, conditions, kinds, operands
 
 from . import actor
 
@@ -92,7 +90,6 @@ class Workloads(actor.Actor):
         return True
 
     async def _run(self, workload: operands.Workload, obj: dict[str, Any]) -> None:
-        """Start and stop replicas, as the controllers of a cluster do."""
         replicas, ready = int(obj["spec"]["replicas"]), int((obj.get("status") or {}).get("readyReplicas") or 0)
         places = sum(conditions.is_true(node, "Ready") for node in self.mirror.all(kinds.NODES))
         reachable = min(replicas, places)
@@ -122,12 +119,98 @@ class Workloads(actor.Actor):
         if rolling:
             message = f"{', '.join(rolling)} {'is' if len(rolling) == 1 else 'are'} being rolled out"
             await self.say_operator(operator, conditions.Condition("Progressing", "True", self.reason, message))
-        elif self._reports(operator).get("reason") == self.reason:
+            return
+        progressing = conditions.find(self.mirror.get(kinds.CLUSTER_OPERATORS, operator), "Progressing")
+        if progressing.get("reason") == self.reason:
             await self.say_operator(operator, conditions.Condition("Progressing", "False", message="All is well"))
 
     def _underway(self, group: list[operands.Workload]) -> list[str]:
         """Return what the operator calls progress: the names of its workloads."""
         return [workload.name for workload in group if workload.key in self._rolling]
 
-    def _reports(self, operator: str) -> dict[str, Any]:
-        return conditions.find(self.mirror.get(kinds.CLUSTER_OPERATORS, operator), "Progressing")
+
+_RENEWED = 26.0
+"""Seconds, at any pace: how long a Lease lasts is no matter of pace either."""
+
+
+class OperatorPods(actor.Actor):
+    """Keeps the pods of operators that read the topology only at their start, and their Leases.
+
+    Deleted, a pod comes back as a new one, which takes the Lease over with the times of the topology that it finds, and
+    keeps them (library-go pkg/config/leaderelection/leaderelection.go and pkg/controller/controllercmd/builder.go,
+    93ac9206a). The drains after a change, which really start most of them again, leave these where they are.
+    """
+
+    agent = "replicaset-controller"
+    watched = (kinds.INFRASTRUCTURES, kinds.PODS, kinds.NODES)
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._made = 0
+
+    async def step(self) -> None:
+        """Make a pod where there is none, and renew Leases."""
+        if not self.nodes_with("master"):
+            return
+        pods = (pod["metadata"] for pod in self.mirror.all(kinds.PODS))
+        present = {(meta["namespace"], (meta.get("labels") or {}).get("app")) for meta in pods}
+        for reader in operands.READERS:
+            timer = ("pod", reader.app)
+            if (reader.namespace, reader.app) in present:
+                self.waits.clear(timer)
+            elif self.waits.due(timer, self.pace.replica):
+                self._made += 1
+                pod = operands.reader(reader, self._made)
+                await self.create(kinds.PODS, pod)
+                holder = f"{pod['metadata']['name']}_{self._made}"
+                spec = operands.lease_spec(holder, self._made, single=self.single)
+                await self.api.patch(kinds.LEASES, reader.lease, {"spec": spec}, reader.namespace)
+        if self.waits.due("leases", _RENEWED):
+            self.waits.start("leases", _RENEWED)
+            for reader in operands.READERS:
+                if (reader.namespace, reader.app) in present:
+                    change = {"spec": {"renewTime": conditions.now_micro()}}
+                    await self.api.patch(kinds.LEASES, reader.lease, change, reader.namespace)
+
+
+class Ingress(actor.Actor):
+    """The ingress operator: as many routers as the topology says, unless a number is written.
+
+    Explicit `spec.replicas` wins over topology: that is how the real operator treats the default controller that it
+    created itself with `replicas: 1`, and why a grown cluster can keep a single router. A router needs a Ready node.
+    """
+
+    agent = "ingress-operator"
+    watched = (kinds.INGRESS_CONTROLLERS, kinds.INFRASTRUCTURES, kinds.NODES, kinds.CLUSTER_OPERATORS)
+
+    async def step(self) -> None:
+        """Move one router nearer to what is wanted, and report."""
+        router = self.mirror.get(kinds.INGRESS_CONTROLLERS, "default", cluster.INGRESS_NAMESPACE)
+        if router is None or self.troubles.holds("ingress"):
+            return
+        wanted = (router.get("spec") or {}).get("replicas")
+        if wanted is None:
+            wanted = operands.routers((self.mirror.get(kinds.INFRASTRUCTURES, "cluster") or {}).get("status") or {})
+        ready = sum(conditions.is_true(node, "Ready") for node in self.nodes_with("worker"))
+        available = int((router.get("status") or {}).get("availableReplicas") or 0)
+        reachable = min(wanted, ready)
+        if available == reachable:
+            self.waits.clear("router")
+        elif available > reachable or self.waits.due("router", self.pace.router):
+            self.waits.clear("router")
+            available = reachable if available > reachable else available + 1
+        moving = available != wanted
+        text = f"{available} of {wanted} routers are available"
+        progressing = conditions.Condition(
+            "Progressing", "True" if moving else "False", "DeploymentRollingOut" if moving else "AsExpected", text
+        )
+        await self.say(
+            kinds.INGRESS_CONTROLLERS,
+            router,
+            [conditions.Condition("Available", "True" if available else "False", "", text), progressing],
+            availableReplicas=available,
+            observedGeneration=router["metadata"]["generation"],
+        )
+        await self.say_operator("ingress", progressing)
+        if available != reachable:
+            self.waits.due("router", self.pace.router)

@@ -4,8 +4,6 @@ Serves until SIGTERM or SIGINT, on loopback only. `--kubeconfig-out` is written 
 a client that waits for that file can connect.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import pathlib
@@ -15,13 +13,6 @@ import sys
 import yaml
 
 from . import server
-
-
-def _arguments(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="topology_simulator.apiserver", description="an embedded API server")
-    parser.add_argument("--kubeconfig-out", type=pathlib.Path, help="where to write a kubeconfig")
-    parser.add_argument("--history", type=int, default=4096, help="how many changes the log keeps")
-    return parser.parse_args(argv)
 
 
 async def serve(arguments: argparse.Namespace) -> int:
@@ -44,7 +35,10 @@ async def serve(arguments: argparse.Namespace) -> int:
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the command line and serve."""
-    return asyncio.run(serve(_arguments(argv)))
+    parser = argparse.ArgumentParser(prog="topology_simulator.apiserver", description="an embedded API server")
+    parser.add_argument("--kubeconfig-out", type=pathlib.Path, help="where to write a kubeconfig")
+    parser.add_argument("--history", type=int, default=4096, help="how many changes the log keeps")
+    return asyncio.run(serve(parser.parse_args(argv)))
 
 
 if __name__ == "__main__":

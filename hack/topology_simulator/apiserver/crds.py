@@ -7,62 +7,23 @@ registers one `Resource` for every served version. Conversion between versions c
 webhook is refused.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from . import cel, columns, field_errors, statuses, structural, times, validation
+from .. import conditions
+from . import cel, field_errors, resources, statuses, table
 from .builtins import CUSTOM_RESOURCE_DEFINITIONS
 from .resources import Column, Resource
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from . import cel_rules, resources
-
-_BLOCKING = frozenset({
-    "FieldValueRequired", "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid",
-})  # fmt: skip
 _NOT_JUDGED = (
     "allOf", "oneOf", "not", "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "minProperties", "maxProperties",
     "minItems",
 )  # fmt: skip
 """Words of schemas that none of the definitions has that are served here."""
-_UNCHECKED = (
-    "some validation rules were not checked because the object was invalid; "
-    "correct the existing errors to complete validation"
-)
 _STEP = re.compile(r"""\.((?:\\.|[^.\[\]\\*])+)|\[\?\(@\.([^.\[\]\\*=!]+)=="([^"]*)"\)\]""")
-
-
-class StructuralSchema:
-    """A version's schema, ready to be applied (`resources.Schema`)."""
-
-    def __init__(self, schema: Mapping[str, Any], rules: cel_rules.Rules) -> None:
-        self._schema = schema
-        self._rules = rules
-
-    def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Return the object without unknown fields, and the paths of those."""
-        return structural.prune_object(self._schema, obj)
-
-    def default(self, obj: dict[str, Any]) -> Any:
-        """Return the object with defaults filled in."""
-        return structural.default(self._schema, obj)
-
-    def validate(
-        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
-    ) -> list[field_errors.Cause]:
-        """Return every broken rule: `before`, those of the schema, and of CEL unless the others block it."""
-        causes = [*before, *validation.validate(self._schema, obj, old)]
-        if self._rules.empty:
-            return causes
-        if any(cause.reason in _BLOCKING for cause in causes):
-            return [*causes, field_errors.invalid("<nil>", None, _UNCHECKED)]
-        return [*causes, *self._rules.validate(obj, validation.MISSING if old is None else old)]
 
 
 def admit(obj: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
@@ -81,29 +42,29 @@ def admit(obj: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _schema(version: dict[str, Any]) -> tuple[str, str]:
-    """Return the schema of a version as text, and where it is."""
     place = f"spec.versions[{version['name']}].schema.openAPIV3Schema"
     return json.dumps(version["schema"]["openAPIV3Schema"], sort_keys=True), place
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(schema: str, where: str) -> tuple[StructuralSchema, tuple[field_errors.Cause, ...]]:
+def _compiled(schema: str, where: str) -> tuple[cel.Schema, tuple[field_errors.Cause, ...]]:
     """Return the schema ready to be applied; the same text is compiled once in a process."""
     parsed = json.loads(schema)
-    rules, causes = cel.compile_rules(parsed, where)
+    causes: list[field_errors.Cause] = []
+    rules = cel.compile_rules(parsed, where, causes, root=True)
     causes += [
         field_errors.forbidden(f"{where}: {word}", "not available in this server")
         for word in _NOT_JUDGED
         if f'"{word}":' in schema
     ]
-    return StructuralSchema(parsed, rules), tuple(causes)
+    return cel.Schema(parsed, rules), tuple(causes)
 
 
 def _status(spec: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
     before = {item["type"]: item for item in ((old or {}).get("status") or {}).get("conditions") or ()}
 
     def condition(kind: str, reason: str, message: str) -> dict[str, Any]:
-        since = before.get(kind, {}).get("lastTransitionTime") or times.now()
+        since = before.get(kind, {}).get("lastTransitionTime") or conditions.now()
         return {"lastTransitionTime": since, "message": message, "reason": reason, "status": "True", "type": kind}
 
     storage = next(item["name"] for item in spec["versions"] if item.get("storage"))
@@ -155,7 +116,7 @@ def _cell(kind: str, path: str) -> Callable[[dict[str, Any]], Any]:
             return None
         value = values[0]
         if kind == "date":
-            return times.age(value) if isinstance(value, str) else "<unknown>"
+            return table.age(value) if isinstance(value, str) else "<unknown>"
         if kind == "string" and not isinstance(value, str):
             return "" if value is None else json.dumps(value, separators=(",", ":"))
         return value
@@ -164,14 +125,12 @@ def _cell(kind: str, path: str) -> Callable[[dict[str, Any]], Any]:
 
 
 def _columns(version: dict[str, Any]) -> tuple[Column, ...]:
-    declared = version.get("additionalPrinterColumns")
-    return (columns.NAME, *map(_column, declared)) if declared else columns.CUSTOM
-
-
-def _column(declared: dict[str, Any]) -> Column:
-    name, kind, path = declared["name"], declared["type"], declared["jsonPath"]
-    about = declared.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
-    return Column(name, kind, _cell(kind, path), about, int(declared.get("priority") or 0))
+    columns = [table.NAME]
+    for declared in version.get("additionalPrinterColumns") or ():
+        name, kind, path = declared["name"], declared["type"], declared["jsonPath"]
+        about = declared.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
+        columns.append(Column(name, kind, _cell(kind, path), about, int(declared.get("priority") or 0)))
+    return tuple(columns) if columns[1:] else table.CUSTOM
 
 
 def resources_of(obj: dict[str, Any]) -> list[Resource]:

@@ -1,39 +1,39 @@
-"""What can go wrong between a client and its API server, on purpose.
+"""A loopback port whose clients can be disturbed, and what can go wrong there on purpose.
 
-A `Fault` says which requests it hits (every given field must match; texts are shell patterns) and what
-happens to them:
+`Front` is what the embedded server and the proxy before a real one share: listening and stopping, the faults, the
+audit log, and the watches that are open.
 
-    status       answered with `code` and not executed; 401 and 5xx in plain text, the others as a Status (429
-                 with Retry-After), as real servers and proxies do
-    slow         executed after `delay` seconds
-    silent       taken and never answered; open watches stop sending, bookmarks included, and stay connected
-    drop         the connection ends before the request is executed
-    lost         the request is executed, then the connection ends without an answer (after `delay` seconds)
-    cut          open watches end now, without a proper end; with `mid_line`, in the middle of a line
-    expire       open watches get the ERROR event of a compacted log (410) and end
+A `Fault` says which requests it hits (every given field must match; texts are shell patterns) and what happens to them:
+
+* `status`: answered with `code` and not executed; 401 and 5xx in plain text, the others as a Status (429 with
+  Retry-After), as real servers and proxies do. `slow`: executed after `delay` seconds
+* `silent`: taken and never answered; open watches stop sending, bookmarks included, and stay connected
+* `drop`: the connection ends before the request is executed; `lost`: after it (and `delay` seconds), without an answer
+* `cut`: open watches end now, without a proper end; with `mid_line`, in the middle of a line
+* `expire`: open watches get the ERROR event of a compacted log (410) and end
 
 `count` limits how many requests are hit, `seconds` for how long; `cut` and `expire` act once, when they are
 added. Hooks (`on_request`) run before a matching request is executed, so that a test can do something
 exactly between two requests. In a process of its own the server takes faults as JSON at /simulator/faults.
 """
 
-from __future__ import annotations
-
+import abc
 import asyncio
+import contextlib
 import fnmatch
+import socket
+import ssl
 import time
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, cast
 
+import aiohttp
 import pydantic
+from aiohttp import web
 from pydantic import alias_generators
 
-from . import handlers, statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
-    from . import requests, streams
+from . import handlers, requests, statuses, streams
 
 Action = Literal["status", "slow", "silent", "drop", "lost", "cut", "expire"]
 _AT_ONCE: tuple[Action, ...] = ("cut", "expire")
@@ -221,9 +221,124 @@ def _verdict(active: Active) -> Verdict:
 
 
 def _answer(fault: Fault) -> handlers.Answer:
-    """Return the answer of a `status` fault."""
     if fault.code == 401 or fault.code >= 500:
         return handlers.Answer(fault.code, _TEXTS.get(fault.code, b""), "text/plain; charset=utf-8")
     message = _EXPIRED if fault.code == 410 else "refused by a fault of the simulator"
     details = {"retryAfterSeconds": 1} if fault.code == 429 else None
     return handlers.refusal(statuses.StatusError(fault.code, message, details=details))
+
+
+_AUDIT_LIMIT = 50_000
+_HOST = "127.0.0.1"
+
+
+class Front(abc.ABC):
+    """A port of 127.0.0.1. Over plain HTTP, without `tls`, clients send no credentials.
+
+    Faults, hooks and records outlast a `stop`.
+    """
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._served_tls = tls
+        self.requests = requests.Log(maxlen=_AUDIT_LIMIT)
+        self.faults = Faults(lambda: self._streams)
+        self._streams: dict[streams.Stream, None] = {}
+        self._stopping = asyncio.Event()
+        self._runner: web.AppRunner | None = None
+        self._listening: socket.socket | None = None
+        self._greetings: set[asyncio.Task[None]] = set()
+        self.url = ""
+        """Where it listens, or last did: `http://127.0.0.1:PORT`, or https."""
+
+    @property
+    def port(self) -> int:
+        """The port of `url`."""
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def open_watches(self) -> list[requests.Request]:
+        """The requests of the watches that are open now, oldest first."""
+        return [stream.request for stream in self._streams]
+
+    async def start(self, port: int = 0) -> str:
+        """Listen and return the URL. Raises OSError for a taken port."""
+        if self._runner is not None:
+            raise RuntimeError(f"{self.url} is served already")
+        self._stopping = asyncio.Event()
+        app = web.Application(client_max_size=0)
+        app.router.add_route("*", "/{path:.*}", self._serve)
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
+        # Loopback and nothing else: nothing here checks who is asking.
+        listening = socket.create_server((_HOST, port), backlog=128)
+        listening.settimeout(0.0)
+        scheme = "http" if self._served_tls is None else "https"
+        self.url = f"{scheme}://{_HOST}:{listening.getsockname()[1]}"
+        await runner.setup()
+        self._runner, self._listening = runner, listening
+        served = cast("Callable[[], asyncio.BaseProtocol]", runner.server)
+        asyncio.get_running_loop().add_reader(listening, self._accept, listening, served)
+        return self.url
+
+    async def stop(self) -> None:
+        """Cut all watches and stop listening. Harmless when it does not run."""
+        runner, self._runner = self._runner, None
+        self._stopping.set()
+        for stream in tuple(self._streams):
+            stream.cut()
+        if runner is None or self._listening is None:
+            return
+        asyncio.get_running_loop().remove_reader(self._listening)
+        self._listening.close()
+        # Each has begun then, so that its socket is closed when it is cancelled.
+        await asyncio.sleep(0)
+        for greeting in (greetings := tuple(self._greetings)):
+            greeting.cancel()
+        await asyncio.gather(*greetings, return_exceptions=True)
+        await runner.cleanup()
+
+    def _accept(self, listening: socket.socket, served: Callable[[], asyncio.BaseProtocol]) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = listening.accept()
+            greeting = asyncio.create_task(self._greet(connection, served))
+            self._greetings.add(greeting)
+            greeting.add_done_callback(self._greetings.discard)
+
+    async def _greet(self, connection: socket.socket, served: Callable[[], asyncio.BaseProtocol]) -> None:
+        """Shake hands. Until that is done no server knows of the connection, and none would end it."""
+        connection.settimeout(0.0)
+        with contextlib.suppress(OSError):
+            await asyncio.get_running_loop().connect_accepted_socket(served, connection, ssl=self._served_tls)
+
+    @abc.abstractmethod
+    async def _serve(self, http: web.Request) -> web.StreamResponse:
+        """Answer one request."""
+
+    async def _hold(self, active: Active) -> None:
+        """Wait until a silent fault is taken away or the port stops."""
+        waits = {asyncio.ensure_future(event.wait()) for event in (active.gone, self._stopping)}
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def _send(self, http: web.Request, stream: streams.Stream) -> web.StreamResponse:
+        stream.response.enable_chunked_encoding()
+        self._streams[stream] = None
+        try:
+            await stream.response.prepare(http)
+            await stream.run()
+        except (ConnectionError, aiohttp.ClientError):
+            vanish(http)
+        finally:
+            del self._streams[stream]
+        with contextlib.suppress(ConnectionError):
+            await stream.response.write_eof()
+        return stream.response
+
+
+def vanish(http: web.Request) -> web.Response:
+    """End the connection without an answer; the response is for aiohttp, no client sees it."""
+    if http.transport is not None:
+        http.transport.abort()
+    return web.Response(status=500)

@@ -3,14 +3,10 @@
 `statuses` puts causes into an answer.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,5 @@ def unsupported(field: str, value: Any, allowed: Sequence[Any]) -> Cause:
     """Return the cause of a value that is not one of an enumeration."""
     supported = ", ".join(value_text(choice) for choice in allowed)
     return Cause(
-        field,
-        "FieldValueNotSupported",
-        f"Unsupported value: {value_text(value)}: supported values: {supported}",
+        field, "FieldValueNotSupported", f"Unsupported value: {value_text(value)}: supported values: {supported}"
     )

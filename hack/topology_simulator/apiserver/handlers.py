@@ -5,19 +5,13 @@ step of the event loop, so a request sees one state and leaves one state. The se
 reading, the waiting, the faults and the sending.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import builtins, discovery, openapi, options, patch, reads, requests, statuses, storage, strategic, table, writes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from . import resources
+from . import builtins, discovery, patch, reads, requests, resources, statuses, storage, streams, table, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ class Handlers:
         self.reads = reads.Reads(store)
         self.writes = writes.Writes(store, registry)
 
-    def handle(self, request: requests.Request) -> Answer | reads.Opening:
+    def handle(self, request: requests.Request) -> Answer | streams.Opening:
         """Return the answer, or the watch that was opened. Raises StatusError."""
         if not request.target.is_resource:
             return self._other(request)
@@ -69,7 +63,7 @@ class Handlers:
         self._check_method(request, resource)
         return self._execute(request, resource)
 
-    def _execute(self, request: requests.Request, resource: resources.Resource) -> Answer | reads.Opening:
+    def _execute(self, request: requests.Request, resource: resources.Resource) -> Answer | streams.Opening:
         match request.verb:
             case "watch":
                 return self.reads.watch(request, resource)
@@ -84,9 +78,8 @@ class Handlers:
         return self._update(request, resource)
 
     def _check_method(self, request: requests.Request, resource: resources.Resource) -> None:
-        """Raise StatusError unless path and method fit the kind."""
         target = request.target
-        if target.subresource and target.subresource not in resource.subresources:
+        if target.subresource and not (target.subresource == "status" and resource.has_status):
             raise statuses.not_found(resource, target.name) if resource.custom else statuses.resource_unknown()
         named = request.verb in ("get", "update", "patch", "delete")
         if (
@@ -113,10 +106,9 @@ class Handlers:
             return unknown_path()
         if request.path in ("/healthz", "/readyz", "/livez") or request.path.startswith(("/readyz/", "/livez/")):
             return Answer(200, b"ok", "text/plain; charset=utf-8")
-        for documents in (discovery, openapi):
-            document = documents.answer(self._registry, request)
-            if document is not None:
-                return Answer(200, storage.encode(document))
+        document = discovery.answer(self._registry, request)
+        if document is not None:
+            return Answer(200, storage.encode(document))
         if request.path.startswith("/api/"):
             raise statuses.resource_unknown()
         return unknown_path()
@@ -137,7 +129,7 @@ class Handlers:
             review = storage.encode(builtins.answer_review(resource, value))
             return Answer(201, review, warnings=list(resource.warnings))
         requests.negotiate(request.headers.get("Accept", ""))
-        intent = options.intent_of(request, resource.api_version)
+        intent = requests.intent_of(request, resource.api_version)
         with _warned(intent):
             obj = self.writes.create(resource, request.target.namespace, value, intent)
         return dataclasses.replace(self._shown(request, resource, 201, obj), warnings=intent.warnings)
@@ -145,7 +137,7 @@ class Handlers:
     def _update(self, request: requests.Request, resource: resources.Resource) -> Answer:
         target = request.target
         requests.negotiate(request.headers.get("Accept", ""))
-        intent = options.intent_of(request, resource.api_version)
+        intent = requests.intent_of(request, resource.api_version)
         media = requests.media_type(request.headers)
         key = (target.namespace, target.name)
         if request.verb == "patch":
@@ -162,9 +154,8 @@ class Handlers:
         return dataclasses.replace(self._shown(request, resource, 200, obj), warnings=intent.warnings)
 
     def _delete(self, request: requests.Request, resource: resources.Resource) -> Answer:
-        how = options.delete_of(request)
         key = (request.target.namespace, request.target.name)
-        obj, gone = self.writes.delete(resource, key, how)
+        obj, gone = self.writes.delete(resource, key, dry_run=requests.delete_of(request))
         if not gone:
             return self._shown(request, resource, 200, obj)
         details = {**statuses.details(resource, key[1]), "uid": obj["metadata"]["uid"]}
@@ -173,7 +164,7 @@ class Handlers:
 
 
 @contextlib.contextmanager
-def _warned(intent: options.Intent) -> Iterator[None]:
+def _warned(intent: requests.Intent) -> Iterator[None]:
     """Let a refusal carry the warnings that were collected before it."""
     try:
         yield
@@ -183,7 +174,6 @@ def _warned(intent: options.Intent) -> Iterator[None]:
 
 
 def _check_patch_type(resource: resources.Resource, media: str) -> None:
-    """Raise StatusError 415 for a type of patch that a kind does not take."""
     if media in requests.PATCH_TYPES:
         return
     if media == requests.APPLY_PATCH:
@@ -203,7 +193,7 @@ def _patched(old: dict[str, Any], operations: Any, media: str) -> Any:
             raise statuses.bad_request("error decoding patch: it is not an object")
         if media == requests.MERGE_PATCH:
             return patch.merge(old, operations)
-        return strategic.merge(old, operations)
+        return patch.strategic_merge(old, operations)
     except patch.PatchError:
         message = "the server rejected our request due to an error in our request"
         raise statuses.StatusError(422, message, details={}) from None

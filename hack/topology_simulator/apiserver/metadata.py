@@ -1,21 +1,22 @@
-"""The rules of `metadata`: names, identity, and what a client may not change.
+"""The rules of `metadata`: names, identity, what a client may not change, and who wrote which field.
 
 Creation gives an object its uid and time, an update keeps them whatever the body says. `writes` calls these in the
-order in which the real server does.
+order in which the real server does. `managedFields` are good enough to ask "who changed this last": one entry for each
+(manager, operation, subresource, apiVersion), with the time of its last change and, in `fieldsV1`, the paths that this
+manager was the last to change: one owner for a path, as on the real server as long as no client applies. A list is one
+path, whatever its schema says: no reader asks who wrote an item. Only leaves have owners, so there is no dot for the
+objects above them. Entries without a field left vanish.
 """
 
-from __future__ import annotations
-
-import json
 import random
 import re
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from . import field_errors, statuses, times
-
-if TYPE_CHECKING:
-    from . import resources
+from .. import conditions
+from . import field_errors, patch, resources
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -42,7 +43,7 @@ def new(meta: dict[str, Any], namespace: str) -> dict[str, Any]:
     else:
         fresh.pop("namespace", None)
     fresh["uid"] = str(uuid.uuid4())
-    fresh["creationTimestamp"] = times.now()
+    fresh["creationTimestamp"] = conditions.now()
     return _without_empty(fresh)
 
 
@@ -61,19 +62,6 @@ def updated(meta: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
     return _without_empty(fresh)
 
 
-def check_finalizers(resource: resources.Resource, meta: dict[str, Any], old: dict[str, Any]) -> None:
-    """Raise StatusError 422 when an update adds a finalizer to an object that is being deleted."""
-    if not old.get("deletionTimestamp"):
-        return
-    added = [name for name in meta.get("finalizers") or () if name not in (old.get("finalizers") or ())]
-    if added:
-        shown = ", ".join(json.dumps(name) for name in sorted(added))
-        text = (
-            f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
-        )
-        raise statuses.invalid(resource, old["name"], [field_errors.forbidden("metadata.finalizers", text)])
-
-
 def check(resource: resources.Resource, meta: dict[str, Any]) -> list[field_errors.Cause]:
     """Return what is wrong with an object's name; labels are the client's affair."""
     name = meta.get("name")
@@ -84,7 +72,82 @@ def check(resource: resources.Resource, meta: dict[str, Any]) -> list[field_erro
     return [field_errors.invalid("metadata.name", name, _SUBDOMAIN_RULE)]
 
 
-def check_shape(obj: Any) -> None:
-    """Raise StatusError 400 unless this is an object with metadata that is one."""
-    if not isinstance(obj, dict) or not isinstance(obj.get("metadata") or {}, dict):
-        raise statuses.bad_request("couldn't get version/kind; json parse error: the body is not an object")
+_UNTRACKED = frozenset({
+    "name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion", "managedFields",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+})  # fmt: skip
+_IDENTITY = ("manager", "operation", "apiVersion", "subresource")
+_ATOMIC = frozenset({"f:involvedObject", "f:regarding", "f:related"})
+"""Objects that have one owner: those of events."""
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes: the field manager, the API version of the request, the subresource ("" for the object itself)."""
+
+    manager: str
+    api_version: str
+    subresource: str = ""
+
+
+def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the paths that have owners, and what is there."""
+    if not isinstance(value, dict) or (path and not value) or not _ATOMIC.isdisjoint(path):
+        yield path, value
+        return
+    for key, part in value.items():
+        yield from _leaves(part, (*path, f"f:{key}"))
+
+
+def _tracked(obj: Mapping[str, Any]) -> dict[Path, Any]:
+    meta = {key: value for key, value in (obj.get("metadata") or {}).items() if key not in _UNTRACKED}
+    rest = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
+    return dict(_leaves({"metadata": meta, **rest} if meta else rest))
+
+
+def _owned(tree: Mapping[str, Any], path: Path = ()) -> Iterator[Path]:
+    if not tree:
+        yield path
+    for name, part in tree.items():
+        yield from _owned(part, (*path, name))
+
+
+def _tree(paths: Iterable[Path]) -> dict[str, Any]:
+    root: dict[str, Any] = {}
+    for path in sorted(paths):
+        node = root
+        for name in path:
+            node = node.setdefault(name, {})
+    return root
+
+
+def record(
+    old: Mapping[str, Any], new: Mapping[str, Any], writer: Writer, now: str, *, created: bool
+) -> list[dict[str, Any]]:
+    """Return the managedFields of `new`, which `writer` made from `old` (what is there before anybody created it).
+
+    An object without any owner is not tracked: a client that cleared the list, or created an object with nothing in it,
+    is the last who is known. That is how the real server does it until the first apply.
+    """
+    entries: list[dict[str, Any]] = list(old.get("metadata", {}).get("managedFields") or [])
+    cleared = new.get("metadata", {}).get("managedFields") == [{}]
+    if not created and (cleared or not entries):
+        return []
+    before, after = _tracked(old), _tracked(new)
+    written = {path for path, value in after.items() if path not in before or not patch.same(before[path], value)}
+    if not written and before.keys() == after.keys():
+        return entries
+    mine: dict[str, Any] = {"manager": writer.manager, "operation": "Update", "apiVersion": writer.api_version}
+    if writer.subresource:
+        mine["subresource"] = writer.subresource
+    mine |= {"time": now, "fieldsType": "FieldsV1"}
+    result: list[dict[str, Any]] = []
+    for entry in entries:
+        kept = {path for path in _owned(entry["fieldsV1"]) if path in after} - written
+        if all(entry.get(key) == mine.get(key) for key in _IDENTITY):
+            written |= kept
+        else:
+            result.append({**entry, "fieldsV1": _tree(kept)})
+    return [entry for entry in (*result, {**mine, "fieldsV1": _tree(written)}) if entry["fieldsV1"]]

@@ -1,10 +1,12 @@
-"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902) on plain JSON values, and when two values are the same.
+"""JSON patch (RFC 6902), JSON merge patch (RFC 7386) and strategic merge patch, and when two JSON values are the same.
 
 No patch changes its input: what a merge patch does not touch is shared with the result, which keeps a log of many
-versions of a large object small and comparisons fast. Strategic merge patches need to know the types: `strategic`.
+versions of a large object small and comparisons fast. kubectl takes a strategic one for built-in kinds: it merges some
+lists by the key of their entries, or as sets where they are plain values; other lists are replaced. `_KEYS` has those
+lists by the names of their fields, from the tags of the Go types (k8s.io/api). Directives say what merging cannot:
+`$patch: replace|delete` in an object or among the entries of a list, `$deleteFromPrimitiveList/x`,
+`$setElementOrder/x`, `$retainKeys`. The rows of parity compare what kubectl sends, which always gives the order.
 """
-
-from __future__ import annotations
 
 import copy
 import functools
@@ -103,4 +105,116 @@ def whole(value: Any) -> Any:
     if isinstance(value, list):
         items = [whole(item) for item in value]
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    return value
+
+
+DIRECTIVE = "$patch"
+_RETAIN = "$retainKeys"
+_DELETE_FROM = "$deleteFromPrimitiveList/"
+_ORDER = "$setElementOrder/"
+_KEYS = {
+    "finalizers": "", "podCIDRs": "", "conditions": "type", "addresses": "type", "ownerReferences": "uid",
+    "topologySpreadConstraints": "topologyKey", "hostAliases": "ip", "volumeMounts": "mountPath",
+    "volumeDevices": "devicePath",
+    **dict.fromkeys(("containers", "initContainers", "volumes", "env", "imagePullSecrets", "secrets"), "name"),
+}  # fmt: skip
+"""The key of the entries, empty for a set. Those of ports go by the entries (`_key`)."""
+
+
+def strategic_merge(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with a patch applied. Raises PatchError."""
+    if patch.get(DIRECTIVE) == "replace":
+        return {key: value for key, value in patch.items() if key != DIRECTIVE}
+    if patch.get(DIRECTIVE) == "delete":
+        return {}
+    if DIRECTIVE in patch:
+        raise PatchError(f"unknown patch type: {patch[DIRECTIVE]} in map: {patch}")
+    result = _retained(original, patch)
+    for key, value in patch.items():
+        if _is_directive(key):
+            continue
+        present = result.get(key)
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict) and isinstance(present, dict):
+            result[key] = strategic_merge(present, value)
+        elif isinstance(value, list) and isinstance(present, list) and (by := _key(key, value)) is not None:
+            result[key] = _merge_lists(present, value, by)
+        else:
+            result[key] = _cleaned(value)
+    return _ordered(result, patch)
+
+
+def _retained(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    kept = patch.get(_RETAIN)
+    result = {key: value for key, value in original.items() if kept is None or key in kept}
+    for key, values in patch.items():
+        name = key.removeprefix(_DELETE_FROM)
+        if name != key and isinstance(result.get(name), list):
+            result[name] = [item for item in result[name] if item not in values]
+    return result
+
+
+def _key(field: str, entries: list[Any]) -> str | None:
+    """Return by what the entries of a list are found again, empty for plain values; None: the list is replaced."""
+    if field == "ports":
+        return "containerPort" if any("containerPort" in entry for entry in entries) else "port"
+    return _KEYS.get(field)
+
+
+def _is_directive(key: str) -> bool:
+    return key in (DIRECTIVE, _RETAIN) or key.startswith((_DELETE_FROM, _ORDER))
+
+
+def _merge_lists(original: list[Any], patch: list[Any], key: str) -> list[Any]:
+    if not key:
+        return [*(item for item in dict.fromkeys(patch) if item not in original), *original]
+    for entry in patch:
+        if entry.get(DIRECTIVE) not in (None, "replace", "delete"):
+            raise PatchError(f"unknown patch type: {entry[DIRECTIVE]} in map: {entry}")
+        if key not in entry and entry.get(DIRECTIVE) != "replace":
+            raise PatchError(f"map: {entry} does not contain declared merge key: {key}")
+    plain = [entry for entry in patch if DIRECTIVE not in entry]
+    if any(entry.get(DIRECTIVE) == "replace" for entry in patch):
+        return plain
+    gone = [entry[key] for entry in patch if entry.get(DIRECTIVE) == "delete"]
+    merged = [entry for entry in original if _mark(entry, key) not in gone]
+    fresh = []
+    for entry in plain:
+        marks = [_mark(old, key) for old in merged]
+        if entry[key] in marks:
+            position = marks.index(entry[key])
+            merged[position] = strategic_merge(merged[position], entry)
+        else:
+            fresh.append(_cleaned(entry))
+    return [*fresh, *merged]
+
+
+def _mark(item: Any, key: str) -> Any:
+    return item.get(key) if key and isinstance(item, dict) else item
+
+
+def _ordered(obj: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with its lists in the order that the patch wants, and what it does not name behind that."""
+    for name in (key.removeprefix(_ORDER) for key in patch if key.startswith(_ORDER)):
+        if not isinstance(obj.get(name), list):
+            continue
+        wanted = patch[_ORDER + name]
+        key = _key(name, wanted) or ""
+        order = [_mark(item, key) for item in wanted]
+        places = [order.index(_mark(item, key)) if _mark(item, key) in order else len(order) for item in obj[name]]
+        obj = {**obj, name: [obj[name][at] for at in sorted(range(len(places)), key=places.__getitem__)]}
+    return obj
+
+
+def _cleaned(value: Any) -> Any:
+    """Return a value of a patch for which there is nothing to merge with: without nulls, and without directives."""
+    if isinstance(value, dict):
+        return {
+            key: _cleaned(part)
+            for key, part in value.items()
+            if part is not None and not _is_directive(key) and not (isinstance(part, dict) and DIRECTIVE in part)
+        }
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value if not (isinstance(item, dict) and DIRECTIVE in item)]
     return value

@@ -2,20 +2,16 @@
 
 Lists are consistent: the pages of one list show one revision (`continue` carries it), and the log rebuilds
 it as long as it reaches back that far. A revision that is gone is 410 with the words that clients look for.
+Labels of a selector know `=`, `==`, `!=`, `in`, `notin`, existence and absence; fields know `=`, `==` and `!=` on the
+few that a kind declares. What cannot be parsed is a 400 with the words of the real server's parser.
 """
 
-from __future__ import annotations
-
-import base64
-import json
 import random
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from . import requests, selectors, statuses, storage, table, watch
-
-if TYPE_CHECKING:
-    from . import resources
+from . import requests, resources, statuses, storage, streams, table
 
 _WATCH_SECONDS = (1800.0, 3600.0)
 """The range of a watch's length where the client sets none (--min-request-timeout of the real server)."""
@@ -29,29 +25,17 @@ CONTINUE_EXPIRED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A watch that was granted.
-
-    Its watcher (subscribed already), its length in seconds and whether bookmarks are wanted.
-    """
-
-    watcher: watch.Watcher
-    seconds: float
-    bookmarks: bool
-
-
-def select(request: requests.Request, resource: resources.Resource) -> watch.Selection:
+def select(request: requests.Request, resource: resources.Resource) -> streams.Selection:
     """Return which objects a list or watch asks for, and in which form. Raises StatusError 400 or 406."""
     form = requests.negotiate(request.headers.get("Accept", ""))
     labels, fields = request.query.get("labelSelector", ""), request.query.get("fieldSelector", "")
     if request.target.name:
         fields = f"metadata.name={request.target.name}"
-    return watch.Selection(
+    return streams.Selection(
         resource,
         request.target.namespace,
-        selectors.parse_labels(labels) if labels.strip() else None,
-        selectors.parse_fields(resource, fields) if fields else None,
+        parse_labels(labels) if labels.strip() else None,
+        parse_fields(resource, fields) if fields else None,
         form,
     )
 
@@ -120,7 +104,7 @@ class Reads:
             raise _too_new(storage.FutureRevision(wanted, current))
         return current, None
 
-    def _encode_list(self, selection: watch.Selection, items: list[storage.Item], meta: dict[str, Any]) -> bytes:
+    def _encode_list(self, selection: streams.Selection, items: list[storage.Item], meta: dict[str, Any]) -> bytes:
         resource = selection.resource
         if selection.form is requests.Form.TABLE:
             return storage.encode(table.render(resource, (item.obj for item in items), meta))
@@ -128,18 +112,22 @@ class Reads:
             head = {"kind": "PartialObjectMetadataList", "apiVersion": table.META, "metadata": meta}
             encoded = [storage.encode(table.metadata_only(item.obj)) for item in items]
         else:
-            head = {"kind": resource.list_name, "apiVersion": resource.api_version, "metadata": meta}
+            head = {
+                "kind": resource.list_kind or f"{resource.kind}List",
+                "apiVersion": resource.api_version,
+                "metadata": meta,
+            }
             encoded = [selection.list_item_bytes(item) for item in items]
         return storage.encode(head)[:-1] + b',"items":[' + b",".join(encoded) + b"]}"
 
-    def watch(self, request: requests.Request, resource: resources.Resource) -> Opening:
+    def watch(self, request: requests.Request, resource: resources.Resource) -> streams.Opening:
         """Return an open watch, subscribed and filled with what it starts with. Raises StatusError."""
         selection = select(request, resource)
         wanted = request.revision()
         bookmarks, initial = request.flag("allowWatchBookmarks"), request.flag("sendInitialEvents")
         seconds = request.number("timeoutSeconds")
-        watcher = watch.Watcher(selection)
-        opening = Opening(watcher, float(seconds) if seconds else random.uniform(*_WATCH_SECONDS), bookmarks)
+        watcher = streams.Watcher(selection)
+        opening = streams.Opening(watcher, float(seconds) if seconds else random.uniform(*_WATCH_SECONDS), bookmarks)
         try:
             if wanted and not initial:
                 for change in self._storage.since(resource.store, wanted):
@@ -169,16 +157,93 @@ def _expired_list(after: tuple[str, str] | None) -> statuses.StatusError:
 
 
 def _token(revision: int, key: tuple[str, str]) -> str:
-    value = {"v": "meta.k8s.io/v1", "rv": revision, "start": "/".join(key)}
-    return base64.urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode().rstrip("=")
+    return "/".join((str(revision), *key))
 
 
 def _parse_token(token: str) -> tuple[int, tuple[str, str]]:
-    try:
-        value = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        namespace, _, name = value["start"].partition("/")
-        return int(value["rv"]), (namespace, name)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise statuses.bad_request(
-            "invalid continue token: continue key is not valid: illegal base64 data or not a continue key"
-        ) from None
+    revision, _, key = token.partition("/")
+    namespace, slash, name = key.partition("/")
+    if not slash or not revision.removeprefix("-").isdecimal():
+        raise statuses.bad_request("invalid continue token: continue key is not valid")
+    return int(revision), (namespace, name)
+
+
+_PREFIX = r"(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
+_KEY = rf"{_PREFIX}[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?"
+_VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
+_SET = re.compile(rf"\s*({_KEY})\s+(in|notin)\s*\(\s*({_VALUE}(?:\s*,\s*{_VALUE})*)\s*\)\s*(?:,|$)")
+_COMPARE = re.compile(rf"\s*({_KEY})\s*(==|=|!=)\s*({_VALUE})\s*(?:,|$)")
+_EXISTS = re.compile(rf"\s*(!?)\s*({_KEY})\s*(?:,|$)")
+
+Labels = dict[str, str]
+
+
+def _membership(key: str, values: frozenset[str], *, wanted: bool) -> Callable[[Labels], bool]:
+    if wanted:
+        return lambda labels: key in labels and labels[key] in values
+    return lambda labels: key not in labels or labels[key] not in values
+
+
+def _presence(key: str, *, wanted: bool) -> Callable[[Labels], bool]:
+    return lambda labels: (key in labels) is wanted
+
+
+def parse_labels(text: str) -> Callable[[Labels], bool]:
+    """Return the predicate over labels of a label selector; an empty one takes everything. Raises StatusError 400."""
+    tests: list[Callable[[Labels], bool]] = []
+    position = 0
+    while text[position:].strip():
+        if match := _SET.match(text, position):
+            key, operator, raw = match.groups()
+            values = frozenset(part.strip() for part in raw.split(","))
+            tests.append(_membership(key, values, wanted=operator == "in"))
+        elif match := _COMPARE.match(text, position):
+            key, operator, value = match.groups()
+            tests.append(_membership(key, frozenset((value,)), wanted=operator != "!="))
+        elif match := _EXISTS.match(text, position):
+            tests.append(_presence(match[2], wanted=not match[1]))
+        else:
+            raise statuses.bad_request(
+                f"unable to parse requirement: found '{text[position:].strip()}', expected: a label selector"
+            )
+        position = match.end()
+    return lambda labels: all(test(labels) for test in tests)
+
+
+def split_fields(text: str) -> list[tuple[str, str, str]]:
+    r"""Return the terms (field, `=` or `!=`, value) of a field selector.
+
+    `\,`, `\=` and `\\` stand for themselves.
+    """
+    terms: list[tuple[str, str, str]] = []
+    for part in re.split(r"(?<!\\),", text):
+        if not part:
+            continue
+        match = re.match(r"((?:\\.|[^=!\\])*)(==|=|!=)(.*)$", part, re.DOTALL)
+        if match is None:
+            raise statuses.bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
+        field, operator, value = match.groups()
+        terms.append((field, "!=" if operator == "!=" else "=", re.sub(r"\\([\\,=])", r"\1", value)))
+    return terms
+
+
+def _metadata(name: str) -> Callable[[dict[str, Any]], str]:
+    return lambda obj: str(obj["metadata"].get(name, ""))
+
+
+def parse_fields(resource: resources.Resource, text: str) -> Callable[[dict[str, Any]], bool]:
+    """Return the predicate over stored objects of a field selector.
+
+    Raises StatusError 400 for a field that is not offered.
+    """
+    known: Mapping[str, Callable[[dict[str, Any]], str]] = {
+        "metadata.name": _metadata("name"),
+        "metadata.namespace": _metadata("namespace"),
+        **resource.selectable,
+    }
+    tests: list[tuple[Callable[[dict[str, Any]], str], str, bool]] = []
+    for field, operator, value in split_fields(text):
+        if field not in known:
+            raise statuses.bad_request(f"field label not supported: {field}")
+        tests.append((known[field], value, operator == "="))
+    return lambda obj: all((read(obj) == value) is wanted for read, value, wanted in tests)

@@ -1,21 +1,19 @@
-"""What a request asks for: path and query as verb, kind and object, and the form of answer wanted.
+"""What a request asks for: path and query as verb, kind and object, the form of answer, and how it wants to write.
 
-`parse` knows the shape of API paths and nothing of which kinds exist. `negotiate` picks what to answer
-with: plain JSON, a Table, or metadata only; a client that accepts none of these (protobuf alone, say) gets
-406. Request bodies are JSON; the rest is 415.
+`parse` knows the shape of API paths and nothing of which kinds exist. `negotiate` picks what to answer with: plain
+JSON, a Table, or metadata only; a client that accepts none of these (protobuf alone, say) gets 406. Request bodies are
+JSON; the rest is 415. `intent_of` and `delete_of` read what a write may want besides its body, which the real server
+judges like any other object. `record` is what the audit log has of a request, for tests that count.
 """
 
-from __future__ import annotations
-
+import collections
 import enum
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import field_errors, statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from . import field_errors, metadata, statuses
 
 JSON = "application/json"
 _JSONS = (JSON, "application/*", "*/*")
@@ -27,7 +25,6 @@ APPLY_PATCH = "application/apply-patch+yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 ANSWER_TYPES = ("application/json", "application/yaml", PROTOBUF)
 """What a 406 names: the list of the real server, though only the first is available here."""
-MAX_BODY = 3 * 1024 * 1024
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _METHODS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get", "HEAD": "get"}
 
@@ -168,11 +165,6 @@ def negotiate(header: str) -> Form:
     raise statuses.not_acceptable(ANSWER_TYPES)
 
 
-def accepts_json(header: str) -> bool:
-    """Return whether JSON is among what an Accept header offers."""
-    return any(media in _JSONS for media, _ in _accepted(header or "*/*"))
-
-
 def media_type(headers: Mapping[str, str]) -> str:
     """Return the content type without parameters."""
     return headers.get("Content-Type", "").split(";", 1)[0].strip().lower()
@@ -200,3 +192,74 @@ def decode_patch(data: bytes) -> Any:
         return json.loads(data)
     except ValueError as error:
         raise statuses.bad_request(f"error decoding patch: {str(error)[:200]}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One request. `time` is its arrival in UNIX seconds; `path` includes the query."""
+
+    verb: str
+    resource: str
+    namespace: str
+    name: str
+    subresource: str
+    user_agent: str
+    code: int
+    time: float
+    watch: bool
+    group: str
+    path: str
+
+
+def record(request: Request, path: str, code: int, time: float) -> Record:
+    """Return the record of a request."""
+    target = request.target
+    what = (target.plural, target.namespace, target.name, target.subresource)
+    return Record(request.verb, *what, request.user_agent, code, time, request.watch, target.group, path)
+
+
+Log = collections.deque[Record]
+"""The latest records, oldest first."""
+
+
+@dataclass(slots=True)
+class Intent:
+    """How a write is to be done: by whom, on what, really or not, and how strict about unknown fields.
+
+    `warnings` collects what the client is shown besides the answer; `patch` is the body of one: its errors quote it.
+    """
+
+    writer: metadata.Writer
+    warnings: list[str]
+    dry_run: bool = False
+    field_validation: str = "Warn"
+    subresource: str = ""
+    patch: str | None = None
+
+
+def intent_of(request: Request, api_version: str) -> Intent:
+    """Return how a request wants to write. Raises StatusError 422 for an unknown parameter value."""
+    validation = request.query.get("fieldValidation") or "Warn"
+    causes = _dry_run(request)
+    if validation not in ("Ignore", "Warn", "Strict"):
+        causes.append(field_errors.unsupported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
+    if causes:
+        raise statuses.options(f"{request.verb.title()}Options", *causes)
+    subresource = request.target.subresource
+    writer = metadata.Writer(request.manager, api_version, subresource)
+    return Intent(writer, [], request.dry_run, validation, subresource)
+
+
+def _dry_run(request: Request) -> list[field_errors.Cause]:
+    value = request.query.get("dryRun", "")
+    return [] if value in ("", "All") else [field_errors.unsupported("dryRun", [value], ("All",))]
+
+
+def delete_of(request: Request) -> bool:
+    """Return whether a delete is a dry run, from its body and its query. Raises StatusError 400, 415 or 422."""
+    body = decode(request.body, media_type(request.headers)) if request.body.strip() else {}
+    if not isinstance(body, dict) or body.get("preconditions"):
+        raise statuses.bad_request("the body of a delete is a DeleteOptions object, and without preconditions here")
+    if causes := _dry_run(request):
+        raise statuses.options("DeleteOptions", *causes)
+    return request.dry_run or body.get("dryRun") == ["All"]

@@ -6,15 +6,11 @@ itself, `crds` makes one for every served version of a CustomResourceDefinition.
 by path, and changes while the server runs.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from . import field_errors
+from . import cel
 
 ALL_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
 
@@ -31,25 +27,6 @@ class Column:
     format: str = ""
 
 
-class Schema(Protocol):
-    """What a custom resource's schema can do; made by `crds`, asked by `writes`."""
-
-    def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Return the object without unknown fields, and the paths of those."""
-
-    def default(self, obj: dict[str, Any]) -> Any:
-        """Return the object with defaults filled in."""
-
-    def validate(
-        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
-    ) -> list[field_errors.Cause]:
-        """Return every broken rule, `before` included; `old` is the stored state on updates."""
-
-
-def _same(obj: dict[str, Any]) -> dict[str, Any]:
-    return obj
-
-
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One kind in one served version."""
@@ -64,8 +41,6 @@ class Resource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     has_status: bool = False
-    parts_of_status: tuple[str, ...] = ()
-    """Further sub-resources by which the status is written, such as the approval of a certificate."""
     list_kind: str = ""
     custom: bool = False
     stored_as: str = ""
@@ -77,7 +52,7 @@ class Resource:
     """Of a review: what its answer carries."""
     selectable: Mapping[str, Callable[[dict[str, Any]], str]] = field(default_factory=dict)
     """Fields besides metadata.name and metadata.namespace that a field selector may ask for."""
-    schema: Schema | None = None
+    schema: cel.Schema | None = None
     json_schema: Mapping[str, Any] | None = None
     """The OpenAPI schema to publish; None: an object with anything in it."""
     unconditional_update: bool = True
@@ -89,9 +64,9 @@ class Resource:
     counts_generation: bool = False
     always: tuple[str, ...] = ()
     """Parts that every object of a built-in kind has, if empty: structs that are no pointers in the real server."""
-    read: Callable[[dict[str, Any]], dict[str, Any]] = _same
+    read: Callable[[dict[str, Any]], dict[str, Any]] = dict
     """Stored form → this version's form, apart from apiVersion and kind."""
-    write: Callable[[dict[str, Any]], dict[str, Any]] = _same
+    write: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
     @property
     def qualified(self) -> str:
@@ -104,24 +79,9 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
-    def subresources(self) -> tuple[str, ...]:
-        """What is served below an object."""
-        return (*(("status",) if self.has_status else ()), *self.parts_of_status)
-
-    @property
     def store(self) -> str:
         """The name of the store that holds the objects."""
         return self.store_name or f"{self.group}/{self.plural}"
-
-    @property
-    def stored_api_version(self) -> str:
-        """The apiVersion that stored objects carry."""
-        return self.stored_as or self.api_version
-
-    @property
-    def list_name(self) -> str:
-        """The kind of a list of these."""
-        return self.list_kind or f"{self.kind}List"
 
     def to_wire(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return a stored object as this version shows it."""
@@ -140,7 +100,7 @@ class Resource:
 
     def to_stored(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return an object of this version as it is stored."""
-        return {**self.write(obj), "apiVersion": self.stored_api_version, "kind": self.kind}
+        return {**self.write(obj), "apiVersion": self.stored_as or self.api_version, "kind": self.kind}
 
 
 class Registry:

@@ -3,46 +3,26 @@
 State lives in the object, not in the port: `start` again on the same port and clients find everything as it was, which
 is what restart tests need. Nothing listens on anything but a loopback address, because nothing here checks who is
 asking. A request goes: read (`requests`) → hooks and faults (`faults`) → executed in one step (`handlers`) → sent, or
-streamed (`streams`) when it is a watch → recorded (`audit`).
+streamed (`streams`) when it is a watch → recorded.
 """
-
-from __future__ import annotations
 
 import asyncio
 import dataclasses
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 from urllib.parse import unquote
 
 import pydantic
 from aiohttp import web
 
-from .. import kubeconfig
-from . import (
-    audit,
-    builtins,
-    faults,
-    front,
-    handlers,
-    managed_fields,
-    options,
-    reads,
-    requests,
-    resources,
-    statuses,
-    storage,
-    streams,
-    times,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..etcd import certificates
+from .. import conditions, kubeconfig
+from ..etcd import certificates
+from . import builtins, faults, handlers, metadata, requests, resources, statuses, storage, streams
 
 _LOG = logging.getLogger(__name__)
-_SELF = managed_fields.Writer("topology-simulator", "v1")
+_SELF = metadata.Writer("topology-simulator", "v1")
 _PREFIX = "/simulator/"
 _FAULTS = pydantic.TypeAdapter(list[faults.Fault])
 
@@ -57,7 +37,7 @@ class Snapshot:
     taken: float
 
 
-class ApiServer(front.Front):
+class ApiServer(faults.Front):
     """An in-memory Kubernetes API server; its state outlasts a `stop`.
 
     `crds` are served from the start. `history` bounds the log (changes), `bookmark_seconds` is the time between
@@ -90,13 +70,13 @@ class ApiServer(front.Front):
         for kind in self.registry.kinds_of(group, version):
             if kind.kind == obj.get("kind"):
                 namespace = (obj.get("metadata") or {}).get("namespace", "")
-                return self._handlers.writes.create(kind, namespace, obj, options.Intent(_SELF, []))
+                return self._handlers.writes.create(kind, namespace, obj, requests.Intent(_SELF, []))
         raise statuses.bad_request(f'no matches for kind "{obj.get("kind")}" in version "{obj.get("apiVersion")}"')
 
     def kubeconfig(self) -> dict[str, Any]:
         """Return a kubeconfig; with TLS it has a token that nothing checks: kubectl asks for a password without."""
         return kubeconfig.content(
-            self._url, authority=self._authority, token="topology-simulator" if self._authority else ""
+            self.url, authority=self._authority, token="topology-simulator" if self._authority else ""
         )
 
     def compact(self) -> None:
@@ -109,7 +89,7 @@ class ApiServer(front.Front):
 
     def restore(self, saved: Snapshot) -> None:
         """Hold what a snapshot holds, as if it were of now: every time in it is shifted. No client may watch yet."""
-        self.storage.load(times.moved(saved.objects, int(time.monotonic() - saved.taken)))
+        self.storage.load(conditions.moved(saved.objects, int(time.monotonic() - saved.taken)))
         self.registry.replace(saved.kinds)
 
     def put_back(self, saved: Snapshot, *, bump: int = 0) -> None:
@@ -127,27 +107,26 @@ class ApiServer(front.Front):
         arrived, code = time.time(), 0
         try:
             answer = await self._answer(http, request)
-            code = 200 if isinstance(answer, reads.Opening) else answer.code if answer is not None else 0
+            code = 200 if isinstance(answer, streams.Opening) else answer.code if answer is not None else 0
         finally:
-            self.requests.append(audit.record(request, http.path_qs, code, arrived))
+            self.requests.append(requests.record(request, http.path_qs, code, arrived))
         if answer is None:
-            return front.vanish(http)
-        if isinstance(answer, reads.Opening):
+            return faults.vanish(http)
+        if isinstance(answer, streams.Opening):
             return await self._watch(http, request, answer)
         return _response(answer)
 
     async def _serve_control(self, http: web.Request, request: requests.Request) -> web.StreamResponse:
         try:
-            body = await self._body(http)
-            request = dataclasses.replace(request, body=body)
+            request = dataclasses.replace(request, body=await http.read())
             return _response(_controlled(request, self.storage, self.faults, self.requests))
         except statuses.StatusError as error:
             return _response(handlers.refusal(error))
 
-    async def _answer(self, http: web.Request, request: requests.Request) -> handlers.Answer | reads.Opening | None:
+    async def _answer(self, http: web.Request, request: requests.Request) -> handlers.Answer | streams.Opening | None:
         """Return what to send; None: nothing, the connection is to end."""
         try:
-            request = dataclasses.replace(request, body=await self._body(http))
+            request = dataclasses.replace(request, body=await http.read())
             verdict = await self.faults.before(request)
             if verdict.drop:
                 return None
@@ -156,7 +135,7 @@ class ApiServer(front.Front):
                 return None
             answer = verdict.answer or self._handlers.handle(request)
             if verdict.lost is not None:
-                if isinstance(answer, reads.Opening):
+                if isinstance(answer, streams.Opening):
                     self._forget(answer)
                 await asyncio.sleep(verdict.lost.delay)
                 return None
@@ -167,20 +146,12 @@ class ApiServer(front.Front):
             return handlers.refusal(statuses.StatusError(500, "Internal error occurred: see the simulator's log"))
         return answer
 
-    async def _body(self, http: web.Request) -> bytes:
-        if not http.can_read_body:
-            return b""
-        if (http.content_length or 0) > requests.MAX_BODY:
-            raise statuses.too_large(requests.MAX_BODY)
-        try:
-            return await http.read()
-        except web.HTTPRequestEntityTooLarge:
-            raise statuses.too_large(requests.MAX_BODY) from None
-
-    def _forget(self, opening: reads.Opening) -> None:
+    def _forget(self, opening: streams.Opening) -> None:
         self.storage.unsubscribe(opening.watcher.selection.resource.store, opening.watcher)
 
-    async def _watch(self, http: web.Request, request: requests.Request, opening: reads.Opening) -> web.StreamResponse:
+    async def _watch(
+        self, http: web.Request, request: requests.Request, opening: streams.Opening
+    ) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Cache-Control": "no-cache, private"})
         response.content_type = "application/json"
         stream = streams.WatchStream(
@@ -208,7 +179,7 @@ def _response(answer: handlers.Answer) -> web.Response:
 
 
 def _controlled(
-    request: requests.Request, store: storage.Storage, rules: faults.Faults, log: audit.Log
+    request: requests.Request, store: storage.Storage, rules: faults.Faults, log: requests.Log
 ) -> handlers.Answer:
     """Answer one of the simulator's own paths, for a server in a process of its own. Raises StatusError.
 

@@ -8,17 +8,11 @@ The one refusal that is no Status is a path that nothing serves: the real server
 (`handlers` does that), except below `/api/v1`, where it says `resource_unknown`.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from . import field_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from . import resources
+from . import field_errors, resources
 
 REASONS = {
     400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed",
@@ -69,7 +63,7 @@ def plain(message: str) -> StatusError:
 
 def options(kind: str, *causes: field_errors.Cause) -> StatusError:
     """Return 422 for parameters of a request: `CreateOptions`, `UpdateOptions`, `PatchOptions`, `DeleteOptions`."""
-    return _invalid("meta.k8s.io", kind, "", causes, _joined(causes))
+    return _invalid("meta.k8s.io", kind, "", causes)
 
 
 def undecodable(resource: resources.Resource, problem: str) -> StatusError:
@@ -82,7 +76,7 @@ def undecodable(resource: resources.Resource, problem: str) -> StatusError:
 def unpatchable(obj: dict[str, Any], problem: str) -> StatusError:
     """Return 422 for a patch that makes no object of the kind; it quotes what it would have made, and no kind."""
     text = json.dumps(obj, ensure_ascii=False, separators=(",", ":"))
-    return _invalid("", "", "", [cause := field_errors.invalid("patch", text, problem)], cause.text)
+    return _invalid("", "", "", [field_errors.invalid("patch", text, problem)])
 
 
 def not_found(resource: resources.Resource, name: str) -> StatusError:
@@ -109,41 +103,29 @@ def conflict(resource: resources.Resource, name: str, why: str | None = None) ->
     """Return 409 for a write that was based on an older state, or whose precondition does not hold."""
     why = why or "the object has been modified; please apply your changes to the latest version and try again"
     return StatusError(
-        409,
-        f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}',
-        details=details(resource, name),
+        409, f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}', details=details(resource, name)
     )
 
 
 def invalid(resource: resources.Resource, name: str, causes: Sequence[field_errors.Cause]) -> StatusError:
     """Return 422 with every broken rule; more than one are joined in brackets, as the real server does."""
-    return _invalid(resource.store.partition("/")[0], resource.kind, name, causes, _joined(causes))
-
-
-def _joined(causes: Sequence[field_errors.Cause]) -> str:
-    texts = list(dict.fromkeys(cause.text for cause in causes))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    return _invalid(resource.store.partition("/")[0], resource.kind, name, causes)
 
 
 def version_missing(resource: resources.Resource, name: str) -> StatusError:
     """Return 422 for an update without its resourceVersion; this one names the resource, not the kind."""
     cause = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-    return _invalid(resource.group, resource.plural, name, [cause], cause.text)
+    return _invalid(resource.group, resource.plural, name, [cause])
 
 
-def _invalid(group: str, kind: str, name: str, causes: Sequence[field_errors.Cause], joined: str) -> StatusError:
+def _invalid(group: str, kind: str, name: str, causes: Sequence[field_errors.Cause]) -> StatusError:
     parts: dict[str, Any] = {"name": name, "group": group, "kind": kind}
     about = {key: value for key, value in parts.items() if value}
     about["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
+    texts = list(dict.fromkeys(cause.text for cause in causes))
+    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     shown = f"{kind}.{group}" if group else kind
     return StatusError(422, f'{shown} "{name}" is invalid: {joined}', details=about)
-
-
-def precondition_failed(resource: resources.Resource, name: str, why: str) -> StatusError:
-    """Return 409 for a delete whose precondition fails; this one names the kind, not the resource."""
-    shown = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    message = f'Operation cannot be fulfilled on {shown} "{name}": {why}'
-    return StatusError(409, message, details=details(resource, name, resource.kind))
 
 
 def bad_request(message: str) -> StatusError:
@@ -159,11 +141,6 @@ def forbidden(resource: resources.Resource, name: str, why: str) -> StatusError:
 def method_not_allowed() -> StatusError:
     """Return 405."""
     return StatusError(405, "the server does not allow this method on the requested resource", details={})
-
-
-def too_large(limit: int) -> StatusError:
-    """Return 413 with the limit in bytes."""
-    return StatusError(413, f"Request entity too large: limit is {limit}")
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:

@@ -1,27 +1,21 @@
 """What etcd and the watch cache are to the real server: objects, one ordered log, one resourceVersion.
 
-Every write of any kind takes the next revision, is appended to the log and handed to the subscribers of its
-store in the same step, so that a client that lists at revision N and watches from N misses nothing. Objects are
-dicts that no reader or writer changes after they were stored (a writer makes new ones and may share unchanged parts),
-which is what makes it safe to hand the same object to many readers. `Item` keeps the encoded form too: a
-list or a watch event costs one encoding however many read it.
+Every write of any kind takes the next revision, is appended to the log and handed to the subscribers of its store in
+the same step, so that a client that lists at revision N and watches from N misses nothing. An object is never changed
+after it was stored, so that many readers share it. `Item` keeps the encoded form too: a list or a watch event costs one
+encoding however many read it.
 
-The log is bounded (`history` changes) and can be compacted on request; what is older than that is
-`Compacted`, which the handlers report as 410. Because a change carries the state before it, any state that the
-log still covers can be rebuilt (`items(at=...)`), which gives paged lists a consistent snapshot.
+The log is bounded (`history` changes) and can be compacted; what is older is `Compacted`, a 410 for clients. A change
+carries the state before it, so any state that the log covers can be rebuilt: paged lists are of one moment.
 """
-
-from __future__ import annotations
 
 import bisect
 import collections
 import itertools
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any, Protocol
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
@@ -94,13 +88,9 @@ class Storage:
         self._order: dict[str, list[tuple[str, str]]] = collections.defaultdict(list)
         self._log: collections.deque[Change] = collections.deque()
         self._subscribers: dict[str, dict[Subscriber, None]] = collections.defaultdict(dict)
-        self._revision = 1
-        self._compacted = 1
-
-    @property
-    def revision(self) -> int:
+        self.revision = 1
         """The revision of the latest write."""
-        return self._revision
+        self._compacted = 1
 
     def get(self, store: str, namespace: str, name: str) -> Item | None:
         """Return the object, or None."""
@@ -111,7 +101,7 @@ class Storage:
 
         `at` asks for the state at an earlier revision; raises Compacted or FutureRevision.
         """
-        if at is None or at == self._revision:
+        if at is None or at == self.revision:
             objects, order = self._stores[store], self._order[store]
         else:
             objects = self._rebuild(store, at)
@@ -123,8 +113,8 @@ class Storage:
 
     def _check(self, revision: int) -> None:
         """Raise Compacted or FutureRevision unless the log covers everything after `revision`."""
-        if revision > self._revision:
-            raise FutureRevision(revision, self._revision)
+        if revision > self.revision:
+            raise FutureRevision(revision, self.revision)
         if revision < self._compacted:
             raise Compacted(f"too old resource version: {revision} ({self._compacted})")
 
@@ -139,7 +129,7 @@ class Storage:
 
     def put(self, store: str, obj: dict[str, Any]) -> Item:
         """Store a new object or a new state of one, and return it; sets `metadata.resourceVersion` in place."""
-        revision = self._revision + 1
+        revision = self.revision + 1
         obj["metadata"]["resourceVersion"] = str(revision)
         item = Item(obj, revision)
         key = item.key
@@ -152,7 +142,7 @@ class Storage:
 
     def remove(self, store: str, obj: dict[str, Any]) -> Item:
         """Delete an object; `obj` is its last state, which watchers see with the revision of the delete."""
-        revision = self._revision + 1
+        revision = self.revision + 1
         last = Item({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}, revision)
         previous = self._stores[store].pop(last.key)
         order = self._order[store]
@@ -161,7 +151,7 @@ class Storage:
         return last
 
     def _commit(self, change: Change) -> None:
-        self._revision = change.revision
+        self.revision = change.revision
         self._log.append(change)
         while len(self._log) > self._history:
             self._compacted = self._log.popleft().revision
@@ -177,7 +167,7 @@ class Storage:
     def compact(self) -> None:
         """Forget the log."""
         self._log.clear()
-        self._compacted = self._revision
+        self._compacted = self.revision
 
     def dump(self) -> str:
         """Return all objects as JSON, for `load`; the log is left out."""
@@ -194,8 +184,8 @@ class Storage:
             items = [Item(obj, int(obj["metadata"]["resourceVersion"])) for obj in objects]
             self._stores[store] = {item.key: item for item in items}
             self._order[store] = sorted(self._stores[store])
-            self._revision = max([self._revision, *(item.revision for item in items)])
-        self._revision = self._revision if revision is None else revision
+            self.revision = max([self.revision, *(item.revision for item in items)])
+        self.revision = self.revision if revision is None else revision
         self.compact()
 
     def subscribe(self, store: str, subscriber: Subscriber) -> None:

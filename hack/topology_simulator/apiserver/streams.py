@@ -1,23 +1,25 @@
-"""Open watches on their way to a client: what faults can do to any, and how the embedded server sends its own.
+"""Open watches: from the log's changes to lines of JSON for one client at its own pace, and what faults can do to any.
 
-Lines go out as they come, bookmarks when it is quiet, and the end is a proper one when the time is over. A fault may
-mute a watch (the connection stays, nothing is sent any more, not even its end) or cut it, between two lines or in the
-middle of one.
+`Selection` is which objects a client wants and in which form; lists use it as well. `Watcher` receives every change in
+the same step as the write and turns it into a line right away. An object that enters the selection is ADDED, one that
+leaves is DELETED with its last state in it. Lines go out as they come, bookmarks when it is quiet, and the end is a
+proper one when the time is over. A fault may mute a watch (the connection stays, nothing is sent any more, not even its
+end) or cut it, between two lines or in the middle of one.
 """
 
 from __future__ import annotations
 
 import abc
 import asyncio
+import collections
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from aiohttp import web
 
-    from aiohttp import web
-
-    from . import reads, requests
+from . import requests, resources, storage, table
 
 _FINAL_BOOKMARK_SECONDS = 2.0
 _HALF_A_LINE = b'{"type":"MODIFIED","object":{"kind":"'
@@ -71,7 +73,7 @@ class WatchStream(Stream):
         request: requests.Request,
         response: web.StreamResponse,
         transport: asyncio.Transport | None,
-        opening: reads.Opening,
+        opening: Opening,
         *,
         revision: Callable[[], int],
         bookmark_seconds: float,
@@ -129,3 +131,108 @@ class WatchStream(Stream):
         following = now + self._bookmark_seconds
         self._next_bookmark = min(following, last) if now < last else self._ends + self._bookmark_seconds
         self._opening.watcher.add_bookmark(self._revision())
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a kind are wanted, and in which form."""
+
+    resource: resources.Resource
+    namespace: str
+    labels: Callable[[dict[str, str]], bool] | None
+    fields: Callable[[dict[str, Any]], bool] | None
+    form: requests.Form = requests.Form.OBJECT
+
+    def takes(self, item: storage.Item) -> bool:
+        """Return whether an object belongs to the selection."""
+        meta = item.obj["metadata"]
+        if self.namespace and meta.get("namespace") != self.namespace:
+            return False
+        if self.labels is not None and not self.labels(meta.get("labels") or {}):
+            return False
+        return self.fields is None or self.fields(item.obj)
+
+    def list_item_bytes(self, item: storage.Item) -> bytes:
+        """Return one object as an item of a list, encoded at most once."""
+        if self.resource.custom:
+            return item.wire(self.resource.api_version, self.resource.to_wire)
+        return item.wire(f"{self.resource.api_version} item", self.resource.to_list_item)
+
+
+class Watcher:
+    """The lines that wait for one client. `wake` is set whenever there is something to do."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+        self.closed = False
+        self.pending: collections.deque[bytes] = collections.deque()
+        self.wake = asyncio.Event()
+        self._headers_sent = False
+        self._after = 0
+
+    def offer(self, change: storage.Change) -> None:
+        """Take one change of the store."""
+        if self.closed or change.revision <= self._after:
+            return
+        after = change.type != storage.DELETED and self.selection.takes(change.item)
+        before = change.previous is not None and self.selection.takes(change.previous)
+        if after:
+            self.append(storage.MODIFIED if before else storage.ADDED, change.item)
+        elif before and change.type == storage.DELETED:
+            self.append(storage.DELETED, change.item)
+        elif before and change.previous is not None:
+            obj = change.previous.obj
+            meta = {**obj["metadata"], "resourceVersion": str(change.revision)}
+            self.append(storage.DELETED, storage.Item({**obj, "metadata": meta}, change.revision))
+
+    def begin_after(self, revision: int) -> None:
+        """Send nothing up to a revision that is still to come, not even bookmarks."""
+        self._after = revision
+
+    def append(self, kind: str, item: storage.Item) -> None:
+        """Send an object."""
+        selection = self.selection
+        payload = table.shown(selection.resource, item, selection.form, with_headers=not self._headers_sent)
+        self._headers_sent = True
+        self._push(kind, payload)
+
+    def add_bookmark(self, revision: int, *, initial_end: bool = False) -> None:
+        """Tell the client how far it has come."""
+        if revision < self._after:
+            return
+        resource, meta = self.selection.resource, dict[str, Any](resourceVersion=str(revision))
+        if initial_end:
+            meta["annotations"] = {"k8s.io/initial-events-end": "true"}
+        obj: dict[str, Any] = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": meta}
+        if self.selection.form is requests.Form.METADATA:
+            obj = table.metadata_only(obj)
+        elif self.selection.form is requests.Form.TABLE:
+            row = {"cells": [], "object": table.metadata_only(obj)}
+            obj = {**table.render(resource, (), meta, with_headers=False), "rows": [row]}
+        self._push("BOOKMARK", storage.encode(obj))
+
+    def add_error(self, status: dict[str, Any]) -> None:
+        """Tell the client why this watch ends, and end it."""
+        self._push("ERROR", storage.encode(status))
+        self.close()
+
+    def close(self) -> None:
+        """End the watch once everything that waits was sent."""
+        self.closed = True
+        self.wake.set()
+
+    def _push(self, kind: str, payload: bytes) -> None:
+        self.pending.append(b'{"type":"%s","object":%s}\n' % (kind.encode(), payload))
+        self.wake.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A watch that was granted.
+
+    Its watcher (subscribed already), its length in seconds and whether bookmarks are wanted.
+    """
+
+    watcher: Watcher
+    seconds: float
+    bookmarks: bool

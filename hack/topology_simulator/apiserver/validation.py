@@ -1,23 +1,23 @@
-"""Judging values by a structural schema, with the API server's words.
+"""What a structural schema does to an object: prune the unknown, fill in defaults, and judge, in the server's words.
 
 `validate` returns every broken rule as a cause. On updates it ratchets as real servers of 1.30 and later
 do: a part that equals its stored state is not judged again, so an object that became invalid under a newer
 schema can still be changed elsewhere. Parts of map-lists correspond by their keys, entries of other lists
-not at all.
+not at all. Pruning and defaulting return a part that nothing happens to as it is, which keeps versions of an object
+sharing memory; nulls where the schema does not allow null vanish before defaulting. `cel` judges the rules.
 """
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import functools
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import field_errors, patch, structural
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from . import field_errors, patch
 
 
 class _Missing:
@@ -71,7 +71,7 @@ def _validate(place: Place) -> list[field_errors.Cause]:
     if wrong is not None:
         return [wrong]
     causes: list[field_errors.Cause] = []
-    if schema.get("enum") is not None and not any(_same(value, allowed) for allowed in schema["enum"]):
+    if schema.get("enum") is not None and not any(patch.same(value, allowed) for allowed in schema["enum"]):
         causes.append(field_errors.unsupported(place.path, value, schema["enum"]))
     if isinstance(value, str):
         causes += _check_string(place)
@@ -84,12 +84,7 @@ def _validate(place: Place) -> list[field_errors.Cause]:
     return causes
 
 
-def _same(left: Any, right: Any) -> bool:
-    return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)
-
-
 def _type_name(value: Any) -> str:
-    """Return the JSON type of a value."""
     if isinstance(value, float):
         return "integer" if value.is_integer() else "number"
     names = {type(None): "null", bool: "boolean", int: "integer", str: "string", list: "array"}
@@ -98,7 +93,7 @@ def _type_name(value: Any) -> str:
 
 def _check_type(place: Place) -> field_errors.Cause | None:
     wanted, actual = place.schema.get("type"), _type_name(place.value)
-    if place.schema.get(structural.INT_OR_STRING):
+    if place.schema.get(INT_OR_STRING):
         if actual in ("integer", "string"):
             return None
         wanted = "integer,string"
@@ -146,7 +141,7 @@ def _check_map(place: Place) -> list[field_errors.Cause]:
     causes = [field_errors.required(prefix + key) for key in schema.get("required") or () if key not in value]
     properties: Mapping[str, Any] = schema.get("properties") or {}
     additional = schema.get("additionalProperties")
-    if schema.get(structural.EMBEDDED):
+    if schema.get(EMBEDDED):
         causes += [
             field_errors.required(prefix + key, "must not be empty")
             for key in ("apiVersion", "kind")
@@ -177,7 +172,7 @@ def _check_list(place: Place) -> list[field_errors.Cause]:
     items = schema.get("items")
     if not isinstance(items, dict):
         return causes
-    kind, keys = schema.get(structural.LIST_TYPE), tuple(schema.get(structural.LIST_KEYS) or ())
+    kind, keys = schema.get(LIST_TYPE), tuple(schema.get(LIST_KEYS) or ())
     before: dict[Any, Any] = {}
     if kind == "map" and isinstance(place.old, list):
         before = {repr(list_key(item, keys, items)): item for item in place.old}
@@ -212,3 +207,89 @@ def _is_time(text: str) -> bool:
         return bool(_DATE_TIME.fullmatch(text)) and bool(dt.datetime.fromisoformat(text.upper()))
     except ValueError:
         return False
+
+
+OBJECT_META = frozenset({
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
+    "managedFields",
+})  # fmt: skip
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+EMBEDDED = "x-kubernetes-embedded-resource"
+INT_OR_STRING = "x-kubernetes-int-or-string"
+LIST_TYPE = "x-kubernetes-list-type"
+LIST_KEYS = "x-kubernetes-list-map-keys"
+RULES = "x-kubernetes-validations"
+
+
+def prune_object(schema: Mapping[str, Any], obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return a whole resource without unknown fields, and the paths of those that went."""
+    unknown: list[str] = []
+    pruned = _prune(schema, obj, "", unknown, resource=True)
+    return pruned, sorted(unknown)
+
+
+def _prune_meta(meta: Any, path: str, unknown: list[str]) -> Any:
+    if not isinstance(meta, dict) or meta.keys() <= OBJECT_META:
+        return meta
+    unknown += [f"{path}metadata.{key}" for key in meta if key not in OBJECT_META]
+    return {key: value for key, value in meta.items() if key in OBJECT_META}
+
+
+def _prune(schema: Mapping[str, Any], value: Any, path: str, unknown: list[str], *, resource: bool = False) -> Any:
+    resource = resource or bool(schema.get(EMBEDDED))
+    if isinstance(value, dict):
+        return _prune_map(schema, value, path, unknown, resource=resource)
+    if isinstance(value, list) and isinstance(schema.get("items"), dict):
+        items = schema["items"]
+        pruned = [_prune(items, item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+        return pruned if any(new is not old for new, old in zip(pruned, value, strict=True)) else value
+    return value
+
+
+def _prune_map(
+    schema: Mapping[str, Any], value: dict[str, Any], path: str, unknown: list[str], *, resource: bool
+) -> dict[str, Any]:
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    additional = schema.get("additionalProperties")
+    dotted = f"{path}." if path else ""
+    pruned: dict[str, Any] = {}
+    for key, part in value.items():
+        if resource and key in ("apiVersion", "kind"):
+            pruned[key] = part
+        elif resource and key == "metadata":
+            pruned[key] = _prune_meta(part, dotted, unknown)
+        elif key in properties:
+            if part is not None or properties[key].get("nullable"):
+                pruned[key] = _prune(properties[key], part, dotted + key, unknown)
+        elif isinstance(additional, dict):
+            pruned[key] = _prune(additional, part, dotted + key, unknown)
+        elif additional is True or schema.get(PRESERVE):
+            pruned[key] = part
+        else:
+            unknown.append(dotted + key)
+    if len(pruned) == len(value) and all(pruned[key] is value[key] for key in pruned):
+        return value
+    return pruned
+
+
+def default(schema: Mapping[str, Any], value: Any) -> Any:
+    """Return a value with the schema's defaults filled in."""
+    if isinstance(value, dict):
+        changes: dict[str, Any] = {}
+        additional = schema.get("additionalProperties")
+        properties: Mapping[str, Any] = schema.get("properties") or {}
+        for key, part in properties.items():
+            if key not in value and "default" in part:
+                changes[key] = default(part, copy.deepcopy(part["default"]))
+        for key, part in value.items():
+            below = properties.get(key, additional)
+            if isinstance(below, dict):
+                filled = default(below, part)
+                if filled is not part:
+                    changes[key] = filled
+        return {**value, **changes} if changes else value
+    if isinstance(value, list) and isinstance(schema.get("items"), dict):
+        items = [default(schema["items"], item) for item in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    return value

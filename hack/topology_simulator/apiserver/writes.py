@@ -9,19 +9,11 @@ What differs between kinds is asked of their `Resource`; custom resource definit
 served, are handed to `definitions` before (may it be stored?) and after (serve it).
 """
 
-from __future__ import annotations
+from collections.abc import Callable
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from . import builtin_rules, builtins, crds, managed_fields, metadata, patch, statuses, storage, times
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from . import options, resources
-
-_LARGEST = 3 << 19
-"""What etcd takes: 1.5 MiB."""
+from .. import conditions
+from . import builtins, crds, metadata, patch, requests, resources, statuses, storage
 
 
 class Writes:
@@ -31,7 +23,9 @@ class Writes:
         self._storage = store
         self._registry = registry
 
-    def create(self, resource: resources.Resource, namespace: str, body: Any, intent: options.Intent) -> dict[str, Any]:
+    def create(
+        self, resource: resources.Resource, namespace: str, body: Any, intent: requests.Intent
+    ) -> dict[str, Any]:
         """Store a new object; returns its stored form. Raises StatusError."""
         obj = self._admitted(resource, body, intent)
         meta = obj.get("metadata") or {}
@@ -46,7 +40,7 @@ class Writes:
             obj["metadata"]["generation"] = 1
         sent = obj
         if not resource.custom:
-            obj = builtin_rules.fill(resource, obj)
+            obj = builtins.fill(resource, obj)
         if resource is builtins.CUSTOM_RESOURCE_DEFINITIONS:
             obj = crds.admit(obj, None)
         self._validate(resource, obj, None)
@@ -58,7 +52,6 @@ class Writes:
             sent = {key: part for key, part in sent.items() if key != "status"}
         self._own(resource, None, obj, sent, intent)
         obj = dict(patch.whole(obj))
-        self._check_size(obj)
         if intent.dry_run:
             return obj
         stored = self._storage.put(resource.store, obj).obj
@@ -70,7 +63,7 @@ class Writes:
         resource: resources.Resource,
         key: tuple[str, str],
         change: Callable[[dict[str, Any]], Any],
-        intent: options.Intent,
+        intent: requests.Intent,
     ) -> dict[str, Any]:
         """Replace an object by what `change` makes of its wire form; returns the stored form. Raises StatusError."""
         old = self._stored(resource, key)
@@ -88,7 +81,6 @@ class Writes:
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         self._own(resource, old, new, new, intent)
         new = dict(patch.whole(new))
-        self._check_size(new)
         leaves = new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers")
         if intent.dry_run or leaves:
             new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
@@ -111,38 +103,31 @@ class Writes:
         old: dict[str, Any] | None,
         obj: dict[str, Any],
         sent: dict[str, Any],
-        intent: options.Intent,
+        intent: requests.Intent,
     ) -> None:
         """Write down in `obj` who owns what was `sent`; what the server itself fills in has no owner."""
         nothing = resource.read(resource.write({part: {} for part in resource.always}))
         before = nothing if old is None else resource.to_wire(old)
         after = {**nothing, **resource.to_wire(sent)}
-        owners = managed_fields.record(before, after, intent.writer, times.now(), created=old is None)
+        owners = metadata.record(before, after, intent.writer, conditions.now(), created=old is None)
         obj["metadata"].pop("managedFields", None)
         if owners:
             obj["metadata"]["managedFields"] = owners
 
-    def _check_size(self, obj: dict[str, Any]) -> None:
-        if len(storage.encode(obj)) > _LARGEST:
-            raise statuses.plain("etcdserver: request is too large")
-
     def delete(
-        self, resource: resources.Resource, key: tuple[str, str], how: options.Delete
+        self, resource: resources.Resource, key: tuple[str, str], *, dry_run: bool
     ) -> tuple[dict[str, Any], bool]:
         """Delete an object, or mark it when finalizers hold it. Returns its last state and whether it is gone."""
         obj = self._stored(resource, key)
-        how.check(resource, obj["metadata"])
-        if resource.store == "/namespaces" and key[1] in builtins.PROTECTED_NAMESPACES:
-            raise statuses.forbidden(resource, key[1], "this namespace may not be deleted")
         if obj["metadata"].get("finalizers"):
             if obj["metadata"].get("deletionTimestamp"):
                 return obj, False
-            meta = {**obj["metadata"], "deletionTimestamp": times.now(), "deletionGracePeriodSeconds": 0}
+            meta = {**obj["metadata"], "deletionTimestamp": conditions.now(), "deletionGracePeriodSeconds": 0}
             if resource.counts_generation:
                 meta["generation"] = meta.get("generation", 0) + 1
             marked = {**obj, "metadata": meta}
-            return (marked if how.dry_run else self._storage.put(resource.store, marked).obj), False
-        if how.dry_run:
+            return (marked if dry_run else self._storage.put(resource.store, marked).obj), False
+        if dry_run:
             return obj, True
         if resource.store == "/namespaces":
             for store in {kind.store for kind in self._registry.all() if kind.namespaced}:
@@ -171,9 +156,10 @@ class Writes:
             for item in self._storage.items(kind.store):
                 item.encoded.clear()  # what is shown depends on the schema
 
-    def _admitted(self, resource: resources.Resource, body: Any, intent: options.Intent) -> dict[str, Any]:
+    def _admitted(self, resource: resources.Resource, body: Any, intent: requests.Intent) -> dict[str, Any]:
         """Return a body as an object of its kind. One of a built-in kind may leave kind and version out."""
-        metadata.check_shape(body)
+        if not isinstance(body, dict) or not isinstance(body.get("metadata") or {}, dict):
+            raise statuses.bad_request("couldn't get version/kind; json parse error: the body is not an object")
         kind, version = body.get("kind"), body.get("apiVersion")
         if not resource.custom:
             kind, version = kind or resource.kind, version or resource.api_version
@@ -185,11 +171,11 @@ class Writes:
             self._report_unknown(resource, body, unknown, intent)
             body = resource.schema.default(body)
         if not resource.custom:
-            body = builtin_rules.settle(resource, body)
+            body = builtins.settle(resource, body)
         return resource.to_stored(body)
 
     def _report_unknown(
-        self, resource: resources.Resource, body: dict[str, Any], unknown: list[str], intent: options.Intent
+        self, resource: resources.Resource, body: dict[str, Any], unknown: list[str], intent: requests.Intent
     ) -> None:
         """Report unknown fields as the request wants it: in warnings, in a refusal (StatusError), or not at all."""
         texts = [f'unknown field "{path}"' for path in unknown]
@@ -219,7 +205,7 @@ class Writes:
             )
 
     def _check_identity(
-        self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: options.Intent
+        self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: requests.Intent
     ) -> None:
         meta, stored = new.get("metadata") or {}, old["metadata"]
         name = stored["name"]
@@ -245,13 +231,11 @@ class Writes:
             raise statuses.conflict(resource, name)
 
     def _confined(
-        self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: options.Intent
+        self, resource: resources.Resource, old: dict[str, Any], new: dict[str, Any], intent: requests.Intent
     ) -> dict[str, Any]:
         """Return the new state with everything that this subresource may not touch taken from the old one."""
         wanted = new.get("metadata") or {}
-        of_status = intent.subresource in ("status", *resource.parts_of_status)
-        if not of_status:
-            metadata.check_finalizers(resource, wanted, old["metadata"])
+        of_status = intent.subresource == "status"
         meta = metadata.updated(wanted, old["metadata"])
         if of_status:
             kept = meta if resource.status_metadata else dict(old["metadata"])
@@ -270,6 +254,6 @@ class Writes:
         if resource.schema is not None:
             causes = resource.schema.validate(obj, old, causes)
         else:
-            causes += builtin_rules.check(resource, obj, old)
+            causes += builtins.check(resource, obj, old)
         if causes:
             raise statuses.invalid(resource, obj["metadata"].get("name", ""), causes)

@@ -5,15 +5,11 @@ The server writes one line per request when it was answered, and one more when a
 the last one may still be on its way.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
+import pathlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import pathlib
+from typing import Any
 
 POLICY = {
     "apiVersion": "audit.k8s.io/v1",

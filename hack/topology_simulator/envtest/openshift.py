@@ -5,21 +5,17 @@ with our part patched into it, as `manifests --crd-patch` does on a cluster. The
 server; here only those remain whose kind the module does not have.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import pathlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import yaml
 
 from topology_api import crd, crd_patch, types
 
 from .. import binaries, install
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STAND_INS = (
     "baremetalhosts.metal3.io",
@@ -40,9 +36,9 @@ class UnknownKindError(Exception):
 
 def definitions() -> list[dict[str, Any]]:
     """Return every definition of the simulated cluster. Raises binaries.MissingError, UnknownKindError."""
-    return [
-        _patched(definition) if definition["metadata"]["name"] == crd.NAME else definition for definition in payload()
-    ]
+    served = {definition["metadata"]["name"]: definition for definition in payload()}
+    ours = served[crd.NAME]
+    return list({**served, crd.NAME: crd_patch.apply(ours, crd_patch.add(ours, tuple(_edges())))}.values())
 
 
 def payload() -> list[dict[str, Any]]:
@@ -70,12 +66,7 @@ def _default(name: str, texts: list[str]) -> str:
     return ours[0]
 
 
-def _patched(served: dict[str, Any]) -> dict[str, Any]:
-    return crd_patch.apply(served, crd_patch.add(served, tuple(_edges())))
-
-
 def _edges() -> Iterator[crd.Edge]:
-    """Yield the graph of the transitions, as the rules of our part need it."""
     for path in sorted(_TRANSITIONS.glob("*.yaml")):
         definition = yaml.load(path.read_text(), install.LOADER)  # noqa: S506 - a safe one
         source, target = definition["source"], definition["target"]

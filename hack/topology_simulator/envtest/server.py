@@ -14,23 +14,20 @@ import asyncio
 import base64
 import contextlib
 import json
+import pathlib
 import shutil
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from .. import binaries, kubeconfig, opened, ports
-from ..etcd import certificates, keeping
+from .. import binaries, kubeconfig, opened
+from ..etcd import certificates, gateway, keeping
 from . import audit
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Mapping
-
 
 _READY_SECONDS = 60.0
 _ORDER_SECONDS = 10.0
@@ -64,27 +61,20 @@ ADMIN = User("admin", (MASTERS,))
 class RealServer(opened.Opened):
     """A real API server; use it as an async context manager.
 
-    `users` maps tokens to users; the token `admin` is always there. `port` 0 picks a free one. `beside` is another
+    `users` maps tokens to users; the token `admin` is always there. `beside` is another
     server whose etcd is used, which must outlive this one; `prefix` is then where objects are kept there.
     Raises binaries.MissingError, RealServerError.
     """
 
     def __init__(
-        self,
-        users: Mapping[str, User] | None = None,
-        *,
-        port: int = 0,
-        beside: RealServer | None = None,
-        prefix: str = "/registry",
+        self, users: Mapping[str, User] | None = None, *, beside: RealServer | None = None, prefix: str = "/registry"
     ) -> None:
         super().__init__()
         self._beside = beside
         self._prefix = prefix
         self._users = {"admin": ADMIN, **(users or {})}
         self._assets = binaries.folder()
-        self._asked_port = port
-        self.port = port
-        self._second_port = 0
+        self.port = self._second_port = 0
         self.client_authority = certificates.Authority("kube-apiserver-client-signer")
         """Signs client certificates; the server publishes it in kube-system/extension-apiserver-authentication."""
         # It would make an RSA key, and sign with it as often as a client connects: a hundred times for each operator.
@@ -149,11 +139,11 @@ class RealServer(opened.Opened):
 
     async def stop_api(self, name: str = API) -> None:
         """Kill an API server; etcd keeps the state."""
-        await self._stop(name)
+        await self._processes.end(name)
 
     async def start_api(self, name: str = API) -> None:
         """Start an API server again, on the same port with the same certificate, and wait until it is ready."""
-        await self._start(name, self._api_command(name))
+        await self._processes.start(name, self._api_command(name))
         await self._ready(name)
 
     async def restart_api(self, down: float = 0.0) -> None:
@@ -167,9 +157,9 @@ class RealServer(opened.Opened):
 
         They begin to work a second or two later. Raises binaries.MissingError, RealServerError.
         """
-        program = await asyncio.to_thread(binaries.controller_manager)
+        program = await asyncio.to_thread(binaries.program, _CONTROLLERS)
         place = kubeconfig.write(self.folder / "controllers.kubeconfig", self.kubeconfig())
-        await self._start(
+        await self._processes.start(
             _CONTROLLERS, [str(program), f"--kubeconfig={place}", f"--controllers={','.join(names)}", *_LOCAL]
         )
 
@@ -177,17 +167,13 @@ class RealServer(opened.Opened):
         """Kill the controllers. Raises RealServerError when they have ended by themselves, e.g. for an unknown name."""
         if _CONTROLLERS not in self.pids:
             raise RealServerError(f"{_CONTROLLERS} has ended\n{self.last_words()}")
-        await self._stop(_CONTROLLERS)
+        await self._processes.end(_CONTROLLERS)
 
     async def compact(self) -> int:
         """Let etcd forget every revision but the latest, and return that one."""
-        async with aiohttp.ClientSession(self.etcd_url, timeout=aiohttp.ClientTimeout(total=_ORDER_SECONDS)) as session:
-            async with session.post("/v3/maintenance/status", json={}) as response:
-                revision = int((await response.json())["header"]["revision"])
-            async with session.post(
-                "/v3/kv/compaction", json={"revision": str(revision), "physical": True}
-            ) as response:
-                response.raise_for_status()
+        async with gateway.Gateway(None, _ORDER_SECONDS) as etcd:
+            revision = int((await etcd.call(self.etcd_url, "maintenance/status"))["header"]["revision"])
+            await etcd.call(self.etcd_url, "kv/compaction", revision=str(revision), physical=True)
         return revision
 
     async def snapshot(self) -> pathlib.Path:
@@ -211,9 +197,9 @@ class RealServer(opened.Opened):
         OpenShift's restore pod does (cluster-etcd-operator, bindata/etcd/restore-pod.yaml). Without it the versions
         after the snapshot are given out a second time. Raises binaries.MissingError, RealServerError.
         """
-        program = await asyncio.to_thread(binaries.etcdutl)
+        program = await asyncio.to_thread(binaries.program, "etcdutl")
         await self.stop_api()
-        await self._stop("etcd")
+        await self._processes.end("etcd")
         shutil.rmtree(self.folder / "etcd")
         peers = f"http://127.0.0.1:{self._peer_port}"
         raised = (f"--bump-revision={bump}", "--mark-compacted") if bump else ()
@@ -226,7 +212,7 @@ class RealServer(opened.Opened):
         if process.returncode:
             raise RealServerError(f"etcdutl did not restore {snapshot}\n{words.decode(errors='replace')[-2000:]}")
         await asyncio.sleep(down)
-        await self._start("etcd", self._etcd_command(self._peer_port))
+        await self._processes.start("etcd", self._etcd_command(self._peer_port))
         await self.start_api()
 
     # -- opening
@@ -237,19 +223,18 @@ class RealServer(opened.Opened):
         )
         self._write_files()
         for attempt in range(_ATTEMPTS):
-            self._etcd_port, self._peer_port, free, self._second_port = ports.free(4)
-            self.port = self._asked_port or free
+            self._etcd_port, self._peer_port, self.port, self._second_port = keeping.free_ports(4)
             try:
                 if self._own_etcd:
-                    await self._start("etcd", self._etcd_command(self._peer_port))
+                    await self._processes.start("etcd", self._etcd_command(self._peer_port))
                 await self.start_api()
             except RealServerError as error:
                 # Another process took a port between our look and their bind.
-                if "address already in use" not in str(error) or self._asked_port or attempt == _ATTEMPTS - 1:
+                if "address already in use" not in str(error) or attempt == _ATTEMPTS - 1:
                     raise
-                await self._stop("kube-apiserver")
+                await self._processes.end("kube-apiserver")
                 if self._own_etcd:
-                    await self._stop("etcd")
+                    await self._processes.end("etcd")
                 shutil.rmtree(self.folder / "etcd", ignore_errors=True)
             else:
                 return
@@ -342,31 +327,16 @@ class RealServer(opened.Opened):
                             answer = await response.text()
                             if response.status == 200:
                                 return
-                    await self._alive(name)
+                    for server in ("etcd", name) if self._own_etcd else (name,):
+                        if server not in self.pids:
+                            raise RealServerError(f"{server} has ended\n{self.last_words()}")
+                    await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
             raise RealServerError(
                 f"{name} is not ready after {_READY_SECONDS:g} s; /readyz says {answer}\n{self.last_words()}"
             ) from None
 
-    async def _alive(self, server: str) -> None:
-        for name in ("etcd", server) if self._own_etcd else (server,):
-            if name not in self.pids:
-                raise RealServerError(f"{name} has ended\n{self.last_words()}")
-        await asyncio.sleep(_POLL_SECONDS)
-
     def last_words(self) -> str:
         """Return the ends of all logs."""
         logged = (name for name in ("etcd", API, SECOND, _CONTROLLERS) if (self.folder / f"{name}.log").exists())
         return "\n".join(self._processes.last_words(name) for name in logged)
-
-    async def _start(self, name: str, argv: list[str]) -> None:
-        try:
-            await self._processes.start(name, argv)
-        except keeping.KeepingError as error:
-            raise RealServerError(str(error)) from None
-
-    async def _stop(self, name: str) -> None:
-        try:
-            await self._processes.end(name)
-        except keeping.KeepingError as error:
-            raise RealServerError(str(error)) from None

@@ -5,8 +5,6 @@ etcd's JSON gateway dials its own server with it), clients have a common name an
 `tls.crt` and `tls.key`, the names that a mounted Secret has. Keys are EC P-256: made in a millisecond.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import ipaddress
@@ -101,10 +99,7 @@ class Authority:
             .not_valid_before(begins)
             .not_valid_after(ends)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
-                critical=False,
-            )
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
 
 
@@ -156,14 +151,6 @@ def _host(text: str) -> x509.GeneralName:
 
 
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        encipher_only=False,
-        decipher_only=False,
-    )
+    others = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only")
+    signs = dict.fromkeys(("key_cert_sign", "crl_sign"), signs_certificates)
+    return x509.KeyUsage(digital_signature=True, decipher_only=False, **dict.fromkeys(others, False), **signs)

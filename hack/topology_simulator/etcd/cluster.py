@@ -5,21 +5,16 @@ which is how a member that has no name yet is recognised. Growing goes as it goe
 it into the existing cluster, promote it once it has caught up. etcd refuses that before, so it is asked again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Self
+import pathlib
+from collections.abc import Awaitable, Callable
+from typing import Self, TypeVar
 
 from .. import binaries, etcd, opened
 from . import certificates, gateway, keeping, member
 
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Awaitable, Callable
-    from typing import TypeVar
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 _FAILED_PRECONDITION = 9
 _UNAVAILABLE = 14
@@ -43,7 +38,7 @@ class Cluster(opened.Opened):
 
     def __init__(self, *, strict: bool = True, authority: certificates.Authority | None = None) -> None:
         super().__init__()
-        self.binary = binaries.etcd()
+        self.binary = binaries.program("etcd")
         self._strict = strict
         self.authority = authority or certificates.Authority()
         self.members: dict[str, member.Member] = {}

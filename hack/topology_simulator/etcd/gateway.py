@@ -5,22 +5,17 @@ Three habits of the gateway that are dealt with here: 64-bit numbers are strings
 (`isLearner`, the name of a member that has not started); and an error is `{code, message}` with gRPC's code numbers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
+import pathlib
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 import aiohttp
 
-from .. import etcd
+from .. import etcd, opened
 from . import certificates
-
-if TYPE_CHECKING:
-    import pathlib
-    from types import TracebackType
 
 _SECONDS = 5.0
 
@@ -73,26 +68,23 @@ def tls(folder: pathlib.Path) -> ssl.SSLContext:
     return context
 
 
-class Gateway:
-    """A client of any number of members; use it as an async context manager. Every call has a deadline."""
+class Gateway(opened.Opened):
+    """A client of any number of members; use it as an async context manager. Every call has a deadline.
 
-    def __init__(self, tls: ssl.SSLContext, seconds: float = _SECONDS) -> None:
+    Without `tls` it speaks plain HTTP.
+    """
+
+    def __init__(self, tls: ssl.SSLContext | None, seconds: float = _SECONDS) -> None:
+        super().__init__()
         self._tls = tls
-        self._seconds = seconds
-        self._session: aiohttp.ClientSession | None = None
+        self._limit = aiohttp.ClientTimeout(total=seconds)
+        self._session: aiohttp.ClientSession
 
-    async def __aenter__(self) -> Self:
+    async def _open(self, parts: contextlib.AsyncExitStack) -> None:
         # A member is killed and comes back on the same port: a kept connection would be the old one's.
-        connector = aiohttp.TCPConnector(ssl=self._tls, force_close=True)
-        limit = aiohttp.ClientTimeout(total=self._seconds)
-        self._session = aiohttp.ClientSession(connector=connector, timeout=limit, trust_env=False)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._session is not None:
-            await self._session.close()
+        connector = aiohttp.TCPConnector(ssl=self._tls or True, force_close=True)
+        session = aiohttp.ClientSession(connector=connector, timeout=self._limit, trust_env=False)
+        self._session = await parts.enter_async_context(session)
 
     async def members(self, url: str, *, linearizable: bool = True) -> tuple[Member, ...]:
         """List the members; not linearizable: as this one knows them, which needs no quorum. Raises GatewayError."""
@@ -108,7 +100,7 @@ class Gateway:
     async def healthy(self, url: str) -> bool:
         """Whether one member says on /health that it can serve; no answer is no. Learners say so too."""
         with contextlib.suppress(aiohttp.ClientError, TimeoutError, ValueError):
-            async with self._opened().get(f"{url}/health") as response:
+            async with self._session.get(f"{url}/health") as response:
                 answer = json.loads(await response.read())
                 return response.status == 200 and str(answer.get("health")) == "true"
         return False
@@ -128,7 +120,7 @@ class Gateway:
     async def call(self, url: str, what: str, **body: Any) -> dict[str, Any]:
         """Call any method of the gateway, e.g. `kv/put`. Raises GatewayError."""
         try:
-            async with self._opened().post(f"{url}/v3/{what}", data=json.dumps(body)) as response:
+            async with self._session.post(f"{url}/v3/{what}", data=json.dumps(body)) as response:
                 raw = await response.read()
                 status = response.status
         except (aiohttp.ClientError, TimeoutError) as error:
@@ -141,11 +133,6 @@ class Gateway:
         if status != 200:
             raise GatewayError(f"{what} at {url}", int(answer.get("code", 0)), str(answer.get("message") or answer))
         return answer
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            raise RuntimeError("use the client as an async context manager")
-        return self._session
 
 
 def _member(raw: dict[str, Any]) -> Member:

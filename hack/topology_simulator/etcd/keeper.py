@@ -15,8 +15,6 @@ leaves. The kernel closes that input also for a parent that was killed, on any s
 killed, Linux kills the processes with it. Standard library only, nothing of this package: it starts in 0.1 s.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ctypes
@@ -47,11 +45,7 @@ class _Keeper:
     async def _start(self, name: str, argv: list[str], log: str) -> None:
         with pathlib.Path(log).open("ab") as output:  # noqa: ASYNC230 - a local file; nothing else waits here
             process = await asyncio.create_subprocess_exec(
-                *argv,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                preexec_fn=_die_with_the_keeper(),
+                *argv, stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output, preexec_fn=_die_with_the_keeper()
             )
         self._running[name] = process
         _tell({"started": name, "pid": process.pid})

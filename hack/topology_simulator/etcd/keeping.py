@@ -4,26 +4,23 @@
 folder. Here is the other end of its pipe: start a process, send it a signal, know when it has ended and what it said.
 """
 
-from __future__ import annotations
-
 import asyncio
 import collections
 import contextlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
+import socket
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from .. import etcd
+from .. import etcd, opened
 from . import keeper
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import TracebackType
 
 _ORDER_SECONDS = 10.0
 _POLL_SECONDS = 0.002
@@ -40,54 +37,47 @@ class KeepingError(etcd.EtcdError):
     """A process did not start, stop or hold still; the message has its last words."""
 
 
-class Keeping:
+class Keeping(opened.Opened):
     """Processes by name, in a temporary folder that goes with them; use it as an async context manager."""
 
     def __init__(self, prefix: str = "etcd-members-") -> None:
+        super().__init__()
         self._prefix = prefix
         self.folder = pathlib.Path()
         self._keeper: asyncio.subprocess.Process | None = None
-        self._listening: asyncio.Task[None] | None = None
         self._pids: dict[str, int] = {}
         self._starts: collections.Counter[str] = collections.Counter()
         self._news = asyncio.Condition()
         self._gone = False
 
-    async def __aenter__(self) -> Self:
+    async def _open(self, parts: contextlib.AsyncExitStack) -> None:
         self.folder = pathlib.Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=self._prefix))
-        try:
-            # A session of its own: Ctrl-C in a terminal is for the parent, which then closes this.
-            self._keeper = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-I",
-                str(keeper.__file__),
-                str(self.folder),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                start_new_session=True,
-                env=_GARBAGE | os.environ,
-            )
-        except BaseException:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            raise
-        self._listening = asyncio.create_task(self._listen(self._keeper), name="keeper of processes")
-        return self
+        parts.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        # A session of its own: Ctrl-C in a terminal is for the parent, which then closes this.
+        self._keeper = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-I",
+            str(keeper.__file__),
+            str(self.folder),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            env=_GARBAGE | os.environ,
+        )
+        listening = asyncio.create_task(self._listen(self._keeper), name="keeper of processes")
+        parts.push_async_callback(self._close, self._keeper, listening)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._keeper is not None and self._keeper.stdin is not None:
-            self._keeper.stdin.close()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_ORDER_SECONDS):
-                    await self._keeper.wait()
-            if self._keeper.returncode is None:
-                self._keeper.kill()
-                await self._keeper.wait()
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.gather(self._listening, return_exceptions=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+    async def _close(self, owner: asyncio.subprocess.Process, listening: asyncio.Task[None]) -> None:
+        if owner.stdin is not None:
+            owner.stdin.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ORDER_SECONDS):
+                await owner.wait()
+        if owner.returncode is None:
+            owner.kill()
+            await owner.wait()
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
 
     @property
     def pids(self) -> dict[str, int]:
@@ -182,3 +172,25 @@ class Keeping:
             raise KeepingError(f"{failure}\n{self.last_words(name)}") from None
         if not holds():
             raise KeepingError(f"{failure}: the keeper is gone")
+
+
+_RANGE = range(20000, 32000)
+"""Below the range that the kernel gives to outgoing connections, or one of those would sit there when a server that was
+killed comes back to its port."""
+_TRIES = 200
+
+
+def free_ports(number: int) -> list[int]:
+    """Return ports on which no process listened a moment ago, all different. Raises OSError."""
+    ports: list[int] = []
+    for port in random.sample(_RANGE, _TRIES):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        ports.append(port)
+        if len(ports) == number:
+            return ports
+    raise OSError(f"no {number} free ports between {_RANGE.start} and {_RANGE.stop}")

@@ -4,22 +4,15 @@ Mutual TLS towards clients and peers. A member keeps its ports for life, so that
 the others look for it. Heartbeats are five times as frequent as usual, so that an election takes 0.2 to 0.4 s.
 """
 
-from __future__ import annotations
-
 import asyncio
+import pathlib
 import shutil
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from .. import etcd, ports
-from . import certificates, gateway
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Mapping
-
-    from . import keeping
+from .. import etcd
+from . import certificates, gateway, keeping
 
 _READY_SECONDS = 20.0
 _POLL_SECONDS = 0.02
@@ -48,7 +41,7 @@ class Member:
         self.name = name
         self._binary = binary
         self._processes = processes
-        self._client_port, self._peer_port = ports.free(2)
+        self._client_port, self._peer_port = keeping.free_ports(2)
         self._folder = processes.folder / name
         self._command: list[str] = []
         self.paused = False

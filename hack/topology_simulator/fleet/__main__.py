@@ -8,47 +8,35 @@ Exit codes: 0 the verdict of the story holds (with a mutant: does not), 1 otherw
 are kept in the folder.
 """
 
-from __future__ import annotations
-
 import argparse
 import pathlib
 import shutil
 import sys
 
-from .. import binaries, client, demo, etcd, install, kubeconfig, pace, terminal
-from ..envtest import server as real
-from . import engines, mutants, pack, running, stories, verdict
+from .. import demo, kubeconfig, pace, terminal
+from . import engines, pack, running, stories, verdict
 
 _FOLDER = pathlib.Path("build") / "fleet"
 _PACE = pace.DEMO.scaled(0.3)
-_FAILURES = (
-    client.ClientError,
-    install.InstallError,
-    kubeconfig.KubeconfigError,
-    binaries.MissingError,
-    real.RealServerError,
-    etcd.EtcdError,
-    OSError,
-)
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="topology_simulator.fleet", description="a fleet in a box")
     parser.add_argument("--story", choices=list(stories.STORIES), default="canary-then-wave")
-    parser.add_argument("--mutant", choices=list(mutants.MUTANTS), help="a pack without a safeguard; chooses the story")
+    parser.add_argument("--mutant", choices=list(pack.MUTANTS), help="a pack without a safeguard; chooses the story")
     parser.add_argument("--spokes", type=int, default=3, help="clusters besides the hub; default: %(default)s")
     parser.add_argument("--folder", type=pathlib.Path, help="for logs; default: build/fleet/STORY")
     parser.add_argument("--list", action="store_true", help="list the stories")
     arguments = parser.parse_args(argv)
     if arguments.mutant:
-        arguments.story = mutants.MUTANTS[arguments.mutant].story
+        arguments.story = pack.MUTANTS[arguments.mutant].story
     least = stories.STORIES[arguments.story].least_spokes
     if not least <= arguments.spokes <= 16:
         parser.error(f"--spokes {arguments.spokes}: {arguments.story} wants {least} to 16")
     return arguments
 
 
-async def _play(name: str, spokes: int, folder: pathlib.Path, mutant: mutants.Mutant | None) -> int:
+async def _play(name: str, spokes: int, folder: pathlib.Path, mutant: pack.Mutant | None) -> int:
     story, screen, judged = stories.STORIES[name], terminal.Terminal(sys.stdout), verdict.Verdict()
     screen.print(f"{name}: {story.summary}\n" + (f"The pack lacks a safeguard: {mutant.what}\n" if mutant else ""))
     lines: list[str] = []
@@ -69,7 +57,7 @@ async def _play(name: str, spokes: int, folder: pathlib.Path, mutant: mutants.Mu
                 judged.claim("the story comes to its end", holds=False, actual=error)
             finally:
                 lines = fleet.chronicle.table()
-    except _FAILURES as error:
+    except (*demo.FAILURES, kubeconfig.KubeconfigError) as error:
         print(
             screen.paint(f"\nFailed after {screen.seconds:.0f} s, logs are in {folder}: {error}", "red"),
             file=sys.stderr,
@@ -97,12 +85,12 @@ def main(argv: list[str] | None = None) -> int:
     if arguments.list:
         for name, story in stories.STORIES.items():
             print(f"{name:<20} {story.summary}")
-        for name, lacking in mutants.MUTANTS.items():
+        for name, lacking in pack.MUTANTS.items():
             print(f"MUTANT={name:<13} {lacking.what}: shown by {lacking.story}")
         return 0
     folder = (arguments.folder or _FOLDER / (arguments.mutant or arguments.story)).absolute()
     shutil.rmtree(folder, ignore_errors=True)
-    mutant = mutants.MUTANTS[arguments.mutant] if arguments.mutant else None
+    mutant = pack.MUTANTS[arguments.mutant] if arguments.mutant else None
     return demo.run(_play(arguments.story, arguments.spokes, folder, mutant))
 
 

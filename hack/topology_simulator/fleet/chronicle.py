@@ -4,21 +4,14 @@ The verdict of a story is about order, and only what was seen counts. An event i
 when it happens, and `table` shows at the end when each cluster came to what.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .. import client, conditions, kinds
-from . import pack, spoke, wire
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from .. import terminal
-    from . import hub
+from .. import client, conditions, kinds, terminal
+from . import hub, pack, spoke
 
 ASKED, UNASKED = "asked", "no longer asked"
 REQUESTED, CANCELLED, CHANGED, COMPLETED, DONE, FAILED = (
@@ -97,7 +90,7 @@ class Chronicle:
     # -- what the hub says
 
     async def _follow_works(self) -> None:
-        async for obj, deleted in _each(self._hub.api, wire.WORKS):
+        async for obj, deleted in _each(self._hub.api, pack.WORKS):
             if obj["metadata"]["name"] == pack.NAME:
                 self._work(obj["metadata"]["namespace"], obj, deleted=deleted)
 
@@ -114,7 +107,7 @@ class Chronicle:
             self._note(cluster, verdict)
 
     async def _follow_replica_set(self) -> None:
-        async for obj, _ in _each(self._hub.api, wire.REPLICA_SETS):
+        async for obj, _ in _each(self._hub.api, pack.REPLICA_SETS):
             status = obj.get("status") or {}
             summary = ", ".join(f"{name} {number}" for name, number in (status.get("summary") or {}).items())
             rolled = conditions.find(obj, "PlacementRolledOut").get("reason", "")

@@ -6,26 +6,21 @@ every two seconds where nothing is watched; ten are its default, and sixty on a 
 a second at most; five are the default.
 """
 
-from __future__ import annotations
-
 import abc
+import contextlib
 import functools
 import json
+import pathlib
 import shutil
 import signal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import yaml
 
-from .. import binaries, client, install, kubeconfig, opened, ports
+from .. import binaries, client, install, kubeconfig, opened
+from ..envtest import server
 from ..etcd import keeping
-
-if TYPE_CHECKING:
-    import contextlib
-    import pathlib
-    from collections.abc import Mapping
-
-    from ..envtest import server
 
 PLACEMENT, MANAGER, AGENT, POLICIES = "placement", "work-manager", "work-agent", "config-policy-controller"
 SYNC_SECONDS = 2
@@ -119,7 +114,7 @@ class Engines(opened.Opened):
 
     async def policies(self, cluster: str, spoke: pathlib.Path) -> None:
         """Start a config-policy-controller; the kubeconfig is its restricted identity. Raises KeepingError."""
-        (port,) = ports.free(1)
+        (port,) = keeping.free_ports(1)
         await self._start(
             POLICIES,
             "config-policy-controller",
@@ -184,7 +179,7 @@ class Site(opened.Opened):
 
 
 def _served(kubeconfig: pathlib.Path) -> tuple[str, ...]:
-    (port,) = ports.free(1)
+    (port,) = keeping.free_ports(1)
     return (
         f"--kubeconfig={kubeconfig}",
         "--namespace=open-cluster-management",

@@ -8,23 +8,18 @@ possession in a second request. That one is refused, so the hub calls the work n
 first one stands, and the cluster converts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import conditions, kinds
-from . import pack, verdict, wire
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from . import hub as hubs
-    from . import spoke
+from . import hub as hubs
+from . import pack, spoke, verdict
 
 _SECONDS = 60.0
+_KEPT = ("uid", "ownerReferences", "finalizers", "labels", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +41,15 @@ def refusal(work: dict[str, Any]) -> str:
 
 
 async def wrong(
-    hub: hubs.Hub,
-    cluster: spoke.Spoke,
-    given: pack.Pack,
-    judged: verdict.Verdict,
-    tell: Callable[[str, str], None],
+    hub: hubs.Hub, cluster: spoke.Spoke, given: pack.Pack, judged: verdict.Verdict, tell: Callable[[str, str], None]
 ) -> None:
     """Try every mistake on a cluster. Raises StoryFailedError, ClientError."""
     good = given.work_spec()
     for mistake in _mistakes(good):
         await _try(hub, cluster, mistake, judged, tell)
     role = given.rights()[0]
-    await _give(cluster, pack.without_marker(role))
+    # Without the right to make a request.
+    await _give(cluster, {**role, "rules": [rule for rule in role["rules"] if rule["verbs"] != ["set"]]})
     unmarked = _Mistake("no-marker", "a work agent without our marker", good, "desiredtopology")
     await _try(hub, cluster, unmarked, judged, tell)
     await _give(cluster, role)
@@ -65,7 +57,10 @@ async def wrong(
     foreign = _Mistake("foreign-field", "a request that another field manager owns", good, "fleet-harness")
     await _try(hub, cluster, foreign, judged, tell)
     await cluster.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": None}})
-    await _try(hub, cluster, _possessive(good), judged, tell)
+    spec = {name: part for name, part in good.items() if name != "deleteOption"}
+    what = "the default delete option, which takes possession of the object,"
+    possessive = _Mistake("foreground", what, spec, "ownerReferences", requests=True)
+    await _try(hub, cluster, possessive, judged, tell)
 
 
 def _mistakes(good: dict[str, Any]) -> list[_Mistake]:
@@ -78,21 +73,11 @@ def _mistakes(good: dict[str, Any]) -> list[_Mistake]:
     ]
 
 
-def _possessive(good: dict[str, Any]) -> _Mistake:
-    spec = {name: part for name, part in good.items() if name != "deleteOption"}
-    what = "the default delete option, which takes possession of the object,"
-    return _Mistake("foreground", what, spec, "ownerReferences", requests=True)
-
-
 async def _try(
-    hub: hubs.Hub,
-    cluster: spoke.Spoke,
-    mistake: _Mistake,
-    judged: verdict.Verdict,
-    tell: Callable[[str, str], None],
+    hub: hubs.Hub, cluster: spoke.Spoke, mistake: _Mistake, judged: verdict.Verdict, tell: Callable[[str, str], None]
 ) -> None:
     before = await cluster.infrastructure()
-    await hub.apply([wire.WORKS.new(mistake.name, cluster.name, spec=mistake.spec)])
+    await hub.apply([pack.WORKS.new(mistake.name, cluster.name, spec=mistake.spec)])
     sentence = await _answer(hub, cluster, mistake)
     tell(cluster.name, f"{mistake.what}: {sentence or 'applied'}")
     judged.claim(
@@ -100,10 +85,10 @@ async def _try(
         holds=mistake.says in sentence,
         actual=sentence,
     )
-    await hub.api.delete(wire.WORKS, mistake.name, cluster.name)
+    await hub.api.delete(pack.WORKS, mistake.name, cluster.name)
 
     async def gone() -> bool:
-        return await hub.api.find(wire.WORKS, mistake.name, cluster.name) is None
+        return await hub.api.find(pack.WORKS, mistake.name, cluster.name) is None
 
     await verdict.until(f"ManifestWork {mistake.name} of {cluster.name} is gone", gone, _SECONDS)
     after = await cluster.api.find(kinds.INFRASTRUCTURES, "cluster")
@@ -113,22 +98,18 @@ async def _try(
         judged.claim(f"{mistake.what} makes the request anyway", holds=requested == pack.TARGET, actual=requested)
     judged.claim(
         f"{mistake.what} changes nothing else, and Infrastructure outlives it",
-        holds=after is not None and spec == before["spec"] and _same(after, before),
+        holds=after is not None
+        and spec == before["spec"]
+        and all(after["metadata"].get(part) == before["metadata"].get(part) for part in _KEPT),
         actual=after and {"spec": spec, "metadata": after["metadata"]},
     )
 
 
-def _same(after: dict[str, Any], before: dict[str, Any]) -> bool:
-    parts = ("uid", "ownerReferences", "finalizers", "labels", "annotations")
-    return all(after["metadata"].get(part) == before["metadata"].get(part) for part in parts)
-
-
 async def _answer(hub: hubs.Hub, cluster: spoke.Spoke, mistake: _Mistake) -> str:
-    """Return the refusal, empty when it was applied."""
     work: dict[str, Any] = {}
 
     async def answered() -> bool:
-        work.update(await hub.api.get(wire.WORKS, mistake.name, cluster.name))
+        work.update(await hub.api.get(pack.WORKS, mistake.name, cluster.name))
         return bool(conditions.find(work, "Applied"))
 
     await verdict.until(f"{cluster.name} answers {mistake.name}", answered, _SECONDS)

@@ -4,24 +4,19 @@ There is no registration agent: ManagedClusters, their namespaces, labels and ta
 in its own namespace are made here by hand, as a registration makes them. Placement and work manager are administrators.
 """
 
-from __future__ import annotations
-
 import asyncio
+import contextlib
+import pathlib
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from .. import binaries, conditions, install, kinds
 from ..envtest import server
-from . import engines, pack, verdict, wire
-
-if TYPE_CHECKING:
-    import contextlib
-    import pathlib
-    from collections.abc import Sequence
+from . import engines, pack, verdict
 
 _AGENT_ROLE = "fleet-work-agent"
-_SET = "global"
 _UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 
 
@@ -63,22 +58,22 @@ class Hub(engines.Site):
 
     async def replica_set(self) -> dict[str, Any]:
         """Return the ManifestWorkReplicaSet of the roll-out. Raises ClientError."""
-        return await self.api.get(wire.REPLICA_SETS, pack.NAME, pack.NAMESPACE)
+        return await self.api.get(pack.REPLICA_SETS, pack.NAME, pack.NAMESPACE)
 
     async def works(self) -> dict[str, dict[str, Any]]:
         """Return the ManifestWorks of the roll-out by cluster. Raises ClientError."""
-        listed = await self.api.list(wire.WORKS)
+        listed = await self.api.list(pack.WORKS)
         return {work["metadata"]["namespace"]: work for work in listed if work["metadata"]["name"] == pack.NAME}
 
     async def report(self, cluster: str, *, reachable: bool) -> None:
         """Say what a registration says of a cluster whose lease is, or is no longer, renewed. Raises ClientError."""
         taints = [] if reachable else [{"key": _UNREACHABLE, "effect": "NoSelect", "timeAdded": conditions.now()}]
-        await self.api.patch(wire.MANAGED_CLUSTERS, cluster, {"spec": {"taints": taints}})
-        await self.api.patch_status(wire.MANAGED_CLUSTERS, cluster, {"conditions": _states(reachable=reachable)})
+        await self.api.patch(pack.MANAGED_CLUSTERS, cluster, {"spec": {"taints": taints}})
+        await self.api.patch_status(pack.MANAGED_CLUSTERS, cluster, {"conditions": _states(reachable=reachable)})
 
     async def label(self, cluster: str, wave: str | None) -> None:
         """Put a cluster into a wave, or out of the roll-out. Raises ClientError."""
-        await self.api.patch(wire.MANAGED_CLUSTERS, cluster, {"metadata": {"labels": {pack.WAVE: wave}}})
+        await self.api.patch(pack.MANAGED_CLUSTERS, cluster, {"metadata": {"labels": {pack.WAVE: wave}}})
 
     async def stop(self) -> None:
         """Kill API server, placement and work manager. Raises KeepingError, RealServerError."""
@@ -97,17 +92,16 @@ class Hub(engines.Site):
 
     async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:  # noqa: ARG002 - nothing else is opened
         await install.define(self.api, engines.definitions(engines.HUB_DEFINITIONS))
-        await wire.create(self.api, _sets())
+        await pack.create(self.api, pack.RIGHTS["hub"])
         for name in self.clusters:
-            await wire.create(self.api, _registered(name, wave=0 if name == self.clusters[-1] else 1))
-            await self.api.patch_status(wire.MANAGED_CLUSTERS, name, {"conditions": _states(reachable=True)})
+            await pack.create(self.api, _registered(name, wave=0 if name == self.clusters[-1] else 1))
+            await self.api.patch_status(pack.MANAGED_CLUSTERS, name, {"conditions": _states(reachable=True)})
         place = self.engines.kubeconfig("hub", self.server.kubeconfig())
         await self.engines.placement(place)
         await self.engines.manager(place)
 
 
 async def _run(*command: str) -> tuple[int, str]:
-    """Return the exit code and what it prints."""
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
@@ -120,35 +114,15 @@ async def _run(*command: str) -> tuple[int, str]:
 
 
 def _agent(cluster: str) -> server.User:
-    """Return whom a registration makes of a work agent on the hub."""
     group = f"system:open-cluster-management:{cluster}"
     return server.User(f"{group}:agent", (group, "system:open-cluster-management:managed-clusters"))
 
 
-def _sets() -> list[dict[str, Any]]:
-    return [
-        kinds.NAMESPACES.new("open-cluster-management"),
-        wire.CLUSTER_SETS.new(_SET, spec={"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {}}}),
-        wire.cluster_role(
-            _AGENT_ROLE,
-            [
-                {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
-                {
-                    "apiGroups": [wire.WORK_GROUP],
-                    "resources": ["manifestworks"],
-                    "verbs": ["get", "list", "watch", "update", "patch"],
-                },
-                {"apiGroups": [wire.WORK_GROUP], "resources": ["manifestworks/status"], "verbs": ["patch", "update"]},
-            ],
-        ),
-    ]
-
-
 def _registered(cluster: str, *, wave: int) -> list[dict[str, Any]]:
-    managed = wire.MANAGED_CLUSTERS.new(cluster, spec={"hubAcceptsClient": True, "leaseDurationSeconds": 60})
+    managed = pack.MANAGED_CLUSTERS.new(cluster, spec={"hubAcceptsClient": True, "leaseDurationSeconds": 60})
     managed["metadata"]["labels"] = {pack.WAVE: str(wave)}
-    group = {"kind": "Group", "apiGroup": wire.RBAC, "name": f"system:open-cluster-management:{cluster}"}
-    return [kinds.NAMESPACES.new(cluster), managed, wire.binding(_AGENT_ROLE, group, namespace=cluster)]
+    group = {"kind": "Group", "apiGroup": pack.RBAC, "name": f"system:open-cluster-management:{cluster}"}
+    return [kinds.NAMESPACES.new(cluster), managed, pack.binding(_AGENT_ROLE, group, namespace=cluster)]
 
 
 def _states(*, reachable: bool) -> list[dict[str, Any]]:

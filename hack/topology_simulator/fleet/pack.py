@@ -1,30 +1,28 @@
 """What the engines are given: what `cluster-topology-operator fleet` prints, as objects, so that users' text is played.
 
 Only the times of a roll-out are shorter, because a story has minutes. `edit` is where a mutant takes a safeguard out of
-the text (`mutants`); one that changes nothing is an error, because its story would show nothing.
+the text (`MUTANTS`); one that changes nothing is an error, because its story would show nothing. Here are also the
+kinds of a hub, and objects of kinds that are in no table: the engines' and those that give rights.
 """
-
-from __future__ import annotations
 
 import copy
 import functools
+import pathlib
 import re
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
 from topology_api import vocabulary
 
-from .. import install
-from . import wire
+from .. import client, install, kinds
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Edit = Callable[[str], str]
+Edit = Callable[[str], str]
 
 TARGET = "HighlyAvailable"
 WAVE = vocabulary.WAVE_LABEL
@@ -61,7 +59,7 @@ class Pack:
                 else (AGENT_NAMESPACE, AGENT_ACCOUNT)
             )
             subject = {"kind": "ServiceAccount", "namespace": namespace, "name": account}
-            bound += [role, wire.binding(name, subject)]
+            bound += [role, binding(name, subject)]
         return bound
 
     def survey(self) -> list[dict[str, Any]]:
@@ -113,11 +111,6 @@ class Pack:
         return [obj for obj in _objects(self._texts[engine]) if obj["kind"] in wanted]
 
 
-def without_marker(role: dict[str, Any]) -> dict[str, Any]:
-    """Return a role without the right to make a request."""
-    return {**role, "rules": [rule for rule in role["rules"] if rule["verbs"] != ["set"]]}
-
-
 def replaced(old: str, new: str = "") -> Edit:
     """Return an edit: every match of a pattern is replaced."""
     return lambda text: re.sub(old, new, text, flags=re.MULTILINE)
@@ -125,7 +118,6 @@ def replaced(old: str, new: str = "") -> Edit:
 
 @functools.cache
 def _printed(engine: str) -> str:
-    """Return what the command prints."""
     size = ("--canary", "edge-1", "--clusters", "16", "--max-concurrency", "16")
     command = (sys.executable, "-m", "topology_deploy", "fleet", engine, "--to", TARGET, *size)
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own program
@@ -133,3 +125,93 @@ def _printed(engine: str) -> str:
 
 def _objects(text: str) -> list[dict[str, Any]]:
     return [obj for obj in yaml.load_all(text, install.LOADER) if obj]
+
+
+RBAC = "rbac.authorization.k8s.io"
+CLUSTER_GROUP, WORK_GROUP = "cluster.open-cluster-management.io", "work.open-cluster-management.io"
+MANAGED_CLUSTERS = kinds.Kind(CLUSTER_GROUP, "managedclusters", "ManagedCluster")
+DECISIONS = kinds.Kind(CLUSTER_GROUP, "placementdecisions", "PlacementDecision", namespaced=True, version="v1beta1")
+WORKS = kinds.Kind(WORK_GROUP, "manifestworks", "ManifestWork", namespaced=True)
+REPLICA_SETS = kinds.Kind(
+    WORK_GROUP, "manifestworkreplicasets", "ManifestWorkReplicaSet", namespaced=True, version="v1alpha1"
+)
+CONFIGURATION_POLICIES = kinds.Kind(
+    "policy.open-cluster-management.io", "configurationpolicies", "ConfigurationPolicy", namespaced=True
+)
+
+
+RIGHTS: dict[str, list[dict[str, Any]]] = yaml.safe_load(pathlib.Path(__file__).with_name("rights.yaml").read_text())
+"""What a registration makes of a work agent, on the hub and on its cluster."""
+
+
+def binding(name: str, *subjects: dict[str, str], namespace: str = "") -> dict[str, Any]:
+    """Return what gives these subjects a ClusterRole of the same name, in one namespace or everywhere."""
+    meta = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding" if namespace else "ClusterRoleBinding",
+        "metadata": meta,
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
+        "subjects": list(subjects),
+    }
+
+
+async def create(api: client.Client, objects: Iterable[dict[str, Any]]) -> None:
+    """Create objects in their order; one that is there already is left as it is. Raises ClientError."""
+    for obj in objects:
+        await install.create(api, obj)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A safeguard that is missing, and the story that shows it."""
+
+    what: str
+    story: str
+    edit: Edit
+
+
+_GUARD = r"^ *!object\.\?status\.\?topologyTransition\.hasValue\(\).*\? (true|false) :\n"
+_VALUE = re.compile(r"object((?:\.\?\w+)+)\.orValue\([^)]*\)")
+
+
+def _unguarded(text: str) -> str:
+    """Read every value as if it were there, and leave out the rules for a record that is missing.
+
+    One of the two alone is harmless: CEL's && and || take either side's answer beside an error.
+    """
+    return _VALUE.sub(lambda value: f"object{value[1].replace('?', '')}", replaced(_GUARD)(text))
+
+
+MUTANTS = {
+    "no-canary": Mutant("no group goes first", "spoke-unreachable", replaced(r"^ *mandatoryDecisionGroups:.*\n")),
+    "no-apply": Mutant(
+        "the whole object is replaced", "canary-then-wave", replaced(r"^ *updateStrategy: \{type: ServerSide.*\n")
+    ),
+    "no-orphan": Mutant("the object goes with its work", "canary-then-wave", replaced(r"^ *deleteOption: .*\n")),
+    "no-failure": Mutant(
+        "no rule says that a cluster has failed",
+        "canary-stuck",
+        replaced(r"^ {10}- type: CEL\n {12}condition: Degraded\n(?: {12}.*\n)+"),
+    ),
+    "no-toleration": Mutant(
+        "a cluster that is unreachable is no longer placed",
+        "canary-lost",
+        replaced(r"^ *- \{key: cluster\.open-cluster-management\.io/unreachable, .*\n"),
+    ),
+    "unguarded": Mutant("rules ask a record that may be missing", "operator-missing", _unguarded),
+    "force": Mutant(
+        "conflicts are won by force", "bad-manifest", replaced("serverSideApply: {", "serverSideApply: {force: true, ")
+    ),
+    "update": Mutant(
+        "the work agent may replace the object", "bad-manifest", replaced(r"verbs: \[patch\]", "verbs: [patch, update]")
+    ),
+    "no-gate": Mutant(
+        "the policy asks a cluster that is not ready",
+        "policy",
+        replaced(r"\{\{- if or \(eq \$state \"Ready\"\).*\}\}", "{{- if true }}"),
+    ),
+    "enforce": Mutant(
+        "the policy enforces by itself", "policy", replaced("remediationAction: inform", "remediationAction: enforce")
+    ),
+}

@@ -3,22 +3,15 @@
 The hub is opened first, because its etcd keeps the objects of all; the clusters then open, two at a time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
+import pathlib
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import chronicle, hub, spoke
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import AsyncIterator, Mapping
-
-    from .. import pace, terminal
-    from . import pack
-
+from .. import pace, terminal
+from . import chronicle, hub, pack, spoke
 
 _AT_ONCE = 2
 """An API server that starts and is given its definitions keeps a core busy for seconds."""

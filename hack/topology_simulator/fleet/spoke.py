@@ -4,29 +4,22 @@ The operator runs with the rights of its manifests and under its admission polic
 ServiceAccount that OCM gives it, with the rights that OCM gives it for itself, and those of the pack.
 """
 
-from __future__ import annotations
-
 import asyncio
+import contextlib
 import functools
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
-from .. import box, install, kinds, scenario, shape
+from .. import box, install, kinds, pace, scenario, shape
 from ..actors import kubelets
 from ..envtest import audit, openshift, server
-from . import engines, pack, wire
-
-if TYPE_CHECKING:
-    import contextlib
-
-    from .. import pace
-    from . import hub as hubs
+from . import engines, pack
+from . import hub as hubs
 
 _MANIFESTS = pathlib.Path(__file__).parents[3] / "bindata" / "manifests"
 _RULES = ("rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1")
-_AGENT_ROLE = "work-agent"
 _NAMESPACE = "openshift-topology-operator"
 _ACCOUNT = f"system:serviceaccount:{_NAMESPACE}:cluster-topology-operator"
 _AGENT = f"system:serviceaccount:{pack.AGENT_NAMESPACE}:{pack.AGENT_ACCOUNT}"
@@ -75,8 +68,8 @@ class Spoke(engines.Site):
         await install.define(self.api, engines.definitions(engines.SPOKE_DEFINITIONS))
         rules = _rules()
         named = {obj["metadata"].get("namespace") for obj in rules} - {None, "default", "kube-system"}
-        await wire.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, *_NAMESPACES})])
-        await wire.create(self.api, [*rules, *_own_rights(), *self._pack.rights()])
+        await pack.create(self.api, [kinds.NAMESPACES.new(name) for name in sorted({*named, *_NAMESPACES})])
+        await pack.create(self.api, [*rules, *pack.RIGHTS["cluster"], *self._pack.rights()])
         await asyncio.sleep(_REFRESH_SECONDS)
         served = box.Served(
             administrator=self.server.kubeconfig(),
@@ -126,17 +119,17 @@ class Spoke(engines.Site):
 
     async def apply_policy(self, spec: dict[str, Any], name: str = pack.NAME) -> None:
         """Give it a ConfigurationPolicy, as a hub's policies are copied. Raises ClientError."""
-        kind = wire.CONFIGURATION_POLICIES
+        kind = pack.CONFIGURATION_POLICIES
         await self.api.create(kind, kind.new(name, engines.POLICY_NAMESPACE, spec=spec))
 
     async def enforce_policy(self) -> None:
         """Let the policy of the pack enforce, as TALM does in its turn. Raises ClientError."""
         change = {"spec": {"remediationAction": "enforce"}}
-        await self.api.patch(wire.CONFIGURATION_POLICIES, pack.NAME, change, engines.POLICY_NAMESPACE)
+        await self.api.patch(pack.CONFIGURATION_POLICIES, pack.NAME, change, engines.POLICY_NAMESPACE)
 
     async def compliance(self, name: str = pack.NAME) -> tuple[str, str]:
         """Return what a policy says: Compliant, NonCompliant, or nothing yet; and why. Raises ClientError."""
-        policy = await self.api.get(wire.CONFIGURATION_POLICIES, name, engines.POLICY_NAMESPACE)
+        policy = await self.api.get(pack.CONFIGURATION_POLICIES, name, engines.POLICY_NAMESPACE)
         status = policy.get("status") or {}
         newest, *_ = status.get("history") or [{}]
         return str(status.get("compliant") or ""), str(newest.get("message", ""))
@@ -193,29 +186,6 @@ def _service_account(name: str) -> server.User:
 
 @functools.cache
 def _rules() -> tuple[dict[str, Any], ...]:
-    """Return the roles, bindings and admission policies of our manifests."""
     texts = [path.read_text() for path in sorted(_MANIFESTS.glob("*.yaml"))]
     documents = [obj for text in texts for obj in yaml.load_all(text, install.LOADER) if obj]
     return tuple(obj for obj in documents if obj["apiVersion"] in _RULES)
-
-
-def _own_rights() -> list[dict[str, Any]]:
-    """Return what OCM gives a work agent for its own needs (manifests/klusterlet/managed of OCM 1.2)."""
-    rules: list[dict[str, Any]] = [
-        {
-            "apiGroups": [wire.WORK_GROUP],
-            "resources": ["appliedmanifestworks"],
-            "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"],
-        },
-        {"apiGroups": [wire.WORK_GROUP], "resources": ["appliedmanifestworks/status"], "verbs": ["patch", "update"]},
-        {"apiGroups": [wire.WORK_GROUP], "resources": ["appliedmanifestworks/finalizers"], "verbs": ["update"]},
-        {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
-        {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
-    ]
-    agent = {"kind": "ServiceAccount", "namespace": pack.AGENT_NAMESPACE, "name": pack.AGENT_ACCOUNT}
-    reader = "extension-apiserver-authentication-reader"
-    return [
-        wire.cluster_role(_AGENT_ROLE, rules),
-        wire.binding(_AGENT_ROLE, agent),
-        wire.binding(_AGENT_ROLE, agent, role=reader, namespace="kube-system"),
-    ]

@@ -1,17 +1,17 @@
-"""What several stories do, and what they wait for: people, power and networks, and what the engines make of them."""
-
-from __future__ import annotations
+"""What several stories do and wait for, and what must hold at their end: of the clusters, and of who wrote what."""
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+import datetime as dt
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from . import chronicle, pack, verdict
+from topology_api import vocabulary
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from . import running, spoke
+from .. import conditions
+from ..envtest import audit
+from . import chronicle, pack, running, spoke, verdict
 
 READY_SECONDS, CONVERSION_SECONDS = 90.0, 240.0
 SOAK_SECONDS = 5
@@ -98,3 +98,134 @@ async def complies(cluster: spoke.Spoke, compliance: str, name: str = pack.NAME)
         return (await cluster.compliance(name))[0] == compliance
 
     await verdict.until(f"the policy {name} of {cluster.name} is {compliance}", agrees, READY_SECONDS)
+
+
+_OWN_WRITES = {"appliedmanifestworks", "configurationpolicies", "events", "subjectaccessreviews"}
+_FIELD = vocabulary.DESIRED
+_TELLING = ("labels", "annotations", "ownerReferences", "finalizers")
+_AGENTS = "system:open-cluster-management:"
+_SURVEY_SECONDS = 120.0
+_REQUESTS = {(verb, "infrastructures", "cluster", "") for verb in ("patch", "update")}
+
+
+def canary_alone(fleet: running.Fleet, judged: verdict.Verdict, soak_seconds: float) -> None:
+    """No other cluster is asked before the canary is done and has soaked: by the times that the hub has written."""
+    works = fleet.chronicle.works
+    done = conditions.find(works.get(fleet.canary.name), "Progressing").get("lastTransitionTime")
+    asked = [works[each.name]["metadata"]["creationTimestamp"] for each in fleet.others if each.name in works]
+    earliest = min(asked, default=None)
+    soaked = done is not None and (earliest is None or (_time(earliest) - _time(done)).total_seconds() >= soak_seconds)
+    judged.claim(
+        f"no other cluster is asked before the canary is done and has soaked for {soak_seconds:g} s",
+        holds=soaked,
+        actual=f"the canary is done at {done}, the next is asked at {earliest}",
+    )
+
+
+def _time(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)
+
+
+def nobody_but(fleet: running.Fleet, judged: verdict.Verdict, when: str, clusters: Sequence[spoke.Spoke]) -> None:
+    """Only these clusters have been asked until now."""
+    asked = fleet.chronicle.came_to(chronicle.ASKED)
+    names = [each.name for each in clusters]
+    judged.claim(f"{when}, only {', '.join(names)} is asked", holds=asked == names, actual=asked)
+
+
+def one_at_a_time(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+    """After the canary one cluster is under way, in the order of the names."""
+    events, names = fleet.chronicle, [each.name for each in fleet.others]
+    spans = [(events.first(name, chronicle.ASKED), events.first(name, chronicle.DONE)) for name in names]
+    times = [moment for span in spans for moment in span]
+    known = [moment for moment in times if moment is not None]
+    ordered = len(known) == len(times) and all(former <= later for former, later in itertools.pairwise(known))
+    judged.claim("the others are converted one at a time, in the order of their names", holds=ordered, actual=spans)
+
+
+def asked_once(fleet: running.Fleet, judged: verdict.Verdict) -> None:
+    """No cluster lost its ManifestWork."""
+    lost = fleet.chronicle.came_to(chronicle.UNASKED)
+    judged.claim("no cluster loses its ManifestWork at any time", holds=not lost, actual=lost)
+
+
+async def converted(judged: verdict.Verdict, clusters: Iterable[spoke.Spoke], to: str = "HighlyAvailable") -> None:
+    """These clusters have that topology in both parts."""
+    for each in clusters:
+        status = (await each.infrastructure())["status"]
+        pair = (status["controlPlaneTopology"], status["infrastructureTopology"])
+        judged.claim(f"{each.name} is {to}, in both parts", holds=pair == (to, to), actual=pair)
+
+
+async def least_writes(fleet: running.Fleet, judged: verdict.Verdict, before: Mapping[str, Mapping[str, Any]]) -> None:
+    """A cluster's specification is what it was but for the request, and the engines there wrote nothing else.
+
+    That is read in the audit logs of the whole roll-out: of what was sent to Infrastructure, and of everything else.
+    """
+    for each in fleet.spokes:
+        spec, was = (await each.infrastructure())["spec"], before[each.name]
+        other = sorted(name for name in spec.keys() | was.keys() if spec.get(name) != was.get(name))
+        judged.claim(
+            f"nothing of {each.name}'s specification differs from before but desiredTopology",
+            holds=set(other) <= {_FIELD},
+            actual=other,
+        )
+        written = each.written_by_engines()
+        foreign = [
+            _described(event) for event in written if event.resource not in _OWN_WRITES and not _is_request(event)
+        ]
+        judged.claim(
+            f"the engines on {each.name} wrote Infrastructure and their own, says the audit log",
+            holds=not foreign,
+            actual=foreign,
+        )
+        further = [part for event in written if _is_request(event) for part in _further(event.body, was)]
+        judged.claim(
+            f"they sent nothing but spec.{_FIELD} to Infrastructure that differs from before",
+            holds=not further,
+            actual=further,
+        )
+    foreign = [
+        f"{event.user}: {_described(event)}"
+        for event in audit.Log(fleet.hub.server.folder / "audit.log").read()
+        if event.user.startswith(_AGENTS)
+        and (event.verb not in ("get", "list", "watch") and 200 <= event.code < 300)
+        and (event.resource not in ("manifestworks", "events") or event.user != f"{_AGENTS}{event.namespace}:agent")
+    ]
+    judged.claim(
+        "on the hub each agent wrote the works of its own cluster, and events", holds=not foreign, actual=foreign
+    )
+
+
+def _is_request(event: audit.Event) -> bool:
+    return (event.verb, event.resource, event.name, event.subresource) in _REQUESTS
+
+
+def _described(event: audit.Event) -> str:
+    return f"{event.verb} {event.resource}/{event.name}"
+
+
+def _further(body: Mapping[str, Any], was: Mapping[str, Any]) -> list[str]:
+    """Return what a write would change besides the request; status is another resource."""
+    spec = body.get("spec") or {}
+    meta = [f"metadata.{name}" for name in _TELLING if body["metadata"].get(name)]
+    return meta + [f"spec.{name}" for name in spec if name != _FIELD and spec[name] != was.get(name)]
+
+
+async def surveyed(fleet: running.Fleet, judged: verdict.Verdict, when: str, line: str, code: int, *names: str) -> None:
+    """`oc topology fleet` prints this line of counts and these names, and ends with this code; agents need a moment."""
+    answer: tuple[int, str] = (-1, "")
+
+    async def agrees() -> bool:
+        nonlocal answer
+        answer = await fleet.hub.surveyed()
+        return answer[0] == code and all(text in answer[1] for text in (line, *names))
+
+    try:
+        await verdict.until(line, agrees, _SURVEY_SECONDS)
+    except verdict.StoryFailedError:
+        holds = False
+    else:
+        holds = True
+    fleet.chronicle.tell("survey", answer[1].strip())
+    judged.claim(f"{when}, `oc topology fleet` says: {line}; exit code {code}", holds=holds, actual=answer)

@@ -4,20 +4,14 @@ Each is a function of an open fleet and a verdict: it does what people, power an
 engines make of it, and claims. What is waited for and does not come ends the story as failed.
 """
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import chronicle, claims, hands, pack, spoke, steps, verdict, wire
+from . import chronicle, hands, pack, running, spoke, steps, verdict
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from . import running
-
-    Play = Callable[[running.Fleet, verdict.Verdict], Awaitable[None]]
+Play = Callable[[running.Fleet, verdict.Verdict], Awaitable[None]]
 
 _STUCK_SECONDS = 240.0
 _QUIET_SECONDS = 15.0
@@ -45,27 +39,52 @@ class Story:
     masters: Mapping[str, int] | None = None
 
 
+STORIES: dict[str, Story] = {}
+
+
+def _story(summary: str, **wanted: Any) -> Callable[[Play], Play]:
+    def named(play: Play) -> Play:
+        STORIES[play.__name__.strip("_").replace("_", "-")] = Story(summary=summary, play=play, **wanted)
+        return play
+
+    return named
+
+
+async def _all_converted(
+    fleet: running.Fleet, judged: verdict.Verdict, before: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Wait for the end of a roll-out, and claim what must hold at each."""
+    await steps.all_done(fleet)
+    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
+    await steps.converted(judged, fleet.spokes)
+    await steps.least_writes(fleet, judged, before)
+
+
+@_story("The canary is converted alone and soaks; then the others, one at a time")
 async def _canary_then_wave(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet))
     await steps.all_done(fleet)
-    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    claims.one_at_a_time(fleet, judged)
-    await claims.converted(judged, fleet.spokes)
+    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
+    steps.one_at_a_time(fleet, judged)
+    await steps.converted(judged, fleet.spokes)
     number = len(fleet.spokes)
-    await claims.surveyed(fleet, judged, "at the end", f"{number} surveyed: {number} done", 0)
-    await claims.least_writes(fleet, judged, before)
+    await steps.surveyed(fleet, judged, "at the end", f"{number} surveyed: {number} done", 0)
+    await steps.least_writes(fleet, judged, before)
 
 
+@_story("An operand of the canary never follows: no other cluster starts until that is repaired", deadline_minutes=1)
 async def _canary_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await _stuck(fleet, judged, [fleet.canary])
     _repaired(fleet, fleet.canary)
-    await steps.all_done(fleet)
-    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    await claims.converted(judged, fleet.spokes)
-    await claims.least_writes(fleet, judged, before)
+    await _all_converted(fleet, judged, before)
 
 
+@_story(
+    "A cluster of the wave never ends: no other cluster starts until it is taken out of the roll-out",
+    deadline_minutes=1,
+    least_spokes=3,
+)
 async def _wave_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     stuck, *waiting = fleet.others
     before = await _stuck(fleet, judged, [fleet.canary, stuck])
@@ -81,11 +100,11 @@ async def _wave_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     )
     _repaired(fleet, stuck)
     await steps.came(fleet, chronicle.COMPLETED, [stuck], steps.CONVERSION_SECONDS)
-    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    await claims.converted(judged, fleet.spokes)
+    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
+    await steps.converted(judged, fleet.spokes)
     number = len(fleet.spokes)
-    await claims.surveyed(fleet, judged, "at the end", f"{number} surveyed: {number} done", 0)
-    await claims.least_writes(fleet, judged, before)
+    await steps.surveyed(fleet, judged, "at the end", f"{number} surveyed: {number} done", 0)
+    await steps.least_writes(fleet, judged, before)
 
 
 def _repaired(fleet: running.Fleet, stuck: spoke.Spoke) -> None:
@@ -106,18 +125,19 @@ async def _stuck(
     problem = spoke.record_of(await stuck.infrastructure()).get("problem") or {}
     judged.claim(f"the problem of {stuck.name} is Stuck", holds=problem.get("reason") == "Stuck", actual=problem)
     await asyncio.sleep(_QUIET_SECONDS)
-    claims.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after {stuck.name} has failed", clusters)
+    steps.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after {stuck.name} has failed", clusters)
     done, ready = len(clusters) - 1, len(fleet.spokes) - len(clusters)
     counts = [
         f"{number} {word}" for number, word in ((done, "done"), (1, "needs a person"), (ready, "ready")) if number
     ]
     line = f"{len(fleet.spokes)} surveyed: {', '.join(counts)}"
-    await claims.surveyed(
+    await steps.surveyed(
         fleet, judged, f"while {stuck.name} is stuck", line, 3, stuck.name, "Stuck: ", "ConsoleReplicas"
     )
     return before
 
 
+@_story("The canary loses its power after its topology has changed: no other cluster starts until it is back")
 async def _canary_lost(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet))
@@ -125,20 +145,18 @@ async def _canary_lost(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await steps.lost(fleet, fleet.canary)
     await asyncio.sleep(_QUIET_SECONDS)
     when = f"{_QUIET_SECONDS:g} s after the canary is lost"
-    claims.nobody_but(fleet, judged, when, [fleet.canary])
-    claims.asked_once(fleet, judged)
-    decisions = await fleet.hub.api.list(wire.DECISIONS)
+    steps.nobody_but(fleet, judged, when, [fleet.canary])
+    steps.asked_once(fleet, judged)
+    decisions = await fleet.hub.api.list(pack.DECISIONS)
     chosen = {each["clusterName"] for part in decisions for each in part["status"].get("decisions") or []}
     names = {each.name for each in fleet.spokes}
     judged.claim(f"{when}, placement still chooses it beside all others", holds=chosen == names, actual=sorted(chosen))
-    await claims.converted(judged, fleet.others, to="SingleReplica")
+    await steps.converted(judged, fleet.others, to="SingleReplica")
     await steps.regained(fleet, fleet.canary)
-    await steps.all_done(fleet)
-    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    await claims.converted(judged, fleet.spokes)
-    await claims.least_writes(fleet, judged, before)
+    await _all_converted(fleet, judged, before)
 
 
+@_story("A cluster of the wave is silent: the others are converted, and it is when it is back", least_spokes=3)
 async def _spoke_unreachable(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     silent, *reachable = fleet.others
@@ -154,12 +172,13 @@ async def _spoke_unreachable(fleet: running.Fleet, judged: verdict.Verdict) -> N
     judged.claim("the others are done, and the roll-out is not complete", holds=rolled != "Complete", actual=rolled)
     await steps.regained(fleet, silent)
     await steps.all_done(fleet)
-    claims.asked_once(fleet, judged)
-    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    await claims.converted(judged, fleet.spokes)
-    await claims.least_writes(fleet, judged, before)
+    steps.asked_once(fleet, judged)
+    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
+    await steps.converted(judged, fleet.spokes)
+    await steps.least_writes(fleet, judged, before)
 
 
+@_story("Manifests that are wrong are refused or harmless, and the reason is in the ManifestWork")
 async def _bad_manifest(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet, target="Sideways"))
@@ -170,18 +189,20 @@ async def _bad_manifest(fleet: running.Fleet, judged: verdict.Verdict) -> None:
 
     await verdict.until("the canary refuses it", refused, steps.READY_SECONDS)
     await asyncio.sleep(_QUIET_SECONDS)
-    claims.nobody_but(fleet, judged, "while the canary refuses the manifest", [fleet.canary])
+    steps.nobody_but(fleet, judged, "while the canary refuses the manifest", [fleet.canary])
     sentence = hands.refusal(fleet.chronicle.works[fleet.canary.name])
     judged.claim("the sentence says what is wrong", holds="desiredTopology" in sentence, actual=sentence)
     await hands.wrong(fleet.hub, fleet.others[-1], fleet.pack, judged, fleet.chronicle.tell)
     await fleet.hub.apply(steps.rollout(fleet))
     fleet.chronicle.tell("story", "the pack is corrected")
-    await steps.all_done(fleet)
-    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    await claims.converted(judged, fleet.spokes)
-    await claims.least_writes(fleet, judged, before)
+    await _all_converted(fleet, judged, before)
 
 
+@_story(
+    "The window closes: requests are cancelled where that is still possible, and none stays open",
+    least_spokes=3,
+    masters={"spoke-1": 2},
+)
 async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     lacking, slow, *later = fleet.others
     before = await steps.prepared(fleet, without=[lacking])
@@ -196,7 +217,7 @@ async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await asyncio.sleep(_PENDING_SECONDS + _QUIET_SECONDS)
     phase = spoke.record_of(await lacking.infrastructure()).get("phase")
     judged.claim(f"{lacking.name} is still Pending when the window closes", holds=phase == "Pending", actual=phase)
-    claims.nobody_but(fleet, judged, "when the window closes", [fleet.canary, lacking, slow])
+    steps.nobody_but(fleet, judged, "when the window closes", [fleet.canary, lacking, slow])
     await fleet.hub.run(fleet.pack.withdrawal())
     fleet.chronicle.tell("story", "the request is cancelled everywhere")
     await steps.came(fleet, chronicle.CANCELLED, [fleet.canary, lacking], steps.READY_SECONDS)
@@ -216,11 +237,12 @@ async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     judged.claim(
         "no request is open, and no machine that joins starts anything", holds=not open_requests, actual=open_requests
     )
-    await claims.converted(judged, [fleet.canary, slow])
-    await claims.converted(judged, [lacking, *later], to="SingleReplica")
-    await claims.least_writes(fleet, judged, before)
+    await steps.converted(judged, [fleet.canary, slow])
+    await steps.converted(judged, [lacking, *later], to="SingleReplica")
+    await steps.least_writes(fleet, judged, before)
 
 
+@_story("The canary has no operator: it is never done, and no other cluster starts until it has one")
 async def _operator_missing(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.canary.forget()
@@ -228,16 +250,18 @@ async def _operator_missing(fleet: running.Fleet, judged: verdict.Verdict) -> No
     fleet.chronicle.tell("story", f"{fleet.canary.name} has no operator, and no record of one")
     await steps.came(fleet, chronicle.REQUESTED, [fleet.canary], steps.READY_SECONDS)
     await asyncio.sleep(_QUIET_SECONDS)
-    claims.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after the request that has no answer", [fleet.canary])
+    steps.nobody_but(fleet, judged, f"{_QUIET_SECONDS:g} s after the request that has no answer", [fleet.canary])
     done = fleet.chronicle.first(fleet.canary.name, chronicle.DONE)
     judged.claim("a cluster without a record is under way, not done", holds=done is None, actual=done)
     await fleet.canary.start_operator()
-    await steps.all_done(fleet)
-    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    await claims.converted(judged, fleet.spokes)
-    await claims.least_writes(fleet, judged, before)
+    await _all_converted(fleet, judged, before)
 
 
+@_story(
+    "A policy asks no cluster that is not ready, says when one is done, and cancels what waits",
+    least_spokes=3,
+    masters={"spoke-1": 2, "spoke-2": 2},
+)
 async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     """The policy of the pack, enforced where TALM would: on a cluster that is not ready, and on one that is asked late.
 
@@ -284,11 +308,14 @@ async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
         holds=requests == {informed.name: None, enforced.name: pack.TARGET, asked.name: "SingleReplica"},
         actual=requests,
     )
-    await claims.converted(judged, [enforced])
-    await claims.converted(judged, [informed, asked], to="SingleReplica")
-    await claims.least_writes(fleet, judged, before)
+    await steps.converted(judged, [enforced])
+    await steps.converted(judged, [informed, asked], to="SingleReplica")
+    await steps.least_writes(fleet, judged, before)
 
 
+@_story(
+    "The hub is gone during a transition: that ends, nothing starts, and the hub goes on where it was", least_spokes=3
+)
 async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet))
@@ -306,64 +333,12 @@ async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     await fleet.hub.start()
     fleet.chronicle.tell("story", "the hub is back")
     await steps.all_done(fleet)
-    claims.asked_once(fleet, judged)
+    steps.asked_once(fleet, judged)
     generations = {name: work["metadata"]["generation"] for name, work in (await fleet.hub.works()).items()}
     judged.claim(
         "no ManifestWork was written a second time", holds=set(generations.values()) == {1}, actual=generations
     )
-    claims.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    claims.one_at_a_time(fleet, judged)
-    await claims.converted(judged, fleet.spokes)
-    await claims.least_writes(fleet, judged, before)
-
-
-STORIES = {
-    "canary-then-wave": Story(
-        summary="The canary is converted alone and soaks; then the others, one at a time", play=_canary_then_wave
-    ),
-    "canary-stuck": Story(
-        summary="An operand of the canary never follows: no other cluster starts until that is repaired",
-        play=_canary_stuck,
-        deadline_minutes=1,
-    ),
-    "wave-stuck": Story(
-        summary="A cluster of the wave never ends: no other cluster starts until it is taken out of the roll-out",
-        play=_wave_stuck,
-        deadline_minutes=1,
-        least_spokes=3,
-    ),
-    "canary-lost": Story(
-        summary="The canary loses its power after its topology has changed: no other cluster starts until it is back",
-        play=_canary_lost,
-    ),
-    "spoke-unreachable": Story(
-        summary="A cluster of the wave is silent: the others are converted, and it is when it is back",
-        play=_spoke_unreachable,
-        least_spokes=3,
-    ),
-    "bad-manifest": Story(
-        summary="Manifests that are wrong are refused or harmless, and the reason is in the ManifestWork",
-        play=_bad_manifest,
-    ),
-    "withdraw": Story(
-        summary="The window closes: requests are cancelled where that is still possible, and none stays open",
-        play=_withdraw,
-        least_spokes=3,
-        masters={"spoke-1": 2},
-    ),
-    "operator-missing": Story(
-        summary="The canary has no operator: it is never done, and no other cluster starts until it has one",
-        play=_operator_missing,
-    ),
-    "policy": Story(
-        summary="A policy asks no cluster that is not ready, says when one is done, and cancels what waits",
-        play=_policy,
-        least_spokes=3,
-        masters={"spoke-1": 2, "spoke-2": 2},
-    ),
-    "hub-restarted": Story(
-        summary="The hub is gone during a transition: that ends, nothing starts, and the hub goes on where it was",
-        play=_hub_restarted,
-        least_spokes=3,
-    ),
-}
+    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
+    steps.one_at_a_time(fleet, judged)
+    await steps.converted(judged, fleet.spokes)
+    await steps.least_writes(fleet, judged, before)

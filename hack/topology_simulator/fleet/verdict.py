@@ -1,15 +1,10 @@
 """The claims of a story: each is a sentence that held or did not. The verdict is that all of them did."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from .. import terminal
+from .. import terminal
 
 _POLL_SECONDS = 0.25
 

@@ -15,7 +15,8 @@ from test.component import cluster
 from test.component import world as worlds
 from test.observability.page import browser as browsers
 from topology_simulator import cluster as simulated
-from topology_simulator import kinds, operands, ports
+from topology_simulator import kinds, operands
+from topology_simulator.etcd import keeping
 
 if TYPE_CHECKING:
     import pathlib
@@ -159,7 +160,7 @@ async def _the_operator_goes_and_comes_back(world: World, browser: browsers.Brow
 async def test_a_transition_as_a_person_sees_it(
     world: World, browser: browsers.Browser, pictures: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
-    (port,), definitions = ports.free(1), worlds.hurried(tmp_path / "transitions")
+    (port,), definitions = keeping.free_ports(1), worlds.hurried(tmp_path / "transitions")
     flags = ("--transitions-dir", str(definitions), "--bind-address", f"127.0.0.1:{port}")
     album = Album(browser, pictures)
     await world.operator("operator-a", *flags)

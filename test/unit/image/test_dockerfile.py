@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from topology_image import base, builder, dockerfile, locks
+from topology_image import builder, locks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-RECIPE = dockerfile.read(ROOT / "Dockerfile")
+RECIPE = builder.read_recipe(ROOT / "Dockerfile")
 *BEFORE, FINAL = RECIPE.stages
 
 
-def said(stage: dockerfile.Stage, word: str) -> list[str]:
+def said(stage: builder.Stage, word: str) -> list[str]:
     return [step.value for step in stage.steps if step.word == word]
 
 
@@ -89,7 +89,7 @@ def pinned(tmp_path, monkeypatch):
         monkeypatch.setattr(urllib.request, "urlopen", urlopen)
         path = tmp_path / "Dockerfile"
         path.write_text(f"# head\nARG BASE={REGISTRY}:9.8{before}\n\nFROM ${{BASE}} AS one\n")
-        base.pin(path)
+        builder.pin_base(path)
         return path.read_text()
 
     return pin
@@ -102,5 +102,5 @@ def test_the_digest_of_the_tag_is_written_and_nothing_else(pinned, before):
 
 @pytest.mark.parametrize("claimed", [OTHER, None])
 def test_an_answer_without_the_digest_that_it_claims_is_refused(pinned, claimed):
-    with pytest.raises(base.BaseError, match=f"claims digest {claimed}"):
+    with pytest.raises(builder.BaseError, match=f"claims digest {claimed}"):
         pinned(claimed)

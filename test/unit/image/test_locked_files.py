@@ -11,14 +11,14 @@ import pytest
 from packaging import markers, utils
 
 from topology_image import __main__ as command
-from topology_image import audit, bom, licences, locks
+from topology_image import bom, locks
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("name", locks.FILES)
 def test_a_locked_file_leaves_nothing_open(name):
-    assert locks.faults((ROOT / name).read_text()) == []
+    assert locks.read(ROOT / name)
 
 
 def test_what_is_installed_is_what_is_locked():
@@ -43,7 +43,7 @@ PAGE = (ROOT / "docs" / "development" / "image.md").read_text()
 
 @pytest.mark.parametrize("name", LOCKED)
 def test_a_package_is_under_licences_that_are_allowed(name):
-    assert licences.faults(licences.licence(name).expression) == []
+    assert locks.refused(locks.licence(name).expression) == []
 
 
 def test_the_operator_alone_is_the_project_without_its_tools():
@@ -56,7 +56,7 @@ def test_the_operator_alone_is_the_project_without_its_tools():
 
 
 def test_the_page_lists_them_as_they_are():
-    assert licences.table(LOCKED.values()) in PAGE, (
+    assert locks.table(LOCKED.values()) in PAGE, (
         "docs/development/image.md: put in what `python -m topology_image licences` prints"
     )
 
@@ -72,7 +72,7 @@ def test_the_page_lists_them_as_they_are():
     ],
 )
 def test_what_nobody_agreed_to_is_refused(expression, refused):
-    assert licences.faults(expression) == refused
+    assert locks.refused(expression) == refused
 
 
 # -- the audit
@@ -130,8 +130,8 @@ def test_what_is_found_is_named_and_what_cannot_be_read_fails(monkeypatch, capsy
 )
 def test_a_version_is_affected_by_the_rule_of_the_format(tmp_path, events, versions, asked, wanted):
     made = record(tmp_path, "yarl", events, versions)
-    assert audit.affects(made, "yarl", asked) is wanted
-    assert not audit.affects(made, "another", asked)
+    assert locks.affects(made, "yarl", asked) is wanted
+    assert not locks.affects(made, "another", asked)
 
 
 # -- the list of what is in the layer
