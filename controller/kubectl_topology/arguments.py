@@ -250,6 +250,9 @@ _VERBS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
 }
 """What each verb is for, its examples, and its words and flags (`_add`), each with its help."""
 _FURTHER: dict[str, dict[str, Any]] = {
+    "TARGET": {"type": target},
+    "[TARGET]": {"type": target},
+    "--timeout D": {"type": kubeconfig.duration},
     "--check NAME": {"type": check, "required": True},
     "--reason T": {"type": reason, "default": ""},
     "--name NAME": {"default": "topology"},
@@ -340,20 +343,7 @@ def parser() -> _Program:
 
 
 def _add(where: argparse._ActionsContainer, words: str, text: str, **options: Any) -> None:
-    """Add a flag, as `-f --flag VALUE` or `--flag ONE|OTHER`, or a word, as `WORD` or `[WORD]`; `text` is its help."""
-    options = {"help": text, **_FURTHER.get(words, {}), **options}
-    *names, last = words.split(" ")
-    if last.startswith("-"):
-        where.add_argument(*names, last, action="store_true", **options)
-    elif not names:
-        word = last.strip("[]")
-        kind = target if word == "TARGET" else str
-        where.add_argument(word.lower(), nargs="?" if word != last else None, type=kind, metavar=word, **options)
-    elif "|" in last:
-        where.add_argument(*names, choices=last.split("|"), default=last.partition("|")[0], **options)
-    else:
-        options.setdefault("type", kubeconfig.duration if last == "D" else None)
-        where.add_argument(*names, metavar=last, **options)
+    terminal.add(where, words, text, **{**_FURTHER.get(words, {}), **options})
 
 
 def parse(words: Sequence[str] | None) -> argparse.Namespace:

@@ -74,7 +74,7 @@ CONNECTION = {
 }
 """The flags (`arguments`), each with its help."""
 FURTHER: Final[dict[str, dict[str, Any]]] = {
-    "--request-timeout D": {"default": REQUEST_TIMEOUT},
+    "--request-timeout D": {"type": duration, "default": REQUEST_TIMEOUT},
     "--as USER": {"dest": "as_user", "type": _plain},
     "--as-group GROUP": {"dest": "as_group", "type": _plain, "action": "append", "default": []},
     "--as-uid UID": {"type": _plain},

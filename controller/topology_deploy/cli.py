@@ -14,14 +14,12 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from topology_api import vocabulary
-from topology_controller import cli
+from topology_controller import cli, terminal
 
 from . import fleet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from topology_controller import terminal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,18 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return cli.perform(COMMANDS, arguments)
 
 
-_FORMS: Final[dict[str, tuple[dict[str, Any], str]]] = {
-    "--crd-only": ({"action": "store_true"}, "only the whole CRD, for clusters that have none"),
-    "--crd-patch": (
-        {"action": "store_true"},
-        "the script that adds our fields to the CRD that a cluster serves, and takes them out again",
-    ),
-    "--elsewhere": (
-        {"choices": ("target", "management")},
-        "for an operator that runs in another cluster than the one it acts on: what to apply to one of the two",
-    ),
+_FORMS: Final = {
+    "--crd-only": "only the whole CRD, for clusters that have none",
+    "--crd-patch": "the script that adds our fields to the CRD that a cluster serves, and takes them out again",
+    "--elsewhere target|management": "for an operator that runs in another cluster than the one it acts on: what to "
+    "apply to one of the two",
 }
-_SWITCHES: Final = {
+_FLAGS: Final = {
+    "--crd F": "the served CRD, for --crd-patch",
     "--without-monitoring": "leave out ServiceMonitor, rules and dashboard, for clusters without monitoring.coreos.com",
     "--without-machine-api": "leave out the rights to list Machines and BareMetalHosts, for clusters without "
     "capability MachineAPI",
@@ -48,30 +42,26 @@ _SWITCHES: Final = {
     "change",
     "--bare-metal-host-reader": "let cluster-reader read BareMetalHosts, with addresses of management controllers, as "
     "oc topology does",
+    "--console URL": "let the console offer kubectl-topology, whose archives are below URL; for clusters that have the "
+    "console",
+    "--image REF": "image of the operator",
+    "--namespace NAMESPACE": "namespace of the operator; default: %(default)s",
+    "--runbooks URL": "https address of the folder docs/runbooks, which the alerts link; default: TOPOLOGY_RUNBOOKS_URL"
+    " of the environment, or no link",
+}
+_FURTHER: Final[dict[str, dict[str, Any]]] = {
+    "--elsewhere target|management": {"default": None},
+    "--crd F": {"type": pathlib.Path},
+    "--namespace NAMESPACE": {"default": vocabulary.DEFAULT_NAMESPACE},
 }
 
 
 def _add_manifests(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
     manifests = commands.add_parser("manifests", help="print what to apply to a cluster")
     form = manifests.add_mutually_exclusive_group()
-    for flag, (kind, text) in _FORMS.items():
-        form.add_argument(flag, help=text, **kind)
-    manifests.add_argument("--crd", type=pathlib.Path, metavar="F", help="the served CRD, for --crd-patch")
-    for flag, text in _SWITCHES.items():
-        manifests.add_argument(flag, action="store_true", help=text)
-    manifests.add_argument(
-        "--console", metavar="URL",
-        help="let the console offer kubectl-topology, whose archives are below URL; for clusters that have the console",
-    )  # fmt: skip
-    manifests.add_argument("--image", metavar="REF", help="image of the operator")
-    manifests.add_argument(
-        "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the operator; default: %(default)s"
-    )
-    manifests.add_argument(
-        "--runbooks", metavar="URL",
-        help="https address of the folder docs/runbooks, which the alerts link; default: TOPOLOGY_RUNBOOKS_URL of the "
-        "environment, or no link",
-    )  # fmt: skip
+    for where, flags in ((form, _FORMS), (manifests, _FLAGS)):
+        for words, text in flags.items():
+            terminal.add(where, words, text, **_FURTHER.get(words, {}))
 
 
 def _add_render(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
@@ -94,12 +84,10 @@ def _add_render(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
         "(each line names file, line, what was found and what is wanted), 2 bad usage.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    render.add_argument(
-        "--install-config", required=True, metavar="F",
-        help="install-config.yaml, or ConfigMap cluster-config-v1 of a cluster; - reads standard input",
-    )  # fmt: skip
-    render.add_argument("--rule", choices=("released", "proposed"), help="only this rule; default: both")
-    render.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="default: text")
+    file = "install-config.yaml, or ConfigMap cluster-config-v1 of a cluster; - reads standard input"
+    terminal.add(render, "--install-config F", file, required=True)
+    terminal.add(render, "--rule released|proposed", "only this rule; default: both", default=None)
+    terminal.add(render, "-o --output text|json|yaml", "default: text")
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -162,11 +150,13 @@ def _manifests(options: argparse.Namespace) -> None:
 
 
 def _render(options: argparse.Namespace) -> None:
+    from topology_controller.definitions import read
+
     from . import render
 
     try:
         text = render.command(options.install_config, options.rule, options.output)
-    except render.InstallConfigError as error:
+    except read.DefinitionError as error:
         raise cli.CommandError(cli.FAILED, error) from error
     sys.stdout.write(text)
 

@@ -19,8 +19,7 @@ from topology_api.vocabulary import CheckName
 from topology_controller import terminal
 from topology_controller.kube import errors as kube
 from topology_controller.kube.resource import Resource
-from topology_deploy.fleet.meaning import State
-from topology_deploy.fleet.objects import STATE_CONDITION, SURVEY
+from topology_deploy.fleet.meaning import STATE_CONDITION, SURVEY, State
 from topology_deploy.fleet.plan import CANARY_WAVE
 
 from .. import answers, arguments, cluster, errors

@@ -1,8 +1,8 @@
 """`cluster-topology-operator fleet`: what roll-out engines are given, so that one cluster becomes thousands.
 
 Here are its flags, and what it prints. `meaning` says what an Infrastructure object means to a roll-out, `plan` checks
-what was asked for, and `policy`, `work` and `argo` put both into the objects of each engine; `objects` has what they
-share. `install` brings the operator to the clusters and takes it away. No cluster is asked.
+what was asked for, and `engines` puts both into the objects of each engine; `objects` says what goes where. `install`
+brings the operator to the clusters and takes it away. No cluster is asked.
 """
 
 # ruff: noqa: PLC0415 - the flags are known to every command, what they need is imported by this one
@@ -12,15 +12,14 @@ from __future__ import annotations
 import argparse
 import pathlib
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from topology_api import vocabulary
-from topology_controller import bindata
+from topology_controller import bindata, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topology_controller import terminal
     from topology_controller.definitions import load
 
     from . import objects
@@ -62,87 +61,6 @@ Print three ConfigMaps for the observability of Red Hat Advanced Cluster Managem
 rules of the hub, and a dashboard. A hub has one ConfigMap of each of the first two names: merge them with yours."""
 
 
-def add(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
-    """Add the command to the command line."""
-    fleet = commands.add_parser("fleet", help="print what a hub needs for many clusters")
-    engines = fleet.add_subparsers(dest="engine", required=True, metavar="WHAT")
-    for name, meaning in _ENGINES.items():
-        engine = engines.add_parser(
-            name,
-            help=meaning,
-            description=f"{_DESCRIPTION}\n\n{name}: {meaning}.",
-            epilog=_EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        _add_flags(engine)
-        if name == "argo":
-            engine.add_argument("--repo", metavar="URL", help="Git repository with a folder for each cluster")
-            engine.add_argument(
-                "--path", default="clusters/{{.name}}", help="folder of a cluster in it; default: %(default)s"
-            )
-    for name, meaning in _OTHERS.items():
-        observing = name == "observability"
-        other = engines.add_parser(
-            name,
-            help=meaning,
-            description=_OBSERVING if observing else _INSTALLING.replace("{what}", name),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        if observing:
-            other.add_argument(
-                "--runbooks", metavar="URL", help="https address of docs/runbooks; without it alerts have no link"
-            )
-        else:
-            other.add_argument(
-                "--manifests", type=pathlib.Path, required=True, metavar="F",
-                help="what `manifests` printed; - reads standard input",
-            )  # fmt: skip
-            _add_place(other)
-        _add_folder(other)
-
-
-def _add_place(engine: argparse.ArgumentParser) -> None:
-    engine.add_argument("--namespace", default="topology-fleet", help="where they are on the hub; default: %(default)s")
-    engine.add_argument(
-        "--cluster-set", default="global", metavar="NAME",
-        help="set of clusters that is bound to it; default: %(default)s, which has all clusters",
-    )  # fmt: skip
-
-
-def _add_folder(engine: argparse.ArgumentParser) -> None:
-    engine.add_argument(
-        "--output-dir", type=pathlib.Path, metavar="DIR",
-        help="write files to DIR/hub and DIR/managed-clusters, and print a table of what goes where, in place of all",
-    )  # fmt: skip
-
-
-def _add_flags(engine: argparse.ArgumentParser) -> None:
-    engine.add_argument("--to", required=True, metavar="TOPOLOGY", help="the desired topology, like HighlyAvailable")
-    engine.add_argument("--transition", metavar="NAME", help="only clusters on which this transition is possible")
-    engine.add_argument("--name", default="topology", help="name of the roll-out's objects; default: %(default)s")
-    _add_place(engine)
-    _add_folder(engine)
-    engine.add_argument(
-        "--wave-label", default=vocabulary.WAVE_LABEL, metavar="KEY",
-        help="label of the managed clusters that take part, 0 for those that go first; default: %(default)s",
-    )  # fmt: skip
-    engine.add_argument("--wave", metavar="VALUE", help="only the clusters with this value, and the canaries")
-    engine.add_argument(
-        "--canary", action="append", default=[], metavar="NAME", help="a cluster that goes first, alone; repeat it"
-    )
-    for flag, default, what in (
-        ("--clusters", 3500, "how many clusters there are, canaries included; default: %(default)s"),
-        ("--max-concurrency", None, "how many are under way at once, after the canaries; default: 100 at most"),
-        ("--soak", 10, "minutes for which a cluster must stay done before the next ones begin; default: %(default)s"),
-    ):
-        engine.add_argument(flag, type=_whole, default=default, metavar="N", help=what)
-    engine.add_argument(
-        "--deadline", type=_whole, metavar="MIN",
-        help="minutes that one transition may take; default: what the definitions give the smallest such cluster on "
-        "its slowest platform. Give more where a machine config pool has more machines",
-    )  # fmt: skip
-
-
 def _whole(text: str) -> int:
     digits = text.removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 9:
@@ -150,12 +68,78 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+_PLACE: Final = {
+    "--namespace NAMESPACE": "where they are on the hub; default: %(default)s",
+    "--cluster-set NAME": "set of clusters that is bound to it; default: %(default)s, which has all clusters",
+}
+_FOLDER: Final = {
+    "--output-dir DIR": "write files to DIR/hub and DIR/managed-clusters, and print a table of what goes where, in "
+    "place of all",
+}
+_ROLL_OUT: Final = {
+    "--to TOPOLOGY": "the desired topology, like HighlyAvailable",
+    "--transition NAME": "only clusters on which this transition is possible",
+    "--name NAME": "name of the roll-out's objects; default: %(default)s",
+    **_PLACE,
+    **_FOLDER,
+    "--wave-label KEY": "label of the managed clusters that take part, 0 for those that go first; default: %(default)s",
+    "--wave VALUE": "only the clusters with this value, and the canaries",
+    "--canary NAME": "a cluster that goes first, alone; repeat it",
+    "--clusters N": "how many clusters there are, canaries included; default: %(default)s",
+    "--max-concurrency N": "how many are under way at once, after the canaries; default: 100 at most",
+    "--soak N": "minutes for which a cluster must stay done before the next ones begin; default: %(default)s",
+    "--deadline MIN": "minutes that one transition may take; default: what the definitions give the smallest such "
+    "cluster on its slowest platform. Give more where a machine config pool has more machines",
+}
+_ARGO: Final = {
+    "--repo URL": "Git repository with a folder for each cluster",
+    "--path PATH": "folder of a cluster in it; default: %(default)s",
+}
+_MANIFESTS: Final = {"--manifests F": "what `manifests` printed; - reads standard input"}
+_RUNBOOKS: Final = {"--runbooks URL": "https address of docs/runbooks; without it alerts have no link"}
+_FURTHER: Final[dict[str, dict[str, Any]]] = {
+    "--to TOPOLOGY": {"required": True},
+    "--name NAME": {"default": "topology"},
+    "--namespace NAMESPACE": {"default": "topology-fleet"},
+    "--cluster-set NAME": {"default": "global"},
+    "--output-dir DIR": {"type": pathlib.Path},
+    "--wave-label KEY": {"default": vocabulary.WAVE_LABEL},
+    "--canary NAME": {"action": "append", "default": []},
+    "--clusters N": {"type": _whole, "default": 3500},
+    "--max-concurrency N": {"type": _whole},
+    "--soak N": {"type": _whole, "default": 10},
+    "--deadline MIN": {"type": _whole},
+    "--path PATH": {"default": "clusters/{{.name}}"},
+    "--manifests F": {"type": pathlib.Path, "required": True},
+}
+"""What the words of a flag do not say themselves."""
+
+
+def add(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
+    """Add the command to the command line."""
+    fleet = commands.add_parser("fleet", help="print what a hub needs for many clusters")
+    engines = fleet.add_subparsers(dest="engine", required=True, metavar="WHAT")
+    for name, meaning in {**_ENGINES, **_OTHERS}.items():
+        description, epilog = f"{_DESCRIPTION}\n\n{name}: {meaning}.", _EPILOG
+        flags = _ROLL_OUT | (_ARGO if name == "argo" else {})
+        if name in _OTHERS:
+            observing = name == "observability"
+            description, epilog = (_OBSERVING if observing else _INSTALLING.replace("{what}", name)), ""
+            flags = (_RUNBOOKS if observing else _MANIFESTS | _PLACE) | _FOLDER
+        formatter = argparse.RawDescriptionHelpFormatter
+        engine = engines.add_parser(
+            name, help=meaning, description=description, epilog=epilog, formatter_class=formatter
+        )
+        for words, text in flags.items():
+            terminal.add(engine, words, text, **_FURTHER.get(words, {}))
+
+
 def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tuple[objects.File, ...], str]:
     """Return the parts, and the line for standard error; it may be empty.
 
     Raises plan.PlanError, install.NotManifestsError, manifests.ManifestsError, OSError.
     """
-    from . import argo, install, policy, work
+    from . import engines, install
     from . import plan as plans
 
     if options.engine == "observability":
@@ -175,8 +159,8 @@ def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tu
     if options.engine == "policy" and not plan.wanted.canaries:
         raise plans.PlanError("--canary: none is given. Name at least one cluster that goes first")
     if options.engine == "argo":
-        return argo.pack(plan, options.repo, options.path), plan.arithmetic()
-    return {"policy": policy.pack, "work": work.pack}[options.engine](plan), plan.arithmetic()
+        return engines.argo(plan, options.repo, options.path), plan.arithmetic()
+    return {"policy": engines.policies, "work": engines.works}[options.engine](plan), plan.arithmetic()
 
 
 def _observability(runbooks: str | None) -> Iterator[objects.File]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from topology_api import vocabulary
 from topology_controller.decide import admission
 
+from . import objects
+
 if TYPE_CHECKING:
     from topology_api.types import TopologyPair
     from topology_controller.definitions import load, model
@@ -66,11 +68,6 @@ class Plan:
     """How long the operator itself gives a transition before it calls it overdue."""
 
     @property
-    def source(self) -> str:
-        """What a request is set to where it is cancelled: the API takes it for no request at all."""
-        return self.definitions[0].source.control_plane.value
-
-    @property
     def admission(self) -> int:
         """How long an admission may wait for ClusterVersion to echo the upgrade block."""
         return math.ceil(admission.ECHO_BOUND.total_seconds() / 60)
@@ -90,6 +87,39 @@ class Plan:
     def timeout(self) -> int:
         """How long the whole roll-out may take."""
         return self.batches * self.minutes
+
+    @property
+    def selector(self) -> str:
+        """The clusters of the roll-out, as one line of YAML."""
+        wanted = self.wanted
+        value: dict[str, object] = {"operator": "Exists"}
+        if wanted.wave is not None:
+            value = {"operator": "In", "values": [CANARY_WAVE, wanted.wave]}
+        return objects.flow({"matchExpressions": [{"key": wanted.wave_label, **value}]})
+
+    def marks(self) -> dict[str, str]:
+        """The values of the marks in bindata/fleet/templates that a plan alone decides.
+
+        SOURCE is what a request is set to where it is cancelled: the API takes it for no request at all.
+        """
+        wanted, others = self.wanted, {"key": "wave", "operator": "NotIn", "values": [CANARY_WAVE]}
+        if wanted.wave is not None:
+            others = {"key": "wave", "operator": "In", "values": [wanted.wave]}
+        return {
+            "NAME": wanted.name,
+            "NAMESPACE": wanted.namespace,
+            "WAVE_LABEL": wanted.wave_label,
+            "SELECTOR": self.selector,
+            "OTHERS": objects.flow(others),
+            "SOURCE": self.definitions[0].source.control_plane.value,
+            "TARGET": wanted.target,
+            "CONTROL_PLANE": self.pair.control_plane,
+            "INFRASTRUCTURE": self.pair.infrastructure,
+            "MAX_CONCURRENCY": f"{wanted.max_concurrency}",
+            "SOAK": f"{wanted.soak}",
+            "MINUTES": f"{self.minutes}",
+            "ARITHMETIC": self.arithmetic(),
+        }
 
     def arithmetic(self) -> str:
         """The line that explains the time-outs."""
