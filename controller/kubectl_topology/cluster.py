@@ -30,7 +30,7 @@ from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
 from topology_controller.observe import catalog, facts, live, parse
 
-from . import errors, hosted, kubeconfig, naming
+from . import disruption, errors, kubeconfig, naming
 
 if TYPE_CHECKING:
     import argparse
@@ -225,7 +225,10 @@ class Snapshot:
 async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the transitions that start here are judged by."""
     here = await whole(connection)
-    sources = (*catalog.offered(*transitions.starting_at(records.pair(here))), *hosted.sources(here, transitions))
+    sources = (
+        *catalog.offered(*transitions.starting_at(records.pair(here))),
+        *disruption.hosted_sources(here, transitions),
+    )
     return await _read(connection, namespace, here, (*_IDLE, *dict.fromkeys(sources)))
 
 
@@ -277,7 +280,9 @@ async def head(connection: Connection, namespace: str) -> Snapshot:
 async def census(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the shape of a cluster is derived from. The API need not have our fields."""
     here = await whole(connection)
-    return await _read(connection, namespace, here, (*_CENSUS, *hosted.sources(here, transitions)), served=True)
+    return await _read(
+        connection, namespace, here, (*_CENSUS, *disruption.hosted_sources(here, transitions)), served=True
+    )
 
 
 async def whole(connection: Connection) -> facts.Infrastructure:

@@ -12,7 +12,7 @@ from topology_controller.checks import machines as checked
 from topology_controller.kube import lease as leases
 from topology_controller.observe import facts
 
-from . import answers, cluster, hosted
+from . import answers, cluster, disruption
 from .document import Row, command
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def divided(advisories: Sequence[answers.Expected], names: Container[str]) -> li
 
 
 def advised(
-    document: Document, advisories: Sequence[answers.Expected], names: Container[str] = (hosted.REQUIRED,)
+    document: Document, advisories: Sequence[answers.Expected], names: Container[str] = (disruption.REQUIRED,)
 ) -> None:
     """What a person should do, each with its command."""
     for title, some in divided(advisories, names):

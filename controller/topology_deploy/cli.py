@@ -166,13 +166,13 @@ def _fleet(options: argparse.Namespace) -> None:
     from topology_controller.definitions import load
 
     from . import manifests
-    from .fleet import install, objects, plan
+    from .fleet import engines, install, plan
 
     try:
         parts, explanation = fleet.pack(options, load.load(bindata.root() / "transitions"))
         folder = options.output_dir
-        text = objects.stream(parts) if folder is None else objects.write(folder, options.engine, parts)
-    except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, objects.ForeignFolderError) as error:
+        text = engines.stream(parts) if folder is None else engines.write(folder, options.engine, parts)
+    except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, engines.ForeignFolderError) as error:
         raise cli.CommandError(cli.USAGE, error) from error
     except (load.DefinitionError, bindata.BindataMissingError, OSError, UnicodeDecodeError) as error:
         raise cli.CommandError(cli.FAILED, error) from error

@@ -32,7 +32,7 @@ from topology_simulator.fleet import engines, pack, wire
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from topology_deploy.fleet import objects
+    from topology_deploy.fleet import engines as fleet_engines
 
 Raw = dict[str, Any]
 _SECONDS, _INSTALLED_SECONDS = 30.0, 60.0
@@ -183,7 +183,7 @@ async def test_the_template_finds_the_state_of_every_row_and_the_policy_acts_by_
     assert found == wanted
 
 
-def _steps(parts: Iterable[objects.File]) -> list[Raw]:
+def _steps(parts: Iterable[fleet_engines.File]) -> list[Raw]:
     """The steps of the policy of a pack; by `extraDependencies` a cluster gets one when that before it complies."""
     documents = yaml.load_all("---\n".join(part.text for part in parts), install.LOADER)
     (policy,) = (item for item in documents if item["kind"] == "Policy")

@@ -16,7 +16,7 @@ from topology_api import shape
 from topology_controller import shell
 from topology_controller.observe import facts
 
-from .. import cluster, consistency, errors, hosted, sections
+from .. import cluster, consistency, disruption, errors, sections
 from ..document import Row, command
 from . import show
 
@@ -74,8 +74,8 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[co
         "open": unanswered,
         "unread": list(snapshot.unread),
     }
-    hosted.add(answer, snapshot.known, here, transitions, snapshot.now)
-    if any(advisory["name"] == hosted.REQUIRED for advisory in answer.get("advisories", [])):
+    disruption.add_hosted(answer, snapshot.known, here, transitions, snapshot.now)
+    if any(advisory["name"] == disruption.REQUIRED for advisory in answer.get("advisories", [])):
         code = errors.ExitCode.BLOCKED
     return answer, code
 

@@ -13,7 +13,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller.decide import records
 
-from .. import cluster, errors, hosted, sections, simulate, write
+from .. import cluster, disruption, errors, sections, simulate, write
 from . import show
 
 if TYPE_CHECKING:
@@ -90,7 +90,11 @@ def judged(
         "message": message,
         "patch": write.patch(version, None, acting) if result == "WouldWrite" else None,
         "warnings": [],
-        "next": _instead() if result == "Refused" else hosted.instead(here) if hosted.is_hosted(here) else [plan],
+        "next": _instead()
+        if result == "Refused"
+        else disruption.hosted_instead(here)
+        if disruption.is_hosted(here)
+        else [plan],
     }, code
 
 

@@ -10,7 +10,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller import shell
 
-from .. import answers, cluster, disruption, front, hosted, probe, progress, sections, simulate, write
+from .. import answers, cluster, disruption, front, probe, progress, sections, simulate, write
 from ..document import command
 from . import show
 
@@ -119,7 +119,7 @@ def _plan(
             {"check": check.value, "advisory": advisory.name, "command": advisory.command}
             for check, advisory in judgement.left
         ]
-    hosted.add(plan, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
+    disruption.add_hosted(plan, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
     return plan
 
 
@@ -147,7 +147,7 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
         "transitions": [_way(way) for way in ways],
         "unread": list(snapshot.unread),
     }
-    hosted.add(answer, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
+    disruption.add_hosted(answer, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
     return answer, verdict
 
 

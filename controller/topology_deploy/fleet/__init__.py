@@ -1,7 +1,7 @@
 """`cluster-topology-operator fleet`: what roll-out engines are given, so that one cluster becomes thousands.
 
 Here are its flags, and what it prints. `meaning` says what an Infrastructure object means to a roll-out, `plan` checks
-what was asked for, and `engines` puts both into the objects of each engine; `objects` says what goes where. `install`
+what was asked for, and `engines` puts both into the objects of each engine, and says what goes where. `install`
 brings the operator to the clusters and takes it away. No cluster is asked.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from topology_controller.definitions import load
 
-    from . import objects
+    from . import engines
 
 _ENGINES = {
     "policy": "policies of Red Hat Advanced Cluster Management, rolled out by a ClusterGroupUpgrade (TALM)",
@@ -134,7 +134,7 @@ def add(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
             terminal.add(engine, words, text, **_FURTHER.get(words, {}))
 
 
-def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tuple[objects.File, ...], str]:
+def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tuple[engines.File, ...], str]:
     """Return the parts, and the line for standard error; it may be empty.
 
     Raises plan.PlanError, install.NotManifestsError, manifests.ManifestsError, OSError.
@@ -163,9 +163,9 @@ def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tu
     return {"policy": engines.policies, "work": engines.works}[options.engine](plan), plan.arithmetic()
 
 
-def _observability(runbooks: str | None) -> Iterator[objects.File]:
+def _observability(runbooks: str | None) -> Iterator[engines.File]:
     from .. import manifests
-    from . import objects
+    from . import engines
 
     for name, what in (
         ("observability-metrics-custom-allowlist.yaml", "the series that are collected"),
@@ -174,4 +174,4 @@ def _observability(runbooks: str | None) -> Iterator[objects.File]:
     ):
         text = (bindata.root() / "fleet" / name).read_text(encoding="utf-8")
         text = manifests.linked(text, runbooks) if runbooks else text
-        yield objects.File(objects.HUB, name, what, "administrator of the hub", text)
+        yield engines.File(engines.HUB, name, what, "administrator of the hub", text)

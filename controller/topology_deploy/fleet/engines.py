@@ -1,5 +1,8 @@
 """What each engine is given: rights, a survey of where each cluster is, the request, and when which cluster is asked.
 
+`File` is a part: a pack has two destinations, the hub and the managed clusters, and often two administrators. So each
+says where it goes, who applies it, and in which Git repository it is at home. They are printed as one stream, or
+written to a folder with a table.
 The texts are in bindata/fleet/templates; `plan` has the values of their marks, `meaning` the expressions in them.
 
 * Open Cluster Management asks by a ManifestWorkReplicaSet (open-cluster-management.io/ocm v1.2.0): a cluster has failed
@@ -19,22 +22,107 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from topology_api.vocabulary import Phase, Stage
 from topology_controller import bindata
 
 from .. import manifests
-from . import meaning, objects
+from . import meaning
+from . import plan as plans
 from .meaning import State
-from .objects import CLUSTERS, HUB, File
 
 if TYPE_CHECKING:
-    from . import plan as plans
+    import pathlib
+    from collections.abc import Sequence
 
-_OWNER = "owner of the roll-out"
+HUB: Final = "hub"
+CLUSTERS: Final = "managed-clusters"
+_HOME: Final = {HUB: "that of the hub", CLUSTERS: "that of the managed clusters"}
+_PLACES: Final = {HUB: "the hub", CLUSTERS: "each managed cluster"}
+_TABLE: Final = "README.md"
+_MARK: Final = "# What goes where: fleet "
+_HEAD: Final = ("file", "what", "where", "who applies it", "Git repository")
+_OWNER: Final = "owner of the roll-out"
 _SOON = 30
 """Minutes for taking requests back: one write for each cluster."""
+
+
+class ForeignFolderError(ValueError):
+    """The folder has something that this pack would not write. The text says what, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A part of a pack."""
+
+    place: str
+    """HUB or CLUSTERS."""
+    name: str
+    what: str
+    who: str
+    text: str
+    """YAML: documents, the last without a line `---` behind it."""
+    alone: bool = False
+    """It is only written to a folder: on the hub it would be wrong."""
+
+    @property
+    def path(self) -> str:
+        """The file below the folder of the pack."""
+        return f"{self.place}/{self.name}"
+
+
+def stream(parts: Sequence[File]) -> str:
+    """All parts as one stream of YAML, whose first line says where the documents go."""
+    ranges, before = [], 0
+    printed = [part for part in parts if not part.alone]
+    for place in (CLUSTERS, HUB):
+        number = sum(part.text.count("\n---\n") + 1 for part in printed if part.place == place)
+        if number:
+            first, before = before + 1, before + number
+            ranges.append(f"{first}{f' to {before}' if number > 1 else ''} to {_PLACES[place]}")
+    ordered = sorted(printed, key=lambda part: part.place == HUB)
+    return f"# Documents: {', '.join(ranges)}. --output-dir DIR writes them apart.\n" + "---\n".join(
+        part.text for part in ordered
+    )
+
+
+def table(engine: str, parts: Sequence[File]) -> str:
+    """The table of a folder, in Markdown, in the order in which the files are applied."""
+    rows = [_HEAD, ("---",) * len(_HEAD)]
+    rows += [(f"`{part.path}`", part.what, _PLACES[part.place], part.who, _HOME[part.place]) for part in parts]
+    listed = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return f"{_MARK}{engine}\n\nApply the files in this order.\n\n{listed}"
+
+
+def write(folder: pathlib.Path, engine: str, parts: Sequence[File]) -> str:
+    """Write the parts and their table below a folder, and return the table.
+
+    The folder is made where it is missing; what an earlier run of the same engine has written is replaced. Raises
+    ForeignFolderError, with nothing written, for a folder that has anything else, and OSError.
+    """
+    text = table(engine, parts)
+    readme = folder / _TABLE
+    if folder.exists() and not folder.is_dir():
+        raise ForeignFolderError(f"{folder} is a file. Give a folder")
+    top = sorted(folder.iterdir()) if folder.exists() else []
+    present = [*top, *(place for entry in top if entry.name in _HOME for place in sorted(entry.rglob("*")))]
+    known = {_TABLE, *_HOME, *(part.path for part in parts)}
+    # A link may lead to what is not ours.
+    foreign = [place for place in present if place.is_symlink() or place.relative_to(folder).as_posix() not in known]
+    if present and (not readme.is_file() or not readme.read_text(encoding="utf-8").startswith(f"{_MARK}{engine}\n")):
+        foreign.append(readme if readme.exists() else present[0])
+    if foreign:
+        raise ForeignFolderError(
+            f"{folder} has {foreign[0].relative_to(folder)}, which fleet {engine} has not written. Nothing was "
+            "written: give an empty folder, or one with this pack only"
+        )
+    for name, content in ((_TABLE, text), *((part.path, part.text) for part in parts)):
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content, encoding="utf-8")
+    return text
 
 
 def _filled(plan: plans.Plan, template: str, **more: str) -> str:
@@ -119,8 +207,8 @@ def binding(namespace: str, name: str, *policies: str) -> str:
 def survey(plan: plans.Plan) -> str:
     """Where each cluster is, read and never written: what `oc topology fleet` shows."""
     tests = meaning.work(plan.pair, plan.wanted.transition)
-    ready = objects.block(meaning.holds(tests, {State.READY}), 16)
-    return _filled(plan, "survey.tmpl", READY=ready, MESSAGE=objects.block(meaning.choice(tests, _message(plan)), 14))
+    ready = plans.block(meaning.holds(tests, {State.READY}), 16)
+    return _filled(plan, "survey.tmpl", READY=ready, MESSAGE=plans.block(meaning.choice(tests, _message(plan)), 14))
 
 
 def _message(plan: plans.Plan) -> dict[State, str]:
@@ -158,8 +246,8 @@ def roll_out(plan: plans.Plan) -> str:
         "work.tmpl",
         CLUSTERS=" ".join(wanted.canaries or ("CLUSTER",)),
         PLACEMENT=placement(wanted.namespace, wanted.name, plan.selector),
-        GOING_ON=objects.block(meaning.holds(tests, going_on), 16),
-        NEEDS_A_PERSON=objects.block(meaning.holds(tests, {State.NEEDS_A_PERSON}), 16),
+        GOING_ON=plans.block(meaning.holds(tests, going_on), 16),
+        NEEDS_A_PERSON=plans.block(meaning.holds(tests, {State.NEEDS_A_PERSON}), 16),
     )
     return text + _cancel(plan, "work")
 
@@ -178,12 +266,12 @@ def request(plan: plans.Plan) -> str:
 
 
 def _policy(plan: plans.Plan, name: str, raw: str, soak: int) -> str:
-    return _filled(plan, "policy.tmpl", NAME=name, SOAK_SECONDS=f"{soak * 60}", RAW=objects.block(raw, 12))
+    return _filled(plan, "policy.tmpl", NAME=name, SOAK_SECONDS=f"{soak * 60}", RAW=plans.block(raw, 12))
 
 
 def group_upgrade(plan: plans.Plan) -> str:
     """When which cluster is asked."""
-    canaries = f"    canaries: {objects.flow(list(plan.wanted.canaries))}\n"
+    canaries = f"    canaries: {plans.flow(list(plan.wanted.canaries))}\n"
     upgrade = _filled(plan, "group-upgrade.tmpl", CANARIES=canaries, TIMEOUT=f"{plan.timeout}")
     return _filled(plan, "policy-roll-out.tmpl") + upgrade
 
@@ -203,7 +291,7 @@ def _cancel(plan: plans.Plan, engine: str) -> str:
 
 def settings() -> str:
     """ConfigMap argocd-cm; server-side apply leaves its other keys alone."""
-    return manifests.filled("fleet/templates/argocd-cm.tmpl", HEALTH=objects.block(health(), 4))
+    return manifests.filled("fleet/templates/argocd-cm.tmpl", HEALTH=plans.block(health(), 4))
 
 
 def health() -> str:
@@ -223,5 +311,5 @@ def flux_checks() -> str:
     current = meaning.flux(
         {State.NOT_FOR_US: f"!{requested}", **dict.fromkeys((State.SILENT, State.READY, State.DONE), "true")}
     )
-    expressions = {"FAILED": objects.block(failed, 8), "CURRENT": objects.block(current, 8)}
+    expressions = {"FAILED": plans.block(failed, 8), "CURRENT": plans.block(current, 8)}
     return manifests.filled("fleet/templates/flux.tmpl", **expressions)

@@ -21,8 +21,8 @@ from topology_api import crd, vocabulary
 from topology_controller import shell
 
 from .. import manifests
-from . import engines, objects
-from .objects import HUB, File
+from . import engines, plan
+from .engines import HUB, File
 
 if TYPE_CHECKING:
     from topology_api.crd import Edge
@@ -181,5 +181,5 @@ def _files(namespace: str, cluster_set: str, name: str, what: str, text: str) ->
 """
     place = File(HUB, "1-namespace.yaml", "namespace and ManagedClusterSetBinding", "administrator of the hub",
                  _WHY + engines.place(namespace, cluster_set))  # fmt: skip
-    placed = engines.placement(namespace, f"topology-{name}", objects.flow({"matchLabels": {LABEL: name}}))
+    placed = engines.placement(namespace, f"topology-{name}", plan.flow({"matchLabels": {LABEL: name}}))
     return place, File(HUB, f"2-{name}.yaml", what, "owner of the roll-out", f"{head}{text}---\n{placed}---\n{bound}")

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import yaml
+
 from topology_api import vocabulary
 from topology_controller.decide import admission
-
-from . import objects
 
 if TYPE_CHECKING:
     from topology_api.types import TopologyPair
@@ -95,7 +96,7 @@ class Plan:
         value: dict[str, object] = {"operator": "Exists"}
         if wanted.wave is not None:
             value = {"operator": "In", "values": [CANARY_WAVE, wanted.wave]}
-        return objects.flow({"matchExpressions": [{"key": wanted.wave_label, **value}]})
+        return flow({"matchExpressions": [{"key": wanted.wave_label, **value}]})
 
     def marks(self) -> dict[str, str]:
         """The values of the marks in bindata/fleet/templates that a plan alone decides.
@@ -110,7 +111,7 @@ class Plan:
             "NAMESPACE": wanted.namespace,
             "WAVE_LABEL": wanted.wave_label,
             "SELECTOR": self.selector,
-            "OTHERS": objects.flow(others),
+            "OTHERS": flow(others),
             "SOURCE": self.definitions[0].source.control_plane.value,
             "TARGET": wanted.target,
             "CONTROL_PLANE": self.pair.control_plane,
@@ -210,3 +211,13 @@ def _check_names(wanted: Wanted) -> None:
         raise PlanError(f"--wave {wanted.wave!r} is no value of a label")
     if wanted.wave == CANARY_WAVE:
         raise PlanError(f"--wave {wanted.wave} are the clusters that go first: name a wave that follows them")
+
+
+def block(text: str, indent: int) -> str:
+    """Indent the lines of a block of YAML, but the first, which stands where it is put."""
+    return textwrap.indent(text.rstrip("\n"), " " * indent).lstrip(" ")
+
+
+def flow(value: object) -> str:
+    """Return a value as one line of YAML."""
+    return yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False).removesuffix("...\n").strip()

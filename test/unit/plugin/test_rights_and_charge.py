@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kubectl_topology import cluster, errors, hosted
+from kubectl_topology import cluster, disruption, errors
 from kubectl_topology.commands import audit, plan
 from kubectl_topology.commands import set as setting
 from topology_api import types
@@ -227,7 +227,7 @@ def test_a_plan_prints_the_patch_of_the_management_cluster_where_it_would_change
 )
 def test_more_is_read_only_where_two_are_wanted(known: facts.Facts, fields: set[str]) -> None:
     assert isinstance(known.infrastructure, facts.Infrastructure)
-    sources: tuple[Source, ...] = hosted.sources(known.infrastructure, worlds.TRANSITIONS)
+    sources: tuple[Source, ...] = disruption.hosted_sources(known.infrastructure, worlds.TRANSITIONS)
     assert {source.key for source in sources} == fields
     assert len(sources) == len(fields)
 
