@@ -60,7 +60,6 @@ LOOK_AGAIN = timedelta(seconds=60)
 """The age from which on what the operator has recorded about possible transitions is looked at again."""
 _IDLE = tuple(source for source in catalog.IDLE if source is not catalog.Sources.infrastructure)
 _CENSUS = (catalog.Sources.control_plane_nodes, catalog.Sources.other_nodes, catalog.Sources.scheduler)
-_CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 
 
 def added_to_reader(what: str) -> bool:
@@ -109,9 +108,8 @@ async def opened(options: argparse.Namespace, interrupted: errors.Interruption) 
         configuration = await config.load(options.kubeconfig, options.context, override=override)
         if options.insecure_skip_tls_verify:
             configuration.verify_ssl = False
-        acting = (
-            Acting.of(options.as_user, options.as_group, options.as_uid) or credentials.extras(configuration).acting
-        )
+        given = Acting.of(options.as_user, options.as_group, options.as_uid)
+        acting = given or credentials.extras(configuration).acting
         client = clients.Client(
             configuration,
             user_agent=f"{naming.PROGRAM}/{__version__}",
@@ -130,24 +128,21 @@ async def infrastructure(connection: Connection) -> dict[str, Any]:
 
     Raises PluginError.
     """
-    client, name = connection.client, catalog.Sources.infrastructure.selection.name or ""
+    client = connection.client
     try:
-        return await reached(client, lambda seconds: client.get(catalog.INFRASTRUCTURES, name, timeout=seconds))
+        return await reached(client, lambda seconds: client.get(catalog.INFRASTRUCTURES, "cluster", timeout=seconds))
     except kube.KubeError as error:
         raise explained(connection, error) from error
 
 
 async def reached(client: clients.Client, ask: Callable[[float], Awaitable[T]]) -> T:
-    """Send the first request of a command, which is given a budget in seconds. Raises what it raises.
+    """Send the first request of a command: nothing is repeated for long before it is known that a server is there.
 
-    Nothing is repeated for long before it is known that a server is there.
+    `ask` gets a budget in seconds. Raises what it raises.
     """
-    first_try = min(_FIRST_TRY, client.request_timeout)
-    try:
-        return await ask(first_try)
-    except kube.TimedOut:
-        if first_try >= client.request_timeout:
-            raise
+    if client.request_timeout > _FIRST_TRY:
+        with contextlib.suppress(kube.TimedOut):
+            return await ask(_FIRST_TRY)
     return await ask(client.request_timeout)
 
 
@@ -201,7 +196,10 @@ def _unreachable(connection: Connection, error: kube.KubeError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What was read for one answer. `operator` is the operator's own Lease; `now` is aware UTC."""
+    """What was read for one answer. `operator` is the operator's own Lease; `now` is aware UTC.
+
+    `collected`: it is from an archive, and what is missing there cannot be read by the operator either.
+    """
 
     known: facts.Facts
     infrastructure: facts.Infrastructure
@@ -209,7 +207,6 @@ class Snapshot:
     now: datetime
     unread: tuple[answers.Unread, ...] = ()
     collected: bool = False
-    """Is it from an archive? What is missing there cannot be read by the operator either."""
 
     @property
     def record(self) -> TopologyTransition | None:
@@ -338,12 +335,11 @@ def assembled(
     # Hosts are read because of what the Machines say, so they stand among no sources.
     for source in (*sources, catalog.Sources.hosts, catalog.Sources.installed):
         fact = source.of(known)
-        if not isinstance(fact, facts.Unobserved):
-            continue
-        if (fact.missing or fact.awaited) and source is not catalog.Sources.installed:
-            continue
-        changed[source], missing = with_right(fact, source.selection)
-        unread.append(missing)
+        if isinstance(fact, facts.Unobserved) and (
+            source is catalog.Sources.installed or not (fact.missing or fact.awaited)
+        ):
+            changed[source], missing = with_right(fact, source.selection)
+            unread.append(missing)
     known = catalog.filled(known, changed)
     if isinstance(operator, facts.Unobserved):
         operator, _ = with_right(operator, lease(namespace).selection)
@@ -363,7 +359,7 @@ def with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple[
 def lease(namespace: str) -> catalog.Source:
     """The operator's own Lease, where it runs in that namespace."""
     selection = resources.Selection(catalog.LEASES, namespace=namespace, name=vocabulary.LEASE)
-    return catalog.Source(selection, parse.lease)
+    return catalog.Source(selection, parse.lease, catalog.Watched.CONVERGENCE, live=False, key="lease", operand=True)
 
 
 async def configured(
@@ -372,13 +368,14 @@ async def configured(
     """The definitions with what ConfigMap cluster-topology-operator-config says, as the operator asks them.
 
     One request. `warn` gets a line where the defaults are used instead: for want of the right to read it, and when it
-    cannot be used (the operator may go on with one that it has read before). Other errors are left to the requests
-    that follow.
+    cannot be used. Other errors are left to the requests that follow.
     """
-    what = _CONFIG_MAPS.describe(vocabulary.CONFIGURATION, namespace)
+    what = catalog.CONFIG_MAPS.describe(vocabulary.CONFIGURATION, namespace)
     timeout = min(_CONFIGURATION_TIMEOUT, connection.client.request_timeout)
     try:
-        raw = await connection.client.get(_CONFIG_MAPS, vocabulary.CONFIGURATION, namespace=namespace, timeout=timeout)
+        raw = await connection.client.get(
+            catalog.CONFIG_MAPS, vocabulary.CONFIGURATION, namespace=namespace, timeout=timeout
+        )
     except kube.Forbidden:
         warn(f"you may not get {what}: judged by the defaults, the operator may be configured otherwise")
         return transitions
@@ -390,9 +387,9 @@ async def configured(
     text = data.get(vocabulary.CONFIGURATION_KEY) if isinstance(data, dict) else None
     content = text.encode(errors="surrogatepass") if isinstance(text, str) else None
     names = [definition.name for definition in transitions.definitions]
-    path = pathlib.Path(what, vocabulary.CONFIGURATION_KEY)
     try:
-        return settings.applied(transitions, settings.load(path, content, names))
+        loaded = settings.load(pathlib.Path(what, vocabulary.CONFIGURATION_KEY), content, names)
+        return settings.applied(transitions, loaded)
     except read.DefinitionError as error:
         trouble = f"the configuration of the operator cannot be used: {'; '.join(settings.complaints(error))}"
         warn(f"{trouble}. Judged by the defaults; the operator goes on with the last good one")

@@ -48,7 +48,6 @@ async def run(connection: cluster.Connection, known: facts.Facts) -> front.Answe
     try:
         tls = connection.client.anonymous_tls()
     except (OSError, ValueError) as error:
-        # It was good enough for the client a moment ago: replaced while this runs.
         why = f"Nothing was asked: the authority of the kubeconfig cannot be used: {error}"
         return front.answer(front.Question((), (), "", (why,)), front.Seen({}, {}))
     if tls.verify_mode is ssl.CERT_NONE:
@@ -71,6 +70,10 @@ async def look(
     lookup: Callable[[str], list[str]] | None = None,
 ) -> front.Seen:
     """Resolve and ask, all at once. `lookup` gives the addresses of a host, by default as the system does it."""
+
+    def system(host: str) -> list[str]:
+        return [str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
+
     clock = asyncio.get_running_loop().time
     end = clock() + ALL_SECONDS
     leads: dict[front.Name, tuple[front.Address, ...] | front.Reply] = {}
@@ -103,7 +106,7 @@ async def look(
 
         async def follow(name: front.Name) -> None:
             literal = front.parsed(name.host)
-            hosts = await _resolved(name.host, lookup or _system, left()) if literal is None else (literal,)
+            hosts = await _resolved(name.host, lookup or system, left()) if literal is None else (literal,)
             leads[name] = hosts
             for address in () if isinstance(hosts, front.Reply) else hosts:
                 ask(name.place(address), api=name.what != "Ingress")
@@ -171,21 +174,12 @@ async def _judged(ask: Any, seconds: float) -> front.Reply:
     return front.Reply("NotReady", f"what listens there does not answer as it should: {why}")
 
 
-def _system(host: str) -> list[str]:
-    """The addresses of a host as every program here sees them. Raises OSError and UnicodeError."""
-    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
-
-
 async def _resolved(
     host: str, lookup: Callable[[str], list[str]], seconds: float
 ) -> tuple[front.Address, ...] | front.Reply:
     """Where a host leads. A thread that waits for a name server cannot be ended: it is left behind, as a daemon."""
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[list[str] | Exception] = loop.create_future()
-
-    def settle(outcome: list[str] | Exception) -> None:
-        if not future.done():
-            future.set_result(outcome)
+    answers: asyncio.Queue[list[str] | Exception] = asyncio.Queue()
 
     def resolve() -> None:
         outcome: list[str] | Exception
@@ -195,11 +189,11 @@ async def _resolved(
             outcome = error
         # The loop has gone when the answer comes late.
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, outcome)
+            loop.call_soon_threadsafe(answers.put_nowait, outcome)
 
     threading.Thread(target=resolve, name=f"resolves {host}", daemon=True).start()
     try:
-        outcome = await asyncio.wait_for(future, seconds)
+        outcome = await asyncio.wait_for(answers.get(), seconds)
     except TimeoutError:
         return front.Reply("Unresolved", f"no answer from the name servers of this computer within {seconds:.2g} s")
     if isinstance(outcome, Exception):
