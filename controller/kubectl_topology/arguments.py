@@ -12,12 +12,13 @@ import re
 import shutil
 import sys
 import textwrap
+import tomllib
 import types
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from topology_api import vocabulary
 from topology_api.vocabulary import EXTERNAL, Topology
-from topology_controller import terminal
+from topology_controller import bindata, terminal
 from topology_controller._version import __version__
 from topology_controller.definitions import registry
 
@@ -134,121 +135,8 @@ class _Parser(terminal.Parser):
         return [name for known in parsers for action in known._actions for name in action.option_strings]  # noqa: SLF001 - argparse has no other way to tell what it understands
 
 
-_ARCHIVE = {
-    "--must-gather PATH": "judge what oc adm must-gather has collected (a folder, .tar or .tar.gz), not a cluster; "
-    "what is not in it is Unknown"
-}
-_OUTPUT = {"-o --output text|json|yaml": "default: %(default)s"}
-_WIDE = {"-o --output text|wide|json|yaml": "default: %(default)s"}
-_VERBS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
-    "plan": (
-        "what can be requested from here; with a target, everything that it takes. Nothing is written",
-        ("plan HighlyAvailable --probe", "plan -f clusters/edge/infrastructure.yaml"),
-        {
-            "[TARGET]": f"what {vocabulary.DESIRED} would be set to: {', '.join(Topology)}",
-            "-f --filename FILE": "take TARGET from the manifest of Infrastructure cluster in this file; - is standard "
-            "input",
-            "--probe": "with TARGET: also ask, from this computer and without credentials, where api, api-int and "
-            "*.apps lead, and whether each control-plane node answers; 5 s at most",
-            **_ARCHIVE,
-            **_WIDE,
-        },
-    ),
-    "set": (
-        "make the request for another topology; without --confirm nothing is written, and what would be is shown",
-        ("set HighlyAvailable", "set HighlyAvailable --confirm --wait --timeout 150m"),
-        {
-            "TARGET": f"what {vocabulary.DESIRED} is set to; see plan",
-            "--confirm": "write it, if nothing has changed since the checks were answered",
-            "--allow-pending": "also when checks are not met or no operator runs: the operator waits for the checks. "
-            "None can be skipped",
-            "--yes": "on a terminal: do not prompt before the point of no return",
-            "--wait": "go on as the verb wait does; needs --confirm",
-            "--timeout D": "with --wait: give up after so long, such as 150m; default: never",
-            **_WIDE,
-        },
-    ),
-    "cancel": (
-        "cancel the request, as long as the topology has not changed; refused when anything changed since it was read",
-        ("cancel", "cancel -o json"),
-        _OUTPUT,
-    ),
-    "status": (
-        "how far it is, what is missing, and what is left to do; all of it with -o wide",
-        ("status -o wide", "status --watch"),
-        {
-            **_WIDE,
-            "-w --watch": "stay, and show every change, until Ctrl-C: drawn on a terminal, line by line anywhere else",
-            **_ARCHIVE,
-        },
-    ),
-    "wait": (
-        "wait until the transition is completed; progress goes to standard error",
-        ("wait", "wait HighlyAvailable --timeout 150m"),
-        {
-            "[TARGET]": "fail unless this is what is requested",
-            "--timeout D": "give up after that long, such as 150m; default: never",
-        },
-    ),
-    "graph": (
-        "the transitions that exist, where this cluster is, and what blocks the way on",
-        ("graph > topology.dot", "graph -o mermaid"),
-        {"-o --output dot|mermaid": "default: %(default)s"},
-    ),
-    "audit": (
-        "which kind of cluster this is, and where status, scheduler and nodes disagree",
-        ("audit -o json", "audit --capi"),
-        {
-            "--capi": "instead: who owns each Cluster API definition (*.cluster.x-k8s.io) of a management cluster, and "
-            "known dead ends",
-            **_ARCHIVE,
-            **_OUTPUT,
-        },
-    ),
-    "accept": (
-        (
-            "accept that a check of a stuck transition will not be met, so that the transition completes without it; "
-            "past the deadline, for workloads only, and final"
-        ),
-        ("accept --check RouterReplicas --reason 'one router is enough here'", "accept --check ConsoleReplicas --yes"),
-        {
-            "--check NAME": f"one of {', '.join(_ACCEPTABLE)}",
-            "--reason T": "why; it is recorded and shown",
-            "--yes": "accept without being asked; needed where there is no terminal to ask at",
-            "--timeout D": "how long the operator has to take it up; default: %(default)gs",
-        },
-    ),
-    "explain": (
-        (
-            "what a check, phase, reason, advisory, alert, event or metric means, what to look at and do, and what "
-            "this cluster says of it; without a cluster, too"
-        ),
-        ("explain RouterReplicas", "explain Stuck"),
-        {"[NAME]": "in any case; without it all names are listed", **_ARCHIVE, **_OUTPUT},
-    ),
-    "fleet": (
-        (
-            "on the hub of a fleet: how many clusters are done, under way, ready, not ready and why, and which need a "
-            "person"
-        ),
-        ("fleet -o wide", "fleet --list Ready"),
-        {
-            "-n --namespace NS": f"where the survey is; default: {kubeconfig.SURVEYS}",
-            "--name NAME": "name of the roll-out's objects; default: %(default)s",
-            "--list STATE": f"only the names of the clusters in this state, one a line: {', '.join(FLEET_STATES)}",
-            "--wave-label KEY": "label of the roll-out's waves, for -o wide; default: %(default)s",
-            **_WIDE,
-        },
-    ),
-    "options": ("the flags of the connection, which every verb takes", (), {}),
-    "version": (
-        "the versions of this program and of the operator, and whether they fit",
-        ("version", "version --client -o json"),
-        {"--client": "only of this program; no cluster is contacted", **_OUTPUT},
-    ),
-    "help": ("this text, or that of a verb", (), {}),
-}
-"""What each verb is for, its examples, and its words and flags (`_add`), each with its help."""
+_TABLE: Final = "commands/kubectl-topology.toml"
+"""In bindata: what each verb is for, its examples, and its words and flags (`terminal.add`), each with its help."""
 _FURTHER: dict[str, dict[str, Any]] = {
     "TARGET": {"type": target},
     "[TARGET]": {"type": target},
@@ -293,8 +181,10 @@ class _Program(_Parser):
 
 
 def parser() -> _Program:
-    """The whole command line."""
-    called = naming.caller().program
+    """The whole command line. Raises BindataMissingError when the installation is damaged."""
+    table = tomllib.loads((bindata.root() / _TABLE).read_text(encoding="utf-8"))
+    connection, called = table["connection"], naming.caller().program
+    listed = {"@TOPOLOGIES@": Topology, "@ACCEPTABLE@": _ACCEPTABLE, "@FLEET_STATES@": FLEET_STATES}
     more = f"flags of the connection, such as --context and --as: {called} options\n{_EXIT_CODES}"
 
     def epilog(examples: Iterable[str]) -> str:
@@ -313,28 +203,32 @@ def parser() -> _Program:
     )
     program.add_argument("--version", action="version", version=f"{naming.PROGRAM} {__version__}")
     program.connection = program.add_argument_group("connection")
-    for words, text in kubeconfig.CONNECTION.items():
+    for words, text in connection.items():
         _add(program.connection, words, text)
     program.set_defaults(must_gather=None, archive=None)
     added = program.add_subparsers(dest="verb", metavar="VERB", title="verbs", prog=program.prog, parser_class=_Parser)
-    for name, (meaning, examples, flags) in _VERBS.items():
-        if not examples:
+    for name, item in table["verbs"].items():
+        meaning, flags = item["meaning"], item.get("flags", {})
+        if "examples" not in item:
             added.add_parser(name, help=meaning)
             continue
         verb = added.add_parser(
             name,
             help=meaning,
             description=textwrap.fill(f"{meaning[0].upper()}{meaning[1:]}.", _WIDTH),
-            epilog=epilog(examples),
+            epilog=epilog(item["examples"]),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         group = verb.add_argument_group("connection")
-        for words in (words for words in kubeconfig.CONNECTION if words not in flags):
+        for words in (words for words in connection if words not in flags):
             # Either side of the verb: a default here, or a second list of groups, would replace what stands before it.
             options = {"dest": "as_group_after"} if words == "--as-group GROUP" else {}
             _add(group, words, argparse.SUPPRESS, default=argparse.SUPPRESS, **options)
-        for words, text in flags.items():
-            _add(verb, words, text, **({"default": argparse.SUPPRESS} if words in kubeconfig.CONNECTION else {}))
+        for words, own in flags.items():
+            text = own or table["shared"][words]
+            for mark, names in listed.items():
+                text = text.replace(mark, ", ".join(names))
+            _add(verb, words, text, **({"default": argparse.SUPPRESS} if words in connection else {}))
     added.choices["accept"].set_defaults(timeout=30.0)
     program.verbs, program.listed = added.choices, added._choices_actions  # noqa: SLF001 - where argparse keeps the help of each verb
     about = added.choices["help"]

@@ -23,17 +23,11 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
 _PLAIN = re.compile(r"[0-9]{1,9}\Z")
 SURVEYS = "topology-fleet"
-FLAGS: Final = {
-    "server": "address of the API server",
-    "cluster": "cluster of the kubeconfig",
-    "user": "user of the kubeconfig",
-    "token": "bearer token of the user",
-    "certificate_authority": "file with the authority of the server's certificate",
-    "tls_server_name": "name that the server's certificate has to be for",
-    "client_certificate": "file with the user's certificate; with --client-key",
-    "client_key": "file with the key of the user's certificate",
-}
-"""By the name of the option: what the help says of it."""
+FLAGS: Final = (
+    "server", "cluster", "user", "token", "certificate_authority", "tls_server_name", "client_certificate",
+    "client_key",
+)  # fmt: skip
+"""Options that replace what a context has."""
 _FILES: Final = frozenset({"certificate_authority", "client_certificate", "client_key"})
 _OF_CLUSTER: Final = ("server", "certificate_authority", "tls_server_name")
 _OF_USER: Final = ("token", "client_certificate", "client_key")
@@ -56,23 +50,6 @@ def _plain(text: str) -> str:
     raise argparse.ArgumentTypeError(f"{text!r} is no name")
 
 
-CONNECTION = {
-    "--kubeconfig F": "default: KUBECONFIG, ~/.kube/config, the service account of this pod",
-    "--context NAME": "context of the kubeconfig",
-    **{
-        f"{'-s ' if name == 'server' else ''}--{name.replace('_', '-')} X": f"instead of the context's: {text}"
-        for name, text in FLAGS.items()
-    },
-    "--request-timeout D": f"how long one request may take; default: {REQUEST_TIMEOUT:g}s",
-    "--insecure-skip-tls-verify": "do not check the certificate of the API server",
-    "--as USER": "act as this user, which takes the right to impersonate",
-    "--as-group GROUP": "with --as: a group of that user; may be given more than once",
-    "--as-uid UID": "with --as: its uid",
-    "-n --namespace NS": "accepted and ignored: the topology is the cluster's",
-    "--operator-namespace NS": f"where the operator runs; default: {vocabulary.DEFAULT_NAMESPACE}",
-    "--transitions-dir D": "transition definitions, where the operator was given others than those that are built in",
-}
-"""The flags (`arguments`), each with its help."""
 FURTHER: Final[dict[str, dict[str, Any]]] = {
     "--request-timeout D": {"type": duration, "default": REQUEST_TIMEOUT},
     "--as USER": {"dest": "as_user", "type": _plain},

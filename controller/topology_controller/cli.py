@@ -64,8 +64,8 @@ def parser(commands: Mapping[str, Command]) -> terminal.Parser:
 
 def perform(commands: Mapping[str, Command], arguments: Sequence[str] | None = None) -> int:
     """Run the command line of a program that has these commands; return its exit code."""
-    options = parser(commands).parse_args(arguments)
     try:
+        options = parser(commands).parse_args(arguments)
         commands[options.command].perform(options)
     except CommandError as error:
         logs.complain(vocabulary.OPERATOR_NAME, error)

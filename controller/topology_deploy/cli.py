@@ -27,67 +27,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return cli.perform(COMMANDS, arguments)
 
 
-_FORMS: Final = {
-    "--crd-only": "only the whole CRD, for clusters that have none",
-    "--crd-patch": "the script that adds our fields to the CRD that a cluster serves, and takes them out again",
-    "--elsewhere target|management": "for an operator that runs in another cluster than the one it acts on: what to "
-    "apply to one of the two",
-}
-_FLAGS: Final = {
-    "--crd F": "the served CRD, for --crd-patch",
-    "--without-monitoring": "leave out ServiceMonitor, rules and dashboard, for clusters without monitoring.coreos.com",
-    "--without-machine-api": "leave out the rights to list Machines and BareMetalHosts, for clusters without "
-    "capability MachineAPI",
-    "--without-leases": "leave out the right to list Leases, which shows who still goes by the old topology after the "
-    "change",
-    "--bare-metal-host-reader": "let cluster-reader read BareMetalHosts, with addresses of management controllers, as "
-    "oc topology does",
-    "--console URL": "let the console offer kubectl-topology, whose archives are below URL; for clusters that have the "
-    "console",
-    "--image REF": "image of the operator",
-    "--namespace NAMESPACE": "namespace of the operator; default: %(default)s",
-    "--runbooks URL": "https address of the folder docs/runbooks, which the alerts link; default: TOPOLOGY_RUNBOOKS_URL"
-    " of the environment, or no link",
-}
 _FURTHER: Final[dict[str, dict[str, Any]]] = {
     "--elsewhere target|management": {"default": None},
     "--crd F": {"type": pathlib.Path},
     "--namespace NAMESPACE": {"default": vocabulary.DEFAULT_NAMESPACE},
+    "--install-config F": {"required": True},
+    "--rule released|proposed": {"default": None},
 }
 
 
 def _add_manifests(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
-    manifests = commands.add_parser("manifests", help="print what to apply to a cluster")
+    table = fleet.table()["manifests"]
+    manifests = commands.add_parser("manifests", help=table["help"])
     form = manifests.add_mutually_exclusive_group()
-    for where, flags in ((form, _FORMS), (manifests, _FLAGS)):
+    for where, flags in ((form, table["one-of"]), (manifests, table["flags"])):
         for words, text in flags.items():
             terminal.add(where, words, text, **_FURTHER.get(words, {}))
 
 
 def _add_render(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
-    render = commands.add_parser(
-        "render",
-        help="print which topologies an install-config leads to",
-        description="Print which topologies the installer makes of an install-config, and whether masters carry\n"
-        "workloads: by the rule of released installers, by the rule that is proposed, and where they\n"
-        "differ. Nothing is contacted and nothing is written.",
-        epilog="Only numbers of machines matter: controlPlane.replicas, the sum over all compute pools, and\n"
-        "arbiter.replicas. What is not given is not zero: without controlPlane.replicas there are 3\n"
-        "control-plane nodes, and without compute, with an empty list, or with a pool worker without\n"
-        "replicas, there are 3 workers. Only pool edge defaults to 0. For no workers say so:\n\n"
-        "  compute: [{name: worker, replicas: 0}]\n\n"
-        "Examples:\n\n"
-        "  %(prog)s --install-config install-config.yaml\n"
-        "  %(prog)s --install-config install-config.yaml --rule released -o json\n"
-        "  oc -n kube-system get configmap cluster-config-v1 -o yaml | %(prog)s --install-config -\n\n"
-        "Exit codes: 0 printed, 1 the file is no install-config or one that the installer refuses\n"
-        "(each line names file, line, what was found and what is wanted), 2 bad usage.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    file = "install-config.yaml, or ConfigMap cluster-config-v1 of a cluster; - reads standard input"
-    terminal.add(render, "--install-config F", file, required=True)
-    terminal.add(render, "--rule released|proposed", "only this rule; default: both", default=None)
-    terminal.add(render, "-o --output text|json|yaml", "default: text")
+    texts = fleet.table()["render"]
+    head = {key: texts[key] for key in ("help", "description", "epilog")}
+    render = commands.add_parser("render", **head, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for words, text in texts["flags"].items():
+        terminal.add(render, words, text, **_FURTHER.get(words, {}))
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -112,7 +75,6 @@ def _check(options: argparse.Namespace) -> None:
 def _manifests(options: argparse.Namespace) -> None:
     import yaml
 
-    from topology_controller import bindata
     from topology_controller.definitions import load
 
     from . import manifests, manifests_elsewhere
@@ -142,7 +104,7 @@ def _manifests(options: argparse.Namespace) -> None:
             sys.stderr.write("warning: the alerts link no runbook: --runbooks URL is where docs/runbooks is served\n")
     except manifests.ManifestsError as error:
         raise cli.CommandError(cli.USAGE, error) from error
-    except (load.DefinitionError, bindata.BindataMissingError) as error:
+    except load.DefinitionError as error:
         raise cli.CommandError(cli.FAILED, error) from error
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise cli.CommandError(cli.FAILED, f"{options.crd}: {error}") from error
@@ -174,7 +136,7 @@ def _fleet(options: argparse.Namespace) -> None:
         text = engines.stream(parts) if folder is None else engines.write(folder, options.engine, parts)
     except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, engines.ForeignFolderError) as error:
         raise cli.CommandError(cli.USAGE, error) from error
-    except (load.DefinitionError, bindata.BindataMissingError, OSError, UnicodeDecodeError) as error:
+    except (load.DefinitionError, OSError, UnicodeDecodeError) as error:
         raise cli.CommandError(cli.FAILED, error) from error
     sys.stdout.write(text)
     if explanation:

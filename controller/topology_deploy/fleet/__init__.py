@@ -10,12 +10,14 @@ brings the operator to the clusters and takes it away. No cluster is asked.
 from __future__ import annotations
 
 import argparse
+import functools
 import pathlib
 import sys
+import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
 from topology_api import vocabulary
-from topology_controller import bindata, terminal
+from topology_controller import bindata, cli, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,42 +25,6 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
 
     from . import engines
-
-_ENGINES = {
-    "policy": "policies of Red Hat Advanced Cluster Management, rolled out by a ClusterGroupUpgrade (TALM)",
-    "work": "a ManifestWorkReplicaSet of Open Cluster Management, 1.1 or newer",
-    "argo": "the health check of Argo CD, and with --repo an ApplicationSet in waves",
-}
-_DESCRIPTION = """\
-Print what an engine needs to bring many clusters to a topology: rights, a survey, the request, and how to take it
-back, as YAML on standard output. One line on standard error says how long it may take. Nothing is contacted, and the
-output is as long for ten thousand clusters as for ten."""
-_EPILOG = """\
-Where the release payload owns the definition of Infrastructure, every cluster needs our fields and an override first:
-`fleet install` brings them.
-
-Examples:
-
-  %(prog)s --to HighlyAvailable --canary edge-1 --canary edge-2 --clusters 3500 --output-dir pack
-  %(prog)s --to HighlyAvailable --canary lab-1 --clusters 40 --max-concurrency 5 --soak 60
-
-Exit codes: 0 printed, 1 a file cannot be read or written, 2 bad usage (what was found, and what is allowed)."""
-_OTHERS = {
-    "install": "policies that bring operator, fields and override to many clusters",
-    "remove": "policies that take them away again, after the conversion",
-    "observability": "what a hub's observability collects, records, alerts on and shows",
-}
-_INSTALLING = """\
-Print a policy of Red Hat Advanced Cluster Management, its clusters and its namespace. The output of `manifests` is put
-into it, with the flags that you gave there. Label a cluster with topology.openshift.io/operator=install, and after the
-conversion with topology.openshift.io/operator=remove.
-
-Example:
-
-  cluster-topology-operator manifests --image REF | %(prog)s --manifests - --output-dir pack-{what}"""
-_OBSERVING = """\
-Print three ConfigMaps for the observability of Red Hat Advanced Cluster Management: the series that are collected, the
-rules of the hub, and a dashboard. A hub has one ConfigMap of each of the first two names: merge them with yours."""
 
 
 def _whole(text: str) -> int:
@@ -68,35 +34,6 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-_PLACE: Final = {
-    "--namespace NAMESPACE": "where they are on the hub; default: %(default)s",
-    "--cluster-set NAME": "set of clusters that is bound to it; default: %(default)s, which has all clusters",
-}
-_FOLDER: Final = {
-    "--output-dir DIR": "write files to DIR/hub and DIR/managed-clusters, and print a table of what goes where, in "
-    "place of all",
-}
-_ROLL_OUT: Final = {
-    "--to TOPOLOGY": "the desired topology, like HighlyAvailable",
-    "--transition NAME": "only clusters on which this transition is possible",
-    "--name NAME": "name of the roll-out's objects; default: %(default)s",
-    **_PLACE,
-    **_FOLDER,
-    "--wave-label KEY": "label of the managed clusters that take part, 0 for those that go first; default: %(default)s",
-    "--wave VALUE": "only the clusters with this value, and the canaries",
-    "--canary NAME": "a cluster that goes first, alone; repeat it",
-    "--clusters N": "how many clusters there are, canaries included; default: %(default)s",
-    "--max-concurrency N": "how many are under way at once, after the canaries; default: 100 at most",
-    "--soak N": "minutes for which a cluster must stay done before the next ones begin; default: %(default)s",
-    "--deadline MIN": "minutes that one transition may take; default: what the definitions give the smallest such "
-    "cluster on its slowest platform. Give more where a machine config pool has more machines",
-}
-_ARGO: Final = {
-    "--repo URL": "Git repository with a folder for each cluster",
-    "--path PATH": "folder of a cluster in it; default: %(default)s",
-}
-_MANIFESTS: Final = {"--manifests F": "what `manifests` printed; - reads standard input"}
-_RUNBOOKS: Final = {"--runbooks URL": "https address of docs/runbooks; without it alerts have no link"}
 _FURTHER: Final[dict[str, dict[str, Any]]] = {
     "--to TOPOLOGY": {"required": True},
     "--name NAME": {"default": "topology"},
@@ -115,17 +52,27 @@ _FURTHER: Final[dict[str, dict[str, Any]]] = {
 """What the words of a flag do not say themselves."""
 
 
+@functools.cache
+def table() -> dict[str, Any]:
+    """The help of the commands of this package, and their flags. Raises CommandError when bindata is missing."""
+    try:
+        place = bindata.root() / "commands" / "cluster-topology-operator.toml"
+        return tomllib.loads(place.read_text(encoding="utf-8"))
+    except (bindata.BindataMissingError, OSError) as error:
+        raise cli.CommandError(cli.FAILED, error) from error
+
+
 def add(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
     """Add the command to the command line."""
+    texts = table()["fleet"]
     fleet = commands.add_parser("fleet", help="print what a hub needs for many clusters")
     engines = fleet.add_subparsers(dest="engine", required=True, metavar="WHAT")
-    for name, meaning in {**_ENGINES, **_OTHERS}.items():
-        description, epilog = f"{_DESCRIPTION}\n\n{name}: {meaning}.", _EPILOG
-        flags = _ROLL_OUT | (_ARGO if name == "argo" else {})
-        if name in _OTHERS:
-            observing = name == "observability"
-            description, epilog = (_OBSERVING if observing else _INSTALLING.replace("{what}", name)), ""
-            flags = (_RUNBOOKS if observing else _MANIFESTS | _PLACE) | _FOLDER
+    for name, meaning in {**texts["roll-outs"], **texts["others"]}.items():
+        description, epilog = f"{texts['description']}\n\n{name}: {meaning}.", texts["epilog"]
+        flags = texts["flags"]["roll-out"] | (texts["flags"]["argo"] if name == "argo" else {})
+        if name in texts["others"]:
+            other = "observing" if name == "observability" else "installing"
+            description, epilog, flags = texts[other].replace("{what}", name), "", texts["flags"][other]
         formatter = argparse.RawDescriptionHelpFormatter
         engine = engines.add_parser(
             name, help=meaning, description=description, epilog=epilog, formatter_class=formatter
@@ -144,7 +91,7 @@ def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tu
 
     if options.engine == "observability":
         return tuple(_observability(options.runbooks)), ""
-    if options.engine in _OTHERS:
+    if options.engine in {install.INSTALL, install.REMOVE}:
         place = {"--namespace": options.namespace, "--cluster-set": options.cluster_set}
         plans.check_hub(f"topology-{options.engine}", **place)
         given = options.manifests
