@@ -13,7 +13,6 @@ import shlex
 import types
 
 import pytest
-import yaml
 from test import processes
 
 from kubectl_topology import arguments, cluster, completion, kubeconfig, main
@@ -176,17 +175,17 @@ def test_somebody_else_is_named_on_either_side_of_the_verb() -> None:
     assert str(acting) == "jane in ops, all"
 
 
-def offered(*words: str, environ: dict[str, str] | None = None) -> list[str]:
-    return list(completion.candidates(words, environ or {})[0])
+def offered(*words: str) -> list[str]:
+    return list(completion.candidates(words)[0])
 
 
 def test_verbs_and_targets_are_offered_with_what_they_are_for() -> None:
-    found, what = completion.candidates([""], {})
+    found, what = completion.candidates([""])
     assert list(found) == list(VERBS)
     assert all(found.values())
     assert what == completion.NOTHING | completion.IN_ORDER
     assert offered() == list(VERBS)
-    found, _ = completion.candidates(["plan", ""], {})
+    found, _ = completion.candidates(["plan", ""])
     assert list(found) == [topology.value for topology in Topology]
     assert found["HighlyAvailableArbiter"] == "two control-plane nodes and an arbiter"
 
@@ -200,11 +199,11 @@ def test_flags_are_those_of_the_verb_and_every_value_has_a_source_or_none(verb: 
     for name in names:
         assert name in offered(verb, name[:4])
     assert set(offered(verb, "-o", "json", "--")) == names - {"--output"}, "what was given is not offered again"
-    free = {"D", "USER", "GROUP", "UID", "NS", "T", "X", "KEY"}
+    free = {"D", "NAME", "USER", "GROUP", "UID", "NS", "T", "X", "KEY"}
     for action in actions:
         if action.nargs != 0:
-            found, what = completion.values(action, {}, {"HOME": "/nowhere"})
-            known = found or what in {completion.FILES, completion.FOLDERS} or action.dest == "context"
+            found, what = completion.values(action)
+            known = found or what in {completion.FILES, completion.FOLDERS}
             assert known or action.metavar in free, f"{verb} {action.option_strings or action.dest}"
 
 
@@ -228,35 +227,6 @@ def test_flags_are_those_of_the_verb_and_every_value_has_a_source_or_none(verb: 
 )
 def test_what_is_offered_for_the_last_word(words: str, found: list[str]) -> None:
     assert offered(*words.split(" ")) == found
-
-
-def _kubeconfig(path: pathlib.Path, *contexts: tuple[str, str]) -> str:
-    named = [{"name": name, "context": {"cluster": cluster, "user": "u"}} for name, cluster in contexts]
-    path.write_text(yaml.safe_dump({"kind": "Config", "contexts": named}))
-    return str(path)
-
-
-def test_contexts_come_from_the_kubeconfig_that_would_be_used(tmp_path: pathlib.Path) -> None:
-    one = _kubeconfig(tmp_path / "one", ("edge", "edge-7f4kd"), ("hub", "hub-1"))
-    two = _kubeconfig(tmp_path / "two", ("edge", "other"), ("lab", "lab-1"))
-    both = {"KUBECONFIG": f"{one}:{two}:{tmp_path / 'absent'}"}
-    found, _ = completion.candidates(["status", "--context", ""], both)
-    assert found == {"edge": "cluster edge-7f4kd", "hub": "cluster hub-1", "lab": "cluster lab-1"}
-    assert offered("status", "--context=e", environ=both) == ["edge"]
-    assert offered("--kubeconfig", two, "status", "--context", "", environ=both) == ["edge", "lab"]
-    (tmp_path / ".kube").mkdir()
-    _kubeconfig(tmp_path / ".kube" / "config", ("home", "h"))
-    assert offered("plan", "--context", "", environ={"HOME": str(tmp_path)}) == ["home"]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"\xff\xfe", b"[", b"contexts: 7", b"contexts: [1, {name: 2}, {context: x}]", b"- a", b"x: &a [*a]"],
-)
-def test_a_kubeconfig_that_makes_no_sense_offers_nothing(tmp_path: pathlib.Path, content: bytes) -> None:
-    path = tmp_path / "kubeconfig"
-    path.write_bytes(content)
-    assert offered("status", "--context", "", environ={"KUBECONFIG": str(path)}) == []
 
 
 def test_no_name_breaks_the_lines_that_the_shell_reads() -> None:
