@@ -2,12 +2,15 @@
 
 Nothing heavy is imported here, so that `--help` and a usage error answer at once. Flags about the connection may stand
 before the verb or after it; only the help of the program lists them. What is wrong with an argument is one line, in our
-words, with where to read on: exit code 2.
+words, with where to read on: exit code 2. What the flags put in the place of a context's entries is replaced before the
+client reads them (`kube.config`): with --token no credential plugin runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import pathlib
 import re
 import shutil
 import sys
@@ -22,10 +25,10 @@ from topology_controller import bindata, terminal
 from topology_controller._version import __version__
 from topology_controller.definitions import registry
 
-from . import kubeconfig, naming
+from . import naming
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _ACCEPTABLE = [name.value for name in registry.ACCEPTABLE_CHECKS]
 _SHORT = {
@@ -43,6 +46,16 @@ _GROUPS = {
     "change": ("set", "cancel", "accept"),
     "learn": ("explain", "options", "version", "help"),
 }
+REQUEST_TIMEOUT = 10.0
+"""Seconds for one request, when --request-timeout is not given or 0."""
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
+_PLAIN = re.compile(r"[0-9]{1,9}\Z")
+_FILES: Final = frozenset({"certificate_authority", "client_certificate", "client_key"})
+_OF_CLUSTER: Final = ("server", "certificate_authority", "tls_server_name")
+_OF_USER: Final = ("token", "client_certificate", "client_key")
+_OVERRIDING: Final = ("cluster", "user", *_OF_CLUSTER, *_OF_USER)
+"""Options that replace what a context has."""
 _EXIT_CODES = "exit codes: 0 done or possible, 1 error, 2 usage, 3 blocked, 4 unsupported, 5 timed out, 130 interrupted"
 
 
@@ -137,16 +150,41 @@ class _Parser(terminal.Parser):
 
 _TABLE: Final = "commands/kubectl-topology.toml"
 """In bindata: what each verb is for, its examples, and its words and flags (`terminal.add`), each with its help."""
+
+
+def duration(text: str) -> float:
+    """Seconds of 90m, 1h30m, 45s, 250ms, or a plain number of seconds."""
+    if _PLAIN.match(text):
+        return float(text)
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90m, 1h30m or 45s")
+    return math.fsum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def _plain(text: str) -> str:
+    """The name of a user or a group, as it may stand in a header."""
+    if text and text.isprintable() and text == text.strip():
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is no name")
+
+
 _FURTHER: dict[str, dict[str, Any]] = {
     "TARGET": {"type": target},
     "[TARGET]": {"type": target},
-    "--timeout D": {"type": kubeconfig.duration},
+    "--timeout D": {"type": duration},
     "--check NAME": {"type": check, "required": True},
     "--reason T": {"type": reason, "default": ""},
     "--name NAME": {"default": "topology"},
     "--list STATE": {"choices": FLEET_STATES},
     "--wave-label KEY": {"default": vocabulary.WAVE_LABEL},
-    **kubeconfig.FURTHER,
+    "--request-timeout D": {"type": duration, "default": REQUEST_TIMEOUT},
+    "--as USER": {"dest": "as_user", "type": _plain},
+    "--as-group GROUP": {"dest": "as_group", "type": _plain, "action": "append", "default": []},
+    "--as-uid UID": {"type": _plain},
+    "-n --namespace NS": {"default": "topology-fleet"},
+    "--operator-namespace NS": {"default": vocabulary.DEFAULT_NAMESPACE},
+    "--transitions-dir D": {"type": pathlib.Path},
 }
 """What the words of a flag do not say themselves."""
 
@@ -253,7 +291,7 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
         return options
     if not options.request_timeout:
         # kubectl means "no bound" by 0; here every request has one.
-        options.request_timeout = kubeconfig.REQUEST_TIMEOUT
+        options.request_timeout = REQUEST_TIMEOUT
     # A list on either side of the verb would replace the other one.
     options.as_group = [*options.as_group, *vars(options).pop("as_group_after", ())]
     if options.as_user is None and (options.as_group or options.as_uid is not None):
@@ -281,3 +319,47 @@ def _contradiction(options: argparse.Namespace) -> str | None:
         if options.timeout is not None and not options.wait:
             return "--timeout is for --wait"
     return None
+
+
+def overriding(options: argparse.Namespace) -> Callable[[dict[str, Any], str], None] | None:
+    """What replaces parts of a context by what the flags say; None without flags.
+
+    The content has lists of entries (name and value), as `kubernetes_asyncio` merges the files. The replacement raises
+    ConfigError for an entry that does not exist.
+    """
+    given = {name: value for name in _OVERRIDING if (value := getattr(options, name)) is not None}
+    for name in _FILES & given.keys():
+        # An entry's relative file is looked for beside the kubeconfig, that of a flag in the working directory.
+        given[name] = str(pathlib.Path(given[name]).expanduser().absolute())
+    if not given:
+        return None
+
+    def override(content: dict[str, Any], context: str) -> None:
+        parts = _entry(content, "context", context).setdefault("context", {})
+        for part, names in (("cluster", _OF_CLUSTER), ("user", _OF_USER)):
+            if part in given:
+                parts[part] = given[part]
+            changes = {name.replace("_", "-"): given[name] for name in names if name in given}
+            if part in given or changes:
+                entry = _entry(content, part, parts.get(part))
+                entry[part] = _replaced(entry.get(part) or {}, changes)
+
+    return override
+
+
+def _entry(content: dict[str, Any], part: str, name: Any) -> dict[str, Any]:
+    entries: list[dict[str, Any]] = [entry.value for entry in content[f"{part}s"]]
+    for entry in entries:
+        if entry.get("name") == name:
+            return entry
+    from topology_controller.kube import config  # noqa: PLC0415 - the flags themselves need no client
+
+    there = ", ".join(str(entry.get("name")) for entry in entries) or "none"
+    raise config.ConfigError("the kubeconfig", f"{part} {name!r} does not exist; {part}s there: {there}")
+
+
+def _replaced(section: dict[str, Any], changes: dict[str, str]) -> dict[str, Any]:
+    """A cluster or user with other values: of a user who has another credential nothing else is one."""
+    if not changes.keys().isdisjoint({"token", "client-certificate"}):
+        return changes
+    return {name: value for name, value in section.items() if name.removesuffix("-data") not in changes} | changes

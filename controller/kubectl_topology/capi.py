@@ -29,8 +29,6 @@ from . import answers, cluster, errors, sections
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from topology_controller.kube import client as clients
-
 _LANES: Final = 4
 _REQUIREMENTS_PAGE: Final = 10
 """A CompatibilityRequirement has a whole definition in it, up to 1.5 MiB."""
@@ -234,11 +232,9 @@ async def read(connection: cluster.Connection) -> Reading:
         raise errors.PluginError(f"the list of {catalog.CRDS.label} makes no sense: {error}") from error
     names = frozenset(listing.items)
     wanted = sorted(name for name in names if name.endswith(SUFFIX))
-    if not wanted:
-        return Reading(infrastructure, names, (), _unread_platform(None), (), (), datetime.now(UTC))
     selections = [resources.Selection(catalog.CRDS, name=name) for name in wanted]
     sources = [catalog.Source(selection, definition) for selection in selections]
-    served = _CLUSTER_APIS.label in names
+    served = bool(wanted) and _CLUSTER_APIS.label in names
     sources += [catalog.Source(resources.Selection(_CLUSTER_APIS, name=_SINGLETON), platform)] if served else []
     unread: list[answers.Unread] = []
     lanes = asyncio.Semaphore(_LANES)
@@ -251,43 +247,32 @@ async def read(connection: cluster.Connection) -> Reading:
         return fact
 
     answered = await asyncio.gather(*map(read_fact, sources))
-    operator: Platform | facts.Unobserved | None = answered.pop() if served else None
-    read_platform = (
-        _unread_platform(operator) if operator is None or isinstance(operator, facts.Unobserved) else operator
-    )
+    operator = answered.pop() if served else None
+    requirements: tuple[tuple[str, Requirement] | None, ...] = ()
+    if wanted and _REQUIREMENTS.label in names:
+        what, selection = _REQUIREMENTS.describe(), resources.Selection(_REQUIREMENTS)
+        try:
+            requirements = (await client.list(_REQUIREMENTS, reduce=incompatible, page=_REQUIREMENTS_PAGE)).items
+        except kube.KubeError as error:
+            unread.append(cluster.with_right(live.unobserved(what, error), selection)[1])
+        except ValueError as error:
+            unread.append(cluster.with_right(live.malformed(what, error), selection)[1])
     return Reading(
         infrastructure,
         names,
         tuple(fact for fact in answered if not isinstance(fact, facts.Unobserved)),
-        read_platform,
-        await _requirements(client, unread) if _REQUIREMENTS.label in names else (),
+        operator if isinstance(operator, dict) else _unread_platform(operator),
+        tuple(item for item in requirements if item is not None),
         tuple(sorted(unread, key=lambda item: item["what"])),
         datetime.now(UTC),
     )
 
 
-async def _requirements(client: clients.Client, unread: list[answers.Unread]) -> tuple[tuple[str, Requirement], ...]:
-    what = _REQUIREMENTS.describe()
-    try:
-        items = (await client.list(_REQUIREMENTS, reduce=incompatible, page=_REQUIREMENTS_PAGE)).items
-        return tuple(item for item in items if item is not None)
-    except kube.KubeError as error:
-        fact = live.unobserved(what, error)
-    except ValueError as error:
-        fact = live.malformed(what, error)
-    unread.append(cluster.with_right(fact, resources.Selection(_REQUIREMENTS))[1])
-    return ()
-
-
 def _unread_platform(fact: facts.Unobserved | None) -> Platform:
     """The platform without its object, which is missing or could not be read; None: its kind is not served."""
     absent = fact is None or fact.missing
-    return {
-        "present": False if absent else None,
-        "currentRevision": None,
-        "desiredRevision": None,
-        "unmanaged": [] if absent else None,
-    }
+    listed: list[str] | None = [] if absent else None
+    return {"present": False if absent else None, "currentRevision": None, "desiredRevision": None, "unmanaged": listed}
 
 
 def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
@@ -300,12 +285,10 @@ def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
     for each in reading.definitions:
         unmanaged = None if listed is None else each["name"] in listed
         definitions.append({**each, "unmanaged": unmanaged, "incompatible": by_name.get(each["name"], [])})
-    findings = [*(item for each in definitions for item in _findings(each))]
-    for name in listed or ():
-        if name not in reading.names:
-            show = "oc get clusterapis.operator.openshift.io cluster -o yaml"
-            message = "is listed in ClusterAPI cluster and does not exist"
-            findings.append(_finding(DeadEnd.UNMANAGED_ABSENT, name, message, show))
+    findings = [item for each in definitions for item in _findings(each)]
+    show, absent = "oc get clusterapis.operator.openshift.io cluster -o yaml", set(listed or ()) - reading.names
+    message = "is listed in ClusterAPI cluster and does not exist"
+    findings += [_finding(DeadEnd.UNMANAGED_ABSENT, name, message, show) for name in listed or () if name in absent]
     order = [word.value for word in DeadEnd]
     findings.sort(key=lambda item: order.index(item["name"]))
     verdict: answers.Ownership = "Consistent"

@@ -30,7 +30,7 @@ from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
 from topology_controller.observe import catalog, facts, live, parse
 
-from . import disruption, errors, kubeconfig, naming
+from . import arguments, disruption, errors, naming
 
 if TYPE_CHECKING:
     import argparse
@@ -104,7 +104,7 @@ async def opened(options: argparse.Namespace, interrupted: errors.Interruption) 
         yield Connection(archive, archive.name, interruption=interrupted, collected=archive.time)
         return
     try:
-        override = kubeconfig.overriding(options)
+        override = arguments.overriding(options)
         configuration = await config.load(options.kubeconfig, options.context, override=override)
         if options.insecure_skip_tls_verify:
             configuration.verify_ssl = False
@@ -124,10 +124,7 @@ async def opened(options: argparse.Namespace, interrupted: errors.Interruption) 
 
 
 async def infrastructure(connection: Connection) -> dict[str, Any]:
-    """Read Infrastructure `cluster`: the first request, which shows whether this cluster can be asked at all.
-
-    Raises PluginError.
-    """
+    """Read Infrastructure `cluster`, which shows whether this cluster can be asked at all. Raises PluginError."""
     client = connection.client
     try:
         return await reached(client, lambda seconds: client.get(catalog.INFRASTRUCTURES, "cluster", timeout=seconds))
@@ -136,10 +133,7 @@ async def infrastructure(connection: Connection) -> dict[str, Any]:
 
 
 async def reached(client: clients.Client, ask: Callable[[float], Awaitable[T]]) -> T:
-    """Send the first request of a command: nothing is repeated for long before it is known that a server is there.
-
-    `ask` gets a budget in seconds. Raises what it raises.
-    """
+    """Send the first request, which gets a budget in seconds: short, until it is known that a server is there."""
     if client.request_timeout > _FIRST_TRY:
         with contextlib.suppress(kube.TimedOut):
             return await ask(_FIRST_TRY)
@@ -237,10 +231,7 @@ async def everything(connection: Connection, transitions: load.Transitions, name
 
 
 async def present(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
-    """Read what `status` shows: everything while a request is open, else the phase.
-
-    What can be requested is read as for `plan`, where the operator looked at it more than `LOOK_AGAIN` ago.
-    """
+    """Read what `status` shows; what can be requested, too, where the operator looked at it `LOOK_AGAIN` ago."""
     here = await whole(connection)
     record = here.record if isinstance(here.record, TopologyTransition) else None
     sources = status_sources(record, transitions)
@@ -365,10 +356,9 @@ def lease(namespace: str) -> catalog.Source:
 async def configured(
     connection: Connection, namespace: str, transitions: load.Transitions, warn: Callable[[str], None]
 ) -> load.Transitions:
-    """The definitions with what ConfigMap cluster-topology-operator-config says, as the operator asks them.
+    """The definitions as the operator is configured to ask them; `warn` gets a line where the defaults are used.
 
-    One request. `warn` gets a line where the defaults are used instead: for want of the right to read it, and when it
-    cannot be used. Other errors are left to the requests that follow.
+    Other errors than a right that lacks and a configuration that cannot be used are left to the requests that follow.
     """
     what = catalog.CONFIG_MAPS.describe(vocabulary.CONFIGURATION, namespace)
     timeout = min(_CONFIGURATION_TIMEOUT, connection.client.request_timeout)

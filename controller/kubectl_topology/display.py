@@ -163,10 +163,7 @@ def _awaited(answer: answers.Status, check: str) -> str:
 
 @contextlib.contextmanager
 def screen(stream: TextIO, environ: Mapping[str, str] = os.environ, *, whole: bool = False) -> Iterator[Show]:
-    """Take the terminal behind a stream, and draw on it. It is given back however this ends.
-
-    To draw raises BrokenPipeError when the terminal has gone.
-    """
+    """Draw on the terminal behind a stream, which is given back however this ends. To draw raises BrokenPipeError."""
     answer: answers.Status | None = None
 
     def write(text: str) -> None:
@@ -196,11 +193,8 @@ def screen(stream: TextIO, environ: Mapping[str, str] = os.environ, *, whole: bo
 
 
 def drawn_over(lines: Iterable[str], width: int) -> str:
-    """What draws these lines from the top of a terminal of that many columns.
-
-    Each line of the terminal is emptied before it is written to: at the end of a full one that would take its last
-    letter.
-    """
+    """What draws these lines from the top of a terminal of that many columns."""
+    # Each line is emptied before it is written to: at the end of a full one that would take its last letter.
     parts = []
     for line in lines:
         more = rows(line, width) - 1

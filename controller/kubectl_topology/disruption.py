@@ -53,10 +53,7 @@ def disruption(
     transitions: load.Transitions,
     left: Mapping[CheckName, str],
 ) -> list[answers.Expected]:
-    """What happens to the cluster on the way, in the order in which it happens.
-
-    `left` are checks that wait for an administrator, with the advisory that says what for.
-    """
+    """What happens on the way, in its order. `left`: checks that wait for an administrator, with the advisory."""
     asked = {spec.check for spec in definition.convergence.checks}
     asking = [group for group in transitions.matrix.groups if group.check in asked]
     target = definition.target.pair

@@ -106,10 +106,7 @@ class Document:
         return "\n".join(lines).replace(_TOGETHER, " ") + "\n"
 
     def _lines(self, row: Row, columns: Sequence[int]) -> list[str]:
-        """A row in a table with columns of these widths. Wider than the document is only what cannot be broken.
-
-        With too little space beside the columns the last cell gets lines of its own, unless all fits into one.
-        """
+        """A row in a table with columns of these widths; with too little space the last cell stands below them."""
         indent = " " * row.indent
         *first, last = row.cells
         if row.command:

@@ -66,11 +66,7 @@ def _record(known: facts.Facts) -> TopologyTransition | None:
 
 
 class Following:
-    """The watches, and the answers that follow from them.
-
-    Drawings are made every second, of whatever has arrived. Without `draws` only news is shown, and a new phase once
-    everything that it needs has been read.
-    """
+    """The watches, and what follows. Without `draws` only news is shown, a new phase once all that it needs is read."""
 
     def __init__(
         self, connection: cluster.Connection, transitions: load.Transitions, namespace: str, *, draws: bool
@@ -93,10 +89,7 @@ class Following:
         screen: contextlib.AbstractContextManager[display.Show],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> NoReturn:
-        """Show updates until cancelled. The screen is entered with the first; `now` tells the time, in aware UTC.
-
-        Raises PluginError when the cluster cannot be asked, or cannot be followed any more.
-        """
+        """Show updates until cancelled. Raises PluginError when the cluster cannot be asked or followed any more."""
         # What a person may have got wrong is said before the terminal is taken.
         await cluster.infrastructure(self._connection)
         loop = asyncio.get_running_loop()

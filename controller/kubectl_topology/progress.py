@@ -171,10 +171,7 @@ def length(begin: str, end: datetime) -> str:
 
 
 def add_status(document: Document, answer: answers.Status, now: datetime | None = None) -> None:
-    """`status`: the danger, how far it is, what is missing, and what is left to do.
-
-    With `now` (aware UTC), ages count on: so the live view has it.
-    """
+    """`status`: the danger, how far it is, what is missing, what is left to do. With `now` (UTC) ages count on."""
     clock, failing = now or datetime.fromisoformat(answer["evaluated"]), _failing(answer)
     for reason, text in _troubles(answer):
         # Of what is not met there are rows.

@@ -97,10 +97,7 @@ class Judgement:
 
 
 def requested(known: facts.Facts, transitions: load.Transitions, target: str, now: datetime) -> Judgement:
-    """What the operator would decide, were `target` requested now. `now` is aware UTC.
-
-    Raises PluginError when Infrastructure is not known, or the API lacks our fields.
-    """
+    """What the operator would decide, were `target` requested now, aware UTC. Raises PluginError."""
     infrastructure = _infrastructure(known)
     decided = _decided(known, infrastructure, transitions, target, now)
     if decided.degraded is not None and decided.degraded.reason is Reason.API_NOT_INSTALLED:
@@ -124,10 +121,7 @@ def requested(known: facts.Facts, transitions: load.Transitions, target: str, no
 def by_record(
     judgement: Judgement, record: TopologyTransition | None, target: str, transitions: load.Transitions
 ) -> Judgement:
-    """The same, with what could not be read live taken from what the operator has recorded; as it is without that.
-
-    What was read live counts; for the rest the operator's own verdict about this target does, at its time.
-    """
+    """The same, with what could not be read live as the operator has recorded it, at its time."""
     items = [item for item in (() if record is None else record.available) if item.target.control_plane == target]
     item = min(items, key=lambda item: (not item.available, len(item.blockers)), default=None)
     definition = None if item is None else transitions.named(item.name)
@@ -242,10 +236,7 @@ def _pending(decided: decision.Decision) -> tuple[Verdict, str]:
 
 
 def only_recorded(record: TopologyTransition | None, judgement: Judgement) -> tuple[CheckResult, ...]:
-    """Checks that the operator has recorded for this very transition and that are not asked here.
-
-    It can ask the members of etcd themselves when it has certificates for that; the command has none.
-    """
+    """What the operator has recorded for this very transition and only it can ask: etcd's members, by certificates."""
     definition, results = judgement.definition, judgement.results
     if record is None or definition is None or record.name != definition.name or not results:
         return ()
@@ -282,11 +273,7 @@ def ways(
     now: datetime,
     instead: Mapping[str, AvailableTransition] | None = None,
 ) -> tuple[tuple[Way, ...], str]:
-    """Every transition that starts here, as the operator's own discovery finds it; or none, and the reason.
-
-    `instead` are verdicts by name that count in the place of one that is not known. Raises PluginError when
-    Infrastructure is not known.
-    """
+    """Every transition that starts here, or none, and why. `instead`: verdicts that count where one is not known."""
     infrastructure = _infrastructure(known)
     if disabled := applicability.disabled(known, infrastructure):
         more = "" if infrastructure.control_plane else ". For what else is in the way: oc topology plan HighlyAvailable"

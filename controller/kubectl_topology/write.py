@@ -65,9 +65,8 @@ async def guarded(
 ) -> tuple[T, Raw | None, Raw | kube.KubeError | None]:
     """Read and judge (`judge`), send the patch that it returns, and begin again when the object has changed.
 
-    `judge` gets the number of the attempt, from 0. Returns its last answer, the patch that was sent, None if there was
-    nothing to write, and what the server answered: the object, or an error other than Conflict. Raises PluginError when
-    the object has changed each time.
+    `judge` gets the number of the attempt, from 0. Returns its last answer, the patch (None: nothing to write), and the
+    object or the error other than Conflict. Raises PluginError when the object has changed each time.
     """
     before = connection.interruption.text
     for attempt in range(ATTEMPTS):
@@ -218,10 +217,7 @@ def _desired(raw: Raw) -> str | None:
 
 
 def writers(raw: Raw, name: str = "") -> str | None:
-    """The field manager that wrote Infrastructure last, or this field of its spec; None when none is known.
-
-    The times of managed fields have whole seconds, so there may be more than one.
-    """
+    """The field manager that wrote Infrastructure last, or this field of its spec; several of one second; or None."""
     entries = [
         (fields.text(entry, "time") or "", fields.text(entry, "manager") or UNKNOWN_WRITER)
         for entry in fields.items(raw, "metadata.managedFields")
@@ -242,10 +238,7 @@ async def _last_writer(connection: cluster.Connection) -> str:
 async def observed(
     connection: cluster.Connection, until: Callable[[TopologyTransition], T | None], seconds: float = OBSERVED_TIMEOUT
 ) -> T | None:
-    """Read the record until `until` has an answer for it, for at most so many `seconds`; None when it has none.
-
-    A read that fails shows nothing about the operator, and what was written stands whatever is found here.
-    """
+    """Read the record until `until` has an answer for it, for at most so many `seconds`; None when it has none."""
     pause = _FIRST_PAUSE
     try:
         async with asyncio.timeout(seconds):

@@ -77,7 +77,7 @@ def _manifests(options: argparse.Namespace) -> None:
 
     from topology_controller.definitions import load
 
-    from . import manifests, manifests_elsewhere
+    from . import manifests
 
     _check(options)
     runbooks = options.runbooks if options.runbooks is not None else os.environ.get(vocabulary.RUNBOOKS_VARIABLE)
@@ -90,7 +90,7 @@ def _manifests(options: argparse.Namespace) -> None:
         without = frozenset(right for right in manifests.OPTIONAL if getattr(options, f"without_{right}"))
         if options.elsewhere:
             arguments = options.elsewhere, options.image, options.namespace
-            text = manifests_elsewhere.render(*arguments, monitoring=monitoring, without=without)
+            text = manifests.elsewhere(*arguments, monitoring=monitoring, without=without)
         else:
             text = manifests.render(
                 kind, options.image, options.namespace, served, monitoring=monitoring, without=without

@@ -97,11 +97,7 @@ class Outcome:
 
 
 def machines(config: Mapping[str, Any]) -> Machines:
-    """Count the machines as the installer does, defaults included, in an install-config as it was read.
-
-    Raises ContradictionError with everything that has the wrong form or that the installer would refuse, of what
-    concerns topologies.
-    """
+    """Count the machines as the installer does. Raises ContradictionError with all that it would refuse."""
     reading = _Reading(config)
     platforms = sorted(name for name, value in reading.mapping("platform").items() if value is not None)
     if len(platforms) > 1:

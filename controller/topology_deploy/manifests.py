@@ -5,6 +5,11 @@
 `bindata/console/` are printed where they are asked for, `bindata/fleet/` never is. A release payload takes the same
 files as they are, and `bindata/kustomization.yaml` lists them: tests hold all three together.
 
+`elsewhere` makes two sets of the same objects, for an operator that runs in another cluster than the one it acts on, so
+a right that is added is in both. The target gets the account that the stored kubeconfig is of, its rights, and what
+users and other clients meet; the management cluster gets the Deployment, and the rights for the lease and for asking
+who scrapes. Only what both need is written here: to tell the clusters apart, and to see the target's own operator.
+
 The definition of Infrastructure belongs to the release payload of a real cluster, and a whole one of ours would take
 fields away from it. So it is asked for by itself: whole for a cluster that has none, or as a script with `oc` that puts
 our part into what a cluster serves, and takes it out (`bindata/crd/patch.sh`, `topology_api.crd_patch`). The script
@@ -29,7 +34,9 @@ from topology_controller.definitions import load
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+Raw = dict[str, Any]
 
 IMAGE = "cluster-topology-operator:unset"
 """What is replaced by the image in the Deployment."""
@@ -42,6 +49,24 @@ OPTIONAL = {
 """Files of rights that may be left out."""
 RELEASE = "0.0.1-snapshot"
 """What is replaced by the version of a release when its payload is made (`oc adm release new`)."""
+SECRET, KEY = "topology-target", "kubeconfig"
+"""Where the Deployment expects the kubeconfig of the target."""
+_FOLDER = "/etc/topology-target"
+_PAYLOAD = ("include.release.openshift.io/", "release.openshift.io/")
+_HEADS = {
+    "target": "# For the cluster that is acted on. No operator runs there; docs/elsewhere.md has the commands.\n",
+    "management": f"# For the cluster where the operator runs. It mounts key {KEY} of Secret {SECRET}: the way to\n"
+    "# the cluster that is acted on. docs/elsewhere.md has the commands.\n",
+}
+_SERVING = frozenset({"tokenreviews", "subjectaccessreviews", "apiservers"})
+"""What is asked where the operator serves."""
+_IDENTITY: Raw = {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": ["kube-system"], "verbs": ["get"]}
+"""Are the two clusters two, and is each still the same?"""
+_HERE_ONLY = frozenset({"Deployment", "Service", "NetworkPolicy", "ServiceMonitor"})
+"""Kinds of the management cluster."""
+_HERE_TOO = frozenset({"Namespace", "ServiceAccount"})
+_VIEWERS = frozenset({"topology-status-viewer", f"{vocabulary.OPERATOR_NAME}-metrics", "prometheus-k8s"})
+"""Roles for those who look at the pod."""
 _NAMESPACE_FORM = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _DOWNLOADS_FORM = re.compile(r"https://[A-Za-z0-9][A-Za-z0-9._~:/@%+-]{0,1023}")
 _IMAGE_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+-]{0,511}")
@@ -83,14 +108,9 @@ def render(  # noqa: PLR0913 - one for each flag of the command
 ) -> str:
     """Return what to apply, ending with a line break.
 
-    `image` is the image of the Deployment, None for the name and version of this operator without a registry.
-    `monitoring` is whether OPERATOR has what the cluster's Prometheus and console need; the other kinds never do.
-    `without` are the rights that OPERATOR does not get, of OPTIONAL.
-    `served` is the Infrastructure definition of the cluster for CRD_PATCH, as read from the API server; None prints
-    how to get it.
-
-    Raises ManifestsError for a namespace or an image that cannot be one, and for a `served` that our fields do not
-    fit into; load.DefinitionError when the transitions of this installation are damaged.
+    `image` None is the name and version of this operator without a registry. `monitoring`: with what the cluster's
+    Prometheus and console need. `without` are rights of OPTIONAL that OPERATOR does not get. `served` is the definition
+    of the cluster for CRD_PATCH; None prints how to get it. Raises ManifestsError, and load.DefinitionError.
     """
     if not _NAMESPACE_FORM.fullmatch(namespace):
         raise ManifestsError(f"{namespace!r} cannot be the name of a namespace: wanted a-z, 0-9 and -, 63 at most")
@@ -112,10 +132,7 @@ def render(  # noqa: PLR0913 - one for each flag of the command
 
 
 def console(downloads: str) -> str:
-    """Return what lets the console offer kubectl-topology, ending with a line break.
-
-    `downloads` is the address below which its archives are. Raises ManifestsError for one that the console refuses.
-    """
+    """Return what lets the console offer archives of kubectl-topology below this address. Raises ManifestsError."""
     if not _DOWNLOADS_FORM.fullmatch(downloads):
         raise ManifestsError(f"{downloads!r} cannot be an address of downloads: wanted https://HOST[/PATH]")
     return _joined(files("console")).replace(DOWNLOADS, downloads.rstrip("/")).replace(RELEASE, image_tag())
@@ -147,11 +164,7 @@ def whole_crd() -> str:
 
 
 def _script(served: object) -> str:
-    """The script for a served definition.
-
-    Without an argument it adds our part, `remove` takes it out; both end with an error, and change no more, when the
-    definition is not the one that was given. Raises ManifestsError when our part does not fit.
-    """
+    """The script for a served definition, which ends with an error for any other. Raises ManifestsError."""
     if not isinstance(served, dict):
         raise ManifestsError(f"wanted CustomResourceDefinition {crd.NAME}, found no object")
     try:
@@ -205,3 +218,109 @@ def files(folder: str) -> list[pathlib.Path]:
 
 def _joined(places: Iterable[pathlib.Path]) -> str:
     return "\n---\n".join(place.read_text(encoding="utf-8").strip() for place in places) + "\n"
+
+
+def elsewhere(
+    part: str, image: str | None, namespace: str, *, monitoring: bool, without: frozenset[str] = frozenset()
+) -> str:
+    """Return what goes to `target` or to `management`, ending with a line break.
+
+    `namespace` is that of the Deployment, one for each target; in the target it is always the default one.
+    `without` are rights that are not printed, of OPTIONAL. Raises ManifestsError as
+    `render` does, and for a namespace that does not fit the part.
+    """
+    own = namespace != vocabulary.DEFAULT_NAMESPACE
+    if part == "target" and own:
+        there = f"in the target it is {vocabulary.DEFAULT_NAMESPACE}"
+        raise ManifestsError(f"--namespace goes with --elsewhere management: {there}")
+    if part == "management" and not own:
+        rule = f"one for each target, and not {namespace}"
+        why = "which is that of an operator for the management cluster itself"
+        raise ManifestsError(f"--elsewhere management goes with --namespace: {rule}, {why}")
+    monitoring = monitoring and part == "management"
+    text = render(Kind.OPERATOR, image, namespace, monitoring=monitoring, without=without)
+    documents = [_without_payload(document) for document in yaml.safe_load_all(text) if document]
+    documents = list(_target(documents) if part == "target" else _management(documents, namespace))
+    if monitoring:
+        rule = (bindata.root() / "elsewhere" / "prometheusrule.yaml").read_text(encoding="utf-8")
+        documents.append(yaml.safe_load(rule.replace(vocabulary.DEFAULT_NAMESPACE, namespace)))
+    return _HEADS[part] + yaml.safe_dump_all(documents, sort_keys=False, width=120, allow_unicode=True)
+
+
+def _target(documents: Iterable[Raw]) -> Iterable[Raw]:
+    for document in documents:
+        kind, name, namespace = _identity(document)
+        if kind in _HERE_ONLY or name in {*_VIEWERS, vocabulary.CONFIGURATION} or namespace == "kube-system":
+            continue
+        if kind == "ClusterRole" and name == vocabulary.OPERATOR_NAME:
+            document["rules"] = [*_rules(document, lambda plural: plural not in _SERVING), _IDENTITY]
+        elif kind == "Role" and (name, namespace) == (vocabulary.OPERATOR_NAME, vocabulary.DEFAULT_NAMESPACE):
+            # The lease of an operator that runs in the target is looked at, and never written.
+            leases = next(
+                rule for rule in _rules(document, lambda plural: plural == "leases") if "get" in rule["verbs"]
+            )
+            document["rules"] = [{**leases, "verbs": ["get"]}, *_rules(document, lambda plural: plural != "leases")]
+        elif kind == "ClusterOperator":
+            document["metadata"]["annotations"] = {vocabulary.ELSEWHERE_ANNOTATION: "true"}
+        yield document
+
+
+def _management(documents: Iterable[Raw], namespace: str) -> Iterable[Raw]:
+    # What is not in its namespace has a name of its own for each target.
+    named = f"{vocabulary.OPERATOR_NAME}-{namespace}"
+    for document in documents:
+        kind, name, place = _identity(document)
+        metadata, is_role = document["metadata"], kind.endswith(("Role", "RoleBinding"))
+        own_role = is_role and name == vocabulary.OPERATOR_NAME and place in {"", namespace, "kube-system"}
+        if not (own_role or kind in _HERE_ONLY | _HERE_TOO or name in {*_VIEWERS, vocabulary.CONFIGURATION}):
+            continue
+        if kind == "ClusterRole" and own_role:
+            document["rules"] = [*_rules(document, lambda plural: plural in _SERVING), _IDENTITY]
+        elif kind == "Role" and own_role and place == namespace:
+            document["rules"] = _rules(document, lambda plural: plural == "leases")
+        elif kind == "Namespace":
+            metadata["annotations"]["openshift.io/description"] = (
+                "Moves the topology of another cluster when an administrator asks for it there."
+            )
+        elif kind == "Deployment":
+            _place(document["spec"]["template"]["spec"])
+        if own_role and place != namespace:
+            metadata["name"] = named
+            if "roleRef" in document:
+                document["roleRef"]["name"] = named
+        yield document
+
+
+def _place(pod: Raw) -> None:
+    """Let a pod act on another cluster than its own, by a kubeconfig that is mounted."""
+    # To its own cluster it is a workload as any other.
+    del pod["priorityClassName"]
+    (container,) = pod["containers"]
+    container["args"] = [
+        "run",
+        f"--kubeconfig={_FOLDER}/{KEY}",
+        "--lease-kubeconfig=in-cluster",
+        "--lease-namespace=$(POD_NAMESPACE)",
+        *(flag for flag in container["args"] if flag != "run" and not flag.startswith("--namespace=")),
+    ]
+    container["volumeMounts"].append({"name": "target", "mountPath": _FOLDER, "readOnly": True})
+    pod["volumes"].append({"name": "target", "secret": {"secretName": SECRET}})
+
+
+def _rules(role: Raw, wanted: Callable[[str], bool]) -> list[Raw]:
+    return [rule for rule in role["rules"] if all(wanted(plural) for plural in rule.get("resources", ("",)))]
+
+
+def _identity(document: Raw) -> tuple[str, str, str]:
+    metadata = document["metadata"]
+    return document["kind"], metadata["name"], metadata.get("namespace", "")
+
+
+def _without_payload(document: Raw) -> Raw:
+    """Leave out what a release payload goes by."""
+    metadata = document["metadata"]
+    kept = {key: value for key, value in (metadata.get("annotations") or {}).items() if not key.startswith(_PAYLOAD)}
+    metadata.pop("annotations", None)
+    if kept:
+        metadata["annotations"] = kept
+    return document

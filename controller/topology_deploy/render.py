@@ -33,10 +33,7 @@ _IN_CLUSTER: Final = ("data", "install-config")
 
 
 def command(file: str, rule: str | None, output: str) -> str:
-    """The answer to a command line: what is printed, with its last line ended.
-
-    `file` is a path, or "-" for standard input. Raises read.DefinitionError.
-    """
+    """What is printed for a path, or "-" for standard input. Raises read.DefinitionError."""
     place = STANDARD_INPUT if file == "-" else pathlib.Path(file)
     rules = tuple(install_config.Rule) if rule is None else (install_config.Rule(rule),)
     answer = examine(_read(place), place, rules)

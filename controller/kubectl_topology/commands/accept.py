@@ -88,11 +88,8 @@ async def consented(sheet: document.Document, word: str, what: str) -> bool:
 
 
 async def typed(prompt: str, terminal: TextIO, output: TextIO) -> str:
-    """Show the prompt and return the line that is typed, without its line break; empty at the end of the input.
-
-    The loop waits for the terminal, so that Ctrl-C and SIGTERM end the command at once: a read that blocks would keep
-    it from seeing them. `terminal` has to be one: an ordinary file is never waited for.
-    """
+    """Show the prompt and return the line that is typed, without its line break; empty at the end of the input."""
+    # The loop waits, and sees Ctrl-C and SIGTERM meanwhile. It never waits for an ordinary file.
     output.write(prompt)
     output.flush()
     loop, ready = asyncio.get_running_loop(), asyncio.Event()

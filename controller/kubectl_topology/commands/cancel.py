@@ -35,11 +35,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 async def cancel(
     connection: cluster.Connection, transitions: load.Transitions, namespace: str
 ) -> tuple[answers.Cancel, errors.ExitCode]:
-    """Read, judge, write, and see whether the operator answers.
-
-    Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request,
-    or writes in between again and again.
-    """
+    """Read, judge, write, and see whether the operator answers. Raises PluginError as `write.request` does."""
     snapshots: list[cluster.Snapshot] = []
 
     def judge(snapshot: cluster.Snapshot, raw: write.Raw, attempt: int) -> tuple[answers.Cancel, errors.ExitCode]:

@@ -210,10 +210,8 @@ def _surveyed(work: Work, refused: str, wave: str | None, *, reached: bool) -> a
 
 
 def _fewest(detail: str) -> list[str]:
-    """What blocks the transition for a cluster of this shape that least is missing for.
-
-    `detail` is `NAME: CHECK, CHECK; NAME: CHECK`. The number of dedicated workers tells such transitions apart.
-    """
+    """Of `NAME: CHECK, CHECK; NAME: CHECK` the checks of the transition that least is missing for."""
+    # The number of dedicated workers tells such transitions apart.
     ways = [way.partition(": ")[2].split(", ") for way in detail.split("; ") if way.partition(": ")[2]]
     return min(ways, key=lambda checks: (CheckName.DEDICATED_WORKERS in checks, len(checks)), default=[])
 

@@ -88,11 +88,7 @@ async def request(
     *,
     ask_operator: bool = True,
 ) -> tuple[answers.Set, errors.ExitCode]:
-    """Read, judge, write; with `ask_operator` also see whether the operator answers.
-
-    Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request,
-    or writes in between again and again.
-    """
+    """Read, judge, write, and with `ask_operator` see whether it answers. Raises PluginError as `write.request`."""
     answer, code, generation = await write.request(
         connection,
         lambda: cluster.everything(connection, transitions, namespace),

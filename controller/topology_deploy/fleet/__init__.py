@@ -82,10 +82,7 @@ def add(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
 
 
 def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tuple[engines.File, ...], str]:
-    """Return the parts, and the line for standard error; it may be empty.
-
-    Raises plan.PlanError, install.NotManifestsError, manifests.ManifestsError, OSError.
-    """
+    """Return the parts, and the line for standard error. Raises what `cli` catches."""
     from . import engines, install
     from . import plan as plans
 

@@ -140,10 +140,7 @@ def policies(plan: plans.Plan) -> tuple[File, ...]:
 
 
 def works(plan: plans.Plan) -> tuple[File, ...]:
-    """All objects for works, in the order in which they are applied; the last one ends with the command that cancels.
-
-    The command is a comment: applied with the rest it would undo it.
-    """
+    """All objects for works, in the order in which they are applied; the last ends with how to cancel, a comment."""
     what = "ManifestWorkReplicaSet, and the command that cancels"
     return (*_shared(plan), File(HUB, "3-roll-out.yaml", what, _OWNER, roll_out(plan)))
 

@@ -15,7 +15,7 @@ import types
 import pytest
 from test import processes
 
-from kubectl_topology import arguments, cluster, completion, kubeconfig, main
+from kubectl_topology import arguments, cluster, completion, main
 from topology_api.vocabulary import Topology
 from topology_controller.kube import config
 
@@ -30,13 +30,13 @@ _COMMAND = re.compile(r"^(?:\$ oc topology|    kubectl-topology) ([^|>\n]*)", re
     ("text", "seconds"), [("90m", 5400.0), ("1h30m", 5400.0), ("45", 45.0), ("250ms", 0.25), ("1.5s", 1.5), ("0", 0.0)]
 )
 def test_durations_are_written_as_for_kubectl(text: str, seconds: float) -> None:
-    assert kubeconfig.duration(text) == pytest.approx(seconds)
+    assert arguments.duration(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "5d", "-1s", "1m soon", "m", "1e3", "٣s"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="is not a duration"):
-        kubeconfig.duration(text)
+        arguments.duration(text)
 
 
 def test_no_bound_for_requests_is_not_offered() -> None:
@@ -145,18 +145,18 @@ def test_flags_replace_what_a_context_has_and_a_credential_replaces_every_other(
         "users": [content({"name": "ann", "user": {"exec": {"command": "login"}, "client-key-data": "k"}})],
     }
     words = "status -n x --cluster two -s https://three --token t --certificate-authority a"
-    override = kubeconfig.overriding(arguments.parse(words.split()))
+    override = arguments.overriding(arguments.parse(words.split()))
     assert override is not None
     override(parts, "c")
     assert parts["contexts"][0].value["context"] == {"cluster": "two", "user": "ann"}
     authority = str(pathlib.Path("a").absolute())
     assert parts["clusters"][1].value["cluster"] == {"server": "https://three", "certificate-authority": authority}
     assert parts["users"][0].value["user"] == {"token": "t"}
-    absent = kubeconfig.overriding(arguments.parse(["--user", "bob", "status"]))
+    absent = arguments.overriding(arguments.parse(["--user", "bob", "status"]))
     assert absent is not None
     with pytest.raises(config.ConfigError, match="user 'bob' does not exist; users there: ann"):
         absent(parts, "c")
-    assert kubeconfig.overriding(arguments.parse(["status", "--namespace", "x"])) is None
+    assert arguments.overriding(arguments.parse(["status", "--namespace", "x"])) is None
 
 
 def test_somebody_else_is_named_on_either_side_of_the_verb() -> None:
