@@ -65,9 +65,7 @@ async def _ingress(connection: cluster.Connection) -> dict[str, Any] | str:
 
 
 async def look(
-    question: front.Question,
-    tls: ssl.SSLContext,
-    lookup: Callable[[str], list[str]] | None = None,
+    question: front.Question, tls: ssl.SSLContext, lookup: Callable[[str], list[str]] | None = None
 ) -> front.Seen:
     """Resolve and ask, all at once. `lookup` gives the addresses of a host, by default as the system does it."""
 
