@@ -28,7 +28,7 @@ from .commands import status
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
     from topology_api.types import AvailableTransition, TopologyTransition
     from topology_controller.definitions import load
@@ -93,7 +93,8 @@ class Following:
         # What a person may have got wrong is said before the terminal is taken.
         await cluster.infrastructure(self._connection)
         loop = asyncio.get_running_loop()
-        async with self._watches, self._ending_looks():
+        async with self._watches, contextlib.AsyncExitStack() as ended:
+            ended.push_async_callback(self._stop_looking)
             await self._begin()
             update = await self._update(now())
             with screen as show:
@@ -107,14 +108,10 @@ class Following:
                     await asyncio.sleep(earliest - loop.time())
                     update = await self._update(now())
 
-    @contextlib.asynccontextmanager
-    async def _ending_looks(self) -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            if self._looking is not None:
-                self._looking.cancel()
-                await asyncio.gather(self._looking, return_exceptions=True)
+    async def _stop_looking(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
 
     async def _update(self, now: datetime) -> display.Update:
         """The state `now` (aware UTC). Raises PluginError when it cannot be followed any more."""

@@ -77,22 +77,18 @@ def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
 
     # What the packages below would log is a fact or an error by now.
     logging.getLogger().addHandler(logging.NullHandler())
-    if options.verb in _ALSO_ALONE:
-        code = _without_a_cluster_too(options, interrupted)
+    command = importlib.import_module(f".commands.{options.verb}", __package__) if options.verb in _ALSO_ALONE else None
+    if command is not None and not command.concerns_a_cluster(options):
+        code = int(command.alone(options))
     else:
-        code = asyncio.run(_verb(options, _given(options), interrupted))
+        try:
+            code = asyncio.run(_verb(options, _given(options), interrupted))
+        except errors.PluginError as error:
+            if command is None:
+                raise
+            code = int(command.alone(options, unread=str(error)))
     sys.stdout.flush()
     return code
-
-
-def _without_a_cluster_too(options: argparse.Namespace, interrupted: errors.Interruption) -> int:
-    command = importlib.import_module(f".commands.{options.verb}", __package__)
-    if not command.concerns_a_cluster(options):
-        return int(command.alone(options))
-    try:
-        return asyncio.run(_verb(options, _given(options), interrupted))
-    except errors.PluginError as error:
-        return int(command.alone(options, unread=str(error)))
 
 
 def _given(options: argparse.Namespace) -> load.Transitions:

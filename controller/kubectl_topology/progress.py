@@ -66,9 +66,11 @@ def _progress(answer: answers.Status, now: datetime, *, rows: bool) -> str:
     if phase == Phase.CONVERGING:
         return _converging(answer, now)
     met, total = (progress["met"], progress["total"]) if progress is not None else (0, 0)
-    waiting = f"; waiting for {awaited}" if (awaited := _awaited(answer)) else "; all that is needed is there"
-    if awaited and rows:
-        waiting = ""
+    awaited = ", ".join(
+        check["name"] if check["have"] is None else f"{check['name']} ({check['have']} of {check['wanted']})"
+        for check in answer["awaited"]
+    )
+    waiting = f"; waiting for {awaited}" * (not rows) if awaited else "; all that is needed is there"
     if phase == Phase.ADMITTING:
         waiting = "; changing the topology"
     return f"{met} of {total} preflight checks met{waiting}{_lasting(', ', requested, now, ' so far')}"
@@ -123,13 +125,6 @@ def _request(answer: answers.Status) -> str:
     if desired == answer["cluster"]["topology"]["controlPlane"] and answer["phase"] == Phase.IDLE:
         return f"The request {desired} is fulfilled"
     return f"{desired} is requested"
-
-
-def _awaited(answer: answers.Status) -> str:
-    return ", ".join(
-        check["name"] if check["have"] is None else f"{check['name']} ({check['have']} of {check['wanted']})"
-        for check in answer["awaited"]
-    )
 
 
 def _action(answer: answers.Status, *, rows: bool) -> str:

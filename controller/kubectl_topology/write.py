@@ -8,6 +8,7 @@ both cases.) What became of a write whose answer was lost is read.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -83,7 +84,11 @@ async def guarded(
                 connection.interruption.text = before
             if not isinstance(error, kube.Conflict):
                 return answer, patch, error
-    by = f", the last time by {await _last_writer(connection)}" if target is _INFRASTRUCTURE else ""
+    by = ""
+    if target is _INFRASTRUCTURE:
+        with contextlib.suppress(kube.KubeError, fields.Malformed):
+            by = writers(await connection.client.get(catalog.INFRASTRUCTURES, _NAME)) or ""
+        by = f", the last time by {by or UNKNOWN_WRITER}"
     raise errors.PluginError(
         f"{target.label} was changed {ATTEMPTS} times between reading and writing{by}. Nothing was written",
         "The same command begins again",
@@ -225,14 +230,6 @@ def writers(raw: Raw, name: str = "") -> str | None:
     ]
     latest = max((time for time, _ in entries), default="")
     return " or ".join(dict.fromkeys(manager for time, manager in entries if time == latest)) or None
-
-
-async def _last_writer(connection: cluster.Connection) -> str:
-    """Read who wrote Infrastructure last."""
-    try:
-        return writers(await connection.client.get(catalog.INFRASTRUCTURES, _NAME)) or UNKNOWN_WRITER
-    except (kube.KubeError, fields.Malformed):
-        return UNKNOWN_WRITER
 
 
 async def observed(

@@ -95,7 +95,7 @@ def _manifests(options: argparse.Namespace) -> None:
             text = manifests.render(
                 kind, options.image, options.namespace, served, monitoring=monitoring, without=without
             )
-        chosen = [manifests.host_reader()] if options.bare_metal_host_reader else []
+        chosen = [manifests.filled("readers/baremetalhosts.yaml")] if options.bare_metal_host_reader else []
         chosen += [manifests.console(options.console)] if options.console is not None else []
         text = "---\n".join([text, *chosen])
         if runbooks and kind is manifests.Kind.OPERATOR and monitoring:

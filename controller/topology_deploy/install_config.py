@@ -118,7 +118,12 @@ def machines(config: Mapping[str, Any]) -> Machines:
 
 def outcome(numbers: Machines, rule: Rule) -> Outcome:
     """What the installer writes for so many machines; every count that `machines` lets pass has an answer."""
-    control_plane, infrastructure = (_released if rule is Rule.RELEASED else _proposed)(numbers)
+    released, masters = rule is Rule.RELEASED, numbers.control_plane
+    control_plane = {1: Topology.SINGLE_REPLICA, 2: Topology.DUAL_REPLICA}.get(masters, Topology.HIGHLY_AVAILABLE)
+    if numbers.arbiters and (masters == 2 or (masters > 2 and not released)):
+        control_plane = Topology.HIGHLY_AVAILABLE_ARBITER
+    alone = (numbers.workers == 0 and masters == 1) or (numbers.workers == 1 and released)
+    infrastructure = Topology.SINGLE_REPLICA if alone else Topology.HIGHLY_AVAILABLE
     schedulable = numbers.workers == 0
     vector = Vector(
         control_plane=control_plane,
@@ -186,25 +191,6 @@ def _one_worker(numbers: Machines) -> str:
     if numbers.control_plane == 2:
         return f"{text}."
     return f"{text}; afterwards the transition infra-to-ha leads there."
-
-
-def _released(numbers: Machines) -> tuple[Topology, Topology]:
-    if numbers.control_plane == 2:
-        control_plane = Topology.HIGHLY_AVAILABLE_ARBITER if numbers.arbiters else Topology.DUAL_REPLICA
-    else:
-        control_plane = Topology.SINGLE_REPLICA if numbers.control_plane < 2 else Topology.HIGHLY_AVAILABLE
-    alone = numbers.workers == 1 or (numbers.workers == 0 and numbers.control_plane < 2)
-    return control_plane, Topology.SINGLE_REPLICA if alone else Topology.HIGHLY_AVAILABLE
-
-
-def _proposed(numbers: Machines) -> tuple[Topology, Topology]:
-    if numbers.control_plane >= 2 and numbers.arbiters:
-        control_plane = Topology.HIGHLY_AVAILABLE_ARBITER
-    else:
-        by_number = {1: Topology.SINGLE_REPLICA, 2: Topology.DUAL_REPLICA}
-        control_plane = by_number.get(numbers.control_plane, Topology.HIGHLY_AVAILABLE)
-    alone = control_plane is Topology.SINGLE_REPLICA and numbers.workers == 0
-    return control_plane, Topology.SINGLE_REPLICA if alone else Topology.HIGHLY_AVAILABLE
 
 
 class _Reading:

@@ -138,11 +138,6 @@ def console(downloads: str) -> str:
     return _joined(files("console")).replace(DOWNLOADS, downloads.rstrip("/")).replace(RELEASE, image_tag())
 
 
-def host_reader() -> str:
-    """Return the role by which OpenShift's cluster-reader reads BareMetalHosts, ending with a line break."""
-    return (bindata.root() / "readers" / "baremetalhosts.yaml").read_text(encoding="utf-8")
-
-
 def linked(text: str, runbooks: str) -> str:
     """Return manifests whose alerts and page link the runbooks below this https address. Raises ManifestsError."""
     if not _RUNBOOKS_FORM.fullmatch(runbooks):

@@ -172,7 +172,8 @@ def _explained(sheet: document.Document, answer: Explanations) -> None:
     for item in answer["items"]:
         detail = f", {item['detail']}" if item["detail"] else ""
         sheet.add(f"{item['name']} ({item['kind']}{detail})", [item["meaning"]])
-        sheet.add("Look at", _commands(item))
+        looks = [(document.command(look["command"]), document.Row((look["why"],), indent=6)) for look in item["look"]]
+        sheet.add("Look at", [row for pair in looks for row in pair if row.cells[0]])
         for title, sentences in (("Do", item["do"]), ("Avoid", item["avoid"]), ("Call", item["call"])):
             sheet.add(title, [row for sentence in sentences for row in _sentence(sentence)])
         where = [document.Row(("Source", item["source"]), indent=0)]
@@ -193,12 +194,3 @@ def _sentence(sentence: str) -> Iterator[document.Row]:
         elif text := part.strip():
             yield document.Row(("-", text)) if first else document.Row((text,), indent=_INDENT)
             first = False
-
-
-def _commands(item: Explanation) -> list[document.Row]:
-    rows = []
-    for look in item["look"]:
-        rows.append(document.command(look["command"]))
-        if look["why"]:
-            rows.append(document.Row((look["why"],), indent=6))
-    return rows
