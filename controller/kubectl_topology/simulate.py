@@ -248,54 +248,50 @@ def only_recorded(record: TopologyTransition | None, judgement: Judgement) -> tu
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A transition that starts here; `elsewhere` says why it is not for this cluster, empty when it is."""
-
-    definition: model.Definition
-    available: AvailableTransition | None
-    elsewhere: str = ""
-
-    @property
-    def verdict(self) -> Verdict:
-        """Possible, blocked, or unsupported here; cannot tell where nothing is known to be in the way."""
-        if self.available is None:
-            return Verdict.UNSUPPORTED
-        if self.available.available:
-            return Verdict.POSSIBLE
-        known = any(blocker.status is not CheckStatus.UNKNOWN for blocker in self.available.blockers)
-        return Verdict.BLOCKED if known or not self.available.blockers else Verdict.CANNOT_TELL
-
-
 def ways(
     known: facts.Facts,
     transitions: load.Transitions,
     now: datetime,
     instead: Mapping[str, AvailableTransition] | None = None,
-) -> tuple[tuple[Way, ...], str]:
+) -> tuple[list[answers.Way], str]:
     """Every transition that starts here, or none, and why. `instead`: verdicts that count where one is not known."""
     infrastructure = _infrastructure(known)
     if disabled := applicability.disabled(known, infrastructure):
         more = "" if infrastructure.control_plane else ". For what else is in the way: oc topology plan HighlyAvailable"
-        return (), f"{disabled.message} ({disabled.reason}){more}"
+        return [], f"{disabled.message} ({disabled.reason}){more}"
     here = records.pair(infrastructure)
     starting = transitions.starting_at(here)
     if not starting:
         why = vocabulary.NEVER_A_SOURCE.get(here.control_plane)
-        return (), f"No transition leads away from {here}{f', because {why}' if why else ''}"
+        return [], f"No transition leads away from {here}{f', because {why}' if why else ''}"
     available = evaluated(known, transitions, now, instead or {})
     platform = infrastructure.platform or "unknown"
-    every = []
-    for definition in starting:
-        elsewhere = f"on platform {' or '.join(definition.platforms)} only; this is {platform}"
-        item = available.get(definition.name)
-        every.append(Way(definition, item, elsewhere if item is None else ""))
-    return tuple(every), ""
+    return [_way(definition, available.get(definition.name), platform) for definition in starting], ""
 
 
-def best(every: tuple[Way, ...]) -> Verdict:
+def _way(definition: model.Definition, item: AvailableTransition | None, platform: str) -> answers.Way:
+    blockers = () if item is None else item.blockers
+    verdict = Verdict.UNSUPPORTED
+    if item is not None:
+        known = any(blocker.status is not CheckStatus.UNKNOWN for blocker in blockers)
+        verdict = Verdict.BLOCKED if known or not blockers else Verdict.CANNOT_TELL
+        verdict = Verdict.POSSIBLE if item.available else verdict
+    target = definition.target.pair
+    return {
+        "name": definition.name,
+        "summary": definition.summary,
+        "target": answers.pair(target),
+        "verdict": verdict.value,
+        "blockers": [{"name": each.name, "status": each.status.value, "message": each.message} for each in blockers],
+        "evaluated": None if item is None else answers.stamp(item.evaluated_time),
+        "elsewhere": "" if item else f"on platform {' or '.join(definition.platforms)} only; this is {platform}",
+        "command": records.request(target.control_plane),
+    }
+
+
+def best(every: list[answers.Way]) -> Verdict:
     """The verdict about all of them: possible if one is, not known if one may be, else blocked if one is."""
-    verdicts = {way.verdict for way in every}
+    verdicts = {way["verdict"] for way in every}
     order = (Verdict.POSSIBLE, Verdict.CANNOT_TELL, Verdict.BLOCKED)
     return next((verdict for verdict in order if verdict in verdicts), Verdict.UNSUPPORTED)
 
