@@ -6,9 +6,8 @@ platform, and HyperShift or multicluster engine. Each forces what it applies, so
 
 An owner is a field manager of what every definition has: group, names, scope or versions. A forced apply of other
 versions takes spec.versions from the party before, but not the rest, so two parties are seen also when only one of them
-has the versions now. Only names of definitions are listed; those of *.cluster.x-k8s.io are then read whole, a few at a
-time. Whether the other kinds are served stands in that list too: a right that lacks would look the same. All but `read`
-is pure, and nothing is written.
+has the versions now. Only names are listed; those of *.cluster.x-k8s.io are then read whole, a few at a time. All but
+`read` is pure, and nothing is written.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """`kubectl_complete-topology`: what may come next on the command line, for the shell.
 
-kubectl and oc look for an executable of this name when a shell asks to complete `kubectl topology ...`, and pass every
-word after `topology`, the last one being what is typed of the word to be completed (maybe nothing). Each line of the
-answer is a candidate, with a tab and a description if there is one; the last line is a colon and a number that says
-what else the shell should do.
-
-Verbs, flags and most values come from `arguments.parser`. A shell waits for this at every tab: nothing heavy is
-imported, no cluster is asked, and whatever goes wrong is no candidate.
+kubectl and oc pass every word after `topology`, the last one being what is typed of the word to be completed. Each line
+of the answer is a candidate, with a tab and a description if there is one; the last line is a colon and a number that
+says what else the shell should do. A shell waits for this at every tab: nothing heavy is imported, no cluster is asked,
+and whatever goes wrong is no candidate.
 """
 
 from __future__ import annotations

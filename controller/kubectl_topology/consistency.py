@@ -1,12 +1,10 @@
 """Does what a cluster says of itself fit together? Status, scheduler and nodes, compared.
 
 The topologies in Infrastructure's status were written once, by an installer or by a transition; Scheduler can be edited
-by anybody, and nodes come and go. Nothing keeps the three together. `compared` has every disagreement: what was found,
-what it would have to be, and what it means as long as it is not. What is not known (None) is never taken for agreement:
-the questions that it leaves open are listed by name.
-
-A shape without a name is not a disagreement by itself: three masters and one worker, as the released installer makes
-them, fit together and are unclassified. Nor is every disagreement a fault: a cluster that is being converted has them.
+by anybody, and nodes come and go. `compared` has every disagreement: what was found, what it would have to be, and what
+it means as long as it is not. What is not known (None) is never taken for agreement: the questions that it leaves open
+are listed by name. Nor is every disagreement a fault: a cluster that is being converted has them, and a shape without a
+name (three masters and one worker, as the released installer makes them) is none.
 """
 
 from __future__ import annotations
@@ -310,8 +308,8 @@ def _worker_labels(vector: shape.Vector, labelled: int | None) -> Answer:
 def _missing(vector: shape.Vector, *names: str) -> tuple[str, ...]:
     """Which of these values are not known, or are none that OpenShift has."""
     values = {"control_plane": _CONTROL_PLANES, "infrastructure": _INFRASTRUCTURES}
-    found = {name: getattr(vector, name) for name in names}
-    return tuple(name for name, value in found.items() if value is None or value not in values.get(name, (value,)))
+    given = {name: getattr(vector, name) for name in names}
+    return tuple(name for name, value in given.items() if value is None or value not in values.get(name, (value,)))
 
 
 def _nodes(count: int, noun: str) -> str:

@@ -2,12 +2,11 @@
 
 Pure. It follows from the definition and the operand matrix, the data that the operator waits by, and what was read.
 
-HyperShift fixes controllerAvailabilityPolicy when a HostedCluster is made (an immutable field of its API), while
-infrastructureAvailabilityPolicy may change and becomes status.infrastructureTopology of the hosted cluster. The numbers
-of routers and image registries are written once, when their objects are made (hypershift
-control-plane-operator/hostedclusterconfigoperator/controllers/resources/{ingress,registry}, 2026-08), so two advisories
-of the operator hold here too. They are read with the rights of the person who asks; the operator reads none of it.
-Which HostedCluster it is, and in which namespace, no object of the hosted cluster says.
+HyperShift fixes controllerAvailabilityPolicy when a HostedCluster is made, while infrastructureAvailabilityPolicy may
+change and becomes status.infrastructureTopology of the hosted cluster. The numbers of routers and image registries are
+written once, when their objects are made (hypershift hostedclusterconfigoperator/controllers/resources/{ingress,
+registry}, 2026-08), so two advisories of the operator hold here too; the operator reads none of it. Which HostedCluster
+it is, and in which namespace, no object of the hosted cluster says.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """What a verb prints: sections of rows, and their text for a terminal of any width or for a pipe.
 
-The verbs say what stands in a row, `sections` and `progress` for several. Width and colour are decided here, once: a
-pipe gets whole lines and no colour; COLUMNS and NO_COLOR are respected. Colour only repeats what a word says.
-
+Width and colour are decided here, once: a pipe gets whole lines and no colour; COLUMNS and NO_COLOR are respected.
 Everything goes through `terminal.plain` when it is added: a message of another operator must not move a cursor.
-Commands are named as this person can type them (`naming`), and are never broken, in a row of their own or in a
-sentence: a line that is too long is folded by the terminal, which knows that it is one line when it is copied.
+Commands are named as this person can type them (`naming`), and are never broken: a line that is too long is folded by
+the terminal, which knows that it is one line when it is copied.
 """
 
 from __future__ import annotations

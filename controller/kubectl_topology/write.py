@@ -1,8 +1,7 @@
 """The writes of `set`, `cancel` and `accept`: read, judge, write, and begin again when the object has changed.
 
 Each is a merge patch that carries the resourceVersion of the object that was judged: the server answers 409 when that
-has changed, and 422 only when it refuses the change itself. (A JSON patch with a test would be answered with 422 in
-both cases.) What became of a write whose answer was lost is read.
+has changed, and 422 only when it refuses the change itself. What became of a write whose answer was lost is read.
 """
 
 from __future__ import annotations

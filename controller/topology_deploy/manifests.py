@@ -1,20 +1,17 @@
 """What is applied to a cluster, as text: `cluster-topology-operator manifests`. Nothing is applied here.
 
 `bindata/manifests/` is printed in the order of its file names, with image, namespace and version put in, then
-`bindata/monitoring/`; what a cluster may not have the kinds for can be left out. `bindata/readers/` and
-`bindata/console/` are printed where they are asked for, `bindata/fleet/` never is. A release payload takes the same
-files as they are, and `bindata/kustomization.yaml` lists them: tests hold all three together.
+`bindata/monitoring/`; `bindata/readers/` and `bindata/console/` where they are asked for. A release payload takes the
+same files as they are, and `bindata/kustomization.yaml` lists them: tests hold all three together.
 
-`elsewhere` makes two sets of the same objects, for an operator that runs in another cluster than the one it acts on, so
-a right that is added is in both. The target gets the account that the stored kubeconfig is of, its rights, and what
-users and other clients meet; the management cluster gets the Deployment, and the rights for the lease and for asking
-who scrapes. Only what both need is written here: to tell the clusters apart, and to see the target's own operator.
+`elsewhere` makes two sets of the same objects, for an operator that runs in another cluster than the one it acts on:
+for the target the account of the stored kubeconfig, its rights, and what users and other clients meet; for the
+management cluster the Deployment, and the rights for the lease and for asking who scrapes.
 
-The definition of Infrastructure belongs to the release payload of a real cluster, and a whole one of ours would take
-fields away from it. So it is asked for by itself: whole for a cluster that has none, or as a script with `oc` that puts
-our part into what a cluster serves, and takes it out (`bindata/crd/patch.sh`, `topology_api.crd_patch`). The script
-relies on cluster-version-operator: overrides and updates in pkg/payload/precondition/clusterversion/upgradeable.go
-(release-4.20 to 4.22), the owner reference of what a payload owns in pkg/cvo/cvo.go (release-4.20, release-4.22).
+The definition of Infrastructure belongs to the release payload of a real cluster, so it is asked for by itself: whole
+for a cluster that has none, or as a script with `oc` that puts our part into what a cluster serves, and takes it out
+(`bindata/crd/patch.sh`, `topology_api.crd_patch`). The script relies on cluster-version-operator: overrides and updates
+in pkg/payload/precondition/clusterversion/upgradeable.go (release-4.20 to 4.22), owner references in pkg/cvo/cvo.go.
 """
 
 from __future__ import annotations

@@ -278,7 +278,7 @@ def withdraw(plan: plans.Plan) -> str:
     wanted = plan.wanted
     name = f"{wanted.name}-withdraw"
     every = {"NAME": name, "CANARIES": "", "TIMEOUT": f"{_SOON}", "MAX_CONCURRENCY": f"{wanted.clusters}"}
-    policy = _policy(plan, name, _filled(plan, "withdraw.gotmpl"), 0)
+    policy = _policy(plan, name, _filled(plan, "cancel.gotmpl"), 0)
     return f"{_cancel(plan, 'policy')}{policy}---\n{_filled(plan, 'group-upgrade.tmpl', **every)}"
 
 
