@@ -222,7 +222,11 @@ def parser() -> _Program:
     """The whole command line. Raises BindataMissingError when the installation is damaged."""
     table = tomllib.loads((bindata.root() / _TABLE).read_text(encoding="utf-8"))
     connection, called = table["connection"], naming.caller().program
-    listed = {"@TOPOLOGIES@": Topology, "@ACCEPTABLE@": _ACCEPTABLE, "@FLEET_STATES@": FLEET_STATES}
+    listed: dict[str, Iterable[str]] = {
+        "@TOPOLOGIES@": Topology,
+        "@ACCEPTABLE@": _ACCEPTABLE,
+        "@FLEET_STATES@": FLEET_STATES,
+    }
     more = f"flags of the connection, such as --context and --as: {called} options\n{_EXIT_CODES}"
 
     def epilog(examples: Iterable[str]) -> str:

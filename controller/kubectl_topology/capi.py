@@ -260,7 +260,7 @@ async def read(connection: cluster.Connection) -> Reading:
         infrastructure,
         names,
         tuple(fact for fact in answered if not isinstance(fact, facts.Unobserved)),
-        operator if isinstance(operator, dict) else _unread_platform(operator),
+        _unread_platform(operator) if operator is None or isinstance(operator, facts.Unobserved) else operator,
         tuple(item for item in requirements if item is not None),
         tuple(sorted(unread, key=lambda item: item["what"])),
         datetime.now(UTC),

@@ -56,7 +56,7 @@ def config(
     *, hosts: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """An install-config; what is None or 0 is not in it."""
-    credentials = {"fencing": {"credentials": [{}] * fencing}} if fencing else {}
+    credentials: dict[str, Any] = {"fencing": {"credentials": [{}] * fencing}} if fencing else {}
     there = {"compute": compute, "arbiter": arbiter, "platform": platform and {platform: {"hosts": [{}] * hosts}}}
     found = {key: value for key, value in there.items() if value is not None}
     return {"controlPlane": {"replicas": control_plane, **credentials}, **found}
