@@ -162,9 +162,7 @@ async def test_who_may_only_request_can_plan_by_what_the_operator_has_recorded(
 
 async def test_a_request_is_made_by_what_is_recorded_too() -> None:
     api = recorded()
-    answer, code = await setting.request(
-        api.made(), worlds.TRANSITIONS, NAMESPACE, setting.Asked("HighlyAvailable", confirm=True), ask_operator=False
-    )
+    answer, code = await setting.request(api.made(), worlds.TRANSITIONS, replies.asked(confirm=True, wait=True))
     assert (answer["result"], code, len(api.written)) == ("Written", 0, 1)
 
 
