@@ -56,7 +56,6 @@ _OF_CLUSTER: Final = ("server", "certificate_authority", "tls_server_name")
 _OF_USER: Final = ("token", "client_certificate", "client_key")
 _OVERRIDING: Final = ("cluster", "user", *_OF_CLUSTER, *_OF_USER)
 """Options that replace what a context has."""
-_EXIT_CODES = "exit codes: 0 done or possible, 1 error, 2 usage, 3 blocked, 4 unsupported, 5 timed out, 130 interrupted"
 
 
 def target(text: str) -> str:
@@ -227,7 +226,7 @@ def parser() -> _Program:
         "@ACCEPTABLE@": _ACCEPTABLE,
         "@FLEET_STATES@": FLEET_STATES,
     }
-    more = f"flags of the connection, such as --context and --as: {called} options\n{_EXIT_CODES}"
+    more = f"flags of the connection, such as --context and --as: {called} options\n{table['exit-codes']}"
 
     def epilog(examples: Iterable[str]) -> str:
         return f"examples:\n{''.join(f'  {called} {example}' + chr(10) for example in examples)}\n{more}"
@@ -236,11 +235,7 @@ def parser() -> _Program:
         prog=called,
         usage="%(prog)s VERB [TARGET] [flags]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=textwrap.fill(
-            "Shows the topology of a cluster, what it could be, and how far a change has come; requests another one, "
-            "or cancels the request. Only set --confirm, cancel and accept write anything.",
-            min(_WIDTH, shutil.get_terminal_size((_WIDTH, 0)).columns),
-        ),
+        description=textwrap.fill(table["description"], min(_WIDTH, shutil.get_terminal_size((_WIDTH, 0)).columns)),
         epilog=epilog(("status", "plan HighlyAvailable")),
     )
     program.add_argument("--version", action="version", version=f"{naming.PROGRAM} {__version__}")

@@ -101,10 +101,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add(where: argparse._ActionsContainer, words: str, text: str, **options: Any) -> None:
-    """Add a flag, as `-f --flag VALUE` or `--flag ONE|OTHER`, or a word, as `WORD` or `[WORD]`; `text` is its help.
-
-    The first of several values is the default. A flag without a value is false where it is not given.
-    """
+    """Add a flag, `-f --flag VALUE` or `--flag DEFAULT|OTHER`, or a word, `WORD` or `[WORD]`; `text` is its help."""
     *names, last = words.split(" ")
     if last.startswith("-"):
         where.add_argument(*names, last, help=text, **{"action": "store_true", **options})

@@ -10,6 +10,7 @@ brings the operator to the clusters and takes it away. No cluster is asked.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import pathlib
 import sys
@@ -35,13 +36,13 @@ def _whole(text: str) -> int:
 
 
 _FURTHER: Final[dict[str, dict[str, Any]]] = {
-    "--to TOPOLOGY": {"required": True},
+    "--to TOPOLOGY": {"dest": "target", "required": True},
     "--name NAME": {"default": "topology"},
     "--namespace NAMESPACE": {"default": "topology-fleet"},
     "--cluster-set NAME": {"default": "global"},
     "--output-dir DIR": {"type": pathlib.Path},
     "--wave-label KEY": {"default": vocabulary.WAVE_LABEL},
-    "--canary NAME": {"action": "append", "default": []},
+    "--canary NAME": {"dest": "canaries", "action": "append", "default": []},
     "--clusters N": {"type": _whole, "default": 3500},
     "--max-concurrency N": {"type": _whole},
     "--soak N": {"type": _whole, "default": 10},
@@ -95,10 +96,9 @@ def pack(options: argparse.Namespace, transitions: load.Transitions) -> tuple[tu
         operator = install.read(sys.stdin.read() if str(given) == "-" else given.read_text(encoding="utf-8"))
         make = install.install if options.engine == install.INSTALL else install.remove
         return make(options.namespace, options.cluster_set, operator), ""
-    names = ("transition", "name", "namespace", "cluster_set", "wave_label", "wave", "clusters", "deadline", "soak")
-    settings = {name: getattr(options, name) for name in names}
-    at_once = min(100, options.clusters) if options.max_concurrency is None else options.max_concurrency
-    wanted = plans.Wanted(target=options.to, canaries=tuple(options.canary), max_concurrency=at_once, **settings)
+    if options.max_concurrency is None:
+        options.max_concurrency = min(100, options.clusters)
+    wanted = plans.Wanted(**{field.name: getattr(options, field.name) for field in dataclasses.fields(plans.Wanted)})
     plan = plans.checked(wanted, transitions)
     if options.engine == "policy" and not plan.wanted.canaries:
         raise plans.PlanError("--canary: none is given. Name at least one cluster that goes first")

@@ -18,6 +18,8 @@ from topology_api import vocabulary
 from topology_controller.decide import admission
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from topology_api.types import TopologyPair
     from topology_controller.definitions import load, model
 
@@ -50,7 +52,7 @@ class Wanted:
     cluster_set: str = "global"
     wave_label: str = vocabulary.WAVE_LABEL
     wave: str | None = None
-    canaries: tuple[str, ...] = ()
+    canaries: Sequence[str] = ()
     clusters: int = 3500
     max_concurrency: int = 100
     deadline: int | None = None
