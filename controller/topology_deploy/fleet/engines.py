@@ -1,21 +1,17 @@
 """What each engine is given: rights, a survey of where each cluster is, the request, and when which cluster is asked.
 
-`File` is a part: a pack has two destinations, the hub and the managed clusters, and often two administrators. So each
-says where it goes, who applies it, and in which Git repository it is at home. They are printed as one stream, or
-written to a folder with a table.
-The texts are in bindata/fleet/templates; `plan` has the values of their marks, `meaning` the expressions in them.
+`File` is a part: a pack has two destinations, the hub and the managed clusters, and often two administrators. They are
+printed as one stream, or written to a folder with a table of who applies what. The texts are in
+bindata/fleet/templates; `plan` has the values of their marks, `meaning` the expressions in them. Facts of the engines:
 
-* Open Cluster Management asks by a ManifestWorkReplicaSet (open-cluster-management.io/ocm v1.2.0): a cluster has failed
-  where its work is Progressing and Degraded; the clusters of a group come in the order of their names; without a
-  Placement's decision a work is deleted; beside a mandatory group maxFailures has no effect, since progress in a group
-  ends with the first cluster that has failed or is out of time (sdk-go v1.2.0 pkg/apis/cluster/v1alpha1/rollout.go).
-* Red Hat Advanced Cluster Management has a policy that informs, and TALM makes it enforce, a batch at a time; a policy
-  that enforces by itself would ask all clusters at once. TALM takes everything between braces out of
+* ManifestWorkReplicaSet (open-cluster-management.io/ocm v1.2.0): a cluster has failed where its work is Progressing and
+  Degraded; the clusters of a group come in the order of their names; without a Placement's decision a work is deleted;
+  beside a mandatory group maxFailures has no effect (sdk-go v1.2.0 pkg/apis/cluster/v1alpha1/rollout.go).
+* Policies inform, and TALM makes them enforce, a batch at a time. It takes everything between braces out of
   object-templates-raw and reads what is left as YAML, so no key stands in two branches
   (openshift-kni/cluster-group-upgrades-operator, StripObjectTemplatesRaw). A message has no `lookup`; where the policy
   watches, it has the whole object (config-policy-controller v0.18.0 controllers/configurationpolicy_controller.go).
-* Argo CD and Flux apply what stands in Git, and judge by the request that the object carries. What differs from a
-  roll-out of one target is the message, which a person reads in the engine's page, and that a pause is no failure.
+* Argo CD and Flux apply what stands in Git, and judge by the request that the object carries.
 """
 
 from __future__ import annotations
