@@ -33,15 +33,8 @@ _NODES: Final[dict[str, tuple[int, int]]] = {
 than five."""
 
 
-class Part(StrEnum):
-    """What is compared."""
-
-    STATUS = "status"
-    """Infrastructure `cluster`: controlPlaneTopology and infrastructureTopology."""
-    SCHEDULER = "scheduler"
-    """Scheduler `cluster`: mastersSchedulable."""
-    NODES = "nodes"
-    """The nodes, and what belongs to them."""
+PARTS: Final = ("status", "scheduler", "nodes")
+"""What is compared: status of Infrastructure `cluster`, spec of Scheduler `cluster`, and nodes with what is theirs."""
 
 
 class Question(StrEnum):
@@ -79,7 +72,7 @@ Disagreement = TypedDict(  # noqa: UP013 - as a class, the key `found` would be 
     "Disagreement",
     {
         "question": Annotated[str, Question],
-        "between": list[Annotated[str, Part]],
+        "between": list[Annotated[str, PARTS]],
         "found": str,
         "wanted": str,
         "meaning": str,
@@ -172,7 +165,7 @@ def compared(
 
 
 def _no(question: Question, between: str, actual: str, wanted: str, meaning: str) -> Disagreement:
-    parts = [Part(part).value for part in between.split()]
+    parts = between.split()
     return {"question": question.value, "between": parts, "found": actual, "wanted": wanted, "meaning": meaning}
 
 
