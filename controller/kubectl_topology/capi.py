@@ -35,8 +35,6 @@ _CLUSTER_APIS = resources.Resource("operator.openshift.io", "v1alpha1", "cluster
 _REQUIREMENTS = resources.Resource(
     "apiextensions.openshift.io", "v1alpha1", "compatibilityrequirements", "CompatibilityRequirement"
 )
-_SINGLETON: Final = "cluster"
-SUFFIX: Final = ".cluster.x-k8s.io"
 CORE: Final = "cluster.x-k8s.io"
 """The group that Cluster API itself is: other groups are its providers', with versions of their own."""
 NEEDED: Final = "v1beta2"
@@ -230,11 +228,11 @@ async def read(connection: cluster.Connection) -> Reading:
     except ValueError as error:
         raise errors.PluginError(f"the list of {catalog.CRDS.label} makes no sense: {error}") from error
     names = frozenset(listing.items)
-    wanted = sorted(name for name in names if name.endswith(SUFFIX))
+    wanted = sorted(name for name in names if name.endswith(".cluster.x-k8s.io"))
     selections = [resources.Selection(catalog.CRDS, name=name) for name in wanted]
     sources = [catalog.Source(selection, definition) for selection in selections]
     served = bool(wanted) and _CLUSTER_APIS.label in names
-    sources += [catalog.Source(resources.Selection(_CLUSTER_APIS, name=_SINGLETON), platform)] if served else []
+    sources += [catalog.Source(resources.Selection(_CLUSTER_APIS, name="cluster"), platform)] if served else []
     unread: list[answers.Unread] = []
     lanes = asyncio.Semaphore(_LANES)
 

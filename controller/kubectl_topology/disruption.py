@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from . import consistency
 
-_QUORUM = 3
 LONE_ROUTER = "LoneRouter"
 """What is expected of a router that is alone."""
 REQUIRED: Final = AdvisoryName.ROUTER_REPLICAS_PINNED.value
@@ -95,7 +94,7 @@ def _two_voters(known: facts.Facts, definition: model.Definition) -> Iterator[an
     members = etcd.members(known)
     if isinstance(members, facts.Unobserved):
         yield simulate.item("TwoVoters", f"How many voters etcd has is not known: {members}")
-    elif len(members) < min(wanted, _QUORUM):
+    elif len(members) < min(wanted, 3):
         has = ("no voters that are known of", "one voter", "two voters")[len(members)]
         join = "the third node" if len(members) == 2 else "the second and the third node"
         danger = "With two, the loss of either node ends the quorum, and with it the API"

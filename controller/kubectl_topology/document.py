@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
 LEAST: Final = 24
 """Columns that the last cell needs beside others; with less it stands below them."""
-_NARROW: Final = 64
 _CUT: Final = " ..."
 _TOGETHER: Final = "\N{NO-BREAK SPACE}"
 """Stands for a space that no line ends at. `terminal.plain` leaves none in a text."""
-_BOLD: Final = "1"
 _CODES: Final = {"red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 COLOURS: Final = {
     "Met": "green", "Possible": "green", "Fulfilled": "green", "Completed": "green", "Running": "green",
@@ -95,7 +93,7 @@ class Document:
         lines: list[str] = []
         for title, rows in self.sections:
             lines += [""] if lines else []
-            lines += [self.painted(title, _BOLD)] if title else []
+            lines += [self.painted(title, "1")] if title else []
             # Rows that follow each other and have as many cells share their columns; the last has no width.
             for _, group in itertools.groupby(rows, lambda row: (row.indent, row.command, len(row.cells))):
                 table = list(group)
@@ -113,7 +111,7 @@ class Document:
             return self._wrapped(last, indent, indent, row.lines)
         begin = indent + "".join(f"{cell:<{size}}  " for cell, size in zip(first, columns, strict=True))
         space = self.width - len(begin)
-        cramped = space < LEAST or (self.width < _NARROW and space < self.width * 0.6)
+        cramped = space < LEAST or (self.width < 64 and space < self.width * 0.6)
         if row.lines and not cramped:
             # A name that does not fit beside the others fits below them.
             cramped = any(len(word + _CUT) > space for word in last.split(" ") if _TOGETHER not in word)

@@ -35,9 +35,7 @@ OF_NODES: Final = 10
 _WILDCARD: Final = "console-openshift-console"
 """The name below *.apps that is resolved: a wildcard itself need not be a name that resolvers take."""
 _HOST = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?\Z", re.ASCII)
-_LONGEST_WORD: Final = 80
 _FEW: Final = 3
-_LONGEST_MESSAGE: Final = 300
 _URLS: Final[tuple[tuple[answers.Probed, str], ...]] = (
     ("API", "apiServerURL"),
     ("InternalAPI", "apiServerInternalURI"),
@@ -191,7 +189,7 @@ def _ingress(ingress: dict[str, Any] | str, api: str, notes: list[str]) -> Itera
 
 
 def _quoted(value: object) -> str:
-    return "not set" if value is None or value == "" else terminal.folded(repr(value), _LONGEST_WORD)
+    return "not set" if value is None or value == "" else terminal.folded(repr(value), 80)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +249,7 @@ def answer(question: Question, seen: Seen, notes: Sequence[str] = ()) -> Answer:
 
 
 def _row(what: answers.Probed, place: str, node: str | None, reply: Reply, subject: str) -> answers.Probe:
-    message = terminal.folded(f"{subject}: {reply.message}", _LONGEST_MESSAGE)
+    message = terminal.folded(f"{subject}: {reply.message}", 300)
     return {"what": what, "address": place, "node": node, "result": reply.result, "message": message}
 
 

@@ -31,7 +31,6 @@ COMMAND: Final = re.compile(rf"(?<![\w/.-])(?:oc|kubectl(?:-topology)?)(?: {shel
 _CLIENT: Final = re.compile(r"(oc|kubectl)(?:\.exe|[-_]?v?[\d.]+)?")
 _ONLY_OC: Final = frozenset({"adm", "debug", "login"})
 """Verbs that kubectl has not. Where one part of a command is for oc alone, all of it stays."""
-_JOINTS: Final = frozenset({"|", "&&"})
 _BINDING_NAME: Final = re.compile(r"[-\w@:.]+", re.ASCII)
 _COMMANDS: Final = frozenset({"command", "cancel"})
 
@@ -48,7 +47,7 @@ class Caller:
         words = text.split(" ")
         if words[:2] == ["oc", "topology"]:
             return " ".join((self.program, *words[2:]))
-        begins = [place for place, word in enumerate(words) if word == "oc" and {*words[:place][-1:]} <= _JOINTS]
+        begins = [place for place, word in enumerate(words) if word == "oc" and {*words[:place][-1:]} <= {"|", "&&"}]
         verbs = [verb for place in begins for verb in words[place + 1 : place + 2]]
         if self.client != "oc" and _ONLY_OC.isdisjoint(verbs):
             for place in begins:

@@ -33,9 +33,6 @@ STEP_SECONDS: Final = 3.0
 """For resolving one name, and for one address."""
 ALL_SECONDS: Final = 5.0
 _INGRESSES: Final = resources.Resource("config.openshift.io", "v1", "ingresses", "Ingress")
-_BODY_BYTES: Final = 4096
-_LONGEST_BODY: Final = 160
-_OK: Final = 200
 _DIRECT: Final = "Asked directly, not through the proxy that the API server is asked through"
 _UNCHECKED: Final = "Certificates were not checked (--insecure-skip-tls-verify)"
 
@@ -126,14 +123,14 @@ async def _readyz(session: aiohttp.ClientSession, server_name: str, address: fro
     async with session.get(
         url, headers=headers, server_hostname=server_name or None, allow_redirects=False
     ) as response:
-        body = (await response.content.read(_BODY_BYTES)).decode("utf-8", "replace")
-    if response.status == _OK:
+        body = (await response.content.read(4096)).decode("utf-8", "replace")
+    if response.status == 200:
         return front.Reply("Ready", "/readyz answers ok")
     if response.status in {401, 403}:
         why = "whether it is ready is not said to a client without credentials"
     else:
         lines = [line for line in body.splitlines() if line.startswith("[-]")] or body.splitlines()
-        why = terminal.folded("; ".join(lines), _LONGEST_BODY)
+        why = terminal.folded("; ".join(lines), 160)
     return front.Reply("NotReady", f"/readyz answers HTTP {response.status}{f': {why}' if why else ''}")
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from topology_controller.decide import decision
     from topology_controller.definitions import load, model
 
-_LONG_AGO = timedelta(days=1)
 _NO_OPERATOR = facts.Unobserved("clusteroperators.config.openshift.io/topology", "not asked", kind=facts.Kind.MISSING)
 
 
@@ -192,7 +191,7 @@ def _decided(
         # to know about all the rest.
         asked = dataclasses.replace(asked, own_operator=_NO_OPERATOR)
     # A leader that has led for long: what is waited for after a change of leaders does not block a request.
-    term = state.LeaderState(since=now - _LONG_AGO, next_attempt="planned")
+    term = state.LeaderState(since=now - timedelta(days=1), next_attempt="planned")
     return phases.decide(asked, transitions, term, now)
 
 

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 _DEFAULT: Final = 3
 _WORKER, _EDGE, _ARBITER = "worker", "edge", "arbiter"
-_CONTROL_PLANES: Final = (1, 2, 3, 4, 5)
 _MOST: Final = 2**63 - 1
-_ON_MACHINES: Final = ("baremetal", "none")
 _LONGEST_QUOTE: Final = 60
 _NEVER_QUOTED: Final = "credentials"
 _T = TypeVar("_T")
@@ -277,14 +275,14 @@ def _check(
             reading.refuse((_ARBITER, "replicas"), actual, "1 or more, or no arbiter at all")
         if control_plane == 1:
             reading.refuse(field, _quote(control_plane), "2 or more where there is an arbiter")
-    if control_plane not in _CONTROL_PLANES:
+    if not 1 <= control_plane <= 5:
         reading.refuse(field, _quote(control_plane), "1, 3, 4 or 5; 2 with an arbiter or with fencing")
     elif control_plane == 2 and arbiter is None and fencing != 2:
         actual = f"2 without an arbiter, number of fencing credentials: {fencing}"
         wanted = "1, 3, 4 or 5; or 2 and an arbiter, or 2 and controlPlane.fencing.credentials for both"
         reading.refuse(field, actual, wanted)
     for is_there, what in ((arbiter is not None, "is an arbiter"), (fencing > 0, "are fencing credentials")):
-        if is_there and platform not in _ON_MACHINES:
+        if is_there and platform not in ("baremetal", "none"):
             reading.refuse(("platform",), _quote(platform), f"baremetal or none where there {what}")
     if fencing and platform == "baremetal" and reading.mapping("platform", "baremetal").get("hosts"):
         reading.refuse(

@@ -48,7 +48,6 @@ _WORDS: Final = {
     UNREACHABLE: "unreachable", UNREPORTED: "not reported yet",
 }  # fmt: skip
 _EXAMPLES: Final = 3
-_SHOWN: Final = 20
 _LONGEST: Final = 512
 """Characters that are kept of what a cluster says."""
 _APPLIED, _AVAILABLE = "Applied", "ManagedClusterConditionAvailable"
@@ -229,7 +228,7 @@ def table(document: Document, answer: answers.Fleet) -> None:
         rows.append((blocker["check"], str(blocker["clusters"]), ", ".join(blocker["examples"]) + more))
     document.add("", rows if answer["blockers"] else [])
     troubled = [item for item in answer["clusters"] if item["state"] == State.NEEDS_A_PERSON]
-    shown = len(troubled) if document.whole else _SHOWN
+    shown = len(troubled) if document.whole else 20
     if troubled:
         whys = (item["detail"] if document.whole else _first(item["detail"]) for item in troubled)
         listed = [(item["name"], item["since"] or "", why) for item, why in zip(troubled[:shown], whys, strict=False)]

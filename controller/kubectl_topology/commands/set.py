@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _BEFORE = ("PointOfNoReturn", "Reboots", disruption.LONE_ROUTER, "Duration")
 """What an administrator who is about to confirm should have read of what a plan expects."""
-_WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
 _UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
 
 
@@ -113,7 +112,11 @@ def judged(
     # It does not wait where nothing can come of waiting.
     degraded, phase = judgement.decision.degraded, judgement.decision.phase
     overwritten = degraded is not None and degraded.reason is Reason.TOPOLOGY_OVERWRITTEN
-    waits = not overwritten and not phase.changed and (phase in _WAITING or judgement.decision.watch)
+    waits = (
+        not overwritten
+        and not phase.changed
+        and (phase in {Phase.PENDING, Phase.ADMITTING} or judgement.decision.watch)
+    )
     operator = planned["operator"]
     runs = operator["state"] not in sections.ABSENT
     result, message, code = _result(snapshot.infrastructure.desired, asked, judgement, waits=waits, runs=runs)

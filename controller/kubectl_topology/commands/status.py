@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from topology_controller.report import state
 
 NOT_NOW = "Looked at while a transition is under way"
-_AT_REST = frozenset({Phase.IDLE, Phase.UNSUPPORTED})
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
@@ -111,7 +110,7 @@ def _available(
     """The newest verdict of each transition."""
     record = snapshot.record
     newest = {item.name: item for item in (() if record is None else record.available)}
-    at_rest = record is None or record.phase in _AT_REST
+    at_rest = record is None or record.phase in {Phase.IDLE, Phase.UNSUPPORTED}
     for item in (*looked, *(evaluated(snapshot, transitions) if at_rest else ())):
         if item.name not in newest or item.evaluated_time >= newest[item.name].evaluated_time:
             newest[item.name] = item
