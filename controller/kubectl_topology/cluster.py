@@ -54,12 +54,9 @@ HOST_READER = f"{vocabulary.OPERATOR_NAME}-baremetalhost-reader"
 """Our cluster role that is added to READER too, where an administrator chooses so: it reads HOSTS."""
 HOSTS = "metal3.io"
 _ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
-_CANNOT_IMPERSONATE = "cannot impersonate"
-"""In the message of an API server that refuses to take a user for another one."""
 LOOK_AGAIN = timedelta(seconds=60)
 """The age from which on what the operator has recorded about possible transitions is looked at again."""
 _IDLE = tuple(source for source in catalog.IDLE if source is not catalog.Sources.infrastructure)
-_CENSUS = (catalog.Sources.control_plane_nodes, catalog.Sources.other_nodes, catalog.Sources.scheduler)
 
 
 def added_to_reader(what: str) -> bool:
@@ -149,7 +146,7 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
         case kube.Unauthorized():
             because = f": {message}" if message else ""
             return errors.PluginError(f"{server} does not accept the credentials{because}", "Log in again")
-        case kube.Forbidden() if connection.acting is not None and _CANNOT_IMPERSONATE in message:
+        case kube.Forbidden() if connection.acting is not None and "cannot impersonate" in message:
             return errors.PluginError(f"you may not act as {connection.acting}: {message}")
         case kube.Forbidden():
             return errors.PluginError(connection.lacks(error), connection.grant(READER))
@@ -268,9 +265,9 @@ async def head(connection: Connection, namespace: str) -> Snapshot:
 async def census(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the shape of a cluster is derived from. The API need not have our fields."""
     here = await whole(connection)
-    return await _read(
-        connection, namespace, here, (*_CENSUS, *disruption.hosted_sources(here, transitions)), served=True
-    )
+    nodes = (catalog.Sources.control_plane_nodes, catalog.Sources.other_nodes, catalog.Sources.scheduler)
+    sources = (*nodes, *disruption.hosted_sources(here, transitions))
+    return await _read(connection, namespace, here, sources, served=True)
 
 
 async def whole(connection: Connection) -> facts.Infrastructure:

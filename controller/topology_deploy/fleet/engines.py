@@ -168,20 +168,15 @@ def rights() -> str:
     """What the engines' agents need on each cluster, and no more: no verb `delete`, and for the work agent no `update`.
 
     Without `update` the work agent's default strategy, which writes the whole object, is refused. The policy controller
-    has no other way to write (open-cluster-management.io/config-policy-controller v0.18.0
-    controllers/configurationpolicy_controller.go, checkAndUpdateResource); there the marker is what bounds it: our
-    admission policy refuses every other field to a client that has it without the right to all.
+    has no other way to write (config-policy-controller v0.18.0 checkAndUpdateResource); there our admission policy
+    bounds it, which refuses every other field to a client with our marker and without the right to all.
     """
     return (bindata.root() / "fleet" / "rbac.yaml").read_text(encoding="utf-8")
 
 
 def place(namespace: str, cluster_set: str) -> str:
-    """The namespace of a pack on the hub, and the clusters that its Placements may choose.
-
-    Without a binding a Placement chooses none. It has the name of its set, or the hub rejects it, and who creates it
-    needs verb `create` on managedclustersets/bind (open-cluster-management.io/ocm v1.2.0
-    pkg/registration/webhook/v1beta2). Every hub has set `global`, with all clusters.
-    """
+    """The namespace of a pack on the hub, and the clusters that its Placements may choose: without a binding none."""
+    # The hub rejects a binding that is not named after its set (ocm v1.2.0 pkg/registration/webhook/v1beta2).
     return manifests.filled("fleet/templates/namespace.tmpl", NAMESPACE=namespace, CLUSTER_SET=cluster_set)
 
 
