@@ -23,7 +23,7 @@ from topology_api import vocabulary
 from topology_controller import _version
 from topology_controller.definitions import load
 from topology_deploy import manifests
-from topology_deploy.fleet import argo, objects, plan, policy, work
+from topology_deploy.fleet import engines, plan
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _CRD = _ROOT / "bindata" / "crd" / "infrastructures.yaml"
@@ -68,12 +68,12 @@ def _fleet(transitions: load.Transitions) -> dict[pathlib.Path, str]:
     wanted = plan.Wanted("HighlyAvailable", canaries=("edge-1", "edge-2", "edge-3"))
     defaults = plan.checked(wanted, transitions)
     files = {
-        "survey.yaml": objects.survey(defaults),
-        "work.yaml": f"{work.roll_out(defaults)}{work.withdraw(defaults)}",
-        "policy.yaml": policy.request(defaults),
-        "cgu.yaml": policy.group_upgrade(defaults),
-        "withdraw.yaml": policy.withdraw(defaults),
-        "argocd-cm.yaml": argo.settings(),
+        "survey.yaml": engines.survey(defaults),
+        "work.yaml": engines.roll_out(defaults),
+        "policy.yaml": engines.request(defaults),
+        "cgu.yaml": engines.group_upgrade(defaults),
+        "withdraw.yaml": engines.withdraw(defaults),
+        "argocd-cm.yaml": engines.settings(),
     }
     flux = _GITOPS / "flux" / "topology.yaml"
     before, mark, _ = flux.read_text(encoding="utf-8").partition(_FLUX)
@@ -81,8 +81,8 @@ def _fleet(transitions: load.Transitions) -> dict[pathlib.Path, str]:
         raise SystemExit(f"{flux} has lost the line {_FLUX.strip()}")
     return {
         **{_FLEET / name: text for name, text in files.items()},
-        _GITOPS / "argocd" / "health.lua": argo.health(),
-        flux: before + _FLUX + argo.flux_checks(),
+        _GITOPS / "argocd" / "health.lua": engines.health(),
+        flux: before + _FLUX + engines.flux_checks(),
     }
 
 

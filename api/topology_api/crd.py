@@ -57,40 +57,14 @@ _LIST_KEYS: Final = {
 """What tells the items of a list in the record apart; a list of objects that is not here is refused."""
 
 _KEPT: Final = frozenset(
-    {
-        "type",
-        "format",
-        "enum",
-        "pattern",
-        "minLength",
-        "maxLength",
-        "minimum",
-        "maximum",
-        "minItems",
-        "maxItems",
-    }
+    {"type", "format", "enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"}
 )
 _DROPPED: Final = frozenset({"title", "default", "$defs", "description", "properties", "required", "items"})
 
 _PLATFORMS: Final = (
-    "",
-    "AWS",
-    "Azure",
-    "BareMetal",
-    "GCP",
-    "Libvirt",
-    "OpenStack",
-    "None",
-    "VSphere",
-    "oVirt",
-    "IBMCloud",
-    "KubeVirt",
-    "EquinixMetal",
-    "PowerVS",
-    "AlibabaCloud",
-    "Nutanix",
-    "External",
-)
+    "", "AWS", "Azure", "BareMetal", "GCP", "Libvirt", "OpenStack", "None", "VSphere", "oVirt", "IBMCloud", "KubeVirt",
+    "EquinixMetal", "PowerVS", "AlibabaCloud", "Nutanix", "External",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +90,7 @@ def structural(schema: dict[str, Any], list_keys: dict[str, tuple[str, ...]]) ->
 
 
 def _convert(
-    schema: dict[str, Any],
-    named: dict[str, Any],
-    list_keys: dict[str, tuple[str, ...]],
-    path: str,
-    *,
-    required: bool,
+    schema: dict[str, Any], named: dict[str, Any], list_keys: dict[str, tuple[str, ...]], path: str, *, required: bool
 ) -> dict[str, Any]:
     schema, nullable = _resolve(schema, named, path)
     if odd := set(schema) - _KEPT - _DROPPED:
@@ -336,12 +305,7 @@ def infrastructure(edges: tuple[Edge, ...]) -> dict[str, Any]:
         "metadata": {"name": NAME},
         "spec": {
             "group": GROUP,
-            "names": {
-                "kind": KIND,
-                "listKind": f"{KIND}List",
-                "plural": PLURAL,
-                "singular": "infrastructure",
-            },
+            "names": {"kind": KIND, "listKind": f"{KIND}List", "plural": PLURAL, "singular": "infrastructure"},
             "scope": "Cluster",
             "versions": [
                 {
@@ -374,10 +338,7 @@ def infrastructure(edges: tuple[Edge, ...]) -> dict[str, Any]:
 
 
 def _spec() -> dict[str, Any]:
-    reference = {
-        "name": _text("Name of the ConfigMap."),
-        "key": _text("Key in it that holds the configuration."),
-    }
+    reference = {"name": _text("Name of the ConfigMap."), "key": _text("Key in it that holds the configuration.")}
     return {
         "description": "What is wanted; people and GitOps write here.",
         "type": "object",
@@ -401,10 +362,7 @@ def _status() -> dict[str, Any]:
         OPEN: True,
         "properties": {
             "infrastructureName": _text("Short unique name of the cluster, used to name and tag what it owns."),
-            "platform": {
-                **_text("Deprecated: platformStatus.type says the same."),
-                "enum": list(_PLATFORMS),
-            },
+            "platform": {**_text("Deprecated: platformStatus.type says the same."), "enum": list(_PLATFORMS)},
             "platformStatus": _platform("What is known about the platform."),
             "apiServerURL": _text("Address of the API server for clients outside of the cluster."),
             "apiServerInternalURI": _text("Address of the API server for clients inside, such as kubelets."),

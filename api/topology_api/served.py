@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import typing
-from dataclasses import dataclass
 from typing import Any, Final
 
 from . import types, vocabulary
@@ -22,34 +21,20 @@ DESIRED: Final = vocabulary.DESIRED
 RECORD: Final = vocabulary.RECORD
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """Does a cluster serve our fields? True in a condition when it does; `reason` says what is missing otherwise."""
-
-    ok: bool
-    reason: str = ""
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-
-def serves_our_fields(definition: object) -> Served:
-    """Does this definition have the fields that the operator reads and writes? Never raises, whatever it is given.
+def lacking(definition: object) -> str:
+    """What this definition lacks of the fields that the operator reads and writes, empty if nothing. Never raises.
 
     A field whose parent is missing is not named besides: the parent says enough.
     """
     content = mapping(definition)
     kind, name = content.get("kind"), mapping(content.get("metadata")).get("name")
     if kind != "CustomResourceDefinition" or name != NAME:
-        wanted = f"wanted CustomResourceDefinition {NAME}"
-        return Served(ok=False, reason=f"{wanted}, found {kind or 'no kind'} {name or 'without a name'}")
+        return f"wanted CustomResourceDefinition {NAME}, found {kind or 'no kind'} {name or 'without a name'}"
     present = _served(content)
     if present is None:
-        return Served(ok=False, reason=f"{NAME} does not serve version {VERSION}")
+        return f"{NAME} does not serve version {VERSION}"
     missing = sorted(path for path in _ours() - present if path.rpartition(".")[0] in {*present, ""})
-    if missing:
-        return Served(ok=False, reason=f"{NAME} {VERSION} has no {', '.join(missing)}")
-    return Served(ok=True)
+    return f"{NAME} {VERSION} has no {', '.join(missing)}" if missing else ""
 
 
 def serves_native_field(definition: object) -> bool:

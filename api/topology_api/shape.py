@@ -104,27 +104,16 @@ def _single_node(vector: Vector) -> bool:
     )
 
 
-def _three(vector: Vector) -> bool:
-    """What compact, standby and HA have in common."""
+def _three(vector: Vector, *, masters: bool) -> bool:
+    """What compact, standby and HA have in common. `masters`: do control-plane nodes carry workloads?"""
     return (
         _is(vector.control_plane, Topology.HIGHLY_AVAILABLE)
         and _is(vector.infrastructure, Topology.HIGHLY_AVAILABLE)
+        and _is(vector.masters_schedulable, masters)
         and _is(vector.control_plane_nodes, 3, 4, 5)
         and _is(vector.arbiter_nodes, 0)
         and vector.fencing is not True
     )
-
-
-def _compact(vector: Vector) -> bool:
-    return _three(vector) and vector.masters_schedulable is not False
-
-
-def _standby(vector: Vector) -> bool:
-    return _three(vector) and vector.masters_schedulable is not True and _is(vector.dedicated_workers, 0)
-
-
-def _ha(vector: Vector) -> bool:
-    return _three(vector) and vector.masters_schedulable is not True and _at_least(vector.dedicated_workers, 2)
 
 
 def _arbiter(vector: Vector) -> bool:
@@ -153,9 +142,9 @@ def _fencing(vector: Vector) -> bool:
 
 _HOLDS: dict[Shape, Callable[[Vector], bool]] = {
     Shape.SINGLE_NODE: _single_node,
-    Shape.COMPACT: _compact,
-    Shape.STANDBY: _standby,
-    Shape.HA: _ha,
+    Shape.COMPACT: lambda vector: _three(vector, masters=True),
+    Shape.STANDBY: lambda vector: _three(vector, masters=False) and _is(vector.dedicated_workers, 0),
+    Shape.HA: lambda vector: _three(vector, masters=False) and _at_least(vector.dedicated_workers, 2),
     Shape.TNA: _arbiter,
     Shape.TNF: _fencing,
 }

@@ -92,7 +92,7 @@ class Topology(StrEnum):
 NEVER_A_SOURCE: Final[dict[str, str]] = {
     Topology.HIGHLY_AVAILABLE_ARBITER: (
         "what the machine config operator made for the arbiter is never removed, and blocks the next upgrade"
-    ),
+    )
 }
 """Why no transition leads away from there; said where the request is refused, unless a definition does.
 

@@ -1,3 +1,11 @@
+#!/bin/sh
+#
+#     sh crd-patch.sh            add spec.@DESIRED@, status.@RECORD@, their rules and columns to the
+#                                served definition, and nothing else
+#     sh crd-patch.sh remove     take them out, with the request, the record and the columns that show it; refused
+#                                while a transition is @ADMITTING@ or @CONVERGING@
+#
+@COST@
 set -eu
 
 crd='@NAME@'

@@ -5,7 +5,7 @@ It reads the same objects through the same sources as the operator (`observe`), 
 
 * `main` dispatches; `arguments`, `completion`: the command line; `errors`: exit codes, and how a command ends.
 * `cluster`, or `must_gather` in its place: one consistent snapshot of facts. `manifest`: a request in a file.
-* `simulate`: what the operator would decide about a request; `disruption`, `hosted`: what follows from it. Pure.
+* `simulate`: what the operator would decide about a request; `disruption`: what follows from it. Pure.
 * `commands`: the verbs, one module each. `set`, `cancel` and `accept` write by `write`.
 * `front`, `probe`: `plan --probe`; `consistency`, `capi`: `audit`; `progress`: what people read of `status`.
 * `live` follows a cluster for `status --watch`, `display` shows it.

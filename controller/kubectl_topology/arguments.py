@@ -2,29 +2,33 @@
 
 Nothing heavy is imported here, so that `--help` and a usage error answer at once. Flags about the connection may stand
 before the verb or after it; only the help of the program lists them. What is wrong with an argument is one line, in our
-words, with where to read on: exit code 2.
+words, with where to read on: exit code 2. What the flags put in the place of a context's entries is replaced before the
+client reads them (`kube.config`): with --token no credential plugin runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import pathlib
 import re
 import shutil
 import sys
 import textwrap
+import tomllib
 import types
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from topology_api import vocabulary
 from topology_api.vocabulary import EXTERNAL, Topology
-from topology_controller import terminal
+from topology_controller import bindata, terminal
 from topology_controller._version import __version__
 from topology_controller.definitions import registry
 
-from . import kubeconfig, naming
+from . import naming
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _ACCEPTABLE = [name.value for name in registry.ACCEPTABLE_CHECKS]
 _SHORT = {
@@ -42,7 +46,16 @@ _GROUPS = {
     "change": ("set", "cancel", "accept"),
     "learn": ("explain", "options", "version", "help"),
 }
-_EXIT_CODES = "exit codes: 0 done or possible, 1 error, 2 usage, 3 blocked, 4 unsupported, 5 timed out, 130 interrupted"
+REQUEST_TIMEOUT = 10.0
+"""Seconds for one request, when --request-timeout is not given or 0."""
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
+_PLAIN = re.compile(r"[0-9]{1,9}\Z")
+_FILES: Final = frozenset({"certificate_authority", "client_certificate", "client_key"})
+_OF_CLUSTER: Final = ("server", "certificate_authority", "tls_server_name")
+_OF_USER: Final = ("token", "client_certificate", "client_key")
+_OVERRIDING: Final = ("cluster", "user", *_OF_CLUSTER, *_OF_USER)
+"""Options that replace what a context has."""
 
 
 def target(text: str) -> str:
@@ -134,128 +147,43 @@ class _Parser(terminal.Parser):
         return [name for known in parsers for action in known._actions for name in action.option_strings]  # noqa: SLF001 - argparse has no other way to tell what it understands
 
 
-_ARCHIVE = {
-    "--must-gather PATH": "judge what oc adm must-gather has collected (a folder, .tar or .tar.gz), not a cluster; "
-    "what is not in it is Unknown"
-}
-_OUTPUT = {"-o --output text|json|yaml": "default: %(default)s"}
-_WIDE = {"-o --output text|wide|json|yaml": "default: %(default)s"}
-_VERBS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
-    "plan": (
-        "what can be requested from here; with a target, everything that it takes. Nothing is written",
-        ("plan HighlyAvailable --probe", "plan -f clusters/edge/infrastructure.yaml"),
-        {
-            "[TARGET]": f"what {vocabulary.DESIRED} would be set to: {', '.join(Topology)}",
-            "-f --filename FILE": "take TARGET from the manifest of Infrastructure cluster in this file; - is standard "
-            "input",
-            "--probe": "with TARGET: also ask, from this computer and without credentials, where api, api-int and "
-            "*.apps lead, and whether each control-plane node answers; 5 s at most",
-            **_ARCHIVE,
-            **_WIDE,
-        },
-    ),
-    "set": (
-        "make the request for another topology; without --confirm nothing is written, and what would be is shown",
-        ("set HighlyAvailable", "set HighlyAvailable --confirm --wait --timeout 150m"),
-        {
-            "TARGET": f"what {vocabulary.DESIRED} is set to; see plan",
-            "--confirm": "write it, if nothing has changed since the checks were answered",
-            "--allow-pending": "also when checks are not met or no operator runs: the operator waits for the checks. "
-            "None can be skipped",
-            "--yes": "on a terminal: do not prompt before the point of no return",
-            "--wait": "go on as the verb wait does; needs --confirm",
-            "--timeout D": "with --wait: give up after so long, such as 150m; default: never",
-            **_WIDE,
-        },
-    ),
-    "cancel": (
-        "cancel the request, as long as the topology has not changed; refused when anything changed since it was read",
-        ("cancel", "cancel -o json"),
-        _OUTPUT,
-    ),
-    "status": (
-        "how far it is, what is missing, and what is left to do; all of it with -o wide",
-        ("status -o wide", "status --watch"),
-        {
-            **_WIDE,
-            "-w --watch": "stay, and show every change, until Ctrl-C: drawn on a terminal, line by line anywhere else",
-            **_ARCHIVE,
-        },
-    ),
-    "wait": (
-        "wait until the transition is completed; progress goes to standard error",
-        ("wait", "wait HighlyAvailable --timeout 150m"),
-        {
-            "[TARGET]": "fail unless this is what is requested",
-            "--timeout D": "give up after that long, such as 150m; default: never",
-        },
-    ),
-    "graph": (
-        "the transitions that exist, where this cluster is, and what blocks the way on",
-        ("graph > topology.dot", "graph -o mermaid"),
-        {"-o --output dot|mermaid": "default: %(default)s"},
-    ),
-    "audit": (
-        "which kind of cluster this is, and where status, scheduler and nodes disagree",
-        ("audit -o json", "audit --capi"),
-        {
-            "--capi": "instead: who owns each Cluster API definition (*.cluster.x-k8s.io) of a management cluster, and "
-            "known dead ends",
-            **_ARCHIVE,
-            **_OUTPUT,
-        },
-    ),
-    "accept": (
-        (
-            "accept that a check of a stuck transition will not be met, so that the transition completes without it; "
-            "past the deadline, for workloads only, and final"
-        ),
-        ("accept --check RouterReplicas --reason 'one router is enough here'", "accept --check ConsoleReplicas --yes"),
-        {
-            "--check NAME": f"one of {', '.join(_ACCEPTABLE)}",
-            "--reason T": "why; it is recorded and shown",
-            "--yes": "accept without being asked; needed where there is no terminal to ask at",
-            "--timeout D": "how long the operator has to take it up; default: %(default)gs",
-        },
-    ),
-    "explain": (
-        (
-            "what a check, phase, reason, advisory, alert, event or metric means, what to look at and do, and what "
-            "this cluster says of it; without a cluster, too"
-        ),
-        ("explain RouterReplicas", "explain Stuck"),
-        {"[NAME]": "in any case; without it all names are listed", **_ARCHIVE, **_OUTPUT},
-    ),
-    "fleet": (
-        (
-            "on the hub of a fleet: how many clusters are done, under way, ready, not ready and why, and which need a "
-            "person"
-        ),
-        ("fleet -o wide", "fleet --list Ready"),
-        {
-            "-n --namespace NS": f"where the survey is; default: {kubeconfig.SURVEYS}",
-            "--name NAME": "name of the roll-out's objects; default: %(default)s",
-            "--list STATE": f"only the names of the clusters in this state, one a line: {', '.join(FLEET_STATES)}",
-            "--wave-label KEY": "label of the roll-out's waves, for -o wide; default: %(default)s",
-            **_WIDE,
-        },
-    ),
-    "options": ("the flags of the connection, which every verb takes", (), {}),
-    "version": (
-        "the versions of this program and of the operator, and whether they fit",
-        ("version", "version --client -o json"),
-        {"--client": "only of this program; no cluster is contacted", **_OUTPUT},
-    ),
-    "help": ("this text, or that of a verb", (), {}),
-}
-"""What each verb is for, its examples, and its words and flags (`_add`), each with its help."""
+_TABLE: Final = "commands/kubectl-topology.toml"
+"""In bindata: what each verb is for, its examples, and its words and flags (`terminal.add`), each with its help."""
+
+
+def duration(text: str) -> float:
+    """Seconds of 90m, 1h30m, 45s, 250ms, or a plain number of seconds."""
+    if _PLAIN.match(text):
+        return float(text)
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90m, 1h30m or 45s")
+    return math.fsum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def _plain(text: str) -> str:
+    """The name of a user or a group, as it may stand in a header."""
+    if text and text.isprintable() and text == text.strip():
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is no name")
+
+
 _FURTHER: dict[str, dict[str, Any]] = {
+    "TARGET": {"type": target},
+    "[TARGET]": {"type": target},
+    "--timeout D": {"type": duration},
     "--check NAME": {"type": check, "required": True},
     "--reason T": {"type": reason, "default": ""},
     "--name NAME": {"default": "topology"},
     "--list STATE": {"choices": FLEET_STATES},
     "--wave-label KEY": {"default": vocabulary.WAVE_LABEL},
-    **kubeconfig.FURTHER,
+    "--request-timeout D": {"type": duration, "default": REQUEST_TIMEOUT},
+    "--as USER": {"dest": "as_user", "type": _plain},
+    "--as-group GROUP": {"dest": "as_group", "type": _plain, "action": "append", "default": []},
+    "--as-uid UID": {"type": _plain},
+    "-n --namespace NS": {"default": "topology-fleet"},
+    "--operator-namespace NS": {"default": vocabulary.DEFAULT_NAMESPACE},
+    "--transitions-dir D": {"type": pathlib.Path},
 }
 """What the words of a flag do not say themselves."""
 
@@ -290,9 +218,15 @@ class _Program(_Parser):
 
 
 def parser() -> _Program:
-    """The whole command line."""
-    called = naming.caller().program
-    more = f"flags of the connection, such as --context and --as: {called} options\n{_EXIT_CODES}"
+    """The whole command line. Raises BindataMissingError when the installation is damaged."""
+    table = tomllib.loads((bindata.root() / _TABLE).read_text(encoding="utf-8"))
+    connection, called = table["connection"], naming.caller().program
+    listed: dict[str, Iterable[str]] = {
+        "@TOPOLOGIES@": Topology,
+        "@ACCEPTABLE@": _ACCEPTABLE,
+        "@FLEET_STATES@": FLEET_STATES,
+    }
+    more = f"flags of the connection, such as --context and --as: {called} options\n{table['exit-codes']}"
 
     def epilog(examples: Iterable[str]) -> str:
         return f"examples:\n{''.join(f'  {called} {example}' + chr(10) for example in examples)}\n{more}"
@@ -301,37 +235,37 @@ def parser() -> _Program:
         prog=called,
         usage="%(prog)s VERB [TARGET] [flags]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=textwrap.fill(
-            "Shows the topology of a cluster, what it could be, and how far a change has come; requests another one, "
-            "or cancels the request. Only set --confirm, cancel and accept write anything.",
-            min(_WIDTH, shutil.get_terminal_size((_WIDTH, 0)).columns),
-        ),
+        description=textwrap.fill(table["description"], min(_WIDTH, shutil.get_terminal_size((_WIDTH, 0)).columns)),
         epilog=epilog(("status", "plan HighlyAvailable")),
     )
     program.add_argument("--version", action="version", version=f"{naming.PROGRAM} {__version__}")
     program.connection = program.add_argument_group("connection")
-    for words, text in kubeconfig.CONNECTION.items():
+    for words, text in connection.items():
         _add(program.connection, words, text)
     program.set_defaults(must_gather=None, archive=None)
     added = program.add_subparsers(dest="verb", metavar="VERB", title="verbs", prog=program.prog, parser_class=_Parser)
-    for name, (meaning, examples, flags) in _VERBS.items():
-        if not examples:
+    for name, item in table["verbs"].items():
+        meaning, flags = item["meaning"], item.get("flags", {})
+        if "examples" not in item:
             added.add_parser(name, help=meaning)
             continue
         verb = added.add_parser(
             name,
             help=meaning,
             description=textwrap.fill(f"{meaning[0].upper()}{meaning[1:]}.", _WIDTH),
-            epilog=epilog(examples),
+            epilog=epilog(item["examples"]),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         group = verb.add_argument_group("connection")
-        for words in (words for words in kubeconfig.CONNECTION if words not in flags):
+        for words in (words for words in connection if words not in flags):
             # Either side of the verb: a default here, or a second list of groups, would replace what stands before it.
             options = {"dest": "as_group_after"} if words == "--as-group GROUP" else {}
             _add(group, words, argparse.SUPPRESS, default=argparse.SUPPRESS, **options)
-        for words, text in flags.items():
-            _add(verb, words, text, **({"default": argparse.SUPPRESS} if words in kubeconfig.CONNECTION else {}))
+        for words, own in flags.items():
+            text = own or table["shared"][words]
+            for mark, names in listed.items():
+                text = text.replace(mark, ", ".join(names))
+            _add(verb, words, text, **({"default": argparse.SUPPRESS} if words in connection else {}))
     added.choices["accept"].set_defaults(timeout=30.0)
     program.verbs, program.listed = added.choices, added._choices_actions  # noqa: SLF001 - where argparse keeps the help of each verb
     about = added.choices["help"]
@@ -340,20 +274,7 @@ def parser() -> _Program:
 
 
 def _add(where: argparse._ActionsContainer, words: str, text: str, **options: Any) -> None:
-    """Add a flag, as `-f --flag VALUE` or `--flag ONE|OTHER`, or a word, as `WORD` or `[WORD]`; `text` is its help."""
-    options = {"help": text, **_FURTHER.get(words, {}), **options}
-    *names, last = words.split(" ")
-    if last.startswith("-"):
-        where.add_argument(*names, last, action="store_true", **options)
-    elif not names:
-        word = last.strip("[]")
-        kind = target if word == "TARGET" else str
-        where.add_argument(word.lower(), nargs="?" if word != last else None, type=kind, metavar=word, **options)
-    elif "|" in last:
-        where.add_argument(*names, choices=last.split("|"), default=last.partition("|")[0], **options)
-    else:
-        options.setdefault("type", kubeconfig.duration if last == "D" else None)
-        where.add_argument(*names, metavar=last, **options)
+    terminal.add(where, words, text, **{**_FURTHER.get(words, {}), **options})
 
 
 def parse(words: Sequence[str] | None) -> argparse.Namespace:
@@ -369,7 +290,7 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
         return options
     if not options.request_timeout:
         # kubectl means "no bound" by 0; here every request has one.
-        options.request_timeout = kubeconfig.REQUEST_TIMEOUT
+        options.request_timeout = REQUEST_TIMEOUT
     # A list on either side of the verb would replace the other one.
     options.as_group = [*options.as_group, *vars(options).pop("as_group_after", ())]
     if options.as_user is None and (options.as_group or options.as_uid is not None):
@@ -397,3 +318,47 @@ def _contradiction(options: argparse.Namespace) -> str | None:
         if options.timeout is not None and not options.wait:
             return "--timeout is for --wait"
     return None
+
+
+def overriding(options: argparse.Namespace) -> Callable[[dict[str, Any], str], None] | None:
+    """What replaces parts of a context by what the flags say; None without flags.
+
+    The content has lists of entries (name and value), as `kubernetes_asyncio` merges the files. The replacement raises
+    ConfigError for an entry that does not exist.
+    """
+    given = {name: value for name in _OVERRIDING if (value := getattr(options, name)) is not None}
+    for name in _FILES & given.keys():
+        # An entry's relative file is looked for beside the kubeconfig, that of a flag in the working directory.
+        given[name] = str(pathlib.Path(given[name]).expanduser().absolute())
+    if not given:
+        return None
+
+    def override(content: dict[str, Any], context: str) -> None:
+        parts = _entry(content, "context", context).setdefault("context", {})
+        for part, names in (("cluster", _OF_CLUSTER), ("user", _OF_USER)):
+            if part in given:
+                parts[part] = given[part]
+            changes = {name.replace("_", "-"): given[name] for name in names if name in given}
+            if part in given or changes:
+                entry = _entry(content, part, parts.get(part))
+                entry[part] = _replaced(entry.get(part) or {}, changes)
+
+    return override
+
+
+def _entry(content: dict[str, Any], part: str, name: Any) -> dict[str, Any]:
+    entries: list[dict[str, Any]] = [entry.value for entry in content[f"{part}s"]]
+    for entry in entries:
+        if entry.get("name") == name:
+            return entry
+    from topology_controller.kube import config  # noqa: PLC0415 - the flags themselves need no client
+
+    there = ", ".join(str(entry.get("name")) for entry in entries) or "none"
+    raise config.ConfigError("the kubeconfig", f"{part} {name!r} does not exist; {part}s there: {there}")
+
+
+def _replaced(section: dict[str, Any], changes: dict[str, str]) -> dict[str, Any]:
+    """A cluster or user with other values: of a user who has another credential nothing else is one."""
+    if not changes.keys().isdisjoint({"token", "client-certificate"}):
+        return changes
+    return {name: value for name, value in section.items() if name.removesuffix("-data") not in changes} | changes

@@ -6,9 +6,8 @@ platform, and HyperShift or multicluster engine. Each forces what it applies, so
 
 An owner is a field manager of what every definition has: group, names, scope or versions. A forced apply of other
 versions takes spec.versions from the party before, but not the rest, so two parties are seen also when only one of them
-has the versions now. Only names of definitions are listed; those of *.cluster.x-k8s.io are then read whole, a few at a
-time. Whether the other kinds are served stands in that list too: a right that lacks would look the same. All but `read`
-is pure, and nothing is written.
+has the versions now. Only names are listed; those of *.cluster.x-k8s.io are then read whole, a few at a time. All but
+`read` is pure, and nothing is written.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ from . import answers, cluster, errors, sections
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from topology_controller.kube import client as clients
-
 _LANES: Final = 4
 _REQUIREMENTS_PAGE: Final = 10
 """A CompatibilityRequirement has a whole definition in it, up to 1.5 MiB."""
@@ -38,8 +35,6 @@ _CLUSTER_APIS = resources.Resource("operator.openshift.io", "v1alpha1", "cluster
 _REQUIREMENTS = resources.Resource(
     "apiextensions.openshift.io", "v1alpha1", "compatibilityrequirements", "CompatibilityRequirement"
 )
-_SINGLETON: Final = "cluster"
-SUFFIX: Final = ".cluster.x-k8s.io"
 CORE: Final = "cluster.x-k8s.io"
 """The group that Cluster API itself is: other groups are its providers', with versions of their own."""
 NEEDED: Final = "v1beta2"
@@ -233,13 +228,11 @@ async def read(connection: cluster.Connection) -> Reading:
     except ValueError as error:
         raise errors.PluginError(f"the list of {catalog.CRDS.label} makes no sense: {error}") from error
     names = frozenset(listing.items)
-    wanted = sorted(name for name in names if name.endswith(SUFFIX))
-    if not wanted:
-        return Reading(infrastructure, names, (), _unread_platform(None), (), (), datetime.now(UTC))
+    wanted = sorted(name for name in names if name.endswith(".cluster.x-k8s.io"))
     selections = [resources.Selection(catalog.CRDS, name=name) for name in wanted]
     sources = [catalog.Source(selection, definition) for selection in selections]
-    served = _CLUSTER_APIS.label in names
-    sources += [catalog.Source(resources.Selection(_CLUSTER_APIS, name=_SINGLETON), platform)] if served else []
+    served = bool(wanted) and _CLUSTER_APIS.label in names
+    sources += [catalog.Source(resources.Selection(_CLUSTER_APIS, name="cluster"), platform)] if served else []
     unread: list[answers.Unread] = []
     lanes = asyncio.Semaphore(_LANES)
 
@@ -251,43 +244,32 @@ async def read(connection: cluster.Connection) -> Reading:
         return fact
 
     answered = await asyncio.gather(*map(read_fact, sources))
-    operator: Platform | facts.Unobserved | None = answered.pop() if served else None
-    read_platform = (
-        _unread_platform(operator) if operator is None or isinstance(operator, facts.Unobserved) else operator
-    )
+    operator = answered.pop() if served else None
+    requirements: tuple[tuple[str, Requirement] | None, ...] = ()
+    if wanted and _REQUIREMENTS.label in names:
+        what, selection = _REQUIREMENTS.describe(), resources.Selection(_REQUIREMENTS)
+        try:
+            requirements = (await client.list(_REQUIREMENTS, reduce=incompatible, page=_REQUIREMENTS_PAGE)).items
+        except kube.KubeError as error:
+            unread.append(cluster.with_right(live.unobserved(what, error), selection)[1])
+        except ValueError as error:
+            unread.append(cluster.with_right(live.malformed(what, error), selection)[1])
     return Reading(
         infrastructure,
         names,
         tuple(fact for fact in answered if not isinstance(fact, facts.Unobserved)),
-        read_platform,
-        await _requirements(client, unread) if _REQUIREMENTS.label in names else (),
+        _unread_platform(operator) if operator is None or isinstance(operator, facts.Unobserved) else operator,
+        tuple(item for item in requirements if item is not None),
         tuple(sorted(unread, key=lambda item: item["what"])),
         datetime.now(UTC),
     )
 
 
-async def _requirements(client: clients.Client, unread: list[answers.Unread]) -> tuple[tuple[str, Requirement], ...]:
-    what = _REQUIREMENTS.describe()
-    try:
-        items = (await client.list(_REQUIREMENTS, reduce=incompatible, page=_REQUIREMENTS_PAGE)).items
-        return tuple(item for item in items if item is not None)
-    except kube.KubeError as error:
-        fact = live.unobserved(what, error)
-    except ValueError as error:
-        fact = live.malformed(what, error)
-    unread.append(cluster.with_right(fact, resources.Selection(_REQUIREMENTS))[1])
-    return ()
-
-
 def _unread_platform(fact: facts.Unobserved | None) -> Platform:
     """The platform without its object, which is missing or could not be read; None: its kind is not served."""
     absent = fact is None or fact.missing
-    return {
-        "present": False if absent else None,
-        "currentRevision": None,
-        "desiredRevision": None,
-        "unmanaged": [] if absent else None,
-    }
+    listed: list[str] | None = [] if absent else None
+    return {"present": False if absent else None, "currentRevision": None, "desiredRevision": None, "unmanaged": listed}
 
 
 def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
@@ -300,12 +282,10 @@ def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
     for each in reading.definitions:
         unmanaged = None if listed is None else each["name"] in listed
         definitions.append({**each, "unmanaged": unmanaged, "incompatible": by_name.get(each["name"], [])})
-    findings = [*(item for each in definitions for item in _findings(each))]
-    for name in listed or ():
-        if name not in reading.names:
-            show = "oc get clusterapis.operator.openshift.io cluster -o yaml"
-            message = "is listed in ClusterAPI cluster and does not exist"
-            findings.append(_finding(DeadEnd.UNMANAGED_ABSENT, name, message, show))
+    findings = [item for each in definitions for item in _findings(each)]
+    show, absent = "oc get clusterapis.operator.openshift.io cluster -o yaml", set(listed or ()) - reading.names
+    message = "is listed in ClusterAPI cluster and does not exist"
+    findings += [_finding(DeadEnd.UNMANAGED_ABSENT, name, message, show) for name in listed or () if name in absent]
     order = [word.value for word in DeadEnd]
     findings.sort(key=lambda item: order.index(item["name"]))
     verdict: answers.Ownership = "Consistent"

@@ -30,7 +30,7 @@ from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
 from topology_controller.observe import catalog, facts, live, parse
 
-from . import errors, hosted, kubeconfig, naming
+from . import arguments, disruption, errors, naming
 
 if TYPE_CHECKING:
     import argparse
@@ -54,13 +54,9 @@ HOST_READER = f"{vocabulary.OPERATOR_NAME}-baremetalhost-reader"
 """Our cluster role that is added to READER too, where an administrator chooses so: it reads HOSTS."""
 HOSTS = "metal3.io"
 _ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
-_CANNOT_IMPERSONATE = "cannot impersonate"
-"""In the message of an API server that refuses to take a user for another one."""
 LOOK_AGAIN = timedelta(seconds=60)
 """The age from which on what the operator has recorded about possible transitions is looked at again."""
 _IDLE = tuple(source for source in catalog.IDLE if source is not catalog.Sources.infrastructure)
-_CENSUS = (catalog.Sources.control_plane_nodes, catalog.Sources.other_nodes, catalog.Sources.scheduler)
-_CONFIG_MAPS = resources.Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 
 
 def added_to_reader(what: str) -> bool:
@@ -105,13 +101,12 @@ async def opened(options: argparse.Namespace, interrupted: errors.Interruption) 
         yield Connection(archive, archive.name, interruption=interrupted, collected=archive.time)
         return
     try:
-        override = kubeconfig.overriding(options)
+        override = arguments.overriding(options)
         configuration = await config.load(options.kubeconfig, options.context, override=override)
         if options.insecure_skip_tls_verify:
             configuration.verify_ssl = False
-        acting = (
-            Acting.of(options.as_user, options.as_group, options.as_uid) or credentials.extras(configuration).acting
-        )
+        given = Acting.of(options.as_user, options.as_group, options.as_uid)
+        acting = given or credentials.extras(configuration).acting
         client = clients.Client(
             configuration,
             user_agent=f"{naming.PROGRAM}/{__version__}",
@@ -126,28 +121,19 @@ async def opened(options: argparse.Namespace, interrupted: errors.Interruption) 
 
 
 async def infrastructure(connection: Connection) -> dict[str, Any]:
-    """Read Infrastructure `cluster`: the first request, which shows whether this cluster can be asked at all.
-
-    Raises PluginError.
-    """
-    client, name = connection.client, catalog.Sources.infrastructure.selection.name or ""
+    """Read Infrastructure `cluster`, which shows whether this cluster can be asked at all. Raises PluginError."""
+    client = connection.client
     try:
-        return await reached(client, lambda seconds: client.get(catalog.INFRASTRUCTURES, name, timeout=seconds))
+        return await reached(client, lambda seconds: client.get(catalog.INFRASTRUCTURES, "cluster", timeout=seconds))
     except kube.KubeError as error:
         raise explained(connection, error) from error
 
 
 async def reached(client: clients.Client, ask: Callable[[float], Awaitable[T]]) -> T:
-    """Send the first request of a command, which is given a budget in seconds. Raises what it raises.
-
-    Nothing is repeated for long before it is known that a server is there.
-    """
-    first_try = min(_FIRST_TRY, client.request_timeout)
-    try:
-        return await ask(first_try)
-    except kube.TimedOut:
-        if first_try >= client.request_timeout:
-            raise
+    """Send the first request, which gets a budget in seconds: short, until it is known that a server is there."""
+    if client.request_timeout > _FIRST_TRY:
+        with contextlib.suppress(kube.TimedOut):
+            return await ask(_FIRST_TRY)
     return await ask(client.request_timeout)
 
 
@@ -160,7 +146,7 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
         case kube.Unauthorized():
             because = f": {message}" if message else ""
             return errors.PluginError(f"{server} does not accept the credentials{because}", "Log in again")
-        case kube.Forbidden() if connection.acting is not None and _CANNOT_IMPERSONATE in message:
+        case kube.Forbidden() if connection.acting is not None and "cannot impersonate" in message:
             return errors.PluginError(f"you may not act as {connection.acting}: {message}")
         case kube.Forbidden():
             return errors.PluginError(connection.lacks(error), connection.grant(READER))
@@ -201,7 +187,10 @@ def _unreachable(connection: Connection, error: kube.KubeError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What was read for one answer. `operator` is the operator's own Lease; `now` is aware UTC."""
+    """What was read for one answer. `operator` is the operator's own Lease; `now` is aware UTC.
+
+    `collected`: it is from an archive, and what is missing there cannot be read by the operator either.
+    """
 
     known: facts.Facts
     infrastructure: facts.Infrastructure
@@ -209,7 +198,6 @@ class Snapshot:
     now: datetime
     unread: tuple[answers.Unread, ...] = ()
     collected: bool = False
-    """Is it from an archive? What is missing there cannot be read by the operator either."""
 
     @property
     def record(self) -> TopologyTransition | None:
@@ -225,7 +213,10 @@ class Snapshot:
 async def overview(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the transitions that start here are judged by."""
     here = await whole(connection)
-    sources = (*catalog.offered(*transitions.starting_at(records.pair(here))), *hosted.sources(here, transitions))
+    sources = (
+        *catalog.offered(*transitions.starting_at(records.pair(here))),
+        *disruption.hosted_sources(here, transitions),
+    )
     return await _read(connection, namespace, here, (*_IDLE, *dict.fromkeys(sources)))
 
 
@@ -237,10 +228,7 @@ async def everything(connection: Connection, transitions: load.Transitions, name
 
 
 async def present(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
-    """Read what `status` shows: everything while a request is open, else the phase.
-
-    What can be requested is read as for `plan`, where the operator looked at it more than `LOOK_AGAIN` ago.
-    """
+    """Read what `status` shows; what can be requested, too, where the operator looked at it `LOOK_AGAIN` ago."""
     here = await whole(connection)
     record = here.record if isinstance(here.record, TopologyTransition) else None
     sources = status_sources(record, transitions)
@@ -277,7 +265,9 @@ async def head(connection: Connection, namespace: str) -> Snapshot:
 async def census(connection: Connection, transitions: load.Transitions, namespace: str) -> Snapshot:
     """Read what the shape of a cluster is derived from. The API need not have our fields."""
     here = await whole(connection)
-    return await _read(connection, namespace, here, (*_CENSUS, *hosted.sources(here, transitions)), served=True)
+    nodes = (catalog.Sources.control_plane_nodes, catalog.Sources.other_nodes, catalog.Sources.scheduler)
+    sources = (*nodes, *disruption.hosted_sources(here, transitions))
+    return await _read(connection, namespace, here, sources, served=True)
 
 
 async def whole(connection: Connection) -> facts.Infrastructure:
@@ -333,12 +323,11 @@ def assembled(
     # Hosts are read because of what the Machines say, so they stand among no sources.
     for source in (*sources, catalog.Sources.hosts, catalog.Sources.installed):
         fact = source.of(known)
-        if not isinstance(fact, facts.Unobserved):
-            continue
-        if (fact.missing or fact.awaited) and source is not catalog.Sources.installed:
-            continue
-        changed[source], missing = with_right(fact, source.selection)
-        unread.append(missing)
+        if isinstance(fact, facts.Unobserved) and (
+            source is catalog.Sources.installed or not (fact.missing or fact.awaited)
+        ):
+            changed[source], missing = with_right(fact, source.selection)
+            unread.append(missing)
     known = catalog.filled(known, changed)
     if isinstance(operator, facts.Unobserved):
         operator, _ = with_right(operator, lease(namespace).selection)
@@ -358,22 +347,22 @@ def with_right(fact: facts.Unobserved, selection: resources.Selection) -> tuple[
 def lease(namespace: str) -> catalog.Source:
     """The operator's own Lease, where it runs in that namespace."""
     selection = resources.Selection(catalog.LEASES, namespace=namespace, name=vocabulary.LEASE)
-    return catalog.Source(selection, parse.lease)
+    return catalog.Source(selection, parse.lease, catalog.Watched.CONVERGENCE, live=False, key="lease", operand=True)
 
 
 async def configured(
     connection: Connection, namespace: str, transitions: load.Transitions, warn: Callable[[str], None]
 ) -> load.Transitions:
-    """The definitions with what ConfigMap cluster-topology-operator-config says, as the operator asks them.
+    """The definitions as the operator is configured to ask them; `warn` gets a line where the defaults are used.
 
-    One request. `warn` gets a line where the defaults are used instead: for want of the right to read it, and when it
-    cannot be used (the operator may go on with one that it has read before). Other errors are left to the requests
-    that follow.
+    Other errors than a right that lacks and a configuration that cannot be used are left to the requests that follow.
     """
-    what = _CONFIG_MAPS.describe(vocabulary.CONFIGURATION, namespace)
+    what = catalog.CONFIG_MAPS.describe(vocabulary.CONFIGURATION, namespace)
     timeout = min(_CONFIGURATION_TIMEOUT, connection.client.request_timeout)
     try:
-        raw = await connection.client.get(_CONFIG_MAPS, vocabulary.CONFIGURATION, namespace=namespace, timeout=timeout)
+        raw = await connection.client.get(
+            catalog.CONFIG_MAPS, vocabulary.CONFIGURATION, namespace=namespace, timeout=timeout
+        )
     except kube.Forbidden:
         warn(f"you may not get {what}: judged by the defaults, the operator may be configured otherwise")
         return transitions
@@ -385,9 +374,9 @@ async def configured(
     text = data.get(vocabulary.CONFIGURATION_KEY) if isinstance(data, dict) else None
     content = text.encode(errors="surrogatepass") if isinstance(text, str) else None
     names = [definition.name for definition in transitions.definitions]
-    path = pathlib.Path(what, vocabulary.CONFIGURATION_KEY)
     try:
-        return settings.applied(transitions, settings.load(path, content, names))
+        loaded = settings.load(pathlib.Path(what, vocabulary.CONFIGURATION_KEY), content, names)
+        return settings.applied(transitions, loaded)
     except read.DefinitionError as error:
         trouble = f"the configuration of the operator cannot be used: {'; '.join(settings.complaints(error))}"
         warn(f"{trouble}. Judged by the defaults; the operator goes on with the last good one")

@@ -1,19 +1,14 @@
 """`kubectl_complete-topology`: what may come next on the command line, for the shell.
 
-kubectl and oc look for an executable of this name when a shell asks to complete `kubectl topology ...`, and pass every
-word after `topology`, the last one being what is typed of the word to be completed (maybe nothing). Each line of the
-answer is a candidate, with a tab and a description if there is one; the last line is a colon and a number that says
-what else the shell should do.
-
-Verbs, flags and most values come from `arguments.parser`. A shell waits for this at every tab: nothing heavy is
-imported, no cluster is asked, and whatever goes wrong is no candidate.
+kubectl and oc pass every word after `topology`, the last one being what is typed of the word to be completed. Each line
+of the answer is a candidate, with a tab and a description if there is one; the last line is a colon and a number that
+says what else the shell should do. A shell waits for this at every tab: nothing heavy is imported, no cluster is asked,
+and whatever goes wrong is no candidate.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 import pathlib
 import sys
 from typing import TYPE_CHECKING, Final
@@ -25,7 +20,7 @@ from . import arguments, naming
 from .commands import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Sequence
 
 FAILED, FILES, NOTHING, FOLDERS, IN_ORDER = 1, 0, 4, 16, 32
 """Directives of cobra's shell completion: an error, files too, no files, folders only, and keep the order."""
@@ -41,21 +36,21 @@ Candidates = dict[str, str]
 """What a word could become, each with a description, which may be empty."""
 
 
-def candidates(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> tuple[Candidates, int]:
+def candidates(words: Sequence[str]) -> tuple[Candidates, int]:
     """What the last of these words could become, and the directive for the shell."""
     *before, begun = words or [""]
     program = arguments.parser()
     parser: argparse.ArgumentParser = program
     awaited: argparse.Action | None = None  # a flag whose value comes next
-    given: dict[str, str] = {}
+    given: set[str] = set()
     positionals = 0
     for word in before:
         if awaited is not None:
-            given[awaited.dest], awaited = word, None
+            awaited = None
         elif word.startswith("-") and word != "-":
-            name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
+            name, equals, _ = word.partition("=") if word.startswith("--") else (word[:2], word[2:], "")
             if (action := _flags(parser).get(name)) is not None:
-                given[action.dest] = value
+                given.add(action.dest)
                 awaited = action if action.nargs != 0 and not equals else None
         elif parser is program:
             parser = program.verbs.get(word, argparse.ArgumentParser(add_help=False))
@@ -73,7 +68,7 @@ def candidates(words: Sequence[str], environ: Mapping[str, str] = os.environ) ->
     elif awaited is None:
         expected = [action for action in parser._actions if not action.option_strings]  # noqa: SLF001 - as in `_flags`
         awaited = expected[positionals] if positionals < len(expected) else None
-    offered, directive = values(awaited, given, environ) if awaited is not None else ({}, NOTHING)
+    offered, directive = values(awaited) if awaited is not None else ({}, NOTHING)
     return _beginning(begun, offered), directive
 
 
@@ -82,7 +77,7 @@ def _flags(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     return {name: action for action in parser._actions for name in action.option_strings}  # noqa: SLF001 - argparse has no other way to tell what it understands
 
 
-def _offered(program: argparse.ArgumentParser, parser: argparse.ArgumentParser, given: Mapping[str, str]) -> Candidates:
+def _offered(program: argparse.ArgumentParser, parser: argparse.ArgumentParser, given: Container[str]) -> Candidates:
     """The flags that may come next; the help of the connection's flags stands at the program alone."""
     repeated, of_program = argparse._AppendAction, _flags(program)  # noqa: SLF001 - argparse has no public name for it
     return {
@@ -103,34 +98,19 @@ def _described(action: argparse.Action) -> str:
     return clause if len(clause) <= _LONGEST else clause[: _LONGEST - 3].rstrip() + "..."
 
 
-def values(action: argparse.Action, given: Mapping[str, str], environ: Mapping[str, str]) -> tuple[Candidates, int]:
-    """What may stand for a flag's value, or for a word that is no flag. `given` are the flags that are typed."""
+def values(action: argparse.Action) -> tuple[Candidates, int]:
+    """What may stand for a flag's value, or for a word that is no flag."""
     if action.choices is not None:
         return {str(choice): "" for choice in action.choices}, NOTHING | IN_ORDER
     if action.type is arguments.target:
         return _TOPOLOGIES, NOTHING | IN_ORDER
     if action.dest == "check":
         return {check.value: "" for check in registry.ACCEPTABLE_CHECKS}, NOTHING
-    if action.dest == "context":
-        return _contexts(given.get("kubeconfig"), environ), NOTHING
     if action.dest == "name":
         return {item["name"]: item["kind"] for item in explain.every()}, NOTHING
     if action.type is pathlib.Path:
         return {}, FOLDERS
     return {}, FILES if action.dest in {"kubeconfig", "filename", "must_gather"} else NOTHING
-
-
-def _contexts(given: str | None, environ: Mapping[str, str]) -> Candidates:
-    """Contexts of the kubeconfig that the command would use, with the cluster that each leads to."""
-    import yaml  # noqa: PLC0415 - only this flag needs it
-
-    home = pathlib.Path(environ.get("HOME") or "/", ".kube", "config")
-    contexts: Candidates = {}
-    for path in [given] if given else (environ.get("KUBECONFIG") or str(home)).split(os.pathsep):
-        with contextlib.suppress(OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
-            for context in yaml.safe_load(pathlib.Path(path).expanduser().read_bytes())["contexts"]:
-                contexts.setdefault(str(context["name"]), f"cluster {context['context']['cluster']}")
-    return contexts
 
 
 def for_shell(offered: Candidates, directive: int) -> str:

@@ -1,12 +1,10 @@
 """Does what a cluster says of itself fit together? Status, scheduler and nodes, compared.
 
 The topologies in Infrastructure's status were written once, by an installer or by a transition; Scheduler can be edited
-by anybody, and nodes come and go. Nothing keeps the three together. `compared` has every disagreement: what was found,
-what it would have to be, and what it means as long as it is not. What is not known (None) is never taken for agreement:
-the questions that it leaves open are listed by name.
-
-A shape without a name is not a disagreement by itself: three masters and one worker, as the released installer makes
-them, fit together and are unclassified. Nor is every disagreement a fault: a cluster that is being converted has them.
+by anybody, and nodes come and go. `compared` has every disagreement: what was found, what it would have to be, and what
+it means as long as it is not. What is not known (None) is never taken for agreement: the questions that it leaves open
+are listed by name. Nor is every disagreement a fault: a cluster that is being converted has them, and a shape without a
+name (three masters and one worker, as the released installer makes them) is none.
 """
 
 from __future__ import annotations
@@ -19,8 +17,6 @@ from topology_api.vocabulary import EXTERNAL, Topology
 from . import answers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from topology_api import shape
     from topology_api.shape import Shape
     from topology_api.vocabulary import Phase
@@ -30,20 +26,15 @@ _SINGLE, _HA = Topology.SINGLE_REPLICA, Topology.HIGHLY_AVAILABLE
 _ARBITER, _DUAL = Topology.HIGHLY_AVAILABLE_ARBITER, Topology.DUAL_REPLICA
 _CONTROL_PLANES: Final = (*Topology, EXTERNAL)
 _INFRASTRUCTURES: Final = (_SINGLE, _HA)
-_NODES: Final = {_SINGLE: (1, 1), _DUAL: (2, 2), _ARBITER: (2, 5), _HA: (3, 5)}
+_NODES: Final[dict[str, tuple[int, int]]] = {
+    _SINGLE: (1, 1), _DUAL: (2, 2), _ARBITER: (2, 5), _HA: (3, 5), EXTERNAL: (0, 0),
+}  # fmt: skip
 """Fewest and most control-plane nodes of a topology; the installer takes an arbiter beside two or more, and never more
 than five."""
 
 
-class Part(StrEnum):
-    """What is compared."""
-
-    STATUS = "status"
-    """Infrastructure `cluster`: controlPlaneTopology and infrastructureTopology."""
-    SCHEDULER = "scheduler"
-    """Scheduler `cluster`: mastersSchedulable."""
-    NODES = "nodes"
-    """The nodes, and what belongs to them."""
+PARTS: Final = ("status", "scheduler", "nodes")
+"""What is compared: status of Infrastructure `cluster`, spec of Scheduler `cluster`, and nodes with what is theirs."""
 
 
 class Question(StrEnum):
@@ -81,7 +72,7 @@ Disagreement = TypedDict(  # noqa: UP013 - as a class, the key `found` would be 
     "Disagreement",
     {
         "question": Annotated[str, Question],
-        "between": list[Annotated[str, Part]],
+        "between": list[Annotated[str, PARTS]],
         "found": str,
         "wanted": str,
         "meaning": str,
@@ -153,19 +144,28 @@ def compared(
             "The API has two values for it; whatever else stands there was written past it, and operators guess.",
         ),
         _control_plane_nodes(vector),
-        _arbiter_nodes(vector),
-        _fencing(vector),
+        _belonging(
+            vector, Question.ARBITER_NODES, "arbiter_nodes", _ARBITER, (
+                "Two voters are left in etcd without the arbiter: the loss of either node stops the cluster.",
+                ("Operators do not expect an arbiter: it votes in etcd, and nothing else is arranged for it. It was "
+                "left over, or the installer overlooked it (the released rule does, with three control-plane nodes or "
+                "more)."),
+            ),
+        ),
+        _belonging(
+            vector, Question.FENCING, "fencing", _DUAL, (
+                "Without them neither node can stop the other one, so a lost connection stops both.",
+                "Fencing belongs to two nodes under pacemaker; the credentials are left over, or the status is wrong.",
+            ),
+        ),
         _infrastructure_nodes(vector),
         _worker_labels(vector, control_plane_workers),
     ]  # fmt: skip
     return [item for item in every if item and "found" in item], [item for item in every if item and "missing" in item]
 
 
-def _disagreement(
-    question: Question, between: tuple[Part, ...], actual: str, wanted: str, meaning: str
-) -> Disagreement:
-    """No: between which parts, what was found, what it would have to be, and what that means."""
-    parts = [part.value for part in between]
+def _no(question: Question, between: str, actual: str, wanted: str, meaning: str) -> Disagreement:
+    parts = between.split()
     return {"question": question.value, "between": parts, "found": actual, "wanted": wanted, "meaning": meaning}
 
 
@@ -183,21 +183,16 @@ def _known(question: Question, name: str, value: str | None, values: tuple[str, 
         return _open(question, name)
     if value in values:
         return None
-    return _disagreement(question, (Part.STATUS,), f"{NAMES[name]} {value or 'empty'}", " or ".join(values), meaning)
+    return _no(question, "status", f"{NAMES[name]} {value or 'empty'}", " or ".join(values), meaning)
 
 
 def _control_plane_nodes(vector: shape.Vector) -> Answer:
-    question = Question.CONTROL_PLANE_NODES
-    if vector.control_plane == EXTERNAL:
-        least, most = 0, 0
-    elif vector.control_plane is None or vector.control_plane not in _NODES:
-        # A value that OpenShift does not have says nothing of nodes.
-        return _open(question, "control_plane")
-    else:
-        least, most = _NODES[Topology(vector.control_plane)]
-    count = vector.control_plane_nodes
-    if count is None:
-        return _open(question, "control_plane_nodes")
+    # A value that OpenShift does not have says nothing of nodes.
+    question, missing = Question.CONTROL_PLANE_NODES, _missing(vector, "control_plane", "control_plane_nodes")
+    if missing:
+        return _open(question, missing[0])
+    least, most = _NODES[vector.control_plane or ""]
+    count = vector.control_plane_nodes or 0
     if least <= count <= most:
         return None
     if count < least:
@@ -215,60 +210,35 @@ def _control_plane_nodes(vector: shape.Vector) -> Answer:
             "still be the loss of the cluster. If it is meant to stay so, request a topology; see oc topology plan."
         )
     wanted = f"{_span(least, most)} for controlPlaneTopology {vector.control_plane}"
-    return _disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "control-plane node"), wanted, meaning)
+    return _no(question, "status nodes", _nodes(count, "control-plane node"), wanted, meaning)
 
 
-def _arbiter_nodes(vector: shape.Vector) -> Answer:
-    question, count = Question.ARBITER_NODES, vector.arbiter_nodes
-    if vector.control_plane not in _CONTROL_PLANES:
-        return _open(question, "control_plane")
-    if count is None:
-        return _open(question, "arbiter_nodes")
-    arbiter = vector.control_plane == _ARBITER
-    if (count > 0) is arbiter:
+def _belonging(
+    vector: shape.Vector, question: Question, name: str, owner: Topology, meanings: tuple[str, str]
+) -> Answer:
+    """Is there something of what only one topology has if it is that topology (else the first meaning holds)?"""
+    if missing := _missing(vector, "control_plane", name):
+        return _open(question, missing[0])
+    value, owns = getattr(vector, name), vector.control_plane == owner
+    if bool(value) is owns:
         return None
-    if arbiter:
-        meaning = "Two voters are left in etcd without the arbiter: the loss of either node stops the cluster."
+    if name == "fencing":
+        actual, wanted = (f"{amount} fencing credentials" for amount in (("no", "some") if owns else ("some", "no")))
     else:
-        meaning = (
-            "Operators do not expect an arbiter: it votes in etcd, and nothing else is arranged for it. It was left "
-            "over, or the installer overlooked it (the released rule does, with three control-plane nodes or more)."
-        )
-    wanted = f"{'1 or more' if arbiter else 0} for controlPlaneTopology {vector.control_plane}"
-    return _disagreement(question, (Part.STATUS, Part.NODES), _nodes(count, "arbiter node"), wanted, meaning)
-
-
-def _fencing(vector: shape.Vector) -> Answer:
-    question = Question.FENCING
-    if vector.control_plane not in _CONTROL_PLANES:
-        return _open(question, "control_plane")
-    if vector.fencing is None:
-        return _open(question, "fencing")
-    dual = vector.control_plane == _DUAL
-    if vector.fencing is dual:
-        return None
-    if dual:
-        meaning = "Without them neither node can stop the other one, so a lost connection stops both."
-    else:
-        meaning = "Fencing belongs to two nodes under pacemaker; the credentials are left over, or the status is wrong."
-    actual, wanted = ("no", "some") if dual else ("some", "no")
-    wanted = f"{wanted} fencing credentials for controlPlaneTopology {vector.control_plane}"
-    return _disagreement(question, (Part.STATUS, Part.NODES), f"{actual} fencing credentials", wanted, meaning)
+        actual, wanted = _nodes(value, "arbiter node"), "1 or more" if owns else "0"
+    wanted = f"{wanted} for controlPlaneTopology {vector.control_plane}"
+    return _no(question, "status nodes", actual, wanted, meanings[0 if owns else 1])
 
 
 def _infrastructure_nodes(vector: shape.Vector) -> Answer:
     question = Question.INFRASTRUCTURE_NODES
-    if vector.infrastructure not in _INFRASTRUCTURES:
+    if _missing(vector, "infrastructure"):
         return _open(question, "infrastructure")
-    needed = ["dedicated_workers", "masters_schedulable"]
-    if vector.masters_schedulable is not False:
-        needed.append("control_plane_nodes")
+    nodes = ("control_plane_nodes",) if vector.masters_schedulable is not False else ()
+    missing = _missing(vector, "dedicated_workers", "masters_schedulable", *nodes)
     # On a single control-plane node, and on a hosted one, SingleReplica says nothing about how many workers there are.
-    if vector.infrastructure == _SINGLE:
-        needed.append("control_plane")
-    missing = _missing(vector, needed)
-    if not missing and "control_plane" in needed and vector.control_plane not in _CONTROL_PLANES:
-        missing = ("control_plane",)
+    if vector.infrastructure == _SINGLE and (not missing or vector.control_plane is None):
+        missing += _missing(vector, "control_plane")
     if missing:
         return _open(question, *missing)
     workers, masters = vector.dedicated_workers or 0, vector.control_plane_nodes or 0
@@ -301,17 +271,14 @@ def _infrastructure_nodes(vector: shape.Vector) -> Answer:
     wanted = f"{_span(least, most)} for infrastructureTopology {vector.infrastructure}"
     if most is not None:
         wanted += f" beside controlPlaneTopology {vector.control_plane}"
-    return _disagreement(question, (Part.STATUS, Part.SCHEDULER, Part.NODES), actual, wanted, meaning)
+    return _no(question, "status scheduler nodes", actual, wanted, meaning)
 
 
 def _worker_labels(vector: shape.Vector, labelled: int | None) -> Answer:
-    question = Question.WORKER_LABELS
-    needed = ["masters_schedulable"]
-    if vector.masters_schedulable is not False:
-        needed.append("control_plane_nodes")
-    missing = _missing(vector, needed) + (("control_plane_workers",) if labelled is None else ())
+    nodes = ("control_plane_nodes",) if vector.masters_schedulable is not False else ()
+    question, missing = Question.WORKER_LABELS, _missing(vector, "masters_schedulable", *nodes)
     if labelled is None or missing:
-        return _open(question, *missing)
+        return _open(question, *missing, *(("control_plane_workers",) if labelled is None else ()))
     wanted = (vector.control_plane_nodes or 0) if vector.masters_schedulable else 0
     if labelled == wanted:
         return None
@@ -326,14 +293,16 @@ def _worker_labels(vector: shape.Vector, labelled: int | None) -> Answer:
             "operator takes the label away when mastersSchedulable becomes false, so it was set by hand, or the change "
             "is not complete."
         )
-    return _disagreement(
-        question, (Part.SCHEDULER, Part.NODES), f"{_nodes(labelled, 'control-plane node')} with the worker label",
-        f"{wanted} while mastersSchedulable is {str(vector.masters_schedulable).lower()}", meaning,
-    )  # fmt: skip
+    actual = f"{_nodes(labelled, 'control-plane node')} with the worker label"
+    rule = f"{wanted} while mastersSchedulable is {str(vector.masters_schedulable).lower()}"
+    return _no(question, "scheduler nodes", actual, rule, meaning)
 
 
-def _missing(vector: shape.Vector, names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if getattr(vector, name) is None)
+def _missing(vector: shape.Vector, *names: str) -> tuple[str, ...]:
+    """Which of these values are not known, or are none that OpenShift has."""
+    values = {"control_plane": _CONTROL_PLANES, "infrastructure": _INFRASTRUCTURES}
+    given = {name: getattr(vector, name) for name in names}
+    return tuple(name for name, value in given.items() if value is None or value not in values.get(name, (value,)))
 
 
 def _nodes(count: int, noun: str) -> str:

@@ -1,14 +1,12 @@
 """How `status --watch` shows an update: drawn on a terminal, or line by line anywhere else.
 
-`screen` draws what `status` prints. It takes the terminal's second screen, hides the cursor and writes each drawing
-over the one before, without clearing the screen; what was there before comes back at the end, followed by the last
-answer. Size and colour are looked up for each drawing. A line that is wider than the terminal is folded by the terminal
-itself, so that a command can be copied whole. What does not fit is cut off below, where the least important stands.
+`screen` draws what `status` prints on the terminal's second screen, each drawing over the one before; what was there
+before comes back at the end, followed by the last answer. A line that is too wide is folded by the terminal itself, so
+that a command can be copied whole. What does not fit is cut off below, where the least important stands.
 
 `Lines` is for a pipe, a file, a log and a terminal that obeys nothing (TERM=dumb): a line for every change, as `kubectl
-get -w` has it, or with `-o json` and `-o yaml` a document, the answer of `status`; what is only about the connection
-goes to standard error then. `statements` is pure: the lines that are true of an update, by subject; one is printed when
-its subject has another one than before.
+get -w` has it, or with `-o json` and `-o yaml` a document; what is only about the connection goes to standard error
+then. `statements` is pure: the lines that are true of an update, by subject.
 """
 
 from __future__ import annotations
@@ -163,10 +161,7 @@ def _awaited(answer: answers.Status, check: str) -> str:
 
 @contextlib.contextmanager
 def screen(stream: TextIO, environ: Mapping[str, str] = os.environ, *, whole: bool = False) -> Iterator[Show]:
-    """Take the terminal behind a stream, and draw on it. It is given back however this ends.
-
-    To draw raises BrokenPipeError when the terminal has gone.
-    """
+    """Draw on the terminal behind a stream, which is given back however this ends. To draw raises BrokenPipeError."""
     answer: answers.Status | None = None
 
     def write(text: str) -> None:
@@ -196,11 +191,8 @@ def screen(stream: TextIO, environ: Mapping[str, str] = os.environ, *, whole: bo
 
 
 def drawn_over(lines: Iterable[str], width: int) -> str:
-    """What draws these lines from the top of a terminal of that many columns.
-
-    Each line of the terminal is emptied before it is written to: at the end of a full one that would take its last
-    letter.
-    """
+    """What draws these lines from the top of a terminal of that many columns."""
+    # Each line is emptied before it is written to: at the end of a full one that would take its last letter.
     parts = []
     for line in lines:
         more = rows(line, width) - 1

@@ -1,32 +1,47 @@
-"""What a transition disturbs on the way, and what an administrator has to see to before. Pure.
+"""What a transition disturbs on the way, what an administrator has to see to before, and what a hosted cluster can do.
 
-It follows from the definition and the operand matrix, the data that the operator waits by, and from what was read.
+Pure. It follows from the definition and the operand matrix, the data that the operator waits by, and what was read.
+
+HyperShift fixes controllerAvailabilityPolicy when a HostedCluster is made, while infrastructureAvailabilityPolicy may
+change and becomes status.infrastructureTopology of the hosted cluster. The numbers of routers and image registries are
+written once, when their objects are made (hypershift hostedclusterconfigoperator/controllers/resources/{ingress,
+registry}, 2026-08), so two advisories of the operator hold here too; the operator reads none of it. Which HostedCluster
+it is, and in which namespace, no object of the hosted cluster says.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from topology_api.types import TopologyTransition
-from topology_api.vocabulary import CheckName, Topology
+from topology_api.vocabulary import EXTERNAL, AdvisoryName, CheckName, Topology
 from topology_controller import shell
-from topology_controller.checks import etcd, load_balancer, operands, router
-from topology_controller.decide import assessment, convergence
+from topology_controller.checks import advisories, etcd, load_balancer, operands, router
+from topology_controller.decide import assessment, convergence, records
 from topology_controller.definitions import operands as matrices
-from topology_controller.observe import facts
+from topology_controller.observe import catalog, facts
 
 from . import answers, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import datetime
 
     from topology_api.types import TopologyPair
     from topology_controller.definitions import load, model
 
-_QUORUM = 3
+    from . import consistency
+
 LONE_ROUTER = "LoneRouter"
 """What is expected of a router that is alone."""
+REQUIRED: Final = AdvisoryName.ROUTER_REPLICAS_PINNED.value
+"""The one that always can be followed; whether a second registry can run depends on its storage."""
+_HOLD: Final = frozenset({REQUIRED, AdvisoryName.IMAGE_REGISTRY_REPLICAS_FIXED.value})
+_PATCH: Final = (
+    "oc -n NAMESPACE patch hostedcluster NAME --type merge "
+    """-p '{"spec":{"infrastructureAvailabilityPolicy":"HighlyAvailable"}}'"""
+)
 
 
 def disruption(
@@ -36,10 +51,7 @@ def disruption(
     transitions: load.Transitions,
     left: Mapping[CheckName, str],
 ) -> list[answers.Expected]:
-    """What happens to the cluster on the way, in the order in which it happens.
-
-    `left` are checks that wait for an administrator, with the advisory that says what for.
-    """
+    """What happens on the way, in its order. `left`: checks that wait for an administrator, with the advisory."""
     asked = {spec.check for spec in definition.convergence.checks}
     asking = [group for group in transitions.matrix.groups if group.check in asked]
     target = definition.target.pair
@@ -82,7 +94,7 @@ def _two_voters(known: facts.Facts, definition: model.Definition) -> Iterator[an
     members = etcd.members(known)
     if isinstance(members, facts.Unobserved):
         yield simulate.item("TwoVoters", f"How many voters etcd has is not known: {members}")
-    elif len(members) < min(wanted, _QUORUM):
+    elif len(members) < min(wanted, 3):
         has = ("no voters that are known of", "one voter", "two voters")[len(members)]
         join = "the third node" if len(members) == 2 else "the second and the third node"
         danger = "With two, the loss of either node ends the quorum, and with it the API"
@@ -175,3 +187,52 @@ def _backup(known: facts.Facts) -> answers.Expected:
         "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup", ready
     )
     return simulate.item("EtcdBackup", message, command)
+
+
+def is_hosted(infrastructure: facts.Infrastructure) -> bool:
+    """Does its control plane run on a management cluster?"""
+    return infrastructure.control_plane == EXTERNAL
+
+
+def hosted_sources(infrastructure: facts.Infrastructure, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
+    """What `add_hosted` goes by, besides Infrastructure: nothing but where two of something are wanted."""
+    if not is_hosted(infrastructure) or infrastructure.infrastructure != Topology.HIGHLY_AVAILABLE:
+        return ()
+    group = transitions.matrix.group(CheckName.IMAGE_REGISTRY_REPLICAS)
+    registry = group.managed_by.key if group is not None and group.managed_by is not None else None
+    configured = [source for source in catalog.operands(transitions) if source.key == registry]
+    return (catalog.Sources.cluster_version, catalog.Sources.ingress_controller, *configured)
+
+
+def _step(infrastructure: facts.Infrastructure) -> list[answers.Expected]:
+    """What can be done on the management cluster; nothing where there is nothing left to ask for."""
+    if not is_hosted(infrastructure) or infrastructure.infrastructure != Topology.SINGLE_REPLICA:
+        return []
+    message = (
+        "Routers and the image registry keep the numbers that they were made with; oc topology audit shows their "
+        "commands afterwards. To make infrastructureTopology HighlyAvailable, on the management cluster"
+    )
+    return [simulate.item("HostedCluster", message, _PATCH)]
+
+
+def hosted_instead(infrastructure: facts.Infrastructure) -> list[answers.Expected]:
+    """What there is to do where nothing can be requested."""
+    audit = simulate.item("Audit", "Which parts of this cluster do not follow its topology", "oc topology audit")
+    return _step(infrastructure) or [audit]
+
+
+def add_hosted(
+    answer: answers.Plan | answers.Overview | consistency.Audit,
+    known: facts.Facts,
+    here: facts.Infrastructure,
+    transitions: load.Transitions,
+    now: datetime,
+) -> None:
+    """Add what was fixed when a hosted cluster was made and no longer fits, and what its management cluster can do."""
+    if not is_hosted(here):
+        return
+    every = advisories.advise(known, records.pair(here), transitions.matrix, None, now)
+    answer["advisories"] = [
+        simulate.item(each.name, each.message, each.command) for each in every if each.name in _HOLD
+    ]
+    answer["next"] = _step(here)

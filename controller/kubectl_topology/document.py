@@ -1,11 +1,9 @@
 """What a verb prints: sections of rows, and their text for a terminal of any width or for a pipe.
 
-The verbs say what stands in a row, `sections` and `progress` for several. Width and colour are decided here, once: a
-pipe gets whole lines and no colour; COLUMNS and NO_COLOR are respected. Colour only repeats what a word says.
-
+Width and colour are decided here, once: a pipe gets whole lines and no colour; COLUMNS and NO_COLOR are respected.
 Everything goes through `terminal.plain` when it is added: a message of another operator must not move a cursor.
-Commands are named as this person can type them (`naming`), and are never broken, in a row of their own or in a
-sentence: a line that is too long is folded by the terminal, which knows that it is one line when it is copied.
+Commands are named as this person can type them (`naming`), and are never broken: a line that is too long is folded by
+the terminal, which knows that it is one line when it is copied.
 """
 
 from __future__ import annotations
@@ -26,11 +24,9 @@ if TYPE_CHECKING:
 
 LEAST: Final = 24
 """Columns that the last cell needs beside others; with less it stands below them."""
-_NARROW: Final = 64
 _CUT: Final = " ..."
 _TOGETHER: Final = "\N{NO-BREAK SPACE}"
 """Stands for a space that no line ends at. `terminal.plain` leaves none in a text."""
-_BOLD: Final = "1"
 _CODES: Final = {"red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 COLOURS: Final = {
     "Met": "green", "Possible": "green", "Fulfilled": "green", "Completed": "green", "Running": "green",
@@ -97,7 +93,7 @@ class Document:
         lines: list[str] = []
         for title, rows in self.sections:
             lines += [""] if lines else []
-            lines += [self.painted(title, _BOLD)] if title else []
+            lines += [self.painted(title, "1")] if title else []
             # Rows that follow each other and have as many cells share their columns; the last has no width.
             for _, group in itertools.groupby(rows, lambda row: (row.indent, row.command, len(row.cells))):
                 table = list(group)
@@ -106,10 +102,7 @@ class Document:
         return "\n".join(lines).replace(_TOGETHER, " ") + "\n"
 
     def _lines(self, row: Row, columns: Sequence[int]) -> list[str]:
-        """A row in a table with columns of these widths. Wider than the document is only what cannot be broken.
-
-        With too little space beside the columns the last cell gets lines of its own, unless all fits into one.
-        """
+        """A row in a table with columns of these widths; with too little space the last cell stands below them."""
         indent = " " * row.indent
         *first, last = row.cells
         if row.command:
@@ -118,7 +111,7 @@ class Document:
             return self._wrapped(last, indent, indent, row.lines)
         begin = indent + "".join(f"{cell:<{size}}  " for cell, size in zip(first, columns, strict=True))
         space = self.width - len(begin)
-        cramped = space < LEAST or (self.width < _NARROW and space < self.width * 0.6)
+        cramped = space < LEAST or (self.width < 64 and space < self.width * 0.6)
         if row.lines and not cramped:
             # A name that does not fit beside the others fits below them.
             cramped = any(len(word + _CUT) > space for word in last.split(" ") if _TOGETHER not in word)

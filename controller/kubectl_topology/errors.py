@@ -75,10 +75,7 @@ class InputError(Exception):
 
 @dataclass(slots=True)
 class Interruption:
-    """What is printed if the command is interrupted now: what is true, and how to go on, without a full stop.
-
-    A verb that writes replaces `text` right before the write leaves, and again when its outcome is known.
-    """
+    """What is printed if the command is interrupted now. A verb replaces it before a write, and when that is known."""
 
     text: str = ""
 

@@ -35,9 +35,7 @@ OF_NODES: Final = 10
 _WILDCARD: Final = "console-openshift-console"
 """The name below *.apps that is resolved: a wildcard itself need not be a name that resolvers take."""
 _HOST = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?\Z", re.ASCII)
-_LONGEST_WORD: Final = 80
 _FEW: Final = 3
-_LONGEST_MESSAGE: Final = 300
 _URLS: Final[tuple[tuple[answers.Probed, str], ...]] = (
     ("API", "apiServerURL"),
     ("InternalAPI", "apiServerInternalURI"),
@@ -53,6 +51,10 @@ _ALONE: Final[dict[answers.Probed, tuple[answers.Finding, str]]] = {
     "Ingress": ("IngressNameOnOneNode", "routes cannot be reached, although other nodes may serve them"),
 }
 """Of a name that leads to one node alone: the finding, and what holds without that node."""
+_OF_A_NODE: Final[tuple[tuple[answers.Probed, int], ...]] = (
+    ("Node", API_PORT),
+    ("MachineConfigServer", MACHINE_CONFIG_PORT),
+)
 _INSIDE: Final = "Port 22623 has to answer inside the network of the cluster only: from here it need not"
 
 
@@ -75,10 +77,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: names; addresses of nodes by the node's name; by which name API servers show who they are.
-
-    `notes` are sentences about what cannot be asked.
-    """
+    """What is asked: names; nodes with their addresses; which name certificates are for; what cannot be asked."""
 
     names: tuple[Name, ...]
     nodes: tuple[tuple[str, Address], ...]
@@ -96,10 +95,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen: where each name leads (Reply: nowhere), what places replied, which addresses are this computer.
-
-    A place without a reply was not asked.
-    """
+    """Where each name leads (Reply: nowhere), what the places that were asked replied, addresses of this computer."""
 
     leads: dict[Name, tuple[Address, ...] | Reply]
     replies: dict[Place, Reply]
@@ -193,7 +189,7 @@ def _ingress(ingress: dict[str, Any] | str, api: str, notes: list[str]) -> Itera
 
 
 def _quoted(value: object) -> str:
-    return "not set" if value is None or value == "" else terminal.folded(repr(value), _LONGEST_WORD)
+    return "not set" if value is None or value == "" else terminal.folded(repr(value), 80)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +206,12 @@ class Answer:
 def answer(question: Question, seen: Seen, notes: Sequence[str] = ()) -> Answer:
     """What was seen, row by row, and what follows from it."""
     owners = {address: node for node, address in question.nodes}
-    probes = [*_of_nodes(question, seen, "Node", API_PORT)]
-    probes += _of_nodes(question, seen, "MachineConfigServer", MACHINE_CONFIG_PORT)
+    probes = [
+        _row(what, f"{address}", node, seen.replies[address, port, ""], f"port {port}")
+        for what, port in _OF_A_NODE
+        for node, address in question.nodes
+        if (address, port, "") in seen.replies
+    ]
     reached, lines = _reached(probes), [*question.notes, *notes]
     if missing := len(question.nodes) - sum(probe["what"] == "Node" for probe in probes):
         lines.append(f"{missing} of {len(question.nodes)} addresses of nodes were not asked: at most {OF_NODES} are")
@@ -234,8 +234,10 @@ def answer(question: Question, seen: Seen, notes: Sequence[str] = ()) -> Answer:
             lines.append(
                 f"{name} resolves to this computer ({here[0]}): from another computer it may resolve elsewhere"
             )
-        sentences.append(f"{name} resolves to {_where(addresses, owners)}")
-        if (node := _alone(addresses, owners)) is not None:
+        nodes = {owners.get(address) for address in addresses}
+        node = nodes.pop() if len(nodes) == 1 else None
+        sentences.append(f"{name} resolves to {_where(addresses, owners) if node is None else f'node {node} alone'}")
+        if node is not None:
             finding, harm = _ALONE[name.what]
             message = (
                 f"{name} resolves to node {node} alone ({', '.join(map(str, addresses[:2]))}): without that node "
@@ -246,27 +248,12 @@ def answer(question: Question, seen: Seen, notes: Sequence[str] = ()) -> Answer:
     return Answer(probes, findings, [*lines, _BLIND], words)
 
 
-def _of_nodes(question: Question, seen: Seen, what: answers.Probed, port: int) -> Iterator[answers.Probe]:
-    for node, address in question.nodes:
-        reply = seen.replies.get((address, port, ""))
-        if reply is not None:
-            yield _row(what, f"{address}", node, reply, f"port {port}")
-
-
 def _row(what: answers.Probed, place: str, node: str | None, reply: Reply, subject: str) -> answers.Probe:
-    message = terminal.folded(f"{subject}: {reply.message}", _LONGEST_MESSAGE)
+    message = terminal.folded(f"{subject}: {reply.message}", 300)
     return {"what": what, "address": place, "node": node, "result": reply.result, "message": message}
 
 
-def _alone(addresses: tuple[Address, ...], owners: dict[Address, str]) -> str | None:
-    """The node, if there is a single one, that every address belongs to."""
-    nodes = {owners.get(address) for address in addresses}
-    return nodes.pop() if len(nodes) == 1 else None
-
-
 def _where(addresses: tuple[Address, ...], owners: dict[Address, str]) -> str:
-    if (node := _alone(addresses, owners)) is not None:
-        return f"node {node} alone"
     nodes = sorted({owners[address] for address in addresses if address in owners})
     others = [f"{address}" for address in addresses if address not in owners]
     more = f" and {len(others) - 1} more" if len(others) > 1 else ""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from topology_controller.decide import records
 from topology_controller.kube import errors as kube
-from topology_controller.kube import reflector, watch
+from topology_controller.kube import watch
 from topology_controller.observe import catalog, facts, watches
 from topology_controller.observe import live as live_reads
 
@@ -28,7 +28,7 @@ from .commands import status
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
     from topology_api.types import AvailableTransition, TopologyTransition
     from topology_controller.definitions import load
@@ -66,30 +66,16 @@ def _record(known: facts.Facts) -> TopologyTransition | None:
 
 
 class Following:
-    """The watches, and the answers that follow from them.
-
-    Drawings are made every second, of whatever has arrived. Without `draws` only news is shown, and a new phase once
-    everything that it needs has been read.
-    """
+    """The watches, and what follows. Without `draws` only news is shown, a new phase once all that it needs is read."""
 
     def __init__(
         self, connection: cluster.Connection, transitions: load.Transitions, namespace: str, *, draws: bool
     ) -> None:
         self._news = asyncio.Event()
-        self._connection, client = connection, connection.client
-        self._transitions, self._namespace, self._draws = transitions, namespace, draws
-        self._watches = watches.Watches(client, self._news.set, sources=catalog.watched(transitions), timing=TIMING)
-        self._source = cluster.lease(namespace)
-        self._unread = facts.Unobserved(self._source.what, "not read yet", kind=facts.Kind.AWAITED)
-        self._lease = reflector.Reflector(
-            client,
-            self._source.selection,
-            self._source.reduce,
-            self._news.set,
-            malformed=lambda name, error: live_reads.malformed(f"{self._source.what} {name}", error),
-            timing=TIMING,
-        )
-        self._task: asyncio.Task[None] | None = None
+        self._connection, self._transitions, self._namespace = connection, transitions, namespace
+        self._draws, self._source = draws, cluster.lease(namespace)
+        sources = (*catalog.watched(transitions), self._source)
+        self._watches = watches.Watches(connection.client, self._news.set, sources=sources, timing=TIMING)
         self._looking: asyncio.Task[None] | None = None
         self._looked: tuple[AvailableTransition, ...] = ()
         self._judged = self._looked_at = -math.inf
@@ -103,14 +89,12 @@ class Following:
         screen: contextlib.AbstractContextManager[display.Show],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> NoReturn:
-        """Show updates until cancelled. The screen is entered with the first; `now` tells the time, in aware UTC.
-
-        Raises PluginError when the cluster cannot be asked, or cannot be followed any more.
-        """
+        """Show updates until cancelled. Raises PluginError when the cluster cannot be asked or followed any more."""
         # What a person may have got wrong is said before the terminal is taken.
         await cluster.infrastructure(self._connection)
         loop = asyncio.get_running_loop()
-        async with self._watches, self._following_lease():
+        async with self._watches, contextlib.AsyncExitStack() as ended:
+            ended.push_async_callback(self._stop_looking)
             await self._begin()
             update = await self._update(now())
             with screen as show:
@@ -124,29 +108,22 @@ class Following:
                     await asyncio.sleep(earliest - loop.time())
                     update = await self._update(now())
 
-    @contextlib.asynccontextmanager
-    async def _following_lease(self) -> AsyncIterator[None]:
-        self._task = asyncio.create_task(self._lease.run(), name="watch the operator's Lease")
-        try:
-            yield
-        finally:
-            tasks = [task for task in (self._task, self._looking) if task is not None]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+    async def _stop_looking(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
 
     async def _update(self, now: datetime) -> display.Update:
         """The state `now` (aware UTC). Raises PluginError when it cannot be followed any more."""
         # What ended a watch other than being stopped is a bug, which must not pass for silence.
         self._watches.raise_failed()
-        if self._task is not None and self._task.done():
-            self._task.result()
         loop = asyncio.get_running_loop()
         if self._news.is_set() or loop.time() - self._judged >= _ANEW:
             self._news.clear()
             self._judged = loop.time()
             if self._watches.restored.is_set():
                 await self._watches.read_anew()
+                await self._watches.ask_for_acceptances(wanted=True)
                 await self._read_installed()
             await self._judge(now)
         await self._notice(now)
@@ -157,12 +134,11 @@ class Following:
         return display.Update(self._answer, lost if (now - lost.since).total_seconds() >= _PATIENCE else None)
 
     async def _begin(self) -> None:
+        # The operator's Lease is, as they are, nothing that its decisions rest on.
+        await self._watches.ask_for_acceptances(wanted=True)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._connection.client.request_timeout):
                 await self._watches.first_answers()
-                while self._operator() == self._unread:
-                    self._news.clear()
-                    await self._news.wait()
         self._news.set()
         known = self._watches.known()
         if isinstance(known.infrastructure, facts.Unobserved):
@@ -193,7 +169,9 @@ class Following:
                         await self._watches.first_answers()
         elif self._watches.is_open and not needs:
             await self._watches.close()
-        seen = cluster.assembled(self._watches.known(), self._operator(), wanted, self._namespace, now)
+        seen = cluster.assembled(
+            self._watches.known(), self._source.of(self._watches.known()), wanted, self._namespace, now
+        )
         self._answer = status.answer(seen, self._transitions, self._looked)
         self._look_again(seen)
 
@@ -213,15 +191,6 @@ class Following:
         if self._looking is None or self._looking.done():
             self._looked_at = clock
             self._looking = asyncio.create_task(look(), name="look at what can be requested")
-
-    def _operator(self) -> facts.Fact[facts.Lease]:
-        snapshot = self._lease.snapshot()
-        if snapshot.synced:
-            lease: facts.Fact[facts.Lease] = live_reads.value(self._source, snapshot.objects.values())
-            return lease
-        if snapshot.error is not None:
-            return live_reads.unobserved(self._source.what, snapshot.error)
-        return self._unread
 
     async def _notice(self, now: datetime) -> None:
         """Note since when the server cannot be followed; end when that is for good."""

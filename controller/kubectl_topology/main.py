@@ -16,6 +16,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from topology_controller import bindata
+
 from . import arguments, errors
 
 if TYPE_CHECKING:
@@ -59,7 +61,10 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
-    options = arguments.parse(words)
+    try:
+        options = arguments.parse(words)
+    except (bindata.BindataMissingError, OSError) as error:
+        raise errors.PluginError(str(error)) from error
     if options.verb in {"help", "options"}:
         sys.stdout.write(options.text)
         sys.stdout.flush()
@@ -72,32 +77,22 @@ def _run(words: Sequence[str] | None, interrupted: errors.Interruption) -> int:
 
     # What the packages below would log is a fact or an error by now.
     logging.getLogger().addHandler(logging.NullHandler())
-    from topology_controller import bindata
-
-    try:
-        if options.verb in _ALSO_ALONE:
-            code = _without_a_cluster_too(options, interrupted)
-        else:
+    command = importlib.import_module(f".commands.{options.verb}", __package__) if options.verb in _ALSO_ALONE else None
+    if command is not None and not command.concerns_a_cluster(options):
+        code = int(command.alone(options))
+    else:
+        try:
             code = asyncio.run(_verb(options, _given(options), interrupted))
-    except bindata.BindataMissingError as error:
-        raise errors.PluginError(str(error)) from error
+        except errors.PluginError as error:
+            if command is None:
+                raise
+            code = int(command.alone(options, unread=str(error)))
     sys.stdout.flush()
     return code
 
 
-def _without_a_cluster_too(options: argparse.Namespace, interrupted: errors.Interruption) -> int:
-    command = importlib.import_module(f".commands.{options.verb}", __package__)
-    if not command.concerns_a_cluster(options):
-        return int(command.alone(options))
-    try:
-        return asyncio.run(_verb(options, _given(options), interrupted))
-    except errors.PluginError as error:
-        return int(command.alone(options, unread=str(error)))
-
-
 def _given(options: argparse.Namespace) -> load.Transitions:
     """Read the definitions, and the manifest if one is given. Raises InputError."""
-    from topology_controller import bindata
     from topology_controller.definitions import load
 
     try:

@@ -1,12 +1,12 @@
 """What this program, and the cluster's client, are called in what it prints: what a person can type again.
 
-kubectl and oc replace themselves with a plugin (exec), so its parent is the shell and argv names its file in either
-case. What is left of them is `_`, in which bash and zsh put the file of the command that was typed; a client that
-starts a plugin as a child is its parent. Who called neither has typed the name of this program.
+kubectl and oc replace themselves with a plugin (exec), so its parent is the shell. What is left of them is `_`, in
+which bash and zsh put the file of the command that was typed; a client that starts a plugin as a child is its parent.
+Who called neither has typed the name of this program.
 
-Commands are written everywhere as `oc topology ...` and `oc ...`; `Caller.command` makes of one what fits. The messages
-of the operator have commands in their sentences, which no field of the API tells apart: `COMMAND` finds them there, so
-that they are translated and no line ends within one. Nothing is decided by what it finds.
+Commands are written everywhere as `oc topology ...` and `oc ...`; `Caller.command` makes of one what fits. Sentences of
+the operator have commands in them: `COMMAND` finds those, so that they are translated and no line ends within one.
+Nothing is decided by what it finds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ COMMAND: Final = re.compile(rf"(?<![\w/.-])(?:oc|kubectl(?:-topology)?)(?: {shel
 _CLIENT: Final = re.compile(r"(oc|kubectl)(?:\.exe|[-_]?v?[\d.]+)?")
 _ONLY_OC: Final = frozenset({"adm", "debug", "login"})
 """Verbs that kubectl has not. Where one part of a command is for oc alone, all of it stays."""
-_JOINTS: Final = frozenset({"|", "&&"})
 _BINDING_NAME: Final = re.compile(r"[-\w@:.]+", re.ASCII)
 _COMMANDS: Final = frozenset({"command", "cancel"})
 
@@ -48,7 +47,7 @@ class Caller:
         words = text.split(" ")
         if words[:2] == ["oc", "topology"]:
             return " ".join((self.program, *words[2:]))
-        begins = [place for place, word in enumerate(words) if word == "oc" and {*words[:place][-1:]} <= _JOINTS]
+        begins = [place for place, word in enumerate(words) if word == "oc" and {*words[:place][-1:]} <= {"|", "&&"}]
         verbs = [verb for place in begins for verb in words[place + 1 : place + 2]]
         if self.client != "oc" and _ONLY_OC.isdisjoint(verbs):
             for place in begins:

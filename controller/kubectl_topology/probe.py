@@ -33,9 +33,6 @@ STEP_SECONDS: Final = 3.0
 """For resolving one name, and for one address."""
 ALL_SECONDS: Final = 5.0
 _INGRESSES: Final = resources.Resource("config.openshift.io", "v1", "ingresses", "Ingress")
-_BODY_BYTES: Final = 4096
-_LONGEST_BODY: Final = 160
-_OK: Final = 200
 _DIRECT: Final = "Asked directly, not through the proxy that the API server is asked through"
 _UNCHECKED: Final = "Certificates were not checked (--insecure-skip-tls-verify)"
 
@@ -48,7 +45,6 @@ async def run(connection: cluster.Connection, known: facts.Facts) -> front.Answe
     try:
         tls = connection.client.anonymous_tls()
     except (OSError, ValueError) as error:
-        # It was good enough for the client a moment ago: replaced while this runs.
         why = f"Nothing was asked: the authority of the kubeconfig cannot be used: {error}"
         return front.answer(front.Question((), (), "", (why,)), front.Seen({}, {}))
     if tls.verify_mode is ssl.CERT_NONE:
@@ -66,11 +62,13 @@ async def _ingress(connection: cluster.Connection) -> dict[str, Any] | str:
 
 
 async def look(
-    question: front.Question,
-    tls: ssl.SSLContext,
-    lookup: Callable[[str], list[str]] | None = None,
+    question: front.Question, tls: ssl.SSLContext, lookup: Callable[[str], list[str]] | None = None
 ) -> front.Seen:
     """Resolve and ask, all at once. `lookup` gives the addresses of a host, by default as the system does it."""
+
+    def system(host: str) -> list[str]:
+        return [str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
+
     clock = asyncio.get_running_loop().time
     end = clock() + ALL_SECONDS
     leads: dict[front.Name, tuple[front.Address, ...] | front.Reply] = {}
@@ -103,7 +101,7 @@ async def look(
 
         async def follow(name: front.Name) -> None:
             literal = front.parsed(name.host)
-            hosts = await _resolved(name.host, lookup or _system, left()) if literal is None else (literal,)
+            hosts = await _resolved(name.host, lookup or system, left()) if literal is None else (literal,)
             leads[name] = hosts
             for address in () if isinstance(hosts, front.Reply) else hosts:
                 ask(name.place(address), api=name.what != "Ingress")
@@ -125,14 +123,14 @@ async def _readyz(session: aiohttp.ClientSession, server_name: str, address: fro
     async with session.get(
         url, headers=headers, server_hostname=server_name or None, allow_redirects=False
     ) as response:
-        body = (await response.content.read(_BODY_BYTES)).decode("utf-8", "replace")
-    if response.status == _OK:
+        body = (await response.content.read(4096)).decode("utf-8", "replace")
+    if response.status == 200:
         return front.Reply("Ready", "/readyz answers ok")
     if response.status in {401, 403}:
         why = "whether it is ready is not said to a client without credentials"
     else:
         lines = [line for line in body.splitlines() if line.startswith("[-]")] or body.splitlines()
-        why = terminal.folded("; ".join(lines), _LONGEST_BODY)
+        why = terminal.folded("; ".join(lines), 160)
     return front.Reply("NotReady", f"/readyz answers HTTP {response.status}{f': {why}' if why else ''}")
 
 
@@ -171,21 +169,12 @@ async def _judged(ask: Any, seconds: float) -> front.Reply:
     return front.Reply("NotReady", f"what listens there does not answer as it should: {why}")
 
 
-def _system(host: str) -> list[str]:
-    """The addresses of a host as every program here sees them. Raises OSError and UnicodeError."""
-    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
-
-
 async def _resolved(
     host: str, lookup: Callable[[str], list[str]], seconds: float
 ) -> tuple[front.Address, ...] | front.Reply:
     """Where a host leads. A thread that waits for a name server cannot be ended: it is left behind, as a daemon."""
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[list[str] | Exception] = loop.create_future()
-
-    def settle(outcome: list[str] | Exception) -> None:
-        if not future.done():
-            future.set_result(outcome)
+    answers: asyncio.Queue[list[str] | Exception] = asyncio.Queue()
 
     def resolve() -> None:
         outcome: list[str] | Exception
@@ -195,11 +184,11 @@ async def _resolved(
             outcome = error
         # The loop has gone when the answer comes late.
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, outcome)
+            loop.call_soon_threadsafe(answers.put_nowait, outcome)
 
     threading.Thread(target=resolve, name=f"resolves {host}", daemon=True).start()
     try:
-        outcome = await asyncio.wait_for(future, seconds)
+        outcome = await asyncio.wait_for(answers.get(), seconds)
     except TimeoutError:
         return front.Reply("Unresolved", f"no answer from the name servers of this computer within {seconds:.2g} s")
     if isinstance(outcome, Exception):

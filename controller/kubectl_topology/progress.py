@@ -66,9 +66,11 @@ def _progress(answer: answers.Status, now: datetime, *, rows: bool) -> str:
     if phase == Phase.CONVERGING:
         return _converging(answer, now)
     met, total = (progress["met"], progress["total"]) if progress is not None else (0, 0)
-    waiting = f"; waiting for {awaited}" if (awaited := _awaited(answer)) else "; all that is needed is there"
-    if awaited and rows:
-        waiting = ""
+    awaited = ", ".join(
+        check["name"] if check["have"] is None else f"{check['name']} ({check['have']} of {check['wanted']})"
+        for check in answer["awaited"]
+    )
+    waiting = f"; waiting for {awaited}" * (not rows) if awaited else "; all that is needed is there"
     if phase == Phase.ADMITTING:
         waiting = "; changing the topology"
     return f"{met} of {total} preflight checks met{waiting}{_lasting(', ', requested, now, ' so far')}"
@@ -125,13 +127,6 @@ def _request(answer: answers.Status) -> str:
     return f"{desired} is requested"
 
 
-def _awaited(answer: answers.Status) -> str:
-    return ", ".join(
-        check["name"] if check["have"] is None else f"{check['name']} ({check['have']} of {check['wanted']})"
-        for check in answer["awaited"]
-    )
-
-
 def _action(answer: answers.Status, *, rows: bool) -> str:
     """How many actions a check waits for, else how many are left to do, with the command of the first if it fits."""
     advisories, required = answer["advisories"], answer["required"]
@@ -171,10 +166,7 @@ def length(begin: str, end: datetime) -> str:
 
 
 def add_status(document: Document, answer: answers.Status, now: datetime | None = None) -> None:
-    """`status`: the danger, how far it is, what is missing, and what is left to do.
-
-    With `now` (aware UTC), ages count on: so the live view has it.
-    """
+    """`status`: the danger, how far it is, what is missing, what is left to do. With `now` (UTC) ages count on."""
     clock, failing = now or datetime.fromisoformat(answer["evaluated"]), _failing(answer)
     for reason, text in _troubles(answer):
         # Of what is not met there are rows.

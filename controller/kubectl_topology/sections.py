@@ -12,7 +12,7 @@ from topology_controller.checks import machines as checked
 from topology_controller.kube import lease as leases
 from topology_controller.observe import facts
 
-from . import answers, cluster, hosted
+from . import answers, cluster, disruption
 from .document import Row, command
 
 if TYPE_CHECKING:
@@ -59,10 +59,7 @@ def judged(snapshot: cluster.Snapshot, kind: str) -> answers.Judged:
 
 
 def operator_state(snapshot: cluster.Snapshot) -> answers.Operator:
-    """Whether the operator runs, by its Lease: renewed every minute at most, and released when the operator stops.
-
-    Conditions and the record outlive the operator, so they do not count.
-    """
+    """Whether the operator runs, by its Lease: conditions and the record outlive the operator."""
     held, own = snapshot.operator, snapshot.known.own_operator
     if isinstance(held, facts.Unobserved) and not held.missing:
         return {"state": "Unknown", "message": f"Cannot tell whether the operator runs: {held}"}
@@ -159,7 +156,7 @@ def divided(advisories: Sequence[answers.Expected], names: Container[str]) -> li
 
 
 def advised(
-    document: Document, advisories: Sequence[answers.Expected], names: Container[str] = (hosted.REQUIRED,)
+    document: Document, advisories: Sequence[answers.Expected], names: Container[str] = (disruption.REQUIRED,)
 ) -> None:
     """What a person should do, each with its command."""
     for title, some in divided(advisories, names):
@@ -178,10 +175,8 @@ def following(document: Document, expected: Sequence[answers.Expected]) -> None:
 
 
 def unread(document: Document, objects: Sequence[answers.Unread], operator: answers.Operator | None = None) -> None:
-    """What could not be read; of all rights that lack, the one role that has them, and who gives it.
-
-    Who lacks nothing but what the operator adds to that role has the role without the addition.
-    """
+    """What could not be read; of all rights that lack, the one role that has them, and who gives it."""
+    # Who lacks nothing but what the operator adds to that role has the role without the addition.
     forbidden = [fact["what"] for fact in objects if fact["right"]]
     common = [what for what in forbidden if cluster.HOSTS not in what]
     others = sum(not cluster.added_to_reader(what) for what in common)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from topology_controller.decide import decision
     from topology_controller.definitions import load, model
 
-_LONG_AGO = timedelta(days=1)
 _NO_OPERATOR = facts.Unobserved("clusteroperators.config.openshift.io/topology", "not asked", kind=facts.Kind.MISSING)
 
 
@@ -97,10 +96,7 @@ class Judgement:
 
 
 def requested(known: facts.Facts, transitions: load.Transitions, target: str, now: datetime) -> Judgement:
-    """What the operator would decide, were `target` requested now. `now` is aware UTC.
-
-    Raises PluginError when Infrastructure is not known, or the API lacks our fields.
-    """
+    """What the operator would decide, were `target` requested now, aware UTC. Raises PluginError."""
     infrastructure = _infrastructure(known)
     decided = _decided(known, infrastructure, transitions, target, now)
     if decided.degraded is not None and decided.degraded.reason is Reason.API_NOT_INSTALLED:
@@ -124,10 +120,7 @@ def requested(known: facts.Facts, transitions: load.Transitions, target: str, no
 def by_record(
     judgement: Judgement, record: TopologyTransition | None, target: str, transitions: load.Transitions
 ) -> Judgement:
-    """The same, with what could not be read live taken from what the operator has recorded; as it is without that.
-
-    What was read live counts; for the rest the operator's own verdict about this target does, at its time.
-    """
+    """The same, with what could not be read live as the operator has recorded it, at its time."""
     items = [item for item in (() if record is None else record.available) if item.target.control_plane == target]
     item = min(items, key=lambda item: (not item.available, len(item.blockers)), default=None)
     definition = None if item is None else transitions.named(item.name)
@@ -198,7 +191,7 @@ def _decided(
         # to know about all the rest.
         asked = dataclasses.replace(asked, own_operator=_NO_OPERATOR)
     # A leader that has led for long: what is waited for after a change of leaders does not block a request.
-    term = state.LeaderState(since=now - _LONG_AGO, next_attempt="planned")
+    term = state.LeaderState(since=now - timedelta(days=1), next_attempt="planned")
     return phases.decide(asked, transitions, term, now)
 
 
@@ -242,10 +235,7 @@ def _pending(decided: decision.Decision) -> tuple[Verdict, str]:
 
 
 def only_recorded(record: TopologyTransition | None, judgement: Judgement) -> tuple[CheckResult, ...]:
-    """Checks that the operator has recorded for this very transition and that are not asked here.
-
-    It can ask the members of etcd themselves when it has certificates for that; the command has none.
-    """
+    """What the operator has recorded for this very transition and only it can ask: etcd's members, by certificates."""
     definition, results = judgement.definition, judgement.results
     if record is None or definition is None or record.name != definition.name or not results:
         return ()
@@ -257,58 +247,50 @@ def only_recorded(record: TopologyTransition | None, judgement: Judgement) -> tu
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A transition that starts here; `elsewhere` says why it is not for this cluster, empty when it is."""
-
-    definition: model.Definition
-    available: AvailableTransition | None
-    elsewhere: str = ""
-
-    @property
-    def verdict(self) -> Verdict:
-        """Possible, blocked, or unsupported here; cannot tell where nothing is known to be in the way."""
-        if self.available is None:
-            return Verdict.UNSUPPORTED
-        if self.available.available:
-            return Verdict.POSSIBLE
-        known = any(blocker.status is not CheckStatus.UNKNOWN for blocker in self.available.blockers)
-        return Verdict.BLOCKED if known or not self.available.blockers else Verdict.CANNOT_TELL
-
-
 def ways(
     known: facts.Facts,
     transitions: load.Transitions,
     now: datetime,
     instead: Mapping[str, AvailableTransition] | None = None,
-) -> tuple[tuple[Way, ...], str]:
-    """Every transition that starts here, as the operator's own discovery finds it; or none, and the reason.
-
-    `instead` are verdicts by name that count in the place of one that is not known. Raises PluginError when
-    Infrastructure is not known.
-    """
+) -> tuple[list[answers.Way], str]:
+    """Every transition that starts here, or none, and why. `instead`: verdicts that count where one is not known."""
     infrastructure = _infrastructure(known)
     if disabled := applicability.disabled(known, infrastructure):
         more = "" if infrastructure.control_plane else ". For what else is in the way: oc topology plan HighlyAvailable"
-        return (), f"{disabled.message} ({disabled.reason}){more}"
+        return [], f"{disabled.message} ({disabled.reason}){more}"
     here = records.pair(infrastructure)
     starting = transitions.starting_at(here)
     if not starting:
         why = vocabulary.NEVER_A_SOURCE.get(here.control_plane)
-        return (), f"No transition leads away from {here}{f', because {why}' if why else ''}"
+        return [], f"No transition leads away from {here}{f', because {why}' if why else ''}"
     available = evaluated(known, transitions, now, instead or {})
     platform = infrastructure.platform or "unknown"
-    every = []
-    for definition in starting:
-        elsewhere = f"on platform {' or '.join(definition.platforms)} only; this is {platform}"
-        item = available.get(definition.name)
-        every.append(Way(definition, item, elsewhere if item is None else ""))
-    return tuple(every), ""
+    return [_way(definition, available.get(definition.name), platform) for definition in starting], ""
 
 
-def best(every: tuple[Way, ...]) -> Verdict:
+def _way(definition: model.Definition, item: AvailableTransition | None, platform: str) -> answers.Way:
+    blockers = () if item is None else item.blockers
+    verdict = Verdict.UNSUPPORTED
+    if item is not None:
+        known = any(blocker.status is not CheckStatus.UNKNOWN for blocker in blockers)
+        verdict = Verdict.BLOCKED if known or not blockers else Verdict.CANNOT_TELL
+        verdict = Verdict.POSSIBLE if item.available else verdict
+    target = definition.target.pair
+    return {
+        "name": definition.name,
+        "summary": definition.summary,
+        "target": answers.pair(target),
+        "verdict": verdict.value,
+        "blockers": [{"name": each.name, "status": each.status.value, "message": each.message} for each in blockers],
+        "evaluated": None if item is None else answers.stamp(item.evaluated_time),
+        "elsewhere": "" if item else f"on platform {' or '.join(definition.platforms)} only; this is {platform}",
+        "command": records.request(target.control_plane),
+    }
+
+
+def best(every: list[answers.Way]) -> Verdict:
     """The verdict about all of them: possible if one is, not known if one may be, else blocked if one is."""
-    verdicts = {way.verdict for way in every}
+    verdicts = {way["verdict"] for way in every}
     order = (Verdict.POSSIBLE, Verdict.CANNOT_TELL, Verdict.BLOCKED)
     return next((verdict for verdict in order if verdict in verdicts), Verdict.UNSUPPORTED)
 

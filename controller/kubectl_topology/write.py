@@ -1,13 +1,13 @@
 """The writes of `set`, `cancel` and `accept`: read, judge, write, and begin again when the object has changed.
 
 Each is a merge patch that carries the resourceVersion of the object that was judged: the server answers 409 when that
-has changed, and 422 only when it refuses the change itself. (A JSON patch with a test would be answered with 422 in
-both cases.) What became of a write whose answer was lost is read.
+has changed, and 422 only when it refuses the change itself. What became of a write whose answer was lost is read.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -65,9 +65,8 @@ async def guarded(
 ) -> tuple[T, Raw | None, Raw | kube.KubeError | None]:
     """Read and judge (`judge`), send the patch that it returns, and begin again when the object has changed.
 
-    `judge` gets the number of the attempt, from 0. Returns its last answer, the patch that was sent, None if there was
-    nothing to write, and what the server answered: the object, or an error other than Conflict. Raises PluginError when
-    the object has changed each time.
+    `judge` gets the number of the attempt, from 0. Returns its last answer, the patch (None: nothing to write), and the
+    object or the error other than Conflict. Raises PluginError when the object has changed each time.
     """
     before = connection.interruption.text
     for attempt in range(ATTEMPTS):
@@ -84,7 +83,11 @@ async def guarded(
                 connection.interruption.text = before
             if not isinstance(error, kube.Conflict):
                 return answer, patch, error
-    by = f", the last time by {await _last_writer(connection)}" if target is _INFRASTRUCTURE else ""
+    by = ""
+    if target is _INFRASTRUCTURE:
+        with contextlib.suppress(kube.KubeError, fields.Malformed):
+            by = writers(await connection.client.get(catalog.INFRASTRUCTURES, _NAME)) or ""
+        by = f", the last time by {by or UNKNOWN_WRITER}"
     raise errors.PluginError(
         f"{target.label} was changed {ATTEMPTS} times between reading and writing{by}. Nothing was written",
         "The same command begins again",
@@ -218,10 +221,7 @@ def _desired(raw: Raw) -> str | None:
 
 
 def writers(raw: Raw, name: str = "") -> str | None:
-    """The field manager that wrote Infrastructure last, or this field of its spec; None when none is known.
-
-    The times of managed fields have whole seconds, so there may be more than one.
-    """
+    """The field manager that wrote Infrastructure last, or this field of its spec; several of one second; or None."""
     entries = [
         (fields.text(entry, "time") or "", fields.text(entry, "manager") or UNKNOWN_WRITER)
         for entry in fields.items(raw, "metadata.managedFields")
@@ -231,21 +231,10 @@ def writers(raw: Raw, name: str = "") -> str | None:
     return " or ".join(dict.fromkeys(manager for time, manager in entries if time == latest)) or None
 
 
-async def _last_writer(connection: cluster.Connection) -> str:
-    """Read who wrote Infrastructure last."""
-    try:
-        return writers(await connection.client.get(catalog.INFRASTRUCTURES, _NAME)) or UNKNOWN_WRITER
-    except (kube.KubeError, fields.Malformed):
-        return UNKNOWN_WRITER
-
-
 async def observed(
     connection: cluster.Connection, until: Callable[[TopologyTransition], T | None], seconds: float = OBSERVED_TIMEOUT
 ) -> T | None:
-    """Read the record until `until` has an answer for it, for at most so many `seconds`; None when it has none.
-
-    A read that fails shows nothing about the operator, and what was written stands whatever is found here.
-    """
+    """Read the record until `until` has an answer for it, for at most so many `seconds`; None when it has none."""
     pause = _FIRST_PAUSE
     try:
         async with asyncio.timeout(seconds):

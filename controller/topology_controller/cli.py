@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import gc
 import logging
 import pathlib
@@ -63,8 +64,8 @@ def parser(commands: Mapping[str, Command]) -> terminal.Parser:
 
 def perform(commands: Mapping[str, Command], arguments: Sequence[str] | None = None) -> int:
     """Run the command line of a program that has these commands; return its exit code."""
-    options = parser(commands).parse_args(arguments)
     try:
+        options = parser(commands).parse_args(arguments)
         commands[options.command].perform(options)
     except CommandError as error:
         logs.complain(vocabulary.OPERATOR_NAME, error)
@@ -83,73 +84,62 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _add_run(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
-    run = commands.add_parser("run", help="run the operator")
-    run.add_argument("--kubeconfig", metavar="F", help="default: KUBECONFIG, in-cluster, ~/.kube/config")
-    run.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-    run.add_argument(
-        "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the lease; default: %(default)s"
-    )
-    run.add_argument(
-        "--lease-kubeconfig", metavar="F", default="",
-        help="placement elsewhere: the cluster where the lease is held and scrapers are authenticated, while "
+    add = functools.partial(terminal.add, commands.add_parser("run", help="run the operator"))
+    add("--kubeconfig F", "default: KUBECONFIG, in-cluster, ~/.kube/config")
+    add("--context NAME", "context of the kubeconfig")
+    add("--namespace NAMESPACE", "namespace of the lease; default: %(default)s", default=vocabulary.DEFAULT_NAMESPACE)
+    add(
+        "--lease-kubeconfig F",
+        "placement elsewhere: the cluster where the lease is held and scrapers are authenticated, while "
         "--kubeconfig leads to the one that is acted on; in-cluster: that of this pod; default: the same cluster",
-    )  # fmt: skip
-    run.add_argument(
-        "--lease-namespace", metavar="NS", default="", help="with --lease-kubeconfig: namespace of the lease"
+        default="",
     )
-    run.add_argument(
-        "--bind-address", default="0.0.0.0:8443", metavar="HOST:PORT",
-        help="where probes and metrics are served; default: %(default)s",
-    )  # fmt: skip
-    run.add_argument(
-        "--page-address", metavar="HOST:PORT", default="",
-        help="with --serving-cert-dir: loopback address of the status page, to be reached by port-forward; default: no "
+    add("--lease-namespace NS", "with --lease-kubeconfig: namespace of the lease", default="")
+    add("--bind-address HOST:PORT", "where probes and metrics are served; default: %(default)s", default="0.0.0.0:8443")
+    add(
+        "--page-address HOST:PORT",
+        "with --serving-cert-dir: loopback address of the status page, to be reached by port-forward; default: no "
         "page. Without certificates it is at --bind-address",
-    )  # fmt: skip
-    run.add_argument(
-        "--serving-cert-dir", type=pathlib.Path, metavar="D",
-        help="folder with tls.crt and tls.key; without it plain HTTP is served, on loopback only",
-    )  # fmt: skip
-    run.add_argument(
-        "--transitions-dir", type=pathlib.Path, metavar="D", help="transition definitions; default: built in"
+        default="",
     )
-    run.add_argument(
-        "--leader-elect", action=argparse.BooleanOptionalAction, default=True,
-        help="hold a lease while working; default: yes",
-    )  # fmt: skip
-    for name, meaning in (
-        ("lease-duration", "others wait so many seconds before they take over: more than the renew deadline"),
-        ("renew-deadline", "give up leading after so many seconds without a renewal, 2 or more: a request gets half"),
-        ("retry-period", "renew the lease every so many seconds: it and a request must fit into the renew deadline"),
+    certificates = "folder with tls.crt and tls.key; without it plain HTTP is served, on loopback only"
+    add("--serving-cert-dir D", certificates, type=pathlib.Path)
+    add("--transitions-dir D", "transition definitions; default: built in", type=pathlib.Path)
+    elect = {"action": argparse.BooleanOptionalAction, "default": True}
+    add("--leader-elect", "hold a lease while working; default: yes", **elect)
+    for words, meaning in (
+        ("--lease-duration S", "others wait so many seconds before they take over: more than the renew deadline"),
+        (
+            "--renew-deadline S",
+            "give up leading after so many seconds without a renewal, 2 or more: a request gets half",
+        ),
+        (
+            "--retry-period S",
+            "renew the lease every so many seconds: it and a request must fit into the renew deadline",
+        ),
     ):
-        run.add_argument(
-            f"--{name}", type=float, metavar="S",
-            help=f"{meaning}; the three go together; default: 137/107/26, and 270/240/60 on a single node",
-        )  # fmt: skip
-    run.add_argument(
-        "--settle-seconds", type=_natural(" of seconds"), metavar="S",
-        help="overrides settleSeconds of the definitions, and how often new answers of checks are written to "
+        together = "the three go together; default: 137/107/26, and 270/240/60 on a single node"
+        add(words, f"{meaning}; {together}", type=float)
+    add(
+        "--settle-seconds S",
+        "overrides settleSeconds of the definitions, and how often new answers of checks are written to "
         "Infrastructure: every S seconds instead of once a minute (tests, demos)",
-    )  # fmt: skip
-    run.add_argument(
-        "--etcd-cert-dir", type=pathlib.Path, metavar="D",
-        help="folder with ca.crt, tls.crt and tls.key of an etcd client: before the change etcd's members are asked "
+        type=_natural(" of seconds"),
+    )
+    add(
+        "--etcd-cert-dir D",
+        "folder with ca.crt, tls.crt and tls.key of an etcd client: before the change etcd's members are asked "
         "themselves (check EtcdMembersDirect)",
-    )  # fmt: skip
-    run.add_argument(
-        "--etcd-endpoints", type=_endpoints, metavar="URL[,URL...]", default=(),
-        help="where to ask etcd, https://HOST:PORT; default: what ConfigMap openshift-etcd/etcd-endpoints lists",
-    )  # fmt: skip
-    run.add_argument(
-        "--config", type=pathlib.Path, metavar="F",
-        help="configuration file, followed while the operator runs; --log-level, -v and --settle-seconds win over it",
-    )  # fmt: skip
-    run.add_argument("--log-level", choices=logs.LEVELS, help=f"what is logged; default: {logs.DEFAULT}")
-    run.add_argument(
-        "-v", "--v", type=_natural(), metavar="N",
-        help="the same as a number: 0 warning, 2 info, 4 debug (conflicts, watches), 6 also every request",
-    )  # fmt: skip
-    run.add_argument("--log-format", choices=logs.FORMATS, default="text", help="text as klog has it; default: text")
+        type=pathlib.Path,
+    )
+    where = "where to ask etcd, https://HOST:PORT; default: what ConfigMap openshift-etcd/etcd-endpoints lists"
+    add("--etcd-endpoints URL[,URL...]", where, type=_endpoints, default=())
+    followed = "configuration file, followed while the operator runs; --log-level, -v and --settle-seconds win over it"
+    add("--config F", followed, type=pathlib.Path)
+    add(f"--log-level {'|'.join(logs.LEVELS)}", f"what is logged; default: {logs.DEFAULT}", default=None)
+    levels = "the same as a number: 0 warning, 2 info, 4 debug (conflicts, watches), 6 also every request"
+    add("-v --v N", levels, type=_natural())
+    add(f"--log-format {'|'.join(logs.FORMATS)}", "text as klog has it; default: text")
 
 
 def _natural(of: str = "") -> Callable[[str], int]:

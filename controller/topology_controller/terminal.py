@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
 REQUESTS = 5
 """Level of the lines about single requests, below logging.DEBUG."""
@@ -98,3 +98,18 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print what is wrong, and end with exit code 2."""
         super().error(plain(message))
+
+
+def add(where: argparse._ActionsContainer, words: str, text: str, **options: Any) -> None:
+    """Add a flag, `-f --flag VALUE` or `--flag DEFAULT|OTHER`, or a word, `WORD` or `[WORD]`; `text` is its help."""
+    *names, last = words.split(" ")
+    if last.startswith("-"):
+        where.add_argument(*names, last, help=text, **{"action": "store_true", **options})
+    elif not names:
+        word = last.strip("[]")
+        where.add_argument(word.lower(), nargs="?" if word != last else None, metavar=word, help=text, **options)
+    elif "|" in last:
+        choice = {"choices": last.split("|"), "default": last.partition("|")[0]}
+        where.add_argument(*names, help=text, **{**choice, **options})
+    else:
+        where.add_argument(*names, metavar=last, help=text, **options)

@@ -14,14 +14,12 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from topology_api import vocabulary
-from topology_controller import cli
+from topology_controller import cli, terminal
 
 from . import fleet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from topology_controller import terminal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,77 +27,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return cli.perform(COMMANDS, arguments)
 
 
-_FORMS: Final[dict[str, tuple[dict[str, Any], str]]] = {
-    "--crd-only": ({"action": "store_true"}, "only the whole CRD, for clusters that have none"),
-    "--crd-patch": (
-        {"action": "store_true"},
-        "the script that adds our fields to the CRD that a cluster serves, and takes them out again",
-    ),
-    "--elsewhere": (
-        {"choices": ("target", "management")},
-        "for an operator that runs in another cluster than the one it acts on: what to apply to one of the two",
-    ),
-}
-_SWITCHES: Final = {
-    "--without-monitoring": "leave out ServiceMonitor, rules and dashboard, for clusters without monitoring.coreos.com",
-    "--without-machine-api": "leave out the rights to list Machines and BareMetalHosts, for clusters without "
-    "capability MachineAPI",
-    "--without-leases": "leave out the right to list Leases, which shows who still goes by the old topology after the "
-    "change",
-    "--bare-metal-host-reader": "let cluster-reader read BareMetalHosts, with addresses of management controllers, as "
-    "oc topology does",
+_FURTHER: Final[dict[str, dict[str, Any]]] = {
+    "--elsewhere target|management": {"default": None},
+    "--crd F": {"type": pathlib.Path},
+    "--namespace NAMESPACE": {"default": vocabulary.DEFAULT_NAMESPACE},
+    "--install-config F": {"required": True},
+    "--rule released|proposed": {"default": None},
 }
 
 
 def _add_manifests(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
-    manifests = commands.add_parser("manifests", help="print what to apply to a cluster")
+    table = fleet.table()["manifests"]
+    manifests = commands.add_parser("manifests", help=table["help"])
     form = manifests.add_mutually_exclusive_group()
-    for flag, (kind, text) in _FORMS.items():
-        form.add_argument(flag, help=text, **kind)
-    manifests.add_argument("--crd", type=pathlib.Path, metavar="F", help="the served CRD, for --crd-patch")
-    for flag, text in _SWITCHES.items():
-        manifests.add_argument(flag, action="store_true", help=text)
-    manifests.add_argument(
-        "--console", metavar="URL",
-        help="let the console offer kubectl-topology, whose archives are below URL; for clusters that have the console",
-    )  # fmt: skip
-    manifests.add_argument("--image", metavar="REF", help="image of the operator")
-    manifests.add_argument(
-        "--namespace", default=vocabulary.DEFAULT_NAMESPACE, help="namespace of the operator; default: %(default)s"
-    )
-    manifests.add_argument(
-        "--runbooks", metavar="URL",
-        help="https address of the folder docs/runbooks, which the alerts link; default: TOPOLOGY_RUNBOOKS_URL of the "
-        "environment, or no link",
-    )  # fmt: skip
+    for where, flags in ((form, table["one-of"]), (manifests, table["flags"])):
+        for words, text in flags.items():
+            terminal.add(where, words, text, **_FURTHER.get(words, {}))
 
 
 def _add_render(commands: argparse._SubParsersAction[terminal.Parser]) -> None:
-    render = commands.add_parser(
-        "render",
-        help="print which topologies an install-config leads to",
-        description="Print which topologies the installer makes of an install-config, and whether masters carry\n"
-        "workloads: by the rule of released installers, by the rule that is proposed, and where they\n"
-        "differ. Nothing is contacted and nothing is written.",
-        epilog="Only numbers of machines matter: controlPlane.replicas, the sum over all compute pools, and\n"
-        "arbiter.replicas. What is not given is not zero: without controlPlane.replicas there are 3\n"
-        "control-plane nodes, and without compute, with an empty list, or with a pool worker without\n"
-        "replicas, there are 3 workers. Only pool edge defaults to 0. For no workers say so:\n\n"
-        "  compute: [{name: worker, replicas: 0}]\n\n"
-        "Examples:\n\n"
-        "  %(prog)s --install-config install-config.yaml\n"
-        "  %(prog)s --install-config install-config.yaml --rule released -o json\n"
-        "  oc -n kube-system get configmap cluster-config-v1 -o yaml | %(prog)s --install-config -\n\n"
-        "Exit codes: 0 printed, 1 the file is no install-config or one that the installer refuses\n"
-        "(each line names file, line, what was found and what is wanted), 2 bad usage.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    render.add_argument(
-        "--install-config", required=True, metavar="F",
-        help="install-config.yaml, or ConfigMap cluster-config-v1 of a cluster; - reads standard input",
-    )  # fmt: skip
-    render.add_argument("--rule", choices=("released", "proposed"), help="only this rule; default: both")
-    render.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="default: text")
+    texts = fleet.table()["render"]
+    head = {key: texts[key] for key in ("help", "description", "epilog")}
+    render = commands.add_parser("render", **head, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for words, text in texts["flags"].items():
+        terminal.add(render, words, text, **_FURTHER.get(words, {}))
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -124,10 +75,9 @@ def _check(options: argparse.Namespace) -> None:
 def _manifests(options: argparse.Namespace) -> None:
     import yaml
 
-    from topology_controller import bindata
     from topology_controller.definitions import load
 
-    from . import manifests, manifests_elsewhere
+    from . import manifests
 
     _check(options)
     runbooks = options.runbooks if options.runbooks is not None else os.environ.get(vocabulary.RUNBOOKS_VARIABLE)
@@ -140,12 +90,12 @@ def _manifests(options: argparse.Namespace) -> None:
         without = frozenset(right for right in manifests.OPTIONAL if getattr(options, f"without_{right}"))
         if options.elsewhere:
             arguments = options.elsewhere, options.image, options.namespace
-            text = manifests_elsewhere.render(*arguments, monitoring=monitoring, without=without)
+            text = manifests.elsewhere(*arguments, monitoring=monitoring, without=without)
         else:
             text = manifests.render(
                 kind, options.image, options.namespace, served, monitoring=monitoring, without=without
             )
-        chosen = [manifests.host_reader()] if options.bare_metal_host_reader else []
+        chosen = [manifests.filled("readers/baremetalhosts.yaml")] if options.bare_metal_host_reader else []
         chosen += [manifests.console(options.console)] if options.console is not None else []
         text = "---\n".join([text, *chosen])
         if runbooks and kind is manifests.Kind.OPERATOR and monitoring:
@@ -154,7 +104,7 @@ def _manifests(options: argparse.Namespace) -> None:
             sys.stderr.write("warning: the alerts link no runbook: --runbooks URL is where docs/runbooks is served\n")
     except manifests.ManifestsError as error:
         raise cli.CommandError(cli.USAGE, error) from error
-    except (load.DefinitionError, bindata.BindataMissingError) as error:
+    except load.DefinitionError as error:
         raise cli.CommandError(cli.FAILED, error) from error
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise cli.CommandError(cli.FAILED, f"{options.crd}: {error}") from error
@@ -162,11 +112,13 @@ def _manifests(options: argparse.Namespace) -> None:
 
 
 def _render(options: argparse.Namespace) -> None:
+    from topology_controller.definitions import read
+
     from . import render
 
     try:
         text = render.command(options.install_config, options.rule, options.output)
-    except render.InstallConfigError as error:
+    except read.DefinitionError as error:
         raise cli.CommandError(cli.FAILED, error) from error
     sys.stdout.write(text)
 
@@ -176,15 +128,15 @@ def _fleet(options: argparse.Namespace) -> None:
     from topology_controller.definitions import load
 
     from . import manifests
-    from .fleet import install, objects, plan
+    from .fleet import engines, install, plan
 
     try:
         parts, explanation = fleet.pack(options, load.load(bindata.root() / "transitions"))
         folder = options.output_dir
-        text = objects.stream(parts) if folder is None else objects.write(folder, options.engine, parts)
-    except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, objects.ForeignFolderError) as error:
+        text = engines.stream(parts) if folder is None else engines.write(folder, options.engine, parts)
+    except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, engines.ForeignFolderError) as error:
         raise cli.CommandError(cli.USAGE, error) from error
-    except (load.DefinitionError, bindata.BindataMissingError, OSError, UnicodeDecodeError) as error:
+    except (load.DefinitionError, OSError, UnicodeDecodeError) as error:
         raise cli.CommandError(cli.FAILED, error) from error
     sys.stdout.write(text)
     if explanation:

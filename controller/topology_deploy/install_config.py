@@ -14,18 +14,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from topology_api.shape import Shape, Vector, classify
 from topology_api.vocabulary import Topology
 from topology_controller.definitions import read
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _DEFAULT: Final = 3
 _WORKER, _EDGE, _ARBITER = "worker", "edge", "arbiter"
-_CONTROL_PLANES: Final = (1, 2, 3, 4, 5)
 _MOST: Final = 2**63 - 1
-_ON_MACHINES: Final = ("baremetal", "none")
 _LONGEST_QUOTE: Final = 60
+_NEVER_QUOTED: Final = "credentials"
+_T = TypeVar("_T")
 
 
 class Rule(StrEnum):
@@ -38,31 +41,6 @@ class Rule(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
-    """A machine pool. `replicas` is what stands in the file, whatever it is; None when nothing does."""
-
-    name: object
-    replicas: object = None
-
-
-@dataclass(frozen=True, slots=True)
-class InstallConfig:
-    """The part of an install-config that topologies follow from, as it was written.
-
-    `control_plane`: controlPlane.replicas. `compute`: the pools, None when there is no such key. `arbiter`: the arbiter
-    pool, None when there is none. `fencing`: how many controlPlane.fencing.credentials there are. `platform`: the one
-    that is named, None when none is. `hosts`: does platform.baremetal list hosts?
-    """
-
-    control_plane: object = None
-    compute: tuple[Pool, ...] | None = None
-    arbiter: Pool | None = None
-    fencing: int = 0
-    platform: str | None = None
-    hosts: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Contradiction:
     """Something that the installer would refuse: where, what was found there, and what would do."""
 
@@ -70,13 +48,15 @@ class Contradiction:
     actual: str
     wanted: str
 
+    def __str__(self) -> str:
+        return f"{read.spell(self.field)}: found {self.actual}; wanted {self.wanted}"
+
 
 class ContradictionError(ValueError):
     """An install-config that leads nowhere; `contradictions` has everything that is wrong with it."""
 
     def __init__(self, contradictions: tuple[Contradiction, ...]) -> None:
-        lines = (f"{read.spell(item.field)}: found {item.actual}; wanted {item.wanted}" for item in contradictions)
-        super().__init__("\n".join(lines))
+        super().__init__("\n".join(map(str, contradictions)))
         self.contradictions = contradictions
 
 
@@ -114,37 +94,34 @@ class Outcome:
     shape: Shape
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A field that the two rules fill in differently, and what that means for the cluster."""
-
-    field: str
-    released: Topology
-    proposed: Topology
-    meaning: str
-
-
-def machines(config: InstallConfig) -> Machines:
-    """Count the machines as the installer does, defaults included.
-
-    Raises ContradictionError with everything that the installer would refuse, of what concerns topologies.
-    """
-    reading = _Reading()
-    control_plane = reading.count(("controlPlane",), "master", config.control_plane, _DEFAULT)
-    workers = sum(count.replicas for count in _compute(config, reading))
-    arbiters = 0
-    if config.arbiter is not None:
-        # Its default is 0, which the installer then refuses: who names the pool has to say how many.
-        arbiters = reading.count((_ARBITER,), _ARBITER, config.arbiter.replicas, 0).replicas
-    _check(config, control_plane.replicas, reading)
+def machines(config: Mapping[str, Any]) -> Machines:
+    """Count the machines as the installer does. Raises ContradictionError with all that it would refuse."""
+    reading = _Reading(config)
+    platforms = sorted(name for name, value in reading.mapping("platform").items() if value is not None)
+    if len(platforms) > 1:
+        reading.refuse(("platform",), " and ".join(platforms), "one platform")
+    platform = platforms[0] if len(platforms) == 1 else None
+    control_plane = reading.count(("controlPlane",), "master", reading.mapping("controlPlane"), _DEFAULT).replicas
+    reading.mapping("controlPlane", "fencing")
+    fencing = len(reading.get(("controlPlane", "fencing", _NEVER_QUOTED), list, "a list") or ())
+    workers = sum(count.replicas for count in _compute(reading, platform))
+    arbiter = None if config.get(_ARBITER) is None else reading.mapping(_ARBITER)
+    # Its default is 0, which the installer then refuses: who names the pool has to say how many.
+    arbiters = 0 if arbiter is None else reading.count((_ARBITER,), _ARBITER, arbiter, 0).replicas
+    _check(reading, platform, control_plane, arbiter, fencing)
     if reading.wrong:
         raise ContradictionError(tuple(reading.wrong))
-    return Machines(control_plane.replicas, arbiters, workers, config.fencing > 0, tuple(reading.counts))
+    return Machines(control_plane, arbiters, workers, fencing > 0, tuple(reading.counts))
 
 
 def outcome(numbers: Machines, rule: Rule) -> Outcome:
     """What the installer writes for so many machines; every count that `machines` lets pass has an answer."""
-    control_plane, infrastructure = (_released if rule is Rule.RELEASED else _proposed)(numbers)
+    released, masters = rule is Rule.RELEASED, numbers.control_plane
+    control_plane = {1: Topology.SINGLE_REPLICA, 2: Topology.DUAL_REPLICA}.get(masters, Topology.HIGHLY_AVAILABLE)
+    if numbers.arbiters and (masters == 2 or (masters > 2 and not released)):
+        control_plane = Topology.HIGHLY_AVAILABLE_ARBITER
+    alone = (numbers.workers == 0 and masters == 1) or (numbers.workers == 1 and released)
+    infrastructure = Topology.SINGLE_REPLICA if alone else Topology.HIGHLY_AVAILABLE
     schedulable = numbers.workers == 0
     vector = Vector(
         control_plane=control_plane,
@@ -159,17 +136,21 @@ def outcome(numbers: Machines, rule: Rule) -> Outcome:
     return Outcome(control_plane, infrastructure, schedulable, classify(vector) or Shape.UNCLASSIFIED)
 
 
-def differences(numbers: Machines) -> tuple[Difference, ...]:
-    """Where the two rules disagree about these machines; mastersSchedulable is the same in both."""
+def differences(numbers: Machines) -> list[dict[str, str]]:
+    """Where the two rules disagree about these machines, and what that means; mastersSchedulable is never among it."""
     released, proposed = outcome(numbers, Rule.RELEASED), outcome(numbers, Rule.PROPOSED)
     both = (
-        Difference("controlPlaneTopology", released.control_plane, proposed.control_plane, _ARBITER_IS_OVERLOOKED),
-        Difference("infrastructureTopology", released.infrastructure, proposed.infrastructure, _one_worker(numbers)),
+        ("controlPlaneTopology", released.control_plane, proposed.control_plane, _ARBITER_IS_OVERLOOKED),
+        ("infrastructureTopology", released.infrastructure, proposed.infrastructure, _one_worker(numbers)),
     )
-    return tuple(item for item in both if item.released is not item.proposed)
+    return [
+        {"field": field, "released": old.value, "proposed": new.value, "meaning": meaning}
+        for field, old, new, meaning in both
+        if old is not new
+    ]
 
 
-def notes(config: InstallConfig, numbers: Machines) -> tuple[str, ...]:
+def notes(numbers: Machines) -> list[str]:
     """What is true by both rules and surprises people, in the order of its weight."""
     texts: list[str] = []
     if numbers.workers and (numbers.control_plane == 1 or numbers.workers == 1):
@@ -180,9 +161,9 @@ def notes(config: InstallConfig, numbers: Machines) -> tuple[str, ...]:
     if numbers.control_plane == 1 and numbers.workers:
         agent_based = "The agent-based installer refuses workers beside a single control-plane node"
         texts.append(f"{agent_based}; other ways of installing accept them.")
-    if config.fencing and (numbers.control_plane != 2 or numbers.arbiters):
+    if numbers.fencing and (numbers.control_plane != 2 or numbers.arbiters):
         texts.append("Fencing credentials are for two control-plane nodes without an arbiter; no rule looks at them.")
-    return tuple(texts)
+    return texts
 
 
 _ARBITER_IS_OVERLOOKED: Final = (
@@ -210,38 +191,39 @@ def _one_worker(numbers: Machines) -> str:
     return f"{text}; afterwards the transition infra-to-ha leads there."
 
 
-def _released(numbers: Machines) -> tuple[Topology, Topology]:
-    if numbers.control_plane == 2:
-        control_plane = Topology.HIGHLY_AVAILABLE_ARBITER if numbers.arbiters else Topology.DUAL_REPLICA
-    else:
-        control_plane = Topology.SINGLE_REPLICA if numbers.control_plane < 2 else Topology.HIGHLY_AVAILABLE
-    alone = numbers.workers == 1 or (numbers.workers == 0 and numbers.control_plane < 2)
-    return control_plane, Topology.SINGLE_REPLICA if alone else Topology.HIGHLY_AVAILABLE
-
-
-def _proposed(numbers: Machines) -> tuple[Topology, Topology]:
-    if numbers.control_plane >= 2 and numbers.arbiters:
-        control_plane = Topology.HIGHLY_AVAILABLE_ARBITER
-    else:
-        by_number = {1: Topology.SINGLE_REPLICA, 2: Topology.DUAL_REPLICA}
-        control_plane = by_number.get(numbers.control_plane, Topology.HIGHLY_AVAILABLE)
-    alone = control_plane is Topology.SINGLE_REPLICA and numbers.workers == 0
-    return control_plane, Topology.SINGLE_REPLICA if alone else Topology.HIGHLY_AVAILABLE
-
-
 class _Reading:
     """Collects what was counted and what is wrong while an install-config is gone through."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._config = config
         self.counts: list[Count] = []
         self.wrong: list[Contradiction] = []
 
     def refuse(self, field: read.Path, actual: str, wanted: str) -> None:
-        self.wrong.append(Contradiction(field, actual, wanted))
+        """Note what is wrong, unless it follows from the form of what is around it."""
+        if not any(field[: len(item.field)] == item.field for item in self.wrong):
+            self.wrong.append(Contradiction(field, actual, wanted))
 
-    def count(self, pool: read.Path, name: str, replicas: object, default: int) -> Count:
+    def get(self, path: read.Path, kind: type[_T], wanted: str) -> _T | None:
+        """What stands at a path, None where nothing does; what is of another kind is refused."""
+        value: Any = self._config
+        for part in path:
+            if isinstance(value, dict):
+                value = value.get(part)
+            else:
+                value = value[part] if isinstance(value, list) and isinstance(part, int) else None
+        if value is None or isinstance(value, kind):
+            return value
+        self.refuse(path, "something else" if path[-1] == _NEVER_QUOTED else read.quote(value), wanted)
+        return None
+
+    def mapping(self, *path: str | int) -> dict[str, Any]:
+        """The mapping at a path, empty where there is none."""
+        return self.get(path, dict, "a mapping") or {}
+
+    def count(self, place: read.Path, name: str, pool: Mapping[str, Any], default: int) -> Count:
         """Count one pool; a number that is none counts as the default and is refused."""
-        field = (*pool, "replicas")
+        field, replicas = (*place, "replicas"), pool.get("replicas")
         if replicas is None:
             counted = Count(field, name, default, f"not given, which means {default}")
         elif isinstance(replicas, bool) or not isinstance(replicas, int) or not 0 <= replicas <= _MOST:
@@ -253,55 +235,56 @@ class _Reading:
         return counted
 
 
-def _compute(config: InstallConfig, reading: _Reading) -> list[Count]:
-    pools = config.compute or ()
-    seen: dict[object, int] = {}
+def _compute(reading: _Reading, platform: str | None) -> list[Count]:
+    seen: dict[str, int] = {}
     counted: list[Count] = []
-    for index, pool in enumerate(pools):
+    for index in range(len(reading.get(("compute",), list, "a list of pools") or ())):
         place: read.Path = ("compute", index)
-        if pool.name not in (_WORKER, _EDGE):
-            also = "; an arbiter has its own key, arbiter, beside compute" if pool.name == _ARBITER else ""
-            reading.refuse((*place, "name"), _quote(pool.name), f"{_WORKER} or {_EDGE}{also}")
-        elif pool.name in seen:
-            actual = f"{_quote(pool.name)} again, as in compute[{seen[pool.name]}]"
-            reading.refuse((*place, "name"), actual, "each pool once")
-        elif pool.name == _EDGE and config.platform != "aws":
-            reading.refuse((*place, "name"), _quote(pool.name), f"{_WORKER}; a pool {_EDGE} is for platform aws")
-        if isinstance(pool.name, str):
-            seen.setdefault(pool.name, index)
-        default = 0 if pool.name in (_EDGE, _ARBITER) else _DEFAULT
-        counted.append(reading.count(place, str(pool.name), pool.replicas, default))
+        pool = reading.mapping(*place)
+        name, field = pool.get("name"), (*place, "name")
+        if name not in (_WORKER, _EDGE):
+            also = "; an arbiter has its own key, arbiter, beside compute" if name == _ARBITER else ""
+            reading.refuse(field, _quote(name), f"{_WORKER} or {_EDGE}{also}")
+        elif name in seen:
+            reading.refuse(field, f"{_quote(name)} again, as in compute[{seen[name]}]", "each pool once")
+        elif name == _EDGE and platform != "aws":
+            reading.refuse(field, _quote(name), f"{_WORKER}; a pool {_EDGE} is for platform aws")
+        if isinstance(name, str):
+            seen.setdefault(name, index)
+        counted.append(reading.count(place, str(name), pool, 0 if name in (_EDGE, _ARBITER) else _DEFAULT))
     if _WORKER not in seen:
         # The installer adds it whatever else is listed, so an empty list means three workers as well.
-        why = f"no pool {_WORKER} is given, which means one of {_DEFAULT}"
-        added = Count(("compute",), _WORKER, _DEFAULT, why)
-        reading.counts.append(added)
-        counted.append(added)
+        counted.append(
+            Count(("compute",), _WORKER, _DEFAULT, f"no pool {_WORKER} is given, which means one of {_DEFAULT}")
+        )
+        reading.counts.append(counted[-1])
     return counted
 
 
-def _check(config: InstallConfig, control_plane: int, reading: _Reading) -> None:
+def _check(
+    reading: _Reading, platform: str | None, control_plane: int, arbiter: Mapping[str, Any] | None, fencing: int
+) -> None:
     """Refuse what does not go with so many control-plane nodes, with an arbiter, or with fencing."""
-    replicas, pool = ("controlPlane", "replicas"), config.arbiter
-    if pool is not None:
-        if pool.name not in (None, _ARBITER):
-            reading.refuse((_ARBITER, "name"), _quote(pool.name), _ARBITER)
-        if pool.replicas in (None, 0) and not isinstance(pool.replicas, bool):
-            actual = "nothing, which means 0" if pool.replicas is None else _quote(pool.replicas)
+    field = ("controlPlane", "replicas")
+    if arbiter is not None:
+        name, replicas = arbiter.get("name"), arbiter.get("replicas")
+        if name not in (None, _ARBITER):
+            reading.refuse((_ARBITER, "name"), _quote(name), _ARBITER)
+        if replicas in (None, 0) and not isinstance(replicas, bool):
+            actual = "nothing, which means 0" if replicas is None else _quote(replicas)
             reading.refuse((_ARBITER, "replicas"), actual, "1 or more, or no arbiter at all")
         if control_plane == 1:
-            reading.refuse(replicas, _quote(control_plane), "2 or more where there is an arbiter")
-    if control_plane not in _CONTROL_PLANES:
-        reading.refuse(replicas, _quote(control_plane), "1, 3, 4 or 5; 2 with an arbiter or with fencing")
-    elif control_plane == 2 and pool is None and config.fencing != 2:
-        actual = f"2 without an arbiter, number of fencing credentials: {config.fencing}"
+            reading.refuse(field, _quote(control_plane), "2 or more where there is an arbiter")
+    if not 1 <= control_plane <= 5:
+        reading.refuse(field, _quote(control_plane), "1, 3, 4 or 5; 2 with an arbiter or with fencing")
+    elif control_plane == 2 and arbiter is None and fencing != 2:
+        actual = f"2 without an arbiter, number of fencing credentials: {fencing}"
         wanted = "1, 3, 4 or 5; or 2 and an arbiter, or 2 and controlPlane.fencing.credentials for both"
-        reading.refuse(replicas, actual, wanted)
-    needed = ((pool is not None, "there is an arbiter"), (config.fencing > 0, "there are fencing credentials"))
-    for is_there, where in needed:
-        if is_there and config.platform not in _ON_MACHINES:
-            reading.refuse(("platform",), _quote(config.platform), f"baremetal or none where {where}")
-    if config.fencing and config.platform == "baremetal" and config.hosts:
+        reading.refuse(field, actual, wanted)
+    for is_there, what in ((arbiter is not None, "is an arbiter"), (fencing > 0, "are fencing credentials")):
+        if is_there and platform not in ("baremetal", "none"):
+            reading.refuse(("platform",), _quote(platform), f"baremetal or none where there {what}")
+    if fencing and platform == "baremetal" and reading.mapping("platform", "baremetal").get("hosts"):
         reading.refuse(
             ("platform", "baremetal", "hosts"), "hosts beside controlPlane.fencing.credentials", "one of the two"
         )

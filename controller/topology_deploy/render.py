@@ -13,7 +13,7 @@ import json
 import os
 import pathlib
 import textwrap
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
@@ -22,8 +22,7 @@ from topology_controller.definitions import read
 from . import install_config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
+    from collections.abc import Sequence
 
 LARGEST_FILE: Final = 1024 * 1024
 """Bytes; a ConfigMap cannot hold more."""
@@ -31,23 +30,10 @@ STANDARD_INPUT: Final = pathlib.Path("standard input")
 KEYS: Final = ("platform", "controlPlane", "compute", "arbiter", "baseDomain", "pullSecret", "networking")
 """An install-config has one of these at least; the first four are what topologies follow from."""
 _IN_CLUSTER: Final = ("data", "install-config")
-_NEVER_QUOTED: Final = "credentials"
-_T = TypeVar("_T")
-
-
-class InstallConfigError(Exception):
-    """The file is no install-config, or one that the installer refuses; `problems` has everything, one a line."""
-
-    def __init__(self, problems: Iterable[read.Problem]) -> None:
-        self.problems = tuple(sorted(problems, key=lambda problem: (problem.line or 0, problem.text)))
-        super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
 def command(file: str, rule: str | None, output: str) -> str:
-    """The answer to a command line: what is printed, with its last line ended.
-
-    `file` is a path, or "-" for standard input. Raises InstallConfigError.
-    """
+    """What is printed for a path, or "-" for standard input. Raises read.DefinitionError."""
     place = STANDARD_INPUT if file == "-" else pathlib.Path(file)
     rules = tuple(install_config.Rule) if rule is None else (install_config.Rule(rule),)
     answer = examine(_read(place), place, rules)
@@ -59,20 +45,21 @@ def command(file: str, rule: str | None, output: str) -> str:
 
 
 def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule]) -> dict[str, Any]:
-    """Say what an install-config leads to, as JSON has it (docs/development/render.md). Raises InstallConfigError."""
-    reading = _Reading(_install_config(raw, place), place)
-    config = reading.config()
+    """Say what an install-config leads to, as JSON has it (docs/development/render.md). Raises read.DefinitionError."""
+    document = _install_config(raw, place)
+    if not any(key in document.value for key in KEYS):
+        keys = f"found none of its keys; wanted at least one of {', '.join(KEYS)}"
+        raise _refusal(place, document.line(()), f"is no install-config: {keys}")
     try:
-        machines = install_config.machines(config)
+        machines = install_config.machines(document.value)
     except install_config.ContradictionError as error:
-        reading.refuse_contradictions(error.contradictions)
-        raise InstallConfigError(reading.problems) from None
-    if reading.problems:
-        raise InstallConfigError(reading.problems)
+        problems = [read.Problem(place, document.line(item.field), str(item)) for item in error.contradictions]
+        problems.sort(key=lambda problem: (problem.line or 0, problem.text))
+        raise read.DefinitionError(tuple(problems)) from None
     counted = [
         {
             "field": read.spell(count.field),
-            "line": reading.document.lines.get(count.field),
+            "line": document.lines.get(count.field),
             "pool": count.pool,
             "replicas": count.replicas,
             "default": count.default,
@@ -97,16 +84,8 @@ def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule
             }
             for rule, outcome in outcomes.items()
         },
-        "differences": [
-            {
-                "field": difference.field,
-                "released": difference.released.value,
-                "proposed": difference.proposed.value,
-                "meaning": difference.meaning,
-            }
-            for difference in install_config.differences(machines)
-        ],
-        "notes": list(install_config.notes(config, machines)),
+        "differences": install_config.differences(machines),
+        "notes": install_config.notes(machines),
     }
 
 
@@ -161,7 +140,7 @@ def _read(place: pathlib.Path) -> bytes:
 
 
 def _install_config(raw: bytes, place: pathlib.Path) -> read.Document:
-    """The parsed install-config; its lines are those of the file. Raises InstallConfigError."""
+    """The parsed install-config; its lines are those of the file. Raises read.DefinitionError."""
     try:
         outer = read.parse(raw, strict=False)
     except read.YamlError as error:
@@ -197,70 +176,5 @@ def _out_of_cluster(outer: read.Document, raw: bytes, place: pathlib.Path) -> re
     return read.Document(parsed.value, {path: start + line if block else start for path, line in parsed.lines.items()})
 
 
-def _refusal(place: pathlib.Path, line: int | None, problem: str) -> InstallConfigError:
-    return InstallConfigError([read.Problem(place, line, problem)])
-
-
-class _Reading:
-    """Takes the numbers out of a parsed install-config, and notes what has the wrong form."""
-
-    def __init__(self, document: read.Document, place: pathlib.Path) -> None:
-        self.document = document
-        self.problems: list[read.Problem] = []
-        self._place = place
-        self._refused: list[read.Path] = []
-
-    def config(self) -> install_config.InstallConfig:
-        """What topologies follow from. What has the wrong form is left out, and is in `problems`."""
-        if not any(key in self.document.value for key in KEYS):
-            self._refuse((), f"is no install-config: found none of its keys; wanted at least one of {', '.join(KEYS)}")
-            return install_config.InstallConfig()
-        platforms = sorted(name for name, value in self._mapping("platform").items() if value is not None)
-        if len(platforms) > 1:
-            self._refuse(("platform",), f"found {' and '.join(platforms)}; wanted one platform")
-        replicas = self._mapping("controlPlane").get("replicas")
-        self._mapping("controlPlane", "fencing")
-        credentials = self._get(("controlPlane", "fencing", _NEVER_QUOTED), list, "a list")
-        compute = self._get(("compute",), list, "a list of pools")
-        return install_config.InstallConfig(
-            control_plane=replicas,
-            compute=None if compute is None else tuple(self._pool("compute", index) for index in range(len(compute))),
-            arbiter=None if self.document.value.get("arbiter") is None else self._pool("arbiter"),
-            fencing=len(credentials or ()),
-            platform=platforms[0] if len(platforms) == 1 else None,
-            hosts=platforms == ["baremetal"] and bool(self._mapping("platform", "baremetal").get("hosts")),
-        )
-
-    def refuse_contradictions(self, contradictions: Iterable[install_config.Contradiction]) -> None:
-        """Note what the installer refuses, but for what has the wrong form anyway."""
-        refused = tuple(self._refused)
-        for refusal in contradictions:
-            if not any(refusal.field[: len(path)] == path for path in refused):
-                self._refuse(refusal.field, f"found {refusal.actual}; wanted {refusal.wanted}")
-
-    def _refuse(self, path: read.Path, problem: str) -> None:
-        """Note a problem at a path, or at the closest thing around it that exists."""
-        about = f"{read.spell(path)}: " if path else ""
-        self._refused.append(path)
-        self.problems.append(read.Problem(self._place, self.document.line(path), about + problem))
-
-    def _get(self, path: read.Path, kind: type[_T], wanted: str) -> _T | None:
-        """What stands at a path, None where nothing does; what is of another kind is noted."""
-        value = self.document.value
-        for part in path:
-            if isinstance(value, dict):
-                value = value.get(part)
-            else:
-                value = value[part] if isinstance(value, list) and isinstance(part, int) else None
-        if value is None or isinstance(value, kind):
-            return value
-        actual = "something else" if path[-1] == _NEVER_QUOTED else read.quote(value)
-        self._refuse(path, f"found {actual}; wanted {wanted}")
-        return None
-
-    def _mapping(self, *path: str | int) -> dict[str, Any]:
-        return self._get(path, dict, "a mapping") or {}
-
-    def _pool(self, *path: str | int) -> install_config.Pool:
-        pool = self._mapping(*path)
-        return install_config.Pool(pool.get("name"), pool.get("replicas"))
+def _refusal(place: pathlib.Path, line: int | None, problem: str) -> read.DefinitionError:
+    return read.DefinitionError((read.Problem(place, line, problem),))

@@ -15,7 +15,7 @@ import yaml
 
 from test import polling
 from test.component import backend, cluster, real
-from topology_deploy import manifests_elsewhere
+from topology_deploy import manifests
 from topology_simulator import client as clients
 from topology_simulator import kinds, kubeconfig
 from topology_simulator.envtest import server as servers
@@ -39,7 +39,7 @@ class Site(real.Session):
     """A real API server of a cluster that is acted on from elsewhere."""
 
     def manifests(self) -> str:  # type: ignore[override]  # what is a partial there
-        return manifests_elsewhere.render("target", None, cluster.OWN_NAMESPACE, monitoring=False)
+        return manifests.elsewhere("target", None, cluster.OWN_NAMESPACE, monitoring=False)
 
 
 class Management(real.Session):
@@ -52,7 +52,7 @@ class Management(real.Session):
     async def _furnish(self) -> None:
         async with clients.Client(self.access(), "installer") as api:
             await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(NAMESPACE))
-            text = manifests_elsewhere.render("management", None, NAMESPACE, monitoring=False)
+            text = manifests.elsewhere("management", None, NAMESPACE, monitoring=False)
             await real.grant(api, text, _USER)
 
     async def wipe(self) -> None:

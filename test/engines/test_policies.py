@@ -32,7 +32,7 @@ from topology_simulator.fleet import engines, pack
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from topology_deploy.fleet import objects
+    from topology_deploy.fleet import engines as fleet_engines
 
 Raw = dict[str, Any]
 _SECONDS, _INSTALLED_SECONDS = 30.0, 60.0
@@ -183,7 +183,7 @@ async def test_the_template_finds_the_state_of_every_row_and_the_policy_acts_by_
     assert found == wanted
 
 
-def _steps(parts: Iterable[objects.File]) -> list[Raw]:
+def _steps(parts: Iterable[fleet_engines.File]) -> list[Raw]:
     """The steps of the policy of a pack; by `extraDependencies` a cluster gets one when that before it complies."""
     documents = yaml.load_all("---\n".join(part.text for part in parts), install.LOADER)
     (policy,) = (item for item in documents if item["kind"] == "Policy")
@@ -226,12 +226,12 @@ async def test_one_policy_installs_all_and_another_takes_it_away() -> None:
             if await api.find(kinds.NAMESPACES, name) is None:
                 await api.create(kinds.NAMESPACES, kinds.NAMESPACES.new(name))
         before = await api.get(kinds.DEFINITIONS, crd.NAME)
-        assert not served_fields.serves_our_fields(before)
+        assert served_fields.lacking(before)
         for step in _steps(fleet_install.install("topology-fleet", "global", operator)):
             await _gives(api, step)
         after = await api.get(kinds.DEFINITIONS, crd.NAME)
         overrides = (await api.get(kinds.CLUSTER_VERSIONS, "version"))["spec"]["overrides"]
-        assert served_fields.serves_our_fields(after), served_fields.serves_our_fields(after).reason
+        assert not served_fields.lacking(after)
         taken_out = crd_patch.apply(after, crd_patch.remove(after))
         assert _in_any_order(taken_out["spec"]) == _in_any_order(before["spec"]), "only our part differs"
         assert sorted(each["name"] for each in overrides) == sorted((_OTHER["name"], crd.NAME)), overrides

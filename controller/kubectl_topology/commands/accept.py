@@ -45,15 +45,6 @@ _FINAL: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for. `timeout` is how many seconds the operator has to take it up."""
-
-    check: str
-    reason: str = ""
-    timeout: float = 30.0
-
-
-@dataclass(frozen=True, slots=True)
 class Offer:
     """A check that can be accepted now, for the attempt of this record. `operator`: who leads, or that none runs."""
 
@@ -76,9 +67,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
             return None
         return Ended("not accepted; nothing was written", ExitCode.FAILED)
 
-    asked = Asked(options.check, options.reason, options.timeout)
-    ended = await accept(connection, transitions, options.operator_namespace, asked, consent)
-    return ended.printed(sys.stdout)
+    return (await accept(connection, transitions, options, consent)).printed(sys.stdout)
 
 
 async def consented(sheet: document.Document, word: str, what: str) -> bool:
@@ -88,11 +77,8 @@ async def consented(sheet: document.Document, word: str, what: str) -> bool:
 
 
 async def typed(prompt: str, terminal: TextIO, output: TextIO) -> str:
-    """Show the prompt and return the line that is typed, without its line break; empty at the end of the input.
-
-    The loop waits for the terminal, so that Ctrl-C and SIGTERM end the command at once: a read that blocks would keep
-    it from seeing them. `terminal` has to be one: an ordinary file is never waited for.
-    """
+    """Show the prompt and return the line that is typed, without its line break; empty at the end of the input."""
+    # The loop waits, and sees Ctrl-C and SIGTERM meanwhile. It never waits for an ordinary file.
     output.write(prompt)
     output.flush()
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
@@ -107,8 +93,7 @@ async def typed(prompt: str, terminal: TextIO, output: TextIO) -> str:
 async def accept(
     connection: cluster.Connection,
     transitions: load.Transitions,
-    namespace: str,
-    asked: Asked,
+    asked: argparse.Namespace,
     consent: Callable[[Offer], Awaitable[Ended | None]],
 ) -> Ended:
     """Read, judge, have a person consent, judge again, write, and wait until the operator has taken it up.
@@ -116,6 +101,7 @@ async def accept(
     `consent` is shown what is offered and returns None to go on, else how it ends. Raises PluginError when the cluster
     cannot be asked or a right lacks.
     """
+    namespace: str = asked.operator_namespace
     name, resource = vocabulary.ACCEPTED_CHECKS, catalog.acceptances(namespace).selection.resource
     target = write.Target(resource, name, f"ConfigMap {name}", "the request", namespace)
 
@@ -145,10 +131,12 @@ async def accept(
     elif not outcome.outcome_unknown:
         raise _explained(connection, outcome) from outcome
     # Where the answer was lost, whether it was written is seen from whether it is taken up.
-    return await _taken_up(connection, namespace, asked, offer.record.attempt)
+    return await _taken_up(connection, asked, offer.record.attempt)
 
 
-async def _patch(connection: cluster.Connection, target: write.Target, asked: Asked, attempt: str | None) -> write.Raw:
+async def _patch(
+    connection: cluster.Connection, target: write.Target, asked: argparse.Namespace, attempt: str | None
+) -> write.Raw:
     """The patch of the ConfigMap as it is now. What others have accepted stays: it names one key."""
     try:
         raw = await connection.client.get(target.resource, target.name, namespace=target.namespace)
@@ -228,9 +216,9 @@ def _explained(connection: cluster.Connection, error: kube.KubeError) -> errors.
     return cluster.explained(connection, error)
 
 
-async def _taken_up(connection: cluster.Connection, namespace: str, asked: Asked, attempt: str | None) -> Ended:
+async def _taken_up(connection: cluster.Connection, asked: argparse.Namespace, attempt: str | None) -> Ended:
     """Wait until it is recorded, or it is certain that it need not be."""
-    check, latest = asked.check, None
+    check, namespace, latest = asked.check, asked.operator_namespace, None
 
     def ended(record: TopologyTransition) -> Ended | None:
         nonlocal latest

@@ -16,7 +16,7 @@ from topology_api import shape
 from topology_controller import shell
 from topology_controller.observe import facts
 
-from .. import cluster, consistency, errors, hosted, sections
+from .. import cluster, consistency, disruption, errors, sections
 from ..document import Row, command
 from . import show
 
@@ -47,10 +47,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 
 
 def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[consistency.Audit, errors.ExitCode]:
-    """The answer, and the exit code: blocked when something disagrees, an error when nothing could be read.
-
-    What is left open is no disagreement. On a hosted cluster an action that is required blocks.
-    """
+    """The answer, and the exit code: blocked by a disagreement, or on a hosted cluster by what is required."""
     here = snapshot.infrastructure
     workers = control_plane_workers(snapshot.known)
     vector = facts.shape_vector(snapshot.known, here)
@@ -74,17 +71,14 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[co
         "open": unanswered,
         "unread": list(snapshot.unread),
     }
-    hosted.add(answer, snapshot.known, here, transitions, snapshot.now)
-    if any(advisory["name"] == hosted.REQUIRED for advisory in answer.get("advisories", [])):
+    disruption.add_hosted(answer, snapshot.known, here, transitions, snapshot.now)
+    if any(advisory["name"] == disruption.REQUIRED for advisory in answer.get("advisories", [])):
         code = errors.ExitCode.BLOCKED
     return answer, code
 
 
 def control_plane_workers(known: facts.Facts) -> int | None:
-    """How many control-plane nodes have the label node-role.kubernetes.io/worker; None when not known of each.
-
-    Of a master without the label control-plane only its role is read.
-    """
+    """How many control-plane nodes have the label node-role.kubernetes.io/worker; None when not known of each."""
     if isinstance(known.control_plane_nodes, facts.Unobserved):
         return None
     nodes = [node for node in known.control_plane_nodes if isinstance(node, facts.Node)]

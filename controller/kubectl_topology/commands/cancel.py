@@ -13,7 +13,7 @@ from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller.decide import records
 
-from .. import cluster, errors, hosted, sections, simulate, write
+from .. import cluster, disruption, errors, sections, simulate, write
 from . import show
 
 if TYPE_CHECKING:
@@ -35,11 +35,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
 async def cancel(
     connection: cluster.Connection, transitions: load.Transitions, namespace: str
 ) -> tuple[answers.Cancel, errors.ExitCode]:
-    """Read, judge, write, and see whether the operator answers.
-
-    Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request,
-    or writes in between again and again.
-    """
+    """Read, judge, write, and see whether the operator answers. Raises PluginError as `write.request` does."""
     snapshots: list[cluster.Snapshot] = []
 
     def judge(snapshot: cluster.Snapshot, raw: write.Raw, attempt: int) -> tuple[answers.Cancel, errors.ExitCode]:
@@ -90,7 +86,11 @@ def judged(
         "message": message,
         "patch": write.patch(version, None, acting) if result == "WouldWrite" else None,
         "warnings": [],
-        "next": _instead() if result == "Refused" else hosted.instead(here) if hosted.is_hosted(here) else [plan],
+        "next": _instead()
+        if result == "Refused"
+        else disruption.hosted_instead(here)
+        if disruption.is_hosted(here)
+        else [plan],
     }, code
 
 

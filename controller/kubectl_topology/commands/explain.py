@@ -24,7 +24,7 @@ from . import show
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from topology_controller.definitions import load
 
@@ -108,12 +108,6 @@ def nearest(name: str) -> list[str]:
     return [by_lower[lower] for lower in order][:_NEAREST]
 
 
-def address(runbook: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Where a runbook is, as the environment says; empty when it says nothing."""
-    folder = environ.get(vocabulary.RUNBOOKS_VARIABLE, "").rstrip("/")
-    return f"{folder}/{runbook}.md" if folder else ""
-
-
 def concerns_a_cluster(options: argparse.Namespace) -> bool:
     """May a cluster have a message for this name?"""
     return options.name is not None and any(item["kind"] in _HERE for item in matching(options.name))
@@ -172,14 +166,17 @@ def _explained(sheet: document.Document, answer: Explanations) -> None:
     for item in answer["items"]:
         detail = f", {item['detail']}" if item["detail"] else ""
         sheet.add(f"{item['name']} ({item['kind']}{detail})", [item["meaning"]])
-        sheet.add("Look at", _commands(item))
+        looks = [(document.command(look["command"]), document.Row((look["why"],), indent=6)) for look in item["look"]]
+        sheet.add("Look at", [row for pair in looks for row in pair if row.cells[0]])
         for title, sentences in (("Do", item["do"]), ("Avoid", item["avoid"]), ("Call", item["call"])):
             sheet.add(title, [row for sentence in sentences for row in _sentence(sentence)])
         where = [document.Row(("Source", item["source"]), indent=0)]
         for name in item["runbooks"]:
             # An alert's own runbook is what stands above.
-            offline = "" if item["kind"] == "alert" else shell.command("oc topology explain {}", name)
-            if place := address(name) or offline:
+            place = "" if item["kind"] == "alert" else shell.command("oc topology explain {}", name)
+            if folder := os.environ.get(vocabulary.RUNBOOKS_VARIABLE, "").rstrip("/"):
+                place = f"{folder}/{name}.md"
+            if place:
                 where.append(document.Row(("Runbook", place), indent=0))
         sheet.add("", where)
 
@@ -193,12 +190,3 @@ def _sentence(sentence: str) -> Iterator[document.Row]:
         elif text := part.strip():
             yield document.Row(("-", text)) if first else document.Row((text,), indent=_INDENT)
             first = False
-
-
-def _commands(item: Explanation) -> list[document.Row]:
-    rows = []
-    for look in item["look"]:
-        rows.append(document.command(look["command"]))
-        if look["why"]:
-            rows.append(document.Row((look["why"],), indent=6))
-    return rows

@@ -19,8 +19,7 @@ from topology_api.vocabulary import CheckName
 from topology_controller import terminal
 from topology_controller.kube import errors as kube
 from topology_controller.kube.resource import Resource
-from topology_deploy.fleet.meaning import State
-from topology_deploy.fleet.objects import STATE_CONDITION, SURVEY
+from topology_deploy.fleet.meaning import STATE_CONDITION, SURVEY, State
 from topology_deploy.fleet.plan import CANARY_WAVE
 
 from .. import answers, arguments, cluster, errors
@@ -49,7 +48,6 @@ _WORDS: Final = {
     UNREACHABLE: "unreachable", UNREPORTED: "not reported yet",
 }  # fmt: skip
 _EXAMPLES: Final = 3
-_SHOWN: Final = 20
 _LONGEST: Final = 512
 """Characters that are kept of what a cluster says."""
 _APPLIED, _AVAILABLE = "Applied", "ManagedClusterConditionAvailable"
@@ -211,10 +209,8 @@ def _surveyed(work: Work, refused: str, wave: str | None, *, reached: bool) -> a
 
 
 def _fewest(detail: str) -> list[str]:
-    """What blocks the transition for a cluster of this shape that least is missing for.
-
-    `detail` is `NAME: CHECK, CHECK; NAME: CHECK`. The number of dedicated workers tells such transitions apart.
-    """
+    """Of `NAME: CHECK, CHECK; NAME: CHECK` the checks of the transition that least is missing for."""
+    # The number of dedicated workers tells such transitions apart.
     ways = [way.partition(": ")[2].split(", ") for way in detail.split("; ") if way.partition(": ")[2]]
     return min(ways, key=lambda checks: (CheckName.DEDICATED_WORKERS in checks, len(checks)), default=[])
 
@@ -232,7 +228,7 @@ def table(document: Document, answer: answers.Fleet) -> None:
         rows.append((blocker["check"], str(blocker["clusters"]), ", ".join(blocker["examples"]) + more))
     document.add("", rows if answer["blockers"] else [])
     troubled = [item for item in answer["clusters"] if item["state"] == State.NEEDS_A_PERSON]
-    shown = len(troubled) if document.whole else _SHOWN
+    shown = len(troubled) if document.whole else 20
     if troubled:
         whys = (item["detail"] if document.whole else _first(item["detail"]) for item in troubled)
         listed = [(item["name"], item["since"] or "", why) for item, why in zip(troubled[:shown], whys, strict=False)]

@@ -54,9 +54,9 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     return errors.ExitCode.DONE
 
 
-def edges(transitions: load.Transitions, here: TopologyPair, ways: tuple[simulate.Way, ...]) -> tuple[Edge, ...]:
+def edges(transitions: load.Transitions, here: TopologyPair, ways: list[answers.Way]) -> tuple[Edge, ...]:
     """Every edge, in the order of the definitions."""
-    by_name = {way.definition.name: way for way in ways}
+    by_name = {way["name"]: way for way in ways}
     every: list[Edge] = []
     for definition in transitions.definitions:
         for infrastructure in definition.source.infrastructure:
@@ -64,10 +64,9 @@ def edges(transitions: load.Transitions, here: TopologyPair, ways: tuple[simulat
             way = by_name.get(definition.name) if source == here else None
             edge = Edge(source, definition.target.pair, definition.name)
             if way is not None:
-                notes = ["not for this cluster", way.elsewhere]
-                if way.available is not None:
-                    notes = [answers.words(way.verdict).lower(), *(blocker.name for blocker in way.available.blockers)]
-                edge = dataclasses.replace(edge, verdict=way.verdict.value, notes=tuple(notes))
+                notes = [answers.words(way["verdict"]).lower(), *(blocker["name"] for blocker in way["blockers"])]
+                notes = ["not for this cluster", way["elsewhere"]] if way["elsewhere"] else notes
+                edge = dataclasses.replace(edge, verdict=way["verdict"], notes=tuple(notes))
             every.append(edge)
     return tuple(every)
 

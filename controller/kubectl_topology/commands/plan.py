@@ -6,11 +6,11 @@ import dataclasses
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from topology_api import vocabulary
 from topology_api.vocabulary import Phase
 from topology_controller import shell
+from topology_controller.decide import records
 
-from .. import answers, cluster, disruption, front, hosted, probe, progress, sections, simulate, write
+from .. import answers, cluster, disruption, front, probe, progress, sections, simulate
 from ..document import command
 from . import show
 
@@ -91,7 +91,7 @@ def _plan(
         "changes": [],
         "expected": [],
         "checklist": [],
-        "command": _command(wanted) if unasked else None,
+        "command": records.request(wanted) if unasked else None,
         "recorded": None if judgement.recorded is None else answers.stamp(judgement.recorded[1]),
         "unread": list(snapshot.unread),
     }
@@ -119,7 +119,7 @@ def _plan(
             {"check": check.value, "advisory": advisory.name, "command": advisory.command}
             for check, advisory in judgement.left
         ]
-    hosted.add(plan, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
+    disruption.add_hosted(plan, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
     return plan
 
 
@@ -130,7 +130,7 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
     recorded = {item.name: item for item in record.available} if record is not None and forbidden else {}
     ways, message = simulate.ways(snapshot.known, transitions, snapshot.now, recorded)
     verdict = simulate.best(ways)
-    possible = sorted({way.definition.name for way in ways if way.verdict is simulate.Verdict.POSSIBLE})
+    possible = sorted({way["name"] for way in ways if way["verdict"] == "Possible"})
     if snapshot.phase == Phase.CONVERGING and not ways:
         verdict = simulate.Verdict.UNDER_WAY
         message = "The topology has changed, and the cluster follows: see oc topology status"
@@ -144,35 +144,15 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
         **sections.judged(snapshot, "TopologyPlanList"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "verdict": verdict.value,
         "message": message or "No transition is possible now; see below what blocks each of them",
-        "transitions": [_way(way) for way in ways],
+        "transitions": ways,
         "unread": list(snapshot.unread),
     }
-    hosted.add(answer, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
+    disruption.add_hosted(answer, snapshot.known, snapshot.infrastructure, transitions, snapshot.now)
     return answer, verdict
-
-
-def _way(way: simulate.Way) -> answers.Way:
-    blockers = () if way.available is None else way.available.blockers
-    return {
-        "name": way.definition.name,
-        "summary": way.definition.summary,
-        "target": answers.pair(way.definition.target.pair),
-        "verdict": way.verdict.value,
-        "blockers": [
-            {"name": blocker.name, "status": blocker.status.value, "message": blocker.message} for blocker in blockers
-        ],
-        "evaluated": None if way.available is None else answers.stamp(way.available.evaluated_time),
-        "elsewhere": way.elsewhere,
-        "command": _command(way.definition.target.control_plane.value),
-    }
 
 
 def _checks(results: Iterable[CheckResult]) -> list[answers.Check]:
     return [{"name": result.name.value, "status": result.status.value, "message": result.message} for result in results]
-
-
-def _command(wanted: str) -> str:
-    return write.command({"spec": {vocabulary.DESIRED: wanted}})
 
 
 def add_overview(document: Document, answer: answers.Overview) -> None:

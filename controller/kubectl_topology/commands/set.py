@@ -8,9 +8,8 @@ replaced unseen. `judged` is pure.
 
 from __future__ import annotations
 
-import dataclasses
+import argparse
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topology_api.vocabulary import Phase, Reason
@@ -21,35 +20,22 @@ from ..document import Document, Row, command
 from . import accept, plan, show, wait
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     from topology_controller.definitions import load
 
 _BEFORE = ("PointOfNoReturn", "Reboots", disruption.LONE_ROUTER, "Duration")
 """What an administrator who is about to confirm should have read of what a plan expects."""
-_WAITING = frozenset({Phase.PENDING, Phase.ADMITTING})
 _UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line asks for. Without `confirm` nothing is written."""
-
-    target: str
-    confirm: bool = False
-    allow_pending: bool = False
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Request the topology, print what became of that, and with --wait wait until the transition is completed."""
-    asked, namespace = Asked(options.target, options.confirm, options.allow_pending), options.operator_namespace
-    if asked.confirm and not options.yes and sys.stdin.isatty():
-        dry = dataclasses.replace(asked, confirm=False)
-        shown, _ = await request(connection, transitions, namespace, dry)
+    if options.confirm and not options.yes and sys.stdin.isatty():
+        shown, _ = await request(connection, transitions, argparse.Namespace(**{**vars(options), "confirm": False}))
         if not await _consents(shown):
             return errors.Ended("not requested; nothing was written", errors.ExitCode.FAILED).printed(sys.stdout)
-    answer, code = await request(connection, transitions, namespace, asked, ask_operator=not options.wait)
+    answer, code = await request(connection, transitions, options)
     show(options, answer, add_request)
     # When the cluster is what was asked for and nothing is requested, there is nothing to wait for.
     is_settled = answer["result"] == "Unchanged" and answer["desired"] is None
@@ -81,21 +67,12 @@ def _add_open(document: Document, planned: answers.Plan) -> None:
 
 
 async def request(
-    connection: cluster.Connection,
-    transitions: load.Transitions,
-    namespace: str,
-    asked: Asked,
-    *,
-    ask_operator: bool = True,
+    connection: cluster.Connection, transitions: load.Transitions, asked: argparse.Namespace
 ) -> tuple[answers.Set, errors.ExitCode]:
-    """Read, judge, write; with `ask_operator` also see whether the operator answers.
-
-    Raises PluginError when the cluster cannot be asked, a right lacks, another client has changed the request,
-    or writes in between again and again.
-    """
+    """Read, judge, write, without --wait see whether the operator answers. Raises PluginError as `write.request`."""
     answer, code, generation = await write.request(
         connection,
-        lambda: cluster.everything(connection, transitions, namespace),
+        lambda: cluster.everything(connection, transitions, asked.operator_namespace),
         lambda snapshot, *_: judged(snapshot, transitions, asked, connection.acting),
         asked.target,
         dry_run=not asked.confirm,
@@ -109,7 +86,7 @@ async def request(
         " Until the topology has changed it is cancelled with: oc topology cancel"
     )
     answer["message"] = f"{asked.target} is requested"
-    if not ask_operator:
+    if asked.wait:
         # The command itself waits next.
         answer["next"] = [step for step in answer["next"] if step["name"] != "Wait"]
     elif answer["plan"]["operator"]["state"] in {"Running", "Unknown"}:
@@ -125,14 +102,21 @@ async def request(
 
 
 def judged(
-    snapshot: cluster.Snapshot, transitions: load.Transitions, asked: Asked, acting: cluster.Acting | None = None
+    snapshot: cluster.Snapshot,
+    transitions: load.Transitions,
+    asked: argparse.Namespace,
+    acting: cluster.Acting | None = None,
 ) -> tuple[answers.Set, errors.ExitCode]:
     """What would be written, or why not. Raises PluginError when the API lacks our fields."""
     planned, judgement = plan.target(snapshot, transitions, asked.target)
     # It does not wait where nothing can come of waiting.
     degraded, phase = judgement.decision.degraded, judgement.decision.phase
     overwritten = degraded is not None and degraded.reason is Reason.TOPOLOGY_OVERWRITTEN
-    waits = not overwritten and not phase.changed and (phase in _WAITING or judgement.decision.watch)
+    waits = (
+        not overwritten
+        and not phase.changed
+        and (phase in {Phase.PENDING, Phase.ADMITTING} or judgement.decision.watch)
+    )
     operator = planned["operator"]
     runs = operator["state"] not in sections.ABSENT
     result, message, code = _result(snapshot.infrastructure.desired, asked, judgement, waits=waits, runs=runs)
@@ -160,7 +144,7 @@ def judged(
 
 
 def _result(
-    desired: str | None, asked: Asked, judgement: simulate.Judgement, *, waits: bool, runs: bool
+    desired: str | None, asked: argparse.Namespace, judgement: simulate.Judgement, *, waits: bool, runs: bool
 ) -> tuple[answers.Result, str, errors.ExitCode]:
     verdict, message, target = judgement.verdict, judgement.message, asked.target
     if verdict is simulate.Verdict.UNSUPPORTED:
@@ -183,7 +167,12 @@ def _result(
 
 
 def _next(
-    planned: answers.Plan, asked: Asked, judgement: simulate.Judgement, result: answers.Result, *, waits: bool
+    planned: answers.Plan,
+    asked: argparse.Namespace,
+    judgement: simulate.Judgement,
+    result: answers.Result,
+    *,
+    waits: bool,
 ) -> list[answers.Expected]:
     verdict, absent = judgement.verdict, planned["operator"]["state"] in sections.ABSENT
     if judgement.decision.disabled is not None:

@@ -8,10 +8,8 @@ the operator did so too long ago (`cluster.is_old`).
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase, Stage
 from topology_controller._version import __version__
 from topology_controller.checks import catalog
@@ -20,7 +18,7 @@ from topology_controller.decide import applicability, records
 from topology_controller.observe import facts
 from topology_controller.report import evidence, view
 
-from .. import cluster, errors, progress, sections, simulate
+from .. import answers, cluster, errors, progress, sections, simulate
 from . import show
 
 if TYPE_CHECKING:
@@ -32,10 +30,7 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load, model
     from topology_controller.report import state
 
-    from .. import answers
-
 NOT_NOW = "Looked at while a transition is under way"
-_AT_REST = frozenset({Phase.IDLE, Phase.UNSUPPORTED})
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
@@ -64,35 +59,21 @@ def answer(
     if known.control_plane_nodes is not facts.NOT_READ:
         nodes = evidence.nodes(known, results, leads=True)
         etcd = evidence.members(known, stage, leads=True)
-    everything: answers.Status = {
+    every: dict[str, Any] = {
+        **shown,
         **sections.judged(snapshot, "TopologyStatus"),
         "assessment": "",
-        "problem": shown["problem"],
-        "lastTransition": shown["lastTransition"],
         "awaited": _awaited(shown["checks"], results, operands["items"]),
         "topologyWriter": snapshot.infrastructure.topology_writer,
-        "cancel": shown["cancel"],
-        "since": shown["since"],
-        "stuck": shown["stuck"],
-        "paused": shown["paused"],
-        "headline": shown["headline"],
-        "disabled": shown["disabled"],
-        "degraded": shown["degraded"],
-        "conditions": shown["conditions"],
-        "transition": shown["transition"],
-        "stage": shown["stage"],
-        "checks": shown["checks"],
-        "progress": shown["progress"],
         "operands": operands,
         "nodes": nodes,
         "etcd": etcd,
         "machines": sections.machines(known),
-        "accepted": shown["accepted"],
-        "advisories": shown["advisories"],
-        "required": shown["required"],
-        "available": _available(snapshot, transitions, looked, about),
+        "available": [view.available(item, about) for item in _available(snapshot, transitions, looked)],
         "unread": list(snapshot.unread),
     }
+    # What the page has besides stays there.
+    everything = cast("answers.Status", {name: every[name] for name in answers.Status.__annotations__})
     everything["assessment"] = progress.line(everything, snapshot.now)
     return everything
 
@@ -124,20 +105,16 @@ def evaluated(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tupl
 
 
 def _available(
-    snapshot: cluster.Snapshot,
-    transitions: load.Transitions,
-    looked: Iterable[AvailableTransition],
-    about: view.About,
-) -> list[state.Available]:
-    """The newest verdict of each transition, as the page shows it."""
-    record = snapshot.record or TopologyTransition(phase=Phase.IDLE)
-    newest = {item.name: item for item in record.available}
-    for item in (*looked, *(evaluated(snapshot, transitions) if record.phase in _AT_REST else ())):
+    snapshot: cluster.Snapshot, transitions: load.Transitions, looked: Iterable[AvailableTransition]
+) -> Iterable[AvailableTransition]:
+    """The newest verdict of each transition."""
+    record = snapshot.record
+    newest = {item.name: item for item in (() if record is None else record.available)}
+    at_rest = record is None or record.phase in {Phase.IDLE, Phase.UNSUPPORTED}
+    for item in (*looked, *(evaluated(snapshot, transitions) if at_rest else ())):
         if item.name not in newest or item.evaluated_time >= newest[item.name].evaluated_time:
             newest[item.name] = item
-    filled = record.model_copy(update={"available": tuple(newest.values())})
-    here = dataclasses.replace(snapshot.infrastructure, record=filled)
-    return view.look(None, dataclasses.replace(snapshot.known, infrastructure=here), about)["available"]
+    return newest.values()
 
 
 def _awaited(

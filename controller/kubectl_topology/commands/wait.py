@@ -44,11 +44,7 @@ async def run(
     transitions: load.Transitions,
     out: TextIO | None = None,
 ) -> int:
-    """Wait for at most `options.timeout` seconds, None without limit.
-
-    Progress goes to standard error, the end to `out`, by default standard output. Raises PluginError when the cluster
-    cannot be asked, or there is nothing to wait for.
-    """
+    """Wait for at most `options.timeout` seconds, None without limit; the end goes to `out`. Raises PluginError."""
     loop, out = asyncio.get_running_loop(), out or sys.stdout
     deadline = None if options.timeout is None else loop.time() + options.timeout
     await cluster.infrastructure(connection)

@@ -207,8 +207,7 @@ def native_controller(raw: Raw) -> facts.NativeController:
 
 def installed(raw: Raw) -> facts.Installed:
     """CustomResourceDefinition infrastructures.config.openshift.io: does it have our fields?"""
-    answer = served.serves_our_fields(raw)
-    return facts.Installed(None if answer.ok else answer.reason, native=served.serves_native_field(raw))
+    return facts.Installed(served.lacking(raw) or None, native=served.serves_native_field(raw))
 
 
 def acceptances(raw: Raw) -> facts.Acceptances:

@@ -195,7 +195,7 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
             {"name": item.name, "message": item.message, "command": item.command} for item in record.advisories
         ],
         "required": [item.name for item in assessment.awaited(record.advisories, open_)],
-        "available": [_available(item, about) for item in record.available],
+        "available": [available(item, about) for item in record.available],
         "lastTransition": _last(record.last_transition),
         "timeline": [] if disabled is not None else _timeline(record, stage),
         "disturbed": list(based.disturbed),
@@ -313,7 +313,8 @@ def _last(last: LastTransition | None) -> state.LastTransition | None:
     )
 
 
-def _available(transition: AvailableTransition, about: About) -> state.Available:
+def available(transition: AvailableTransition, about: About) -> state.Available:
+    """A transition that starts here, as the page shows it."""
     definition = about.transitions.named(transition.name)
     target = transition.target
     return {

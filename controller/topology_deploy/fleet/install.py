@@ -21,8 +21,8 @@ from topology_api import crd, vocabulary
 from topology_controller import shell
 
 from .. import manifests
-from . import objects, policy
-from .objects import HUB, File
+from . import engines, plan
+from .engines import HUB, File
 
 if TYPE_CHECKING:
     from topology_api.crd import Edge
@@ -80,7 +80,7 @@ def install(namespace: str, cluster_set: str, operator: list[Raw]) -> tuple[File
         "metadata": {"name": "version"},
         "spec": {"overrides": [manifests.OVERRIDE]},
     }
-    rights = [*yaml.safe_load_all(objects.rights())]
+    rights = [*yaml.safe_load_all(engines.rights())]
     # The status of ClusterOperator is the operator's own.
     kept = [{key: part for key, part in item.items() if key != "status"} for item in operator]
     text = _policy(
@@ -172,8 +172,7 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 
 def _files(namespace: str, cluster_set: str, name: str, what: str, text: str) -> tuple[File, ...]:
     labelled = shell.command("oc label managedcluster CLUSTER {}={} --overwrite", LABEL, name)
-    chosen = {"matchLabels": {LABEL: name}}
-    bound = policy.binding(namespace, f"topology-{name}", (f"topology-{name}",))
+    bound = engines.binding(namespace, f"topology-{name}", f"topology-{name}")
     size = len(json.dumps(yaml.safe_load(text))) // 1024
     head = f"""\
 # It begins on the clusters with the label. The hub keeps a copy of {size} KiB for each, so label those of one wave:
@@ -181,6 +180,6 @@ def _files(namespace: str, cluster_set: str, name: str, what: str, text: str) ->
 # Apply it by `oc apply --server-side`.
 """
     place = File(HUB, "1-namespace.yaml", "namespace and ManagedClusterSetBinding", "administrator of the hub",
-                 _WHY + objects.place(namespace, cluster_set))  # fmt: skip
-    placed = objects.placed(namespace, f"topology-{name}", chosen)
+                 _WHY + engines.place(namespace, cluster_set))  # fmt: skip
+    placed = engines.placement(namespace, f"topology-{name}", plan.flow({"matchLabels": {LABEL: name}}))
     return place, File(HUB, f"2-{name}.yaml", what, "owner of the roll-out", f"{head}{text}---\n{placed}---\n{bound}")

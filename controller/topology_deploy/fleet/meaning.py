@@ -15,7 +15,7 @@ management.io/ocm v1.2.0 pkg/work/spoke/conditions/reader.go). The CEL uses opti
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .. import manifests
 
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
     from topology_api.types import TopologyPair
+
+
+SURVEY: Final = "topology-survey"
+"""Name of the ManifestWork that says where a cluster is, in the namespace of each cluster on the hub."""
+STATE_CONDITION: Final = "Ready"
+"""Condition of the survey: its message begins with the name of the state."""
 
 
 class State(StrEnum):

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import yaml
 
 from topology_api import vocabulary
 from topology_controller.decide import admission
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from topology_api.types import TopologyPair
     from topology_controller.definitions import load, model
 
@@ -47,7 +52,7 @@ class Wanted:
     cluster_set: str = "global"
     wave_label: str = vocabulary.WAVE_LABEL
     wave: str | None = None
-    canaries: tuple[str, ...] = ()
+    canaries: Sequence[str] = ()
     clusters: int = 3500
     max_concurrency: int = 100
     deadline: int | None = None
@@ -64,11 +69,6 @@ class Plan:
     """All that lead to the target, or the one that was named."""
     deadline: int
     """How long the operator itself gives a transition before it calls it overdue."""
-
-    @property
-    def source(self) -> str:
-        """What a request is set to where it is cancelled: the API takes it for no request at all."""
-        return self.definitions[0].source.control_plane.value
 
     @property
     def admission(self) -> int:
@@ -90,6 +90,39 @@ class Plan:
     def timeout(self) -> int:
         """How long the whole roll-out may take."""
         return self.batches * self.minutes
+
+    @property
+    def selector(self) -> str:
+        """The clusters of the roll-out, as one line of YAML."""
+        wanted = self.wanted
+        value: dict[str, object] = {"operator": "Exists"}
+        if wanted.wave is not None:
+            value = {"operator": "In", "values": [CANARY_WAVE, wanted.wave]}
+        return flow({"matchExpressions": [{"key": wanted.wave_label, **value}]})
+
+    def marks(self) -> dict[str, str]:
+        """The values of the marks in bindata/fleet/templates that a plan alone decides.
+
+        SOURCE is what a request is set to where it is cancelled: the API takes it for no request at all.
+        """
+        wanted, others = self.wanted, {"key": "wave", "operator": "NotIn", "values": [CANARY_WAVE]}
+        if wanted.wave is not None:
+            others = {"key": "wave", "operator": "In", "values": [wanted.wave]}
+        return {
+            "NAME": wanted.name,
+            "NAMESPACE": wanted.namespace,
+            "WAVE_LABEL": wanted.wave_label,
+            "SELECTOR": self.selector,
+            "OTHERS": flow(others),
+            "SOURCE": self.definitions[0].source.control_plane.value,
+            "TARGET": wanted.target,
+            "CONTROL_PLANE": self.pair.control_plane,
+            "INFRASTRUCTURE": self.pair.infrastructure,
+            "MAX_CONCURRENCY": f"{wanted.max_concurrency}",
+            "SOAK": f"{wanted.soak}",
+            "MINUTES": f"{self.minutes}",
+            "ARITHMETIC": self.arithmetic(),
+        }
 
     def arithmetic(self) -> str:
         """The line that explains the time-outs."""
@@ -180,3 +213,13 @@ def _check_names(wanted: Wanted) -> None:
         raise PlanError(f"--wave {wanted.wave!r} is no value of a label")
     if wanted.wave == CANARY_WAVE:
         raise PlanError(f"--wave {wanted.wave} are the clusters that go first: name a wave that follows them")
+
+
+def block(text: str, indent: int) -> str:
+    """Indent the lines of a block of YAML, but the first, which stands where it is put."""
+    return textwrap.indent(text.rstrip("\n"), " " * indent).lstrip(" ")
+
+
+def flow(value: object) -> str:
+    """Return a value as one line of YAML."""
+    return yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False).removesuffix("...\n").strip()

@@ -95,7 +95,7 @@ def configuration(folder: pathlib.Path, raw: bytes) -> list[str]:
 def install_config(folder: pathlib.Path, raw: bytes) -> list[str]:
     try:
         report = render.examine(raw, folder / "install-config.yaml", tuple(Rule))
-    except render.InstallConfigError as error:
+    except DefinitionError as error:
         return [problem.text for problem in error.problems]
     assert render.text(report).endswith("\n")
     assert set(report["rules"]) == set(Rule)

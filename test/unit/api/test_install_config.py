@@ -13,7 +13,7 @@ from topology_api import shape
 from topology_api.shape import Vector
 from topology_controller.definitions import read
 from topology_deploy import install_config
-from topology_deploy.install_config import InstallConfig, Pool, Rule
+from topology_deploy.install_config import Rule
 
 SINGLE, HA, DUAL, ARBITER = "SingleReplica", "HighlyAvailable", "DualReplica", "HighlyAvailableArbiter"
 
@@ -47,15 +47,25 @@ GROWN: list[tuple[Any, ...]] = [
 ]
 
 
-def written(cp: int, arbiters: int, workers: int) -> InstallConfig:
+def pool(name: object, replicas: object = None) -> dict[str, Any]:
+    return {"name": name, "replicas": replicas}
+
+
+def config(
+    control_plane: object = None, compute: Any = None, arbiter: Any = None, fencing: int = 0, platform: Any = None,
+    *, hosts: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """An install-config; what is None or 0 is not in it."""
+    credentials: dict[str, Any] = {"fencing": {"credentials": [{}] * fencing}} if fencing else {}
+    there = {"compute": compute, "arbiter": arbiter, "platform": platform and {platform: {"hosts": [{}] * hosts}}}
+    found = {key: value for key, value in there.items() if value is not None}
+    return {"controlPlane": {"replicas": control_plane, **credentials}, **found}
+
+
+def written(cp: int, arbiters: int, workers: int) -> dict[str, Any]:
     """An install-config that says all three numbers, and what the installer wants to see besides."""
-    return InstallConfig(
-        control_plane=cp,
-        compute=(Pool("worker", workers),),
-        arbiter=Pool("arbiter", arbiters) if arbiters else None,
-        fencing=2 if cp == 2 and not arbiters else 0,
-        platform="baremetal",
-    )
+    arbiter = pool("arbiter", arbiters) if arbiters else None
+    return config(cp, [pool("worker", workers)], arbiter, 2 if cp == 2 and not arbiters else 0, "baremetal")
 
 
 def test_the_truth_table():
@@ -76,22 +86,22 @@ def test_the_truth_table():
 
 # B.1: what is not there is not zero.
 @pytest.mark.parametrize(
-    ("config", "expected"),
+    ("given", "expected"),
     [
-        (InstallConfig(), (3, 0, 3)),
-        (InstallConfig(compute=()), (3, 0, 3)),
-        (InstallConfig(compute=(Pool("worker"),)), (3, 0, 3)),
-        (InstallConfig(compute=(Pool("worker", 0),)), (3, 0, 0)),
-        (InstallConfig(control_plane=1, compute=(Pool("worker", 0),)), (1, 0, 0)),
-        (InstallConfig(compute=(Pool("edge", 2),), platform="aws"), (3, 0, 5)),
-        (InstallConfig(compute=(Pool("worker", 0), Pool("edge")), platform="aws"), (3, 0, 0)),
-        (InstallConfig(compute=(Pool("worker"), Pool("edge", 4)), platform="aws"), (3, 0, 7)),
-        (InstallConfig(arbiter=Pool("arbiter", 1), platform="none"), (3, 1, 3)),
-        (InstallConfig(arbiter=Pool(None, 1), platform="none"), (3, 1, 3)),
+        (config(), (3, 0, 3)),
+        (config(compute=[]), (3, 0, 3)),
+        (config(compute=[pool("worker")]), (3, 0, 3)),
+        (config(compute=[pool("worker", 0)]), (3, 0, 0)),
+        (config(control_plane=1, compute=[pool("worker", 0)]), (1, 0, 0)),
+        (config(compute=[pool("edge", 2)], platform="aws"), (3, 0, 5)),
+        (config(compute=[pool("worker", 0), pool("edge")], platform="aws"), (3, 0, 0)),
+        (config(compute=[pool("worker"), pool("edge", 4)], platform="aws"), (3, 0, 7)),
+        (config(arbiter=pool("arbiter", 1), platform="none"), (3, 1, 3)),
+        (config(arbiter=pool(None, 1), platform="none"), (3, 1, 3)),
     ],
 )
-def test_defaults(config, expected):
-    found = install_config.machines(config)
+def test_defaults(given, expected):
+    found = install_config.machines(given)
     assert (found.control_plane, found.arbiters, found.workers) == expected
 
 
@@ -100,87 +110,87 @@ CONTROL_PLANES = "1, 3, 4 or 5; 2 with an arbiter or with fencing"
 
 
 @pytest.mark.parametrize(
-    ("config", "field", "found", "wanted"),
+    ("given", "field", "found", "wanted"),
     [
-        (InstallConfig(control_plane=-1), "controlPlane.replicas", "-1", NUMBER),
-        (InstallConfig(control_plane=True), "controlPlane.replicas", "true", NUMBER),
-        (InstallConfig(control_plane=10**5000), "controlPlane.replicas", "a number of more than 18 digits", NUMBER),
-        (InstallConfig(control_plane=0), "controlPlane.replicas", "0", CONTROL_PLANES),
-        (InstallConfig(compute=(Pool("worker", "x" * 90),)), "compute[0].replicas", "'" + "x" * 59 + "...", NUMBER),
-        (InstallConfig(compute=(Pool("infra", 1),)), "compute[0].name", "'infra'", "worker or edge"),
+        (config(control_plane=-1), "controlPlane.replicas", "-1", NUMBER),
+        (config(control_plane=True), "controlPlane.replicas", "true", NUMBER),
+        (config(control_plane=10**5000), "controlPlane.replicas", "a number of more than 18 digits", NUMBER),
+        (config(control_plane=0), "controlPlane.replicas", "0", CONTROL_PLANES),
+        (config(compute=[pool("worker", "x" * 90)]), "compute[0].replicas", "'" + "x" * 59 + "...", NUMBER),
+        (config(compute=[pool("infra", 1)]), "compute[0].name", "'infra'", "worker or edge"),
         (
-            InstallConfig(compute=(Pool("worker", 2), Pool("worker", 2))),
+            config(compute=[pool("worker", 2), pool("worker", 2)]),
             "compute[1].name", "'worker' again, as in compute[0]", "each pool once",
         ),
         (
-            InstallConfig(compute=(Pool("worker", 2), Pool("edge", 2)), platform="none"),
+            config(compute=[pool("worker", 2), pool("edge", 2)], platform="none"),
             "compute[1].name", "'edge'", "worker; a pool edge is for platform aws",
         ),
         (
-            InstallConfig(compute=(Pool("worker", 2), Pool("arbiter", 1))),
+            config(compute=[pool("worker", 2), pool("arbiter", 1)]),
             "compute[1].name", "'arbiter'", "worker or edge; an arbiter has its own key, arbiter, beside compute",
         ),
         (
-            InstallConfig(arbiter=Pool("arbiter"), platform="none"),
+            config(arbiter=pool("arbiter"), platform="none"),
             "arbiter.replicas", "nothing, which means 0", "1 or more, or no arbiter at all",
         ),
-        (InstallConfig(arbiter=Pool("worker", 1), platform="none"), "arbiter.name", "'worker'", "arbiter"),
+        (config(arbiter=pool("worker", 1), platform="none"), "arbiter.name", "'worker'", "arbiter"),
         (
-            InstallConfig(control_plane=1, arbiter=Pool("arbiter", 1), platform="none"),
+            config(control_plane=1, arbiter=pool("arbiter", 1), platform="none"),
             "controlPlane.replicas", "1", "2 or more where there is an arbiter",
         ),
         (
-            InstallConfig(arbiter=Pool("arbiter", 1), platform="aws"),
+            config(arbiter=pool("arbiter", 1), platform="aws"),
             "platform", "'aws'", "baremetal or none where there is an arbiter",
         ),
         (
-            InstallConfig(control_plane=2, fencing=1, platform="none"),
+            config(control_plane=2, fencing=1, platform="none"),
             "controlPlane.replicas", "2 without an arbiter, number of fencing credentials: 1",
             "1, 3, 4 or 5; or 2 and an arbiter, or 2 and controlPlane.fencing.credentials for both",
         ),
         (
-            InstallConfig(control_plane=2, fencing=2, platform="vsphere"),
+            config(control_plane=2, fencing=2, platform="vsphere"),
             "platform", "'vsphere'", "baremetal or none where there are fencing credentials",
         ),
         (
-            InstallConfig(control_plane=2, fencing=2, platform="baremetal", hosts=True),
+            config(control_plane=2, fencing=2, platform="baremetal", hosts=True),
             "platform.baremetal.hosts", "hosts beside controlPlane.fencing.credentials", "one of the two",
         ),
     ],
 )  # fmt: skip
-def test_a_contradiction_names_field_found_and_wanted(config, field, found, wanted):
+def test_a_contradiction_names_field_found_and_wanted(given, field, found, wanted):
     with pytest.raises(install_config.ContradictionError) as caught:
-        install_config.machines(config)
+        install_config.machines(given)
     (one,) = caught.value.contradictions
     assert (read.spell(one.field), one.actual, one.wanted) == (field, found, wanted)
     assert f"{field}: found {found}; wanted {wanted}" in str(caught.value).splitlines()
 
 
 @pytest.mark.parametrize(
-    ("config", "words"),
+    ("given", "words"),
     [
         (written(3, 0, 2), []),
         (written(2, 0, 0), []),
         (written(3, 0, 1), ["assisted installer"]),
         (written(1, 0, 2), ["assisted installer", "agent-based installer"]),
-        (InstallConfig(fencing=2, platform="none"), ["Fencing credentials"]),
-        (InstallConfig(control_plane=2, fencing=2, arbiter=Pool("arbiter", 1), platform="none"), ["Fencing"]),
+        (config(fencing=2, platform="none"), ["Fencing credentials"]),
+        (config(control_plane=2, fencing=2, arbiter=pool("arbiter", 1), platform="none"), ["Fencing"]),
     ],
 )
-def test_what_surprises_people_is_noted(config, words):
-    told = install_config.notes(config, install_config.machines(config))
+def test_what_surprises_people_is_noted(given, words):
+    told = install_config.notes(install_config.machines(given))
     assert len(told) == len(words)
     for note, word in zip(told, words, strict=True):
         assert word in note
 
 
 COUNT = st.integers(-2, 8) | st.none() | st.just(2.5) | st.just("3") | st.booleans()
-POOLS = st.lists(st.builds(Pool, st.sampled_from(("worker", "edge", "arbiter", None)), COUNT), max_size=3).map(tuple)
+POOLS = st.lists(st.builds(pool, st.sampled_from(("worker", "edge", "arbiter", None)), COUNT), max_size=3)
 ANY = st.builds(
-    InstallConfig,
+    config,
     control_plane=COUNT,
     compute=POOLS | st.none(),
-    arbiter=st.builds(Pool, st.sampled_from(("arbiter", None, "worker")), COUNT) | st.none(),
+    arbiter=st.builds(pool, st.sampled_from(("arbiter", None, "worker")), COUNT) | st.none(),
     fencing=st.integers(0, 3),
     platform=st.sampled_from(("aws", "baremetal", "none", None)),
     hosts=st.booleans(),
@@ -188,10 +198,10 @@ ANY = st.builds(
 
 
 @given(ANY)
-def test_every_install_config_is_refused_with_reasons_or_has_an_answer_in_both_rules(config):
+def test_every_install_config_is_refused_with_reasons_or_has_an_answer_in_both_rules(given):
     told: tuple[install_config.Contradiction, ...] | None = None
     try:
-        machines = install_config.machines(config)
+        machines = install_config.machines(given)
     except install_config.ContradictionError as error:
         told = error.contradictions
     if told is not None:

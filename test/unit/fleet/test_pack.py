@@ -12,8 +12,8 @@ from test.unit.fleet import table
 from topology_controller import bindata
 from topology_controller.definitions import load
 from topology_deploy import cli
-from topology_deploy.fleet import objects, plan
-from topology_deploy.fleet.meaning import State
+from topology_deploy.fleet import engines, plan
+from topology_deploy.fleet.meaning import STATE_CONDITION, State
 
 if TYPE_CHECKING:
     import pathlib
@@ -149,7 +149,7 @@ def test_nothing_in_it_forces_enforces_recreates_or_deletes(capsys: pytest.Captu
                 identifier = configured["resourceIdentifier"]
                 listed = [
                     rule
-                    for rule in values(list(yaml.load_all(objects.rights(), yaml.CSafeLoader)), "rules")
+                    for rule in values(list(yaml.load_all(engines.rights(), yaml.CSafeLoader)), "rules")
                     for rule in rule  # type: ignore[attr-defined]
                     if identifier["resource"] in rule["resources"] and {"list", "watch"} <= {*rule["verbs"]}
                     and identifier["group"] in rule["apiGroups"] and "resourceNames" not in rule
@@ -166,7 +166,7 @@ def test_nothing_in_it_forces_enforces_recreates_or_deletes(capsys: pytest.Captu
 
 def test_no_agent_may_delete_anything_or_write_what_is_not_its_own() -> None:
     own = {"config.openshift.io", "topology.openshift.io", "policy.open-cluster-management.io"}
-    for role in yaml.load_all(objects.rights(), yaml.CSafeLoader):
+    for role in yaml.load_all(engines.rights(), yaml.CSafeLoader):
         for rule in role["rules"]:
             assert not {"delete", "deletecollection", "*"} & {*rule["verbs"], *rule["resources"], *rule["apiGroups"]}
             if not {*rule["apiGroups"]} <= own and rule["resources"] != ["events"]:
@@ -243,10 +243,10 @@ def test_bad_usage_names_what_was_found_and_what_is_allowed(
 
 @pytest.mark.parametrize("row", [row for row in table.rows() if row.legal], ids=lambda row: row.name)
 def test_the_survey_says_the_state_first(row: table.Row) -> None:
-    *_, survey = yaml.load_all(objects.survey(PLAN), yaml.CSafeLoader)
+    *_, survey = yaml.load_all(engines.survey(PLAN), yaml.CSafeLoader)
     configured = survey["spec"]["manifestWorkTemplate"]["manifestConfigs"][0]
     (rule,) = configured["conditionRules"]
-    assert rule["condition"] == objects.STATE_CONDITION
+    assert rule["condition"] == STATE_CONDITION
     assert table.in_cel(rule["celExpressions"][0], row.infrastructure) is (row.state is State.READY)
     told = table.in_cel(rule["messageExpression"], row.infrastructure)
     assert isinstance(told, str)

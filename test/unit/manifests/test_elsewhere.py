@@ -11,7 +11,7 @@ import yaml
 from topology_api import vocabulary
 from topology_controller import cli
 from topology_deploy import cli as deploy
-from topology_deploy import manifests, manifests_elsewhere
+from topology_deploy import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,7 @@ EDGE, OURS = "topology-edge-1", vocabulary.DEFAULT_NAMESPACE
 
 
 def printed(part: str, namespace: str) -> list[dict[str, Any]]:
-    text = manifests_elsewhere.render(part, "registry/topology:1", namespace, monitoring=True)
+    text = manifests.elsewhere(part, "registry/topology:1", namespace, monitoring=True)
     return list(yaml.load_all(text, yaml.CSafeLoader))
 
 
@@ -81,11 +81,11 @@ def test_the_pod_acts_on_the_cluster_of_the_secret_and_holds_its_lease_at_home()
     (container,) = pod["containers"]
     (volume,) = (one for one in pod["volumes"] if "secret" in one and one["name"] == "target")
     (mount,) = (one for one in container["volumeMounts"] if one["name"] == "target")
-    assert volume["secret"] == {"secretName": manifests_elsewhere.SECRET}
+    assert volume["secret"] == {"secretName": manifests.SECRET}
     assert mount["readOnly"] is True
     assert "subPath" not in mount, "a file by subPath would never change"
     options = cli.parser(cli.COMMANDS).parse_args(container["args"])
-    assert options.kubeconfig == f"{mount['mountPath']}/{manifests_elsewhere.KEY}"
+    assert options.kubeconfig == f"{mount['mountPath']}/{manifests.KEY}"
     assert (options.lease_kubeconfig, options.lease_namespace) == ("in-cluster", "$(POD_NAMESPACE)")
     assert options.namespace == OURS, "that of the target"
     assert container["image"] == "registry/topology:1"

@@ -16,7 +16,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from topology_deploy import manifests, manifests_elsewhere
+from topology_deploy import manifests
 from topology_simulator import install
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ NEWEST = ".".join(kubernetes_validate.latest_version().split(".")[:2])
 OBJECTS: list[dict[str, Any]] = [
     *yaml.load_all(manifests.render(manifests.Kind.OPERATOR), LOADER),
     *yaml.load_all(manifests.render(manifests.Kind.CRD_ONLY), LOADER),
-    *yaml.load_all(manifests_elsewhere.render("target", None, "openshift-topology-operator", monitoring=True), LOADER),
-    *yaml.load_all(manifests_elsewhere.render("management", None, "topology-edge-1", monitoring=True), LOADER),
+    *yaml.load_all(manifests.elsewhere("target", None, "openshift-topology-operator", monitoring=True), LOADER),
+    *yaml.load_all(manifests.elsewhere("management", None, "topology-edge-1", monitoring=True), LOADER),
 ]
 OPEN = {"type": "object"}
 

@@ -218,7 +218,7 @@ def test_what_is_added_to_cluster_reader_is_what_the_command_reads_and_that_role
 
 def test_bare_metal_hosts_are_added_to_cluster_reader_by_choice_and_not_by_installing():
     assert "metal3.io" not in str([one for one in OBJECTS if operand_rights.AGGREGATED in str(one["metadata"])])
-    role = yaml.load(manifests.host_reader(), yaml.CSafeLoader)
+    role = yaml.load(manifests.filled("readers/baremetalhosts.yaml"), yaml.CSafeLoader)
     assert (role["kind"], role["metadata"]["name"]) == ("ClusterRole", cluster.HOST_READER)
     assert role["metadata"]["labels"] == {operand_rights.AGGREGATED: "true"}
     hosts = catalog.Sources.hosts.selection.resource

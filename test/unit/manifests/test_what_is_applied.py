@@ -59,7 +59,7 @@ def test_no_object_is_in_a_namespace_that_may_not_be_there(printed):
 
 def test_who_asks_for_it_lets_cluster_reader_read_bare_metal_hosts(printed):
     plain, asked = printed("--namespace", "mine"), printed("--namespace", "mine", "--bare-metal-host-reader")
-    assert asked == [*plain, yaml.safe_load(manifests.host_reader())]
+    assert asked == [*plain, yaml.safe_load(manifests.filled("readers/baremetalhosts.yaml"))]
 
 
 def test_the_committed_definition_is_current():

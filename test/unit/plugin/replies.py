@@ -12,7 +12,7 @@ import jsonschema
 import referencing
 from hypothesis import strategies as st
 
-from kubectl_topology import cluster, document, progress
+from kubectl_topology import arguments, cluster, document, progress
 from kubectl_topology.commands import audit, cancel, fleet, plan, status
 from kubectl_topology.commands import set as setting
 from topology_api.vocabulary import Phase
@@ -21,6 +21,7 @@ from topology_controller.observe import facts
 from ..core import worlds
 
 if TYPE_CHECKING:
+    import argparse
     from datetime import datetime
 
 SCHEMAS = pathlib.Path(__file__).parents[3] / "docs" / "schemas"
@@ -92,6 +93,11 @@ WITHOUT_REQUEST = worlds.with_infrastructure(worlds.healthy(), desired=None, clu
 def seen(known: facts.Facts, now: datetime = worlds.NOW, **changes: Any) -> cluster.Snapshot:
     assert isinstance(known.infrastructure, facts.Infrastructure)
     return cluster.Snapshot(known, known.infrastructure, **{"operator": LEASE, "now": now, **changes})
+
+
+def asked(target: str = "HighlyAvailable", **flags: bool) -> argparse.Namespace:
+    """The command line of `set`."""
+    return arguments.parse(["set", target, *(f"--{name.replace('_', '-')}" for name, on in flags.items() if on)])
 
 
 def planned(known: facts.Facts, target: str = "HighlyAvailable", **changes: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kubectl_topology import cluster, document, errors
+from kubectl_topology import arguments, cluster, document, errors
 from kubectl_topology.commands import accept
 from topology_api import vocabulary
 from topology_api.types import Accepted, TopologyTransition
@@ -216,8 +216,8 @@ async def accepted(client: Client) -> tuple[errors.Ended, cluster.Connection]:
     async def consent(_: accept.Offer) -> None:
         return None
 
-    asked = accept.Asked(ROUTER, "enough", 30.0)
-    return await accept.accept(connection, worlds.TRANSITIONS, NAMESPACE, asked, consent), connection
+    asked = arguments.parse(["accept", "--check", ROUTER, "--reason", "enough"])
+    return await accept.accept(connection, worlds.TRANSITIONS, asked, consent), connection
 
 
 @pytest.mark.looptime

@@ -13,10 +13,9 @@ import shlex
 import types
 
 import pytest
-import yaml
 from test import processes
 
-from kubectl_topology import arguments, cluster, completion, kubeconfig, main
+from kubectl_topology import arguments, cluster, completion, main
 from topology_api.vocabulary import Topology
 from topology_controller.kube import config
 
@@ -31,13 +30,13 @@ _COMMAND = re.compile(r"^(?:\$ oc topology|    kubectl-topology) ([^|>\n]*)", re
     ("text", "seconds"), [("90m", 5400.0), ("1h30m", 5400.0), ("45", 45.0), ("250ms", 0.25), ("1.5s", 1.5), ("0", 0.0)]
 )
 def test_durations_are_written_as_for_kubectl(text: str, seconds: float) -> None:
-    assert kubeconfig.duration(text) == pytest.approx(seconds)
+    assert arguments.duration(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "5d", "-1s", "1m soon", "m", "1e3", "٣s"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="is not a duration"):
-        kubeconfig.duration(text)
+        arguments.duration(text)
 
 
 def test_no_bound_for_requests_is_not_offered() -> None:
@@ -146,18 +145,18 @@ def test_flags_replace_what_a_context_has_and_a_credential_replaces_every_other(
         "users": [content({"name": "ann", "user": {"exec": {"command": "login"}, "client-key-data": "k"}})],
     }
     words = "status -n x --cluster two -s https://three --token t --certificate-authority a"
-    override = kubeconfig.overriding(arguments.parse(words.split()))
+    override = arguments.overriding(arguments.parse(words.split()))
     assert override is not None
     override(parts, "c")
     assert parts["contexts"][0].value["context"] == {"cluster": "two", "user": "ann"}
     authority = str(pathlib.Path("a").absolute())
     assert parts["clusters"][1].value["cluster"] == {"server": "https://three", "certificate-authority": authority}
     assert parts["users"][0].value["user"] == {"token": "t"}
-    absent = kubeconfig.overriding(arguments.parse(["--user", "bob", "status"]))
+    absent = arguments.overriding(arguments.parse(["--user", "bob", "status"]))
     assert absent is not None
     with pytest.raises(config.ConfigError, match="user 'bob' does not exist; users there: ann"):
         absent(parts, "c")
-    assert kubeconfig.overriding(arguments.parse(["status", "--namespace", "x"])) is None
+    assert arguments.overriding(arguments.parse(["status", "--namespace", "x"])) is None
 
 
 def test_somebody_else_is_named_on_either_side_of_the_verb() -> None:
@@ -176,17 +175,17 @@ def test_somebody_else_is_named_on_either_side_of_the_verb() -> None:
     assert str(acting) == "jane in ops, all"
 
 
-def offered(*words: str, environ: dict[str, str] | None = None) -> list[str]:
-    return list(completion.candidates(words, environ or {})[0])
+def offered(*words: str) -> list[str]:
+    return list(completion.candidates(words)[0])
 
 
 def test_verbs_and_targets_are_offered_with_what_they_are_for() -> None:
-    found, what = completion.candidates([""], {})
+    found, what = completion.candidates([""])
     assert list(found) == list(VERBS)
     assert all(found.values())
     assert what == completion.NOTHING | completion.IN_ORDER
     assert offered() == list(VERBS)
-    found, _ = completion.candidates(["plan", ""], {})
+    found, _ = completion.candidates(["plan", ""])
     assert list(found) == [topology.value for topology in Topology]
     assert found["HighlyAvailableArbiter"] == "two control-plane nodes and an arbiter"
 
@@ -200,11 +199,11 @@ def test_flags_are_those_of_the_verb_and_every_value_has_a_source_or_none(verb: 
     for name in names:
         assert name in offered(verb, name[:4])
     assert set(offered(verb, "-o", "json", "--")) == names - {"--output"}, "what was given is not offered again"
-    free = {"D", "USER", "GROUP", "UID", "NS", "T", "X", "KEY"}
+    free = {"D", "NAME", "USER", "GROUP", "UID", "NS", "T", "X", "KEY"}
     for action in actions:
         if action.nargs != 0:
-            found, what = completion.values(action, {}, {"HOME": "/nowhere"})
-            known = found or what in {completion.FILES, completion.FOLDERS} or action.dest == "context"
+            found, what = completion.values(action)
+            known = found or what in {completion.FILES, completion.FOLDERS}
             assert known or action.metavar in free, f"{verb} {action.option_strings or action.dest}"
 
 
@@ -228,35 +227,6 @@ def test_flags_are_those_of_the_verb_and_every_value_has_a_source_or_none(verb: 
 )
 def test_what_is_offered_for_the_last_word(words: str, found: list[str]) -> None:
     assert offered(*words.split(" ")) == found
-
-
-def _kubeconfig(path: pathlib.Path, *contexts: tuple[str, str]) -> str:
-    named = [{"name": name, "context": {"cluster": cluster, "user": "u"}} for name, cluster in contexts]
-    path.write_text(yaml.safe_dump({"kind": "Config", "contexts": named}))
-    return str(path)
-
-
-def test_contexts_come_from_the_kubeconfig_that_would_be_used(tmp_path: pathlib.Path) -> None:
-    one = _kubeconfig(tmp_path / "one", ("edge", "edge-7f4kd"), ("hub", "hub-1"))
-    two = _kubeconfig(tmp_path / "two", ("edge", "other"), ("lab", "lab-1"))
-    both = {"KUBECONFIG": f"{one}:{two}:{tmp_path / 'absent'}"}
-    found, _ = completion.candidates(["status", "--context", ""], both)
-    assert found == {"edge": "cluster edge-7f4kd", "hub": "cluster hub-1", "lab": "cluster lab-1"}
-    assert offered("status", "--context=e", environ=both) == ["edge"]
-    assert offered("--kubeconfig", two, "status", "--context", "", environ=both) == ["edge", "lab"]
-    (tmp_path / ".kube").mkdir()
-    _kubeconfig(tmp_path / ".kube" / "config", ("home", "h"))
-    assert offered("plan", "--context", "", environ={"HOME": str(tmp_path)}) == ["home"]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"\xff\xfe", b"[", b"contexts: 7", b"contexts: [1, {name: 2}, {context: x}]", b"- a", b"x: &a [*a]"],
-)
-def test_a_kubeconfig_that_makes_no_sense_offers_nothing(tmp_path: pathlib.Path, content: bytes) -> None:
-    path = tmp_path / "kubeconfig"
-    path.write_bytes(content)
-    assert offered("status", "--context", "", environ={"KUBECONFIG": str(path)}) == []
 
 
 def test_no_name_breaks_the_lines_that_the_shell_reads() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kubectl_topology import errors
 from kubectl_topology.commands import fleet
 from kubectl_topology.document import Document
-from topology_deploy.fleet import objects
+from topology_deploy.fleet import meaning
 
 from . import replies
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Raw = dict[str, Any]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-SURVEY = f"topology-fleet.{objects.SURVEY}"
+SURVEY = f"topology-fleet.{meaning.SURVEY}"
 STUCK = ["A", "B", "C", "D"]
 WAVES = {"edge-2": "0", "edge-3": "7"}
 
@@ -43,7 +43,7 @@ def work(name: str, message: str | None, *, disabled: str = "", **told: str) -> 
         value = {"name": "disabled", "fieldValue": {"type": "String", "string": disabled}}
         manifests.append({"resourceMeta": {"kind": "ClusterOperator"}, "statusFeedback": {"values": [value]}})
     return {
-        "metadata": {"name": objects.SURVEY, "namespace": name, "labels": {fleet.REPLICA_SET: SURVEY}},
+        "metadata": {"name": meaning.SURVEY, "namespace": name, "labels": {fleet.REPLICA_SET: SURVEY}},
         "status": {"resourceStatus": {"manifests": manifests}},
     }
 

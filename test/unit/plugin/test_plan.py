@@ -239,7 +239,7 @@ def test_a_single_router_that_will_be_drained_is_expected_and_set_warns_of_it(
     known = dataclasses.replace(replies.WITHOUT_REQUEST, ingress_controller=facts.IngressController(routers, 1))
     lone = [item for item in replies.planned(known)["expected"] if item["name"] == "LoneRouter"]
     assert [item["command"] for item in lone] == ([router.two_routers()] if warned else [])
-    answer, _ = setting.judged(replies.seen(known), worlds.TRANSITIONS, setting.Asked("HighlyAvailable", confirm=True))
+    answer, _ = setting.judged(replies.seen(known), worlds.TRANSITIONS, replies.asked(confirm=True))
     text = replies.printed(answer)
     commands = [line.strip() for line in text.partition("Warning")[2].splitlines() if "patch ingress" in line]
     assert (router.two_routers() in commands) is warned, "on a line of its own, to be pasted"

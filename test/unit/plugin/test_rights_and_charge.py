@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kubectl_topology import cluster, errors, hosted
+from kubectl_topology import cluster, disruption, errors
 from kubectl_topology.commands import audit, plan
 from kubectl_topology.commands import set as setting
 from topology_api import types
@@ -162,9 +162,7 @@ async def test_who_may_only_request_can_plan_by_what_the_operator_has_recorded(
 
 async def test_a_request_is_made_by_what_is_recorded_too() -> None:
     api = recorded()
-    answer, code = await setting.request(
-        api.made(), worlds.TRANSITIONS, NAMESPACE, setting.Asked("HighlyAvailable", confirm=True), ask_operator=False
-    )
+    answer, code = await setting.request(api.made(), worlds.TRANSITIONS, replies.asked(confirm=True, wait=True))
     assert (answer["result"], code, len(api.written)) == ("Written", 0, 1)
 
 
@@ -227,7 +225,7 @@ def test_a_plan_prints_the_patch_of_the_management_cluster_where_it_would_change
 )
 def test_more_is_read_only_where_two_are_wanted(known: facts.Facts, fields: set[str]) -> None:
     assert isinstance(known.infrastructure, facts.Infrastructure)
-    sources: tuple[Source, ...] = hosted.sources(known.infrastructure, worlds.TRANSITIONS)
+    sources: tuple[Source, ...] = disruption.hosted_sources(known.infrastructure, worlds.TRANSITIONS)
     assert {source.key for source in sources} == fields
     assert len(sources) == len(fields)
 

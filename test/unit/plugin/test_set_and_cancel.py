@@ -53,7 +53,7 @@ HOSTED = worlds.with_infrastructure(replies.WITHOUT_REQUEST, control_plane="Exte
 
 
 def judged(known: facts.Facts, target: str = "HighlyAvailable", **asked: Any) -> tuple[dict[str, Any], int]:
-    found, code = setting.judged(replies.seen(known), worlds.TRANSITIONS, setting.Asked(target, **asked))
+    found, code = setting.judged(replies.seen(known), worlds.TRANSITIONS, replies.asked(target, **asked))
     return replies.through_json(found), code
 
 
@@ -103,14 +103,14 @@ STOPPED = facts.Lease("", worlds.NOW, 137)
 @pytest.mark.parametrize("operator", [STOPPED, worlds.MISSING])
 def test_where_no_operator_runs_nothing_is_written_unless_it_may_be_pending(operator: Any) -> None:
     seen = replies.seen(replies.WITHOUT_REQUEST, operator=operator)
-    found, code = setting.judged(seen, worlds.TRANSITIONS, setting.Asked("HighlyAvailable", confirm=True))
+    found, code = setting.judged(seen, worlds.TRANSITIONS, replies.asked(confirm=True))
     assert (found["result"], found["patch"], code) == ("Refused", None, 3)
     assert found["message"].endswith("but no operator runs that would act on the request")
     text = replies.printed(found)
     assert "oc topology set HighlyAvailable --confirm --allow-pending" in text
     planned, _ = plan.target(seen, worlds.TRANSITIONS, "HighlyAvailable")
     assert replies.printed(planned).endswith("oc topology set HighlyAvailable --confirm --allow-pending\n")
-    allowed = setting.Asked("HighlyAvailable", confirm=True, allow_pending=True)
+    allowed = replies.asked(confirm=True, allow_pending=True)
     found, code = setting.judged(seen, worlds.TRANSITIONS, allowed)
     assert (code, len(found["warnings"])) == (0, 1)
     assert "as soon as it runs" in replies.printed({**found, "result": "Written"})
@@ -145,11 +145,11 @@ def test_in_any_cluster_it_is_written_only_where_the_operator_would_take_it_up(k
 
 
 async def ask_for(api: Api, acting: cluster.Acting | None = None, **asked: Any) -> tuple[Any, int]:
-    wanted = setting.Asked(DESIRED, **{"confirm": True, "allow_pending": True, **asked})
+    wanted = replies.asked(DESIRED, **{"confirm": True, "allow_pending": True, **asked})
     made = api.made(acting)
     made.interruption.begin("set")
     try:
-        found, code = await setting.request(made, worlds.TRANSITIONS, NAMESPACE, wanted)
+        found, code = await setting.request(made, worlds.TRANSITIONS, wanted)
         replies.conforms(replies.through_json(found))
         return found, code
     finally:

@@ -104,11 +104,10 @@ async def test_what_an_old_baseline_does_not_say_is_asked_for_its_present_state(
     ],
 )
 def test_the_definition_of_an_earlier_version_is_told_by_the_fields_that_it_lacks(version, lacking):
-    found = served.serves_our_fields(stored.definition(version))
-    assert not found
+    found = served.lacking(stored.definition(version))
     for field in lacking:
-        assert field in found.reason
-    known = worlds.healthy(installed=facts.Installed(found.reason))
+        assert field in found
+    known = worlds.healthy(installed=facts.Installed(found))
     decided = worlds.decide(known, now=worlds.NOW + timedelta(seconds=1))
     assert decided.degraded is not None
     assert decided.degraded.reason == "APINotInstalled"

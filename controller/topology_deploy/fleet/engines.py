@@ -1,0 +1,303 @@
+"""What each engine is given: rights, a survey of where each cluster is, the request, and when which cluster is asked.
+
+`File` is a part: a pack has two destinations, the hub and the managed clusters, and often two administrators. They are
+printed as one stream, or written to a folder with a table of who applies what. The texts are in
+bindata/fleet/templates; `plan` has the values of their marks, `meaning` the expressions in them. Facts of the engines:
+
+* ManifestWorkReplicaSet (open-cluster-management.io/ocm v1.2.0): a cluster has failed where its work is Progressing and
+  Degraded; the clusters of a group come in the order of their names; without a Placement's decision a work is deleted;
+  beside a mandatory group maxFailures has no effect (sdk-go v1.2.0 pkg/apis/cluster/v1alpha1/rollout.go).
+* Policies inform, and TALM makes them enforce, a batch at a time. It takes everything between braces out of
+  object-templates-raw and reads what is left as YAML, so no key stands in two branches
+  (openshift-kni/cluster-group-upgrades-operator, StripObjectTemplatesRaw). A message has no `lookup`; where the policy
+  watches, it has the whole object (config-policy-controller v0.18.0 controllers/configurationpolicy_controller.go).
+* Argo CD and Flux apply what stands in Git, and judge by the request that the object carries.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from topology_api.vocabulary import Phase, Stage
+from topology_controller import bindata
+
+from .. import manifests
+from . import meaning
+from . import plan as plans
+from .meaning import State
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Sequence
+
+HUB: Final = "hub"
+CLUSTERS: Final = "managed-clusters"
+_HOME: Final = {HUB: "that of the hub", CLUSTERS: "that of the managed clusters"}
+_PLACES: Final = {HUB: "the hub", CLUSTERS: "each managed cluster"}
+_TABLE: Final = "README.md"
+_MARK: Final = "# What goes where: fleet "
+_HEAD: Final = ("file", "what", "where", "who applies it", "Git repository")
+_OWNER: Final = "owner of the roll-out"
+_SOON = 30
+"""Minutes for taking requests back: one write for each cluster."""
+
+
+class ForeignFolderError(ValueError):
+    """The folder has something that this pack would not write. The text says what, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A part of a pack."""
+
+    place: str
+    """HUB or CLUSTERS."""
+    name: str
+    what: str
+    who: str
+    text: str
+    """YAML: documents, the last without a line `---` behind it."""
+    alone: bool = False
+    """It is only written to a folder: on the hub it would be wrong."""
+
+    @property
+    def path(self) -> str:
+        """The file below the folder of the pack."""
+        return f"{self.place}/{self.name}"
+
+
+def stream(parts: Sequence[File]) -> str:
+    """All parts as one stream of YAML, whose first line says where the documents go."""
+    ranges, before = [], 0
+    printed = [part for part in parts if not part.alone]
+    for place in (CLUSTERS, HUB):
+        number = sum(part.text.count("\n---\n") + 1 for part in printed if part.place == place)
+        if number:
+            first, before = before + 1, before + number
+            ranges.append(f"{first}{f' to {before}' if number > 1 else ''} to {_PLACES[place]}")
+    ordered = sorted(printed, key=lambda part: part.place == HUB)
+    return f"# Documents: {', '.join(ranges)}. --output-dir DIR writes them apart.\n" + "---\n".join(
+        part.text for part in ordered
+    )
+
+
+def table(engine: str, parts: Sequence[File]) -> str:
+    """The table of a folder, in Markdown, in the order in which the files are applied."""
+    rows = [_HEAD, ("---",) * len(_HEAD)]
+    rows += [(f"`{part.path}`", part.what, _PLACES[part.place], part.who, _HOME[part.place]) for part in parts]
+    listed = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return f"{_MARK}{engine}\n\nApply the files in this order.\n\n{listed}"
+
+
+def write(folder: pathlib.Path, engine: str, parts: Sequence[File]) -> str:
+    """Write the parts and their table below a folder, and return the table.
+
+    The folder is made where it is missing; what an earlier run of the same engine has written is replaced. Raises
+    ForeignFolderError, with nothing written, for a folder that has anything else, and OSError.
+    """
+    text = table(engine, parts)
+    readme = folder / _TABLE
+    if folder.exists() and not folder.is_dir():
+        raise ForeignFolderError(f"{folder} is a file. Give a folder")
+    top = sorted(folder.iterdir()) if folder.exists() else []
+    present = [*top, *(place for entry in top if entry.name in _HOME for place in sorted(entry.rglob("*")))]
+    known = {_TABLE, *_HOME, *(part.path for part in parts)}
+    # A link may lead to what is not ours.
+    foreign = [place for place in present if place.is_symlink() or place.relative_to(folder).as_posix() not in known]
+    if present and (not readme.is_file() or not readme.read_text(encoding="utf-8").startswith(f"{_MARK}{engine}\n")):
+        foreign.append(readme if readme.exists() else present[0])
+    if foreign:
+        raise ForeignFolderError(
+            f"{folder} has {foreign[0].relative_to(folder)}, which fleet {engine} has not written. Nothing was "
+            "written: give an empty folder, or one with this pack only"
+        )
+    for name, content in ((_TABLE, text), *((part.path, part.text) for part in parts)):
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content, encoding="utf-8")
+    return text
+
+
+def _filled(plan: plans.Plan, template: str, **more: str) -> str:
+    return manifests.filled(f"fleet/templates/{template}", **{**plan.marks(), **more})
+
+
+def policies(plan: plans.Plan) -> tuple[File, ...]:
+    """All objects for policies, in the order in which they are applied; the way back stands last."""
+    return (
+        *_shared(plan),
+        File(HUB, "3-request.yaml", "the policy, which informs, and its clusters", _OWNER, request(plan)),
+        File(HUB, "4-roll-out.yaml", "when: a ClusterGroupUpgrade, not enabled", _OWNER, group_upgrade(plan)),
+        File(HUB, "5-cancel.yaml", "cancels what is left, not enabled", _OWNER, withdraw(plan)),
+    )
+
+
+def works(plan: plans.Plan) -> tuple[File, ...]:
+    """All objects for works, in the order in which they are applied; the last ends with how to cancel, a comment."""
+    what = "ManifestWorkReplicaSet, and the command that cancels"
+    return (*_shared(plan), File(HUB, "3-roll-out.yaml", what, _OWNER, roll_out(plan)))
+
+
+def argo(plan: plans.Plan, repository: str | None, path: str) -> tuple[File, ...]:
+    """The health check for all of Argo CD, the waves of an ApplicationSet where a repository is named, the request."""
+    owner, folder = "administrator of Argo CD", f"Argo CD, from folder `{path}` of each cluster"
+    parts = [File(HUB, "1-argocd-cm.yaml", "health checks", owner, settings())]
+    if repository is not None:
+        text = _filled(plan, "applicationset.tmpl", REPOSITORY=json.dumps(repository), PATH=json.dumps(path))
+        parts.append(File(HUB, "2-applicationset.yaml", "the waves", owner, text))
+    parts[-1] = dataclasses.replace(parts[-1], text=parts[-1].text + _cancel(plan, "argo"))
+    text = _filled(plan, "infrastructure.tmpl")
+    return (*parts, File(CLUSTERS, "infrastructure.yaml", "the request", folder, text, alone=True))
+
+
+def _shared(plan: plans.Plan) -> tuple[File, ...]:
+    """What every roll-out on a hub has: rights on the clusters, its place, and the survey."""
+    return (
+        File(CLUSTERS, "rbac.yaml", "rights of the engines' agents", "administrator of the cluster, or `fleet install`",
+             rights()),
+        File(HUB, "1-namespace.yaml", "namespace and ManagedClusterSetBinding", "administrator of the hub",
+             place(plan.wanted.namespace, plan.wanted.cluster_set)),
+        File(HUB, "2-survey.yaml", "the survey for `oc topology fleet`", _OWNER, survey(plan)),
+    )  # fmt: skip
+
+
+def rights() -> str:
+    """What the engines' agents need on each cluster, and no more: no verb `delete`, and for the work agent no `update`.
+
+    Without `update` the work agent's default strategy, which writes the whole object, is refused. The policy controller
+    has no other way to write (config-policy-controller v0.18.0 checkAndUpdateResource); there our admission policy
+    bounds it, which refuses every other field to a client with our marker and without the right to all.
+    """
+    return (bindata.root() / "fleet" / "rbac.yaml").read_text(encoding="utf-8")
+
+
+def place(namespace: str, cluster_set: str) -> str:
+    """The namespace of a pack on the hub, and the clusters that its Placements may choose: without a binding none."""
+    # The hub rejects a binding that is not named after its set (ocm v1.2.0 pkg/registration/webhook/v1beta2).
+    return manifests.filled("fleet/templates/namespace.tmpl", NAMESPACE=namespace, CLUSTER_SET=cluster_set)
+
+
+def placement(namespace: str, name: str, labels: str) -> str:
+    """A Placement of the clusters with these labels."""
+    return manifests.filled("fleet/templates/placement.tmpl", NAME=name, NAMESPACE=namespace, SELECTOR=labels)
+
+
+def binding(namespace: str, name: str, *policies: str) -> str:
+    """Which policies the clusters of the Placement of this name get."""
+    subject = "  - {apiGroup: policy.open-cluster-management.io, kind: Policy, name: %s}\n"
+    head = manifests.filled("fleet/templates/binding.tmpl", NAME=name, NAMESPACE=namespace)
+    return head + "".join(subject % each for each in policies)
+
+
+def survey(plan: plans.Plan) -> str:
+    """Where each cluster is, read and never written: what `oc topology fleet` shows."""
+    tests = meaning.work(plan.pair, plan.wanted.transition)
+    ready = plans.block(meaning.holds(tests, {State.READY}), 16)
+    return _filled(plan, "survey.tmpl", READY=ready, MESSAGE=plans.block(meaning.choice(tests, _message(plan)), 14))
+
+
+def _message(plan: plans.Plan) -> dict[State, str]:
+    """What the survey says of a cluster in each state, as CEL: the state, and what it waits for."""
+    names = [definition.name for definition in plan.definitions]
+    blockers = (
+        f"{meaning.RECORD}.?available.orValue([])"
+        f'.filter(entry, entry.?name.orValue("") in {json.dumps(names)})'
+        '.map(entry, entry.?name.orValue("") + ": " + entry.?blockers.orValue([])'
+        '.map(blocker, blocker.?name.orValue("")).join(", ")).join("; ")'
+    )
+    texts = {state: f'"{state}"' for state in State}
+    texts[State.NOT_READY] = f'"{State.NOT_READY}: " + {blockers}'
+    # What it waits for: the checks of its stage that are not met. Preflight checks do not matter once it converges.
+    waiting = (
+        f"[{meaning.RECORD}.?checks.orValue([])"
+        f'.filter(entry, entry.?status.orValue("") != "Met" && (entry.?stage.orValue("") == "{Stage.CONVERGENCE}" '
+        f'|| {meaning.PHASE} != "{Phase.CONVERGING}")).map(entry, entry.?name.orValue(""))'
+        '.join(", ")].filter(names, names != "").map(names, ": " + names).join("")'
+    )
+    texts[State.UNDER_WAY] = f'"{State.UNDER_WAY}: " + {meaning.PHASE} + {waiting}'
+    reason = f"{meaning.RECORD}.?problem.?reason.orValue({meaning.PHASE})"
+    texts[State.NEEDS_A_PERSON] = f'"{State.NEEDS_A_PERSON}: " + {reason} + {waiting}'
+    return texts
+
+
+def roll_out(plan: plans.Plan) -> str:
+    """Placement and ManifestWorkReplicaSet, and as a comment the command that cancels."""
+    wanted = plan.wanted
+    tests = meaning.work(plan.pair, wanted.transition)
+    # A cluster that is not for us has nothing to wait for, and has not failed.
+    going_on = frozenset(State) - {State.DONE, State.NOT_FOR_US}
+    text = _filled(
+        plan,
+        "work.tmpl",
+        CLUSTERS=" ".join(wanted.canaries or ("CLUSTER",)),
+        PLACEMENT=placement(wanted.namespace, wanted.name, plan.selector),
+        GOING_ON=plans.block(meaning.holds(tests, going_on), 16),
+        NEEDS_A_PERSON=plans.block(meaning.holds(tests, {State.NEEDS_A_PERSON}), 16),
+    )
+    return text + _cancel(plan, "work")
+
+
+def request(plan: plans.Plan) -> str:
+    """The policy, and where it applies: to the same clusters as the ClusterGroupUpgrade."""
+    wanted = plan.wanted
+    raw = _filled(plan, "request.gotmpl", STATES=meaning.template(plan.pair, wanted.transition))
+    return _filled(
+        plan,
+        "policy-request.tmpl",
+        POLICY=_policy(plan, wanted.name, raw, wanted.soak),
+        PLACEMENT=placement(wanted.namespace, wanted.name, plan.selector),
+        BINDING=binding(wanted.namespace, wanted.name, wanted.name, f"{wanted.name}-withdraw"),
+    )
+
+
+def _policy(plan: plans.Plan, name: str, raw: str, soak: int) -> str:
+    return _filled(plan, "policy.tmpl", NAME=name, SOAK_SECONDS=f"{soak * 60}", RAW=plans.block(raw, 12))
+
+
+def group_upgrade(plan: plans.Plan) -> str:
+    """When which cluster is asked."""
+    canaries = f"    canaries: {plans.flow(list(plan.wanted.canaries))}\n"
+    upgrade = _filled(plan, "group-upgrade.tmpl", CANARIES=canaries, TIMEOUT=f"{plan.timeout}")
+    return _filled(plan, "policy-roll-out.tmpl") + upgrade
+
+
+def withdraw(plan: plans.Plan) -> str:
+    """The last step of a roll-out that was stopped: cancels what was not fulfilled yet."""
+    wanted = plan.wanted
+    name = f"{wanted.name}-withdraw"
+    every = {"NAME": name, "CANARIES": "", "TIMEOUT": f"{_SOON}", "MAX_CONCURRENCY": f"{wanted.clusters}"}
+    policy = _policy(plan, name, _filled(plan, "cancel.gotmpl"), 0)
+    return f"{_cancel(plan, 'policy')}{policy}---\n{_filled(plan, 'group-upgrade.tmpl', **every)}"
+
+
+def _cancel(plan: plans.Plan, engine: str) -> str:
+    return _filled(plan, "cancel.tmpl") + _filled(plan, f"{engine}-cancel.tmpl")
+
+
+def settings() -> str:
+    """ConfigMap argocd-cm; server-side apply leaves its other keys alone."""
+    return manifests.filled("fleet/templates/argocd-cm.tmpl", HEALTH=plans.block(health(), 4))
+
+
+def health() -> str:
+    """The health check of Argo CD, in Lua with the basic library only: is what the object requests fulfilled?"""
+    text = manifests.filled("fleet/health.lua")
+    return text.replace("-- controller/", "-- Made by `make generate`; controller/", 1)
+
+
+def flux_checks() -> str:
+    """The entries of a Kustomization's healthCheckExprs: what neither expression holds for is in progress.
+
+    A cluster that is not for us has failed where a request stands, and else is current. A pause is no failure.
+    """
+    requested = f"{meaning.DESIRED}.hasValue()"
+    paused = f'{meaning.RECORD}.?problem.?reason.orValue("") == "Paused"'
+    failed = meaning.flux({State.NOT_FOR_US: requested, State.NEEDS_A_PERSON: f"!({paused})"})
+    current = meaning.flux(
+        {State.NOT_FOR_US: f"!{requested}", **dict.fromkeys((State.SILENT, State.READY, State.DONE), "true")}
+    )
+    expressions = {"FAILED": plans.block(failed, 8), "CURRENT": plans.block(current, 8)}
+    return manifests.filled("fleet/templates/flux.tmpl", **expressions)
