@@ -226,7 +226,7 @@ class World:
             "metadata": {"labels": {f"node-role.kubernetes.io/{role}": "" for role in roles}},
             "spec": {},
             "status": {
-                "capacity": {"cpu": "8", "memory": "32Gi"},
+                "capacity": {"cpu": "8", "memory": "32Gi", "ephemeral-storage": "32Gi"},
                 "conditions": conditions(BEGINNING, Ready="True"),
                 "nodeInfo": {"kubeletVersion": "v1.34.2"},
             },
@@ -385,6 +385,8 @@ _BY_KIND: dict[str, dict[str, Callable[[Raw], Raw]]] = {
         "being deleted": _replaced("metadata/deletionTimestamp", "2026-03-01T12:00:00Z"),
         "small": _replaced("status/capacity/cpu", "2"),
         "little memory": _replaced("status/capacity/memory", "8Gi"),
+        "small disk": _replaced("status/capacity/ephemeral-storage", "2Gi"),
+        "all reserved": _replaced("status/allocatable", {"memory": "2Gi", "ephemeral-storage": "32Gi"}),
         "other kubelet": _replaced("status/nodeInfo/kubeletVersion", "v1.33.9"),
         "tainted": _replaced("spec/taints", [{"key": "a", "effect": "NoSchedule"}]),
         "set aside": _replaced("spec/taints", [{"key": SET_ASIDE, "value": "a", "effect": "NoExecute"}]),

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5
-_GIB = 2**30
+STATIC_PODS_MIB = 960 + 1224 + 500 + 150
+"""Memory that the static pods of etcd, kube-apiserver, kube-controller-manager and kube-scheduler request: pod.yaml of
+their operators (openshift/cluster-*-operator b4786ae3, c813e820, 001746c6, 0dfab715). A kubelet admits no more than it
+allocates, so no node that runs them has less, whatever else it runs."""
+ETCD_QUOTA_MIB = 8192
+"""To this size the database of etcd may grow: cluster-etcd-operator b4786ae3 pkg/etcdenvvar/etcd_env.go."""
+_GIB, _MIB = 2**30, 2**20
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _MASTER = "node-role.kubernetes.io/master"
 _MASTER_HAS_VALUE = f"label {_MASTER} has a value, operators select it without one"
@@ -88,7 +94,7 @@ def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserve
 
 @facts.once
 def carrying(known: facts.Facts) -> dict[str, str] | None:
-    """Why a control-plane node carries no control plane now, empty where it does; None when that is not known."""
+    """Why a control-plane node cannot carry a control plane now, empty where it can; None when that is not known."""
     # A node is cordoned from before it restarts until it has come back: machine-config-operator pkg/daemon/drain.go.
     nodes, voters = result.every(known.control_plane_nodes), etcd.members(known)
     if isinstance(nodes, facts.Unobserved) or isinstance(voters, facts.Unobserved):
@@ -99,6 +105,7 @@ def carrying(known: facts.Facts) -> dict[str, str] | None:
             (node.deleting, "is being deleted"),
             (node.ready != "True" and not node.cordoned, f"Ready={node.ready}"),
             (not addresses.intersection(node.addresses), _NO_VOTER),
+            (bool(lacks := _lacks(node)), lacks),
         )
         or ""
         for node in nodes
@@ -124,20 +131,35 @@ def _failing(
     cpus = context.spec.min_cpus or DEFAULT_CPUS
     gib = context.spec.min_memory_gib or DEFAULT_MEMORY_GIB
     compact = context.definition.workers.max == 0
-    version, memory = _minor(node), (node.memory_bytes or 0) / _GIB
+    version, memory, lacks = _minor(node), (node.memory or 0) / _GIB, _lacks(node)
     return first_reason(
         (node.master_has_value, _MASTER_HAS_VALUE),
         (not node.master, f"lacks label {_MASTER}"),
         *_state(node),
         (version is None, "kubelet version is not known"),
         (version != common, f"kubelet {version} while others have {common}"),
-        (node.cpus is None or node.memory_bytes is None, "capacity is not known"),
+        (node.cpus is None or node.memory is None, "capacity is not known"),
         ((node.cpus or 0) < cpus, f"has {node.cpus or 0:g} of {cpus:g} CPUs"),
         (memory < gib, f"has {memory:.1f} of {gib:g} GiB memory"),
+        (None in {node.free_memory, node.free_storage}, "allocatable memory or ephemeral-storage is not known"),
+        (bool(lacks), lacks),
         (not voters.intersection(node.addresses), _NO_VOTER + (f": {left_out}" if left_out else "")),
         (compact and not node.worker, f"lacks label {_WORKER}"),
         (compact and bool(node.taints), _tainted(node.taints)),
     )
+
+
+def _lacks(node: facts.Node) -> str:
+    """What it has too little of for the pods of a control plane; empty where it has enough, or that is not known."""
+    if pressure := ", ".join(f"{name}=True" for name in node.pressure if name != "NetworkUnavailable"):
+        return pressure
+    for what, free, least, cure in (
+        ("memory", node.free_memory, STATIC_PODS_MIB, "add memory or reserve less"),
+        ("ephemeral-storage", node.free_storage, ETCD_QUOTA_MIB, "enlarge its disk"),
+    ):
+        if free is not None and free < least * _MIB:
+            return f"has {free // _MIB:.0f} of {least} MiB allocatable {what}: {cure}"
+    return ""
 
 
 def _state(node: facts.Node) -> tuple[tuple[bool, str], ...]:

@@ -186,8 +186,8 @@ def redundancy_lost(context: Context) -> Problem | None:
     if lost:
         message = fitting(
             lambda most: (
-                "Fewer control-plane nodes carry a voting member of etcd than when the topology changed: "
-                f"{listed(lost, most)}. Bring them back. Do not restart or drain another one. {_LOOK}"
+                "Fewer control-plane nodes can carry a voting member of etcd than when the topology changed: "
+                f"{listed(lost, most)}. Repair or replace them. Do not restart or drain another one. {_LOOK}"
             )
         )
         return problem(context, ProblemReason.REDUNDANCY_LOST, message)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from topology_api.types import Advisory, TopologyPair
     from topology_controller.definitions import model
 
-GIB = 2**30
+GIB, MIB = 2**30, 2**20
 
 
 def ask(check: CheckName, known: facts.Facts, **spec: Any) -> tuple[CheckStatus, str]:
@@ -70,9 +70,12 @@ def with_third(**changes: Any) -> facts.Facts:
         ({"kubelet_version": None}, "kubelet version is not known"),
         ({"kubelet_version": "v1.\u00b2.3"}, "kubelet version is not known"),
         ({"kubelet_version": "v1.33.9"}, "kubelet 1.33 while others have 1.34"),
-        ({"memory_bytes": None}, "capacity is not known"),
+        ({"memory": None}, "capacity is not known"),
         ({"cpus": 3.5}, "has 3.5 of 4 CPUs"),
-        ({"memory_bytes": 8 * GIB}, "has 8.0 of 14.5 GiB memory"),
+        ({"memory": 8 * GIB}, "has 8.0 of 14.5 GiB memory"),
+        ({"free_memory": None}, "allocatable memory or ephemeral-storage is not known"),
+        ({"free_memory": 2834 * MIB - 1}, "has 2833 of 2834 MiB allocatable memory: add memory or reserve less"),
+        ({"free_storage": 4 * GIB}, "has 4096 of 8192 MiB allocatable ephemeral-storage: enlarge its disk"),
         ({"addresses": ("192.0.2.99",)}, "has no voting etcd member"),
         ({"worker": False}, "lacks label node-role.kubernetes.io/worker"),
         (
@@ -90,6 +93,20 @@ def test_the_first_reason_of_a_node_that_falls_short_is_named(changes: dict[str,
     assert status is CheckStatus.UNMET
     assert f"node-2 ({reason})" in message
     assert message.startswith("Wanted: 3 eligible control-plane nodes. Found: 2: node-0, node-1. Not eligible: node-2 ")
+
+
+LEAST = {"cpus": 4, "memory": 14.5 * GIB, "free_memory": 2834 * MIB, "free_storage": 8 * GIB}
+TIMES = st.tuples(*[st.none() | st.floats(0, 2)] * len(LEAST))
+
+
+@given(TIMES, TIMES)
+def test_a_node_is_eligible_with_the_least_of_everything_and_with_more_of_it(times: Any, more: Any) -> None:
+    def eligible(*factors: float | None) -> bool:
+        sizes = {name: by if by is None else by * LEAST[name] for name, by in zip(LEAST, factors, strict=True)}
+        return nodes(with_third(**sizes))[0] is CheckStatus.MET
+
+    assert eligible(*times) is all(by is not None and by >= 1 for by in times)
+    assert not eligible(*times) or eligible(*(by + (add or 0) for by, add in zip(times, more, strict=True)))
 
 
 NOT_COMPACT = [one for one in worlds.TRANSITIONS.definitions if one.workers.max != 0]

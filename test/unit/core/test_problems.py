@@ -249,6 +249,8 @@ def nodes(*last: facts.Node) -> dict[str, Any]:
         pytest.param(nodes(), "node-2 (is not a control-plane node any more)", id="a node is gone"),
         pytest.param(nodes(worlds.node(2, ready="False")), "node-2 (Ready=False)", id="a node fails"),
         pytest.param(nodes(worlds.node(2, deleting=True)), "node-2 (is being deleted)", id="a node is deleted"),
+        pytest.param(nodes(worlds.node(2, pressure=("DiskPressure",))), "node-2 (DiskPressure=True)", id="a full disk"),
+        pytest.param(nodes(worlds.node(2, free_memory=2**30)), "node-2 (has 1024 of 2834 MiB allo", id="no memory"),
         pytest.param({"etcd_endpoints": voters(2)}, "node-2 (has no voting etcd member)", id="two voters"),
         pytest.param({"etcd_endpoints": voters(1)}, "node-1 (has no voting etcd member), node-2", id="one voter"),
         pytest.param(
@@ -280,7 +282,7 @@ def test_after_the_change_one_voter_is_as_bad_as_two(count: int) -> None:
     [
         pytest.param(nodes(worlds.node(2, cordoned=True)), id="cordoned"),
         pytest.param(nodes(worlds.node(2, ready="False", cordoned=True)), id="it restarts for its machine config"),
-        pytest.param(nodes(worlds.node(2, pressure=("DiskPressure",))), id="not eligible, and there"),
+        pytest.param(nodes(worlds.node(2, pressure=("NetworkUnavailable",))), id="not eligible, and there"),
         pytest.param({"etcd_endpoints": worlds.BROKEN}, id="not known"),
     ],
 )
