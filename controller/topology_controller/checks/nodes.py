@@ -7,6 +7,7 @@ the message says for each candidate which one it failed first.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
 
 DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5
-STATIC_PODS_MIB = 960 + 1224 + 500 + 150
+PODS_MIB = 960 + 1224 + 500 + 150
 """Memory that the static pods of etcd, kube-apiserver, kube-controller-manager and kube-scheduler request: pod.yaml of
 their operators (openshift/cluster-*-operator b4786ae3, c813e820, 001746c6, 0dfab715). A kubelet admits no more than it
 allocates, so no node that runs them has less, whatever else it runs."""
-ETCD_QUOTA_MIB = 8192
+ETCD_MIB = 8192
 """To this size the database of etcd may grow: cluster-etcd-operator b4786ae3 pkg/etcdenvvar/etcd_env.go."""
-_GIB, _MIB = 2**30, 2**20
+_GIB = 2**30
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _MASTER = "node-role.kubernetes.io/master"
 _MASTER_HAS_VALUE = f"label {_MASTER} has a value, operators select it without one"
@@ -105,7 +106,7 @@ def carrying(known: facts.Facts) -> dict[str, str] | None:
             (node.deleting, "is being deleted"),
             (node.ready != "True" and not node.cordoned, f"Ready={node.ready}"),
             (not addresses.intersection(node.addresses), _NO_VOTER),
-            (bool(lacks := _lacks(node)), lacks),
+            *_room(node),
         )
         or ""
         for node in nodes
@@ -131,7 +132,7 @@ def _failing(
     cpus = context.spec.min_cpus or DEFAULT_CPUS
     gib = context.spec.min_memory_gib or DEFAULT_MEMORY_GIB
     compact = context.definition.workers.max == 0
-    version, memory, lacks = _minor(node), (node.memory or 0) / _GIB, _lacks(node)
+    version, memory = _minor(node), (node.memory or 0) / _GIB
     return first_reason(
         (node.master_has_value, _MASTER_HAS_VALUE),
         (not node.master, f"lacks label {_MASTER}"),
@@ -142,24 +143,21 @@ def _failing(
         ((node.cpus or 0) < cpus, f"has {node.cpus or 0:g} of {cpus:g} CPUs"),
         (memory < gib, f"has {memory:.1f} of {gib:g} GiB memory"),
         (None in {node.free_memory, node.free_storage}, "allocatable memory or ephemeral-storage is not known"),
-        (bool(lacks), lacks),
+        *_room(node),
         (not voters.intersection(node.addresses), _NO_VOTER + (f": {left_out}" if left_out else "")),
         (compact and not node.worker, f"lacks label {_WORKER}"),
         (compact and bool(node.taints), _tainted(node.taints)),
     )
 
 
-def _lacks(node: facts.Node) -> str:
-    """What it has too little of for the pods of a control plane; empty where it has enough, or that is not known."""
-    if pressure := ", ".join(f"{name}=True" for name in node.pressure if name != "NetworkUnavailable"):
-        return pressure
-    for what, free, least, cure in (
-        ("memory", node.free_memory, STATIC_PODS_MIB, "add memory or reserve less"),
-        ("ephemeral-storage", node.free_storage, ETCD_QUOTA_MIB, "enlarge its disk"),
-    ):
-        if free is not None and free < least * _MIB:
-            return f"has {free // _MIB:.0f} of {least} MiB allocatable {what}: {cure}"
-    return ""
+def _room(node: facts.Node) -> tuple[tuple[bool, str], ...]:
+    """What it may have too little of for the pods of a control plane; sizes that are not known are no reason here."""
+    memory, storage = (math.inf if size is None else size // 2**20 for size in (node.free_memory, node.free_storage))
+    return (
+        *[(name != "NetworkUnavailable", f"{name}=True") for name in node.pressure],
+        (memory < PODS_MIB, f"has {memory:.0f} of {PODS_MIB} MiB allocatable memory: add memory or reserve less"),
+        (storage < ETCD_MIB, f"has {storage:.0f} of {ETCD_MIB} MiB allocatable ephemeral-storage: enlarge its disk"),
+    )
 
 
 def _state(node: facts.Node) -> tuple[tuple[bool, str], ...]:
@@ -193,11 +191,11 @@ def dedicated_workers(context: CheckContext) -> CheckResult:
     workers = [node.name for node in others if node.dedicated_worker]
     wanted = context.definition.workers
     if wanted.fits(len(workers)):
-        noun = "dedicated worker" if len(workers) == 1 else "dedicated workers"
-        return context.met(f"{len(workers)} {noun}; {context.definition.name} wants {wanted}")
+        several = "s" * (len(workers) != 1)
+        return context.met(f"{len(workers)} dedicated worker{several}; {context.definition.name} wants {wanted}")
     shown = result.few(sorted(workers)) or "none"
-    noun = "dedicated worker" if (wanted.min if wanted.max is None else wanted.max) == 1 else "dedicated workers"
-    return context.unmet(f"{wanted} {noun}", f"{len(workers)}: {shown}", "Look at oc get nodes")
+    several = "s" * ((wanted.min if wanted.max is None else wanted.max) != 1)
+    return context.unmet(f"{wanted} dedicated worker{several}", f"{len(workers)}: {shown}", "Look at oc get nodes")
 
 
 def eligible_workers(context: CheckContext) -> CheckResult:

@@ -379,18 +379,14 @@ def test_of_conditions_of_lack_only_those_that_are_true_are_kept(reduce: Any) ->
     assert reduce(raw_node(NetworkUnavailable="True")).pressure == ("NetworkUnavailable",)
 
 
-@pytest.mark.parametrize(
-    ("reported", "sizes"),
-    [
-        ({"capacity": {"memory": "16Gi", "ephemeral-storage": "1Ki"}}, (2**34, 2**34, 1024)),
-        ({"capacity": {"memory": "16Gi"}, "allocatable": {"ephemeral-storage": "99"}}, (2**34, None, 99)),
-        ({"capacity": {}, "allocatable": {"memory": "much", "ephemeral-storage": "-1"}}, (None, None, None)),
-    ],
-    ids=["the API server puts the capacity", "as a kubelet reports it", "no quantities"],
-)
-def test_what_is_left_to_pods_is_read_as_it_is_reported(reported: Any, sizes: tuple[float | None, ...]) -> None:
-    node = nodes.node({**raw_node(), "status": reported})
-    assert (node.memory, node.free_memory, node.free_storage) == sizes
+def test_what_is_left_to_pods_is_what_the_kubelet_says_else_the_capacity() -> None:
+    def sizes(**reported: dict[str, str]) -> tuple[float | None, ...]:
+        node = nodes.node({**raw_node(), "status": reported})
+        return node.memory, node.free_memory, node.free_storage
+
+    capacity = {"memory": "16Gi", "ephemeral-storage": "1Ki"}
+    assert sizes(capacity=capacity) == (2**34, 2**34, 1024)
+    assert sizes(capacity=capacity, allocatable={"ephemeral-storage": "-1"}) == (2**34, None, None)
 
 
 @pytest.mark.parametrize("reduce", [nodes.node, nodes.worker])
