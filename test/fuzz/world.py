@@ -392,7 +392,6 @@ _BY_KIND: dict[str, dict[str, Callable[[Raw], Raw]]] = {
         "set aside": _replaced("spec/taints", [{"key": SET_ASIDE, "value": "a", "effect": "NoExecute"}]),
         "unreachable": _replaced("spec/taints", [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]),
         "under pressure": _also("DiskPressure", "True"),
-        "under pressure of memory": _also("MemoryPressure", "True"),
         "not ready by its taint": _replaced("spec/taints", [{"key": _NOT_READY, "effect": "NoSchedule"}]),
         "master label with a value": _replaced("metadata/labels", {"node-role.kubernetes.io/master": "yes"}),
         "no control-plane label": _without_label("control-plane"),

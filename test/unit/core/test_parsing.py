@@ -380,13 +380,10 @@ def test_of_conditions_of_lack_only_those_that_are_true_are_kept(reduce: Any) ->
 
 
 def test_what_is_left_to_pods_is_what_the_kubelet_says_else_the_capacity() -> None:
-    def sizes(**reported: dict[str, str]) -> tuple[float | None, ...]:
-        node = nodes.node({**raw_node(), "status": reported})
-        return node.memory, node.free_memory, node.free_storage
-
     capacity = {"memory": "16Gi", "ephemeral-storage": "1Ki"}
-    assert sizes(capacity=capacity) == (2**34, 2**34, 1024)
-    assert sizes(capacity=capacity, allocatable={"ephemeral-storage": "-1"}) == (2**34, None, None)
+    for allocatable, left in ({}, (2**34, 1024)), ({"ephemeral-storage": "-1"}, (None, None)):
+        node = nodes.node({**raw_node(), "status": {"capacity": capacity, "allocatable": allocatable}})
+        assert (node.memory, node.free_memory, node.free_storage) == (2**34, *left)
 
 
 @pytest.mark.parametrize("reduce", [nodes.node, nodes.worker])
