@@ -65,7 +65,8 @@ class Settings:
 
     @property
     def every(self) -> float:
-        return 2.0 if self.seconds <= 600 else 5.0
+        # All pairs of samples are compared: 720 of a day, not 17,280.
+        return 2.0 if self.seconds <= 600 else max(5.0, self.seconds / 720)
 
 
 @dataclass(slots=True)
