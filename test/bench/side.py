@@ -40,7 +40,6 @@ _WATCHED = (
     (kinds.CLUSTER_OPERATORS, "topology"),
     (kinds.CLUSTER_VERSIONS, "version"),
 )
-_AN_HOUR = {"timeoutSeconds": "3600"}
 _ECHO = "Cluster operator topology should not be upgraded between minor versions: "
 
 
@@ -97,14 +96,14 @@ class Lookout:
     async def watch(self, kind: kinds.Kind, name: str) -> None:
         """See what becomes of an object, by a watch an hour. Raises BenchError when one fails."""
         while True:
-            query = {"fieldSelector": f"metadata.name={name}"}
+            query = {"fieldSelector": f"metadata.name={name}", "timeoutSeconds": "3600"}
             async with self._session.get(self._url + kind.path(), params=query) as response:
                 listing = await response.json()
             for item in listing["items"]:
                 if item != self.now.get(kind.plural):
                     self._take(kind, item, time.perf_counter())
             query |= {"watch": "true", "resourceVersion": listing["metadata"]["resourceVersion"]}
-            async with self._session.get(self._url + kind.path(), params=query | _AN_HOUR) as response:
+            async with self._session.get(self._url + kind.path(), params=query) as response:
                 async for line in response.content:
                     stamp = time.perf_counter()
                     event = json.loads(line)

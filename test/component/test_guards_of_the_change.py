@@ -132,18 +132,19 @@ async def test_what_is_lost_while_the_change_is_executed_is_a_problem_with_the_f
 
 @pytest.mark.on_real
 async def test_a_node_without_room_is_not_eligible_and_a_problem_after_the_change(world: World) -> None:
-    """By what its kubelet leaves to pods."""
     well = (await world.api.get(kinds.NODES, "master-2"))["status"]["allocatable"]
     full = {"allocatable": {**well, "ephemeral-storage": "4Gi"}}
     lacks = "master-2 (has 4096 of 8192 MiB allocatable ephemeral-storage: enlarge its disk)"
-    await world.api.patch_status(kinds.NODES, "master-2", full)
+
+    async def fill(_: object = None) -> None:
+        await world.api.patch_status(kinds.NODES, "master-2", full)
+
+    await fill()
     await world.idle_operator()
     await world.ask_for()
-    found = await world.until_check("ControlPlaneNodes", "Unmet")
-    assert f"Found: 2: master-0, master-1. Not eligible: {lacks}. Look at" in found["message"]
+    assert f"Not eligible: {lacks}. Look at" in (await world.until_check("ControlPlaneNodes", "Unmet"))["message"]
     assert await world.moves() == []
-
-    world.server.before(backend.is_change, lambda _: world.api.patch_status(kinds.NODES, "master-2", full))
+    world.server.before(backend.is_change, fill)
     await world.api.patch_status(kinds.NODES, "master-2", {"allocatable": well})
     await world.until_phase("Converging")
     assert lacks in (await world.until_condition("Degraded", "True", "RedundancyLost"))["message"]

@@ -65,8 +65,7 @@ class Settings:
 
     @property
     def every(self) -> float:
-        # All pairs of samples are compared: 720 of a day, not 17,280.
-        return 2.0 if self.seconds <= 600 else max(5.0, self.seconds / 720)
+        return 2.0 if self.seconds <= 600 else max(5.0, self.seconds / 720)  # all pairs of samples are compared
 
 
 @dataclass(slots=True)

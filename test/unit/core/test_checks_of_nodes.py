@@ -341,7 +341,7 @@ def test_why_the_etcd_operator_adds_no_member_is_said_by_both_checks(listed: Any
 
 def test_no_reason_is_made_up() -> None:
     """Nothing is wrong; not in use; one that cannot be read may be the one; there is none."""
-    unused = tuple(dataclasses.replace(one, phase="Provisioned") for one in under.three()[:2])
+    unused: Any = tuple(dataclasses.replace(one, phase="Provisioned") for one in under.three()[:2])
     for listed in (under.three(), unused, (*under.three()[:2], BROKEN), ()):
         assert "node-2 (has no voting etcd member)" in reasons(under.two_voters(*listed))
         assert "is not home" not in machines_of(under.two_voters(*listed), CheckName.ETCD_VOTING_MEMBERS)[1]
