@@ -169,8 +169,8 @@ record: $(STAMP) ## work: write anew what others see, as it is recorded; then re
 bench: $(STAMP) $(REAL) ## judge: measure the promises of the README; writes build/bench.json (APISERVER=embedded|real)
 	$(BIN)/python -m test.bench --apiserver $(APISERVER) $(BENCH_FLAGS)
 
-soak: $(STAMP) ## judge: does anything in the operator grow? SOAK_MINUTES=30 of heartbeats and of watches that are cut; writes build/soak.json
-	$(BIN)/python -m test.soak --minutes $(or $(SOAK_MINUTES),30) $(SOAK_FLAGS)
+soak: $(STAMP) ## judge: does anything in the operator grow? HOURS=0.5 of heartbeats and of watches that are cut; writes build/soak.json
+	$(BIN)/python -m test.soak --hours $(or $(HOURS),0.5) $(SOAK_FLAGS)
 
 generate: $(STAMP) ## work: write what is generated: the CRD, the roles for operands, the tables in docs, the dashboards
 	$(BIN)/python hack/generate.py

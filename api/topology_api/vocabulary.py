@@ -155,9 +155,9 @@ class ProblemReason(StrEnum):
     """etcd has had two voting members for 15 minutes while a request is open or the cluster converges, or one while it
     converges: the loss of either stops the cluster. It comes before every other problem."""
     REDUNDANCY_LOST = "RedundancyLost"
-    """After the change fewer control-plane nodes carry a voting member of etcd than at the change: a node is gone, or
-    not Ready without being cordoned, or a member votes no longer. It is there at once, until a minute after they are
-    back, and comes next after TwoVoters. The message names the nodes."""
+    """After the change fewer control-plane nodes can carry a voting member of etcd than at the change: one is gone, not
+    Ready without being cordoned, short of memory, disk or PIDs, or has no voter. It is there at once, until a minute
+    after they are back, and comes next after TwoVoters. The message names the nodes."""
     TOPOLOGY_OVERWRITTEN = "TopologyOverwritten"
     """The topology was set back after it had changed. The message names the field manager."""
     PAUSED = "Paused"
@@ -188,9 +188,9 @@ class CheckName(StrEnum):
     """ClusterVersion `version` has Progressing=False."""
     CONTROL_PLANE_NODES = "ControlPlaneNodes"
     """Enough nodes that each pass everything: labels (`node-role.kubernetes.io/master` with an empty value), Ready, not
-    cordoned, not being deleted, not under pressure (memory, disk, PIDs, network), no taint `node.kubernetes.io/*` with
-    effect NoSchedule or NoExecute, one kubelet minor version, at least 4 CPUs and 14.5 GiB, a voting etcd member; for a
-    compact target also the worker label and no other such taint."""
+    cordoned, not being deleted, no pressure (memory, disk, PIDs, network), no taint `node.kubernetes.io/*` (NoSchedule,
+    NoExecute), one kubelet minor version, 4 CPUs and 14.5 GiB, allocatable 2834 MiB and 8 GiB of ephemeral storage,
+    a voting etcd member; for a compact target also the worker label and no other such taint."""
     CONTROL_PLANE_MACHINES = "ControlPlaneMachines"
     """No Machine of a control-plane node, and no BareMetalHost below it, is on its way out: neither is being deleted,
     and no host is deprovisioning, deleting or powering off before that. Unknown while such a Machine is Migrating. Met
@@ -385,7 +385,7 @@ class Reason(StrEnum):
     """Past the deadline, and nothing has progressed for ten minutes; the message names the check that an administrator
     can repair, with the command, else the one that has been failing longest. Nothing is rolled back."""
     REDUNDANCY_LOST = "RedundancyLost"
-    """The topology has changed, and fewer control-plane nodes carry a voting member of etcd than at the change; the
+    """The topology has changed, and fewer control-plane nodes can carry a voting member of etcd than at the change; the
     message names them. Nothing is rolled back."""
     HOSTED_CONTROL_PLANE = "HostedControlPlane"
     """The control plane is hosted; its availability is set on the HostedCluster."""

@@ -77,7 +77,8 @@ def _status(name: str, *, ready: bool, cpus: int, memory_kib: int) -> dict[str, 
             {"type": "Hostname", "address": name},
         ],
         "capacity": capacity,
-        "allocatable": capacity | reserved,
+        # A tenth of the disk is kept free by eviction, and a GiB is the system's.
+        "allocatable": capacity | reserved | {"ephemeral-storage": "113910777036"},
         "conditions": [
             {**condition, "lastHeartbeatTime": since} for condition in conditions.written(states(ready=ready))
         ],

@@ -94,24 +94,25 @@ class Lookout:
             await asyncio.sleep(left)
 
     async def watch(self, kind: kinds.Kind, name: str) -> None:
-        """See what becomes of an object. Raises BenchError when that ends."""
-        query = {"fieldSelector": f"metadata.name={name}"}
-        async with self._session.get(self._url + kind.path(), params=query) as response:
-            listing = await response.json()
-        for item in listing["items"]:
-            self._take(kind, item, time.perf_counter())
-        query |= {"watch": "true", "resourceVersion": listing["metadata"]["resourceVersion"], "timeoutSeconds": "3600"}
-        async with self._session.get(self._url + kind.path(), params=query) as response:
-            async for line in response.content:
-                stamp = time.perf_counter()
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    raise processes.BenchError(f"the watch of {kind.plural} failed: {event['object']}")
-                if event["type"] == "DELETED":
-                    self._take(kind, {}, stamp)
-                elif event["type"] != "BOOKMARK":
-                    self._take(kind, event["object"], stamp)
-        raise processes.BenchError(f"the watch of {kind.plural} ended")
+        """See what becomes of an object, by a watch an hour. Raises BenchError when one fails."""
+        while True:
+            query = {"fieldSelector": f"metadata.name={name}", "timeoutSeconds": "3600"}
+            async with self._session.get(self._url + kind.path(), params=query) as response:
+                listing = await response.json()
+            for item in listing["items"]:
+                if item != self.now.get(kind.plural):
+                    self._take(kind, item, time.perf_counter())
+            query |= {"watch": "true", "resourceVersion": listing["metadata"]["resourceVersion"]}
+            async with self._session.get(self._url + kind.path(), params=query) as response:
+                async for line in response.content:
+                    stamp = time.perf_counter()
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        raise processes.BenchError(f"the watch of {kind.plural} failed: {event['object']}")
+                    if event["type"] == "DELETED":
+                        self._take(kind, {}, stamp)
+                    elif event["type"] != "BOOKMARK":
+                        self._take(kind, event["object"], stamp)
 
     def _take(self, kind: kinds.Kind, obj: Raw, stamp: float) -> None:
         self.now[kind.plural] = obj

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _ROLE = "node-role.kubernetes.io/"
 _MEMBER = re.compile(r"[1-9a-f][0-9a-f]{0,15}")
-_GIB = {"32Gi": 32.0, "8Gi": 8.0}
+_GIB = {"32Gi": 32.0, "8Gi": 8.0, "2Gi": 2.0}
 _GRACE = timedelta(seconds=33)
 """The grace of the lease, and the two seconds that evidence may be old."""
 _FAILING = timedelta(seconds=61)
@@ -98,7 +98,17 @@ def _carrying(objects: Objects) -> set[str] | None:
         and not raw["metadata"].get("deletionTimestamp")
         and (_status(raw, "Ready") == "True" or (raw.get("spec") or {}).get("unschedulable"))
         and _addresses(raw) & set(data.values())
+        and _has_room(raw)
     }
+
+
+def _has_room(raw: Raw) -> bool:
+    """No pressure, and what four static pods request and etcd's quota are allocatable, or that cannot be read."""
+    free = raw["status"].get("allocatable") or raw["status"]["capacity"]
+    pressed = any(_status(raw, type_) == "True" for type_ in _STATES[:3])
+    return not pressed and (
+        free == "lots" or (_GIB[free["memory"]] > 2834 / 1024 and _GIB[free["ephemeral-storage"]] >= 8)
+    )
 
 
 def _conditions(raw: Raw) -> list[Raw]:
@@ -182,6 +192,7 @@ def _control_plane_nodes(case: Case, spec: model.CheckSpec) -> str:
             and isinstance(capacity, dict)
             and int(capacity["cpu"]) >= (spec.min_cpus or 4)
             and _GIB[capacity["memory"]] >= (spec.min_memory_gib or 14.5)
+            and _has_room(raw)
             and bool(voters & _addresses(raw))
             and not (compact and ("worker" not in roles or _taints(raw)))
         )

@@ -1,6 +1,6 @@
-"""Keeps one operator busy and disturbed for half an hour, and judges whether anything in it grows.
+"""Keeps one operator busy and disturbed for half an hour or a day, and judges whether anything in it grows.
 
-    python -m test.soak [--minutes 30] [--seed 1] [--output build/soak.json]
+    python -m test.soak [--hours 0.5] [--seed 1] [--output build/soak.json]
 
 A request is open and one missing fact keeps it Pending, so that everything is watched. Nodes send heartbeats, watches
 are cut, expire or fall silent, requests are refused, metrics are scraped. Nothing of this changes what the operator has

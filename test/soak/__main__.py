@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ROOT = pathlib.Path(__file__).parents[2]
-LONGEST = 50.0
-"""Minutes: the watches of whoever looks on end after an hour."""
+LONGEST = 48.0
+"""Hours."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Soak, show, write."""
     parser = argparse.ArgumentParser(prog="python -m test.soak", description="does anything in the operator grow?")
-    parser.add_argument("--minutes", type=float, default=30.0, help=f"1 to {LONGEST:g} (default: 30)")
+    parser.add_argument("--hours", type=float, default=0.5, help=f"up to {LONGEST:g} (default: 0.5)")
     parser.add_argument("--seed", type=int, default=1, help="of what goes wrong (default: 1)")
     parser.add_argument("--output", type=pathlib.Path, default=_ROOT / "build" / "soak.json", help="what is written")
     options = parser.parse_args(argv)
-    if not 1 <= options.minutes <= LONGEST:
-        parser.error(f"--minutes {options.minutes:g}: allowed are 1 to {LONGEST:g}")
+    if not 1 / 60 <= options.hours <= LONGEST:
+        parser.error(f"--hours {options.hours:g}: allowed are a minute to {LONGEST:g} hours")
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-        settings = run.Settings(options.minutes * 60, options.seed, pathlib.Path(folder))
+        settings = run.Settings(options.hours * 3600, options.seed, pathlib.Path(folder))
         try:
             found = asyncio.run(run.soak(settings))
             judgements, wrong = run.judged(found, settings)
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.output.write_text(json.dumps(content, indent=1) + "\n")
     hits = ", ".join(f"{name} {count}" for name, count in sorted(found.disturbed.items()))
     rows = [
-        f"{options.minutes:g} minutes, seed {options.seed}, {found.sent:.0f} heartbeats a second of {run.RATE:g}",
+        f"{options.hours:g} hours, seed {options.seed}, {found.sent:.0f} heartbeats a second of {run.RATE:g}",
         *(one.line() for one in judgements),
         f"condition changes {len(found.changes)}, writes besides the lease {len(found.writes)}",
         f"watches disturbed: {hits}; {found.requests} requests, {found.cpu:.2f} s of CPU a minute",

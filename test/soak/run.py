@@ -66,7 +66,7 @@ class Settings:
 
     @property
     def every(self) -> float:
-        return 2.0 if self.seconds <= 600 else 5.0
+        return 2.0 if self.seconds <= 600 else max(5.0, self.seconds / 720)  # all pairs of samples are compared
 
 
 @dataclass(slots=True)

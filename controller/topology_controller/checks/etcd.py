@@ -70,11 +70,10 @@ def members(known: facts.Facts) -> dict[str, str] | facts.Unobserved:
 
 def voting_members(context: CheckContext) -> CheckResult:
     """At least N voters, each at an address of a control-plane node of its own, and none elsewhere."""
-    voters, nodes = members(context.facts), result.every(context.facts.control_plane_nodes)
+    # Voters are known where every node could be read.
+    voters, nodes = members(context.facts), facts.readable(context.facts.control_plane_nodes)
     if isinstance(voters, facts.Unobserved):
         return context.unknown(voters)
-    if isinstance(nodes, facts.Unobserved):
-        return context.unknown(nodes)
     homes = {address: node.name for node in nodes for address in node.addresses}
     housed = sorted({homes[address] for address in voters.values() if address in homes})
     strangers = sorted(f"{key} at {address}" for key, address in voters.items() if address not in homes)
@@ -227,14 +226,12 @@ def _composition(listed: tuple[facts.EtcdMember, ...], wanted: int) -> list[str]
     learners = [member for member in listed if member.learner]
     started = [member for member in listed if member.name and not member.learner]
     waiting = [member for member in listed if not member.name and not member.learner]
-    wrong = []
-    if len(started) < wanted:
-        wrong.append(f"{len(started)} voters: {_names(started) or 'none'}")
-    if learners:
-        wrong.append(f"{_names(learners)} is a learner, and becomes a voter once it has caught up")
-    if waiting:
-        wrong.append(f"{_names(waiting)} is a member that has not started")
-    return wrong
+    wrong = (
+        (len(started) < wanted, f"{len(started)} voters: {_names(started) or 'none'}"),
+        (bool(learners), f"{_names(learners)} is a learner, and becomes a voter once it has caught up"),
+        (bool(waiting), f"{_names(waiting)} is a member that has not started"),
+    )
+    return [text for holds, text in wrong if holds]
 
 
 def _voter(voter: facts.EtcdMember, answers: facts.EtcdMembers) -> tuple[list[str], list[str]]:
@@ -261,17 +258,15 @@ def _voter(voter: facts.EtcdMember, answers: facts.EtcdMembers) -> tuple[list[st
 
 def _leadership(voters: list[facts.EtcdMember], voices: tuple[facts.EtcdVoice, ...]) -> list[str]:
     """What is wrong with the leader: all name one, itself a voter, in one term."""
-    leaders = {voice.leader for voice in voices}
-    if None in leaders:
-        lost = result.listed(sorted({voice.endpoint for voice in voices if voice.leader is None}))
-        return [f"{lost} knows of no leader"]
-    if len(leaders) > 1:
-        return ["the members name different leaders"]
-    if not leaders <= {voter.id for voter in voters}:
-        return ["the members name a leader that is no voter"]
-    if len({voice.term for voice in voices}) > 1:
-        return ["the members are not in the same term: a leader is being elected"]
-    return []
+    leaders, terms = {voice.leader for voice in voices}, {voice.term for voice in voices}
+    lost = result.listed(sorted({voice.endpoint for voice in voices if voice.leader is None}))
+    why = result.first_reason(
+        (None in leaders, f"{lost} knows of no leader"),
+        (len(leaders) > 1, "the members name different leaders"),
+        (not leaders <= {voter.id for voter in voters}, "the members name a leader that is no voter"),
+        (len(terms) > 1, "the members are not in the same term: a leader is being elected"),
+    )
+    return [why] if why else []
 
 
 def _name(member: facts.EtcdMember) -> str:

@@ -7,6 +7,7 @@ the message says for each candidate which one it failed first.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 DEFAULT_CPUS = 4.0
 DEFAULT_MEMORY_GIB = 14.5
+PODS_MIB = 960 + 1224 + 500 + 150
+"""Memory that the static pods of etcd, kube-apiserver, kube-controller-manager and kube-scheduler request: pod.yaml of
+their operators (openshift/cluster-*-operator b4786ae3, c813e820, 001746c6, 0dfab715). A kubelet admits no more than it
+allocates, so no node that runs them has less, whatever else it runs."""
+ETCD_MIB = 8192
+"""To this size the database of etcd may grow: cluster-etcd-operator b4786ae3 pkg/etcdenvvar/etcd_env.go."""
 _GIB = 2**30
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _MASTER = "node-role.kubernetes.io/master"
@@ -88,7 +95,7 @@ def candidates(context: CheckContext) -> dict[str, str | None] | facts.Unobserve
 
 @facts.once
 def carrying(known: facts.Facts) -> dict[str, str] | None:
-    """Why a control-plane node carries no control plane now, empty where it does; None when that is not known."""
+    """Why a control-plane node cannot carry a control plane now, empty where it can; None when that is not known."""
     # A node is cordoned from before it restarts until it has come back: machine-config-operator pkg/daemon/drain.go.
     nodes, voters = result.every(known.control_plane_nodes), etcd.members(known)
     if isinstance(nodes, facts.Unobserved) or isinstance(voters, facts.Unobserved):
@@ -99,6 +106,7 @@ def carrying(known: facts.Facts) -> dict[str, str] | None:
             (node.deleting, "is being deleted"),
             (node.ready != "True" and not node.cordoned, f"Ready={node.ready}"),
             (not addresses.intersection(node.addresses), _NO_VOTER),
+            *_room(node),
         )
         or ""
         for node in nodes
@@ -124,19 +132,31 @@ def _failing(
     cpus = context.spec.min_cpus or DEFAULT_CPUS
     gib = context.spec.min_memory_gib or DEFAULT_MEMORY_GIB
     compact = context.definition.workers.max == 0
-    version, memory = _minor(node), (node.memory_bytes or 0) / _GIB
+    version, memory = _minor(node), (node.memory or 0) / _GIB
     return first_reason(
         (node.master_has_value, _MASTER_HAS_VALUE),
         (not node.master, f"lacks label {_MASTER}"),
         *_state(node),
         (version is None, "kubelet version is not known"),
         (version != common, f"kubelet {version} while others have {common}"),
-        (node.cpus is None or node.memory_bytes is None, "capacity is not known"),
+        (node.cpus is None or node.memory is None, "capacity is not known"),
         ((node.cpus or 0) < cpus, f"has {node.cpus or 0:g} of {cpus:g} CPUs"),
         (memory < gib, f"has {memory:.1f} of {gib:g} GiB memory"),
+        (None in {node.free_memory, node.free_storage}, "allocatable memory or ephemeral-storage is not known"),
+        *_room(node),
         (not voters.intersection(node.addresses), _NO_VOTER + (f": {left_out}" if left_out else "")),
         (compact and not node.worker, f"lacks label {_WORKER}"),
         (compact and bool(node.taints), _tainted(node.taints)),
+    )
+
+
+def _room(node: facts.Node) -> tuple[tuple[bool, str], ...]:
+    """What it may have too little of for the pods of a control plane; sizes that are not known are no reason here."""
+    memory, storage = (math.inf if size is None else size // 2**20 for size in (node.free_memory, node.free_storage))
+    return (
+        *[(name != "NetworkUnavailable", f"{name}=True") for name in node.pressure],
+        (memory < PODS_MIB, f"has {memory:.0f} of {PODS_MIB} MiB allocatable memory: add memory or reserve less"),
+        (storage < ETCD_MIB, f"has {storage:.0f} of {ETCD_MIB} MiB allocatable ephemeral-storage: enlarge its disk"),
     )
 
 
@@ -171,11 +191,11 @@ def dedicated_workers(context: CheckContext) -> CheckResult:
     workers = [node.name for node in others if node.dedicated_worker]
     wanted = context.definition.workers
     if wanted.fits(len(workers)):
-        noun = "dedicated worker" if len(workers) == 1 else "dedicated workers"
-        return context.met(f"{len(workers)} {noun}; {context.definition.name} wants {wanted}")
+        several = "s" * (len(workers) != 1)
+        return context.met(f"{len(workers)} dedicated worker{several}; {context.definition.name} wants {wanted}")
     shown = result.few(sorted(workers)) or "none"
-    noun = "dedicated worker" if (wanted.min if wanted.max is None else wanted.max) == 1 else "dedicated workers"
-    return context.unmet(f"{wanted} {noun}", f"{len(workers)}: {shown}", "Look at oc get nodes")
+    several = "s" * ((wanted.min if wanted.max is None else wanted.max) != 1)
+    return context.unmet(f"{wanted} dedicated worker{several}", f"{len(workers)}: {shown}", "Look at oc get nodes")
 
 
 def eligible_workers(context: CheckContext) -> CheckResult:

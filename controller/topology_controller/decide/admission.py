@@ -115,16 +115,13 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
         accepted=() if ready or previous is None else previous.accepted,
         last_transition=records.last(context),
     )
-    settling: dict[str, datetime] = {}
-    unobserved: tuple[str, ...] = ()
+    settling = baseline.settling(context, definition) if ready else {}
+    unobserved = baseline.unobserved(context, definition) if ready else ()
+    note = held or _failing(known, results)
     if ready:
-        settling, unobserved = baseline.settling(context, definition), baseline.unobserved(context, definition)
         note = _admitting(context, settling, unobserved, echoed=echo.met)
-    else:
-        note = held or _failing(known, results)
     # Said while it can still be helped: ingress will be gone for a while; not to who has accepted it.
-    drains = definition.changes_control_plane and router.alone(known)
-    drains = drains and not router.drain_accepted(known)
+    drains = definition.changes_control_plane and router.alone(known) and not router.drain_accepted(known)
     drained = f"{router.BRIEFLY}: {router.two_routers()}" if drains else ""
     note = assessment.within(note, drained, least=[drained])
     unreadable = problems.unreadable(records.of_stage(record, Stage.PREFLIGHT), now)

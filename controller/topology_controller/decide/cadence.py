@@ -135,8 +135,7 @@ def moments(known: facts.Facts) -> list[datetime]:
 
 def until(moments: list[datetime], now: datetime) -> float | None:
     """Seconds until the first of these that is still to come; a moment after it, so that it has passed then."""
-    ahead = [moment for moment in moments if moment > now]
-    return _left(min(ahead), now) if ahead else None
+    return _left(min([moment for moment in moments if moment > now], default=now), now)
 
 
 def _left(moment: datetime, now: datetime) -> float | None:

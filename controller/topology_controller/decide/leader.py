@@ -53,27 +53,22 @@ def looked(leader: LeaderState, known: facts.Facts, clocks: Clocks, *, watching:
         leader = _shifted(leader, by, now)
     blind = not watching or bool(known.disturbed)
     blind = blind or any(isinstance(fact, facts.Unobserved) for fact in (known.infrastructure, known.own_operator))
-    gate_since = leader.gate_since if applicability.gate(known) else None
-    if gate_since is None or applicability.native_in_charge(known):
-        gate_since = now if applicability.gate(known) else None
+    kept = None if applicability.native_in_charge(known) else leader.gate_since
+    gate_since = (kept or now) if applicability.gate(known) else None
+    two, two_since = problems.two_voters(known), leader.two_voters_since
+    # What cannot be read for a moment is not over.
+    if two is not None or known.etcd_endpoints is facts.NOT_READ:
+        two_since = (two_since or now) if two else None
     return dataclasses.replace(
         leader,
         clocks=clocks,
         jumped=by,
         steady_since=now if blind or leader.unquiet or missed else leader.steady_since,
         gate_since=gate_since,
-        two_voters_since=_two_voters_since(leader, known, now),
+        two_voters_since=two_since,
         lost_at=now if problems.lost_nodes(known) else leader.lost_at,
         unquiet=blind,
     )
-
-
-def _two_voters_since(leader: LeaderState, known: facts.Facts, now: datetime) -> datetime | None:
-    """What cannot be read for a moment is not over."""
-    two = problems.two_voters(known)
-    if two is None and known.etcd_endpoints is not facts.NOT_READ:
-        return leader.two_voters_since
-    return (leader.two_voters_since or now) if two else None
 
 
 def _shifted(leader: LeaderState, by: timedelta, now: datetime) -> LeaderState:

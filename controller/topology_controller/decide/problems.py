@@ -153,8 +153,7 @@ def _two_voters(context: Context) -> Problem | None:
     if isinstance(voters, facts.Unobserved) and recorded is not None:
         return recorded
     single = not isinstance(voters, facts.Unobserved) and len(voters) == 1
-    text = "one voting member" if single else "two voting members"
-    harm = "its loss" if single else "the loss of either one"
+    text, harm = ("one voting member", "its loss") if single else ("two voting members", "the loss of either one")
     message = (
         f"etcd has had {text} for more than 15 minutes, and {harm} stops the cluster. Do not restart or drain a "
         f"control-plane node, and bring in the {'others' if single else 'third one'}. {_LOOK}"
@@ -186,8 +185,8 @@ def redundancy_lost(context: Context) -> Problem | None:
     if lost:
         message = fitting(
             lambda most: (
-                "Fewer control-plane nodes carry a voting member of etcd than when the topology changed: "
-                f"{listed(lost, most)}. Bring them back. Do not restart or drain another one. {_LOOK}"
+                "Fewer control-plane nodes can carry a voting member of etcd than when the topology changed: "
+                f"{listed(lost, most)}. Repair or replace them. Do not restart or drain another one. {_LOOK}"
             )
         )
         return problem(context, ProblemReason.REDUNDANCY_LOST, message)

@@ -57,7 +57,8 @@ class Node:
     """A node with the label `node-role.kubernetes.io/control-plane`, or a worker (`worker`).
 
     `master`: labelled so with an empty value, as operators select it. `labels` as key=value are those of a worker with
-    taints, by which pods that tolerate these may select it. `pressure`: conditions of lack that are True.
+    taints, by which pods that tolerate these may select it. `pressure`: conditions of lack that are True. `free_memory`
+    and `free_storage` are what its kubelet leaves to pods (`status.allocatable`), like `memory` in bytes.
     """
 
     name: str
@@ -68,7 +69,9 @@ class Node:
     deleting: bool
     kubelet_version: str | None = None
     cpus: float | None = None
-    memory_bytes: int | None = None
+    memory: float | None = None
+    free_memory: float | None = None
+    free_storage: float | None = None
     addresses: tuple[str, ...] = ()
     taints: tuple[Taint, ...] = ()
     observed_topology: str | None = None
@@ -152,7 +155,8 @@ def node(raw: Raw) -> Node:
     """Node (v1) of the control plane."""
     labels = fields.mapping(raw, "metadata.labels")
     capacity = fields.mapping(raw, "status.capacity")
-    memory = quantities.parse(capacity.get("memory"))
+    # Where a kubelet has none, the API server puts the capacity: kubernetes pkg/apis/core/v1/defaults.go (v1.36.3).
+    allocatable = fields.mapping(raw, "status.allocatable") or capacity
     master, master_has_value = _master(labels)
     return _node(
         raw,
@@ -161,7 +165,9 @@ def node(raw: Raw) -> Node:
         worker=f"{_ROLE}worker" in labels,
         kubelet_version=_word(raw, "status.nodeInfo.kubeletVersion") or None,
         cpus=quantities.parse(capacity.get("cpu")),
-        memory_bytes=None if memory is None else int(memory),
+        memory=quantities.parse(capacity.get("memory")),
+        free_memory=quantities.parse(allocatable.get("memory")),
+        free_storage=quantities.parse(allocatable.get("ephemeral-storage")),
         addresses=fields.internal_addresses(raw),
         observed_topology=(_annotation(raw, _OBSERVED_TOPOLOGY) or "")[:_LONGEST_WORD] or None,
         master_has_value=master_has_value,

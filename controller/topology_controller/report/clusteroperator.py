@@ -126,11 +126,13 @@ def status(
 ) -> Raw:
     """The status that should stand on the server after this decision."""
     before = own.status if isinstance(own, facts.OwnOperator) else {}
+    # A decision that leaves the record alone leaves its copy alone too.
+    copy = before.get("extension") if decision.record is None else RecordCopy.of(decision.record).to_api()
     return {
         "conditions": merged_conditions(decision, before, now.strftime("%Y-%m-%dT%H:%M:%SZ")),
         "versions": _versions(decision, before, version),
         "relatedObjects": related_objects(namespace),
-        "extension": _extension(decision, before),
+        "extension": copy if isinstance(copy, dict) else None,
     }
 
 
@@ -174,14 +176,6 @@ def _untexted(item: object) -> object:
     if not isinstance(item, dict) or item.get("type") == ConditionType.UPGRADEABLE:
         return item
     return {name: value for name, value in item.items() if name != "message"}
-
-
-def _extension(decision: Decision, before: Raw) -> Raw | None:
-    if decision.record is not None:
-        return RecordCopy.of(decision.record).to_api()
-    # A decision that leaves the record alone leaves its copy alone too.
-    extension = before.get("extension")
-    return extension if isinstance(extension, dict) else None
 
 
 def stored_conditions(status: Raw) -> dict[str, Raw]:

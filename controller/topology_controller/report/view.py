@@ -146,7 +146,8 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
     operands: state.Operands = {"items": [], "said": evidence.unwatched(leads=leads)}
     if leads and phase is Phase.CONVERGING and disabled is None:
         operands = evidence.operands(results, definition, about.transitions.matrix)
-    runbook = None if record.problem is None else RUNBOOKS.get(record.problem.reason)
+    why = record.problem
+    runbook = None if why is None else RUNBOOKS.get(why.reason)
     return {
         "version": about.version,
         "leads": leads,
@@ -166,7 +167,7 @@ def look(snapshot: Snapshot | None, known: facts.Facts, about: About) -> state.S
         "stuck": degraded is not None and degraded["reason"] == Reason.TRANSITION_STUCK,
         "paused": own is not None and own.paused,
         "headline": next((item["message"] for item in conditions if item["type"] == ConditionType.PROGRESSING), ""),
-        "problem": _problem(record),
+        "problem": {"reason": why.reason.value, "message": why.message, "since": _stamp(why.since)} if why else None,
         "runbook": f"{about.runbooks.rstrip('/')}/{runbook}.md" if runbook and about.runbooks else None,
         "warning": problems.danger(based),
         "disabled": disabled,
@@ -256,13 +257,6 @@ def _transition(
         # Of one that is Completed, the last transition is itself.
         typical=assessment.typical(definition, None if phase is Phase.COMPLETED else record.last_transition),
     )
-
-
-def _problem(record: TopologyTransition) -> state.Problem | None:
-    problem = record.problem
-    if problem is None:
-        return None
-    return {"reason": problem.reason.value, "message": problem.message, "since": _stamp(problem.since)}
 
 
 def _timeline(record: TopologyTransition, stage: Stage | None) -> list[state.Moment]:

@@ -151,7 +151,8 @@ def cluster() -> dict[Key, Raw]:
                 "annotations": {OBSERVED: "SingleReplica"},
             },
             "status": {
-                "capacity": {"cpu": "8", "memory": "32Gi"},
+                "capacity": {"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi"},
+                "allocatable": {"memory": "30Gi", "ephemeral-storage": "90Gi"},
                 "conditions": conditions(Ready="True"),
                 "addresses": [{"type": "InternalIP", "address": address}],
                 "nodeInfo": {"kubeletVersion": "v1.34.2"},

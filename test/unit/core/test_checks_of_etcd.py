@@ -47,12 +47,6 @@ def test_cafe_is_a_member_id_and_may_be_a_node_name_too(where: str) -> None:
     assert voting(*entries, **{where: named})[0] is CheckStatus.UNKNOWN
 
 
-def test_a_voter_that_lives_nowhere_is_named() -> None:
-    status, message = voting(("1", A), ("2", B), ("3", C), ("4", "192.0.2.99"))
-    assert status is CheckStatus.UNMET
-    assert "4 at 192.0.2.99" in message
-
-
 HEALTHY = {"EtcdMembersAvailable": "True", "EtcdMembersDegraded": "False", "EtcdMembersProgressing": "False"}
 
 

@@ -33,9 +33,7 @@ AFTER = worlds.NOW + timedelta(seconds=30)
 def later(
     record: TopologyTransition | None, now: Any = AFTER, *, followed: bool = False, **changes: Any
 ) -> facts.Facts:
-    known = worlds.healthy(now)
-    known = worlds.converged(known) if followed else known
-    known = worlds.moved(known, record)
+    known = worlds.moved(worlds.converged(worlds.healthy(now)) if followed else worlds.healthy(now), record)
     about = {name: changes.pop(name) for name in ("topology_writer", "infrastructure") if name in changes}
     return dataclasses.replace(worlds.with_infrastructure(known, **about), **changes)
 
@@ -45,8 +43,8 @@ def settle(seconds: float, *, settle_seconds: int | None = None, **changes: Any)
     first = worlds.decide(later(worlds.converging(), followed=True), now=AFTER)
     assert first.record is not None
     now = AFTER + timedelta(seconds=seconds)
-    known = later(first.record, now, followed=True, **changes)
-    return worlds.decide(known, worlds.term(settle_seconds=settle_seconds), now)
+    known, term = later(first.record, now, followed=True, **changes), worlds.term(settle_seconds=settle_seconds)
+    return worlds.decide(known, term, now)
 
 
 def test_completed_when_all_are_met_and_quiet_for_the_settle_time() -> None:
@@ -280,7 +278,7 @@ def test_what_a_person_has_to_do_is_told_before_the_change(*, live: bool) -> Non
 
 
 def unready(key: str) -> dict[str, Any]:
-    found = dict(operands())
+    found = operands()
     found[key] = dataclasses.replace(found[key], ready=0, available=0)
     return found
 
@@ -320,20 +318,14 @@ def acceptances(*items: facts.Acceptance) -> facts.Acceptances:
     return facts.Acceptances(items or (entry(),))
 
 
-def followed_at(record: TopologyTransition | None, now: datetime, **changes: Any) -> facts.Facts:
-    """Everybody has followed long ago, but for what the changes say."""
-    known = worlds.moved(worlds.converged(worlds.healthy(now)), record)
-    return dataclasses.replace(known, **changes)
-
-
 def stuck(now: datetime = LATER, **changes: Any) -> tuple[TopologyTransition, facts.Facts]:
     """A router that is pinned, found out a minute after the change: the record, and what is known now."""
     early = worlds.NOW + timedelta(minutes=1)
     changes = {"ingress_controller": PINNED, **changes}
     quiet = {name: value for name, value in changes.items() if name not in {"acceptances", "disturbed"}}
-    record = worlds.decide(followed_at(worlds.converging(), early, **quiet), now=early).record
+    record = worlds.decide(but(worlds.converging(), early, **quiet), now=early).record
     assert record is not None
-    return record, followed_at(record, now, **changes)
+    return record, but(record, now, **changes)
 
 
 def message(decision: Decision, type_: ConditionType = ConditionType.PROGRESSING) -> str:
@@ -392,7 +384,7 @@ def test_each_of_the_others_can_be_accepted_also_when_its_operator_has_not_react
     group = worlds.MATRIX.group(check)
     assert group is not None
     early = worlds.NOW + timedelta(minutes=1)
-    before = followed_at(worlds.converging(), early)
+    before = but(worlds.converging(), early)
     silent = tuple(
         dataclasses.replace(one, settled_time=operand_worlds.LONG_AGO) if one.name in group.operators else one
         for one in worlds.cluster_operators(operand_worlds.REACTED)
@@ -411,11 +403,11 @@ def test_each_of_the_others_can_be_accepted_also_when_its_operator_has_not_react
     unwatched = {CheckName.GUARD_POD_DISRUPTION_BUDGETS, CheckName.IMAGE_REGISTRY_REPLICAS}
     silent_too = [] if check in unwatched else [CheckName.CLUSTER_OPERATORS_STABLE]
     assert sorted(failing(first.record)) == sorted([check, *silent_too])
-    taken = worlds.decide(followed_at(first.record, LATER, acceptances=acceptances(entry(check)), **changes), now=LATER)
+    taken = worlds.decide(but(first.record, LATER, acceptances=acceptances(entry(check)), **changes), now=LATER)
     assert accepted_names(taken) == [check]
     # What waited for the operator to react was Unmet as well, and has to stay quiet first.
     end = LATER + timedelta(seconds=worlds.COMPACT.convergence.settle_seconds + 1)
-    done = worlds.decide(followed_at(taken.record, end, **changes), now=end)
+    done = worlds.decide(but(taken.record, end, **changes), now=end)
     assert done.phase is Phase.COMPLETED, message(done)
     assert failing(done.record) == [check]
 
@@ -448,8 +440,7 @@ def test_an_entry_says_attempt_and_reason() -> None:
     assert read(A=value, RouterReplicas=value, ConsoleReplicas=value) == read(
         ConsoleReplicas=value, RouterReplicas=value, A=value
     ), "in whatever order the server has them"
-    assert parse.acceptances({"metadata": {}}).items == ()
-    assert parse.acceptances({"metadata": {}, "data": None}).items == ()
+    assert parse.acceptances({"metadata": {}}).items == parse.acceptances({"metadata": {}, "data": None}).items == ()
 
 
 @pytest.mark.parametrize(
@@ -485,9 +476,7 @@ def test_each_is_told_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     )
     assert told(taken) == []
     # A successor finds it in the record: no news but what it ignores itself.
-    known = followed_at(
-        taken.record, LATER, ingress_controller=PINNED, machine_config_pools=pools, acceptances=acceptances()
-    )
+    known = but(taken.record, LATER, ingress_controller=PINNED, machine_config_pools=pools, acceptances=acceptances())
     spoken = log.DecisionLog()
     assert told(worlds.decide(known, now=LATER)) == []
 
@@ -497,7 +486,7 @@ def test_a_record_that_somebody_has_tampered_with_goes_without_nothing_of_the_co
     record, _ = stuck()
     forged = Accepted(name=CheckName.ETCD_HEALTHY, message="", accepted_time=LATER)
     ill = worlds.etcd(8, EtcdMembersDegraded="True")
-    found = worlds.decide(followed_at(record.model_copy(update={"accepted": (forged,)}), LATER, etcd=ill), now=LATER)
+    found = worlds.decide(but(record.model_copy(update={"accepted": (forged,)}), LATER, etcd=ill), now=LATER)
     assert found.phase is Phase.CONVERGING
     asked = len(worlds.COMPACT.convergence.checks)
     assert message(found).endswith(f". 1 of {asked} convergence checks not met: EtcdHealthy")

@@ -72,15 +72,9 @@ def test_a_request_that_no_definition_leads_to(changes: dict[str, Any], text: st
 BREAKS: list[tuple[dict[str, Any], CheckName]] = [
     ({"cluster_operators": ()}, CheckName.CLUSTER_OPERATORS_STABLE),
     ({"cluster_version": worlds.version(progressing="True")}, CheckName.NO_UPGRADE_IN_PROGRESS),
-    (
-        {"control_plane_nodes": (worlds.node(0), worlds.node(1), worlds.node(2, ready="False"))},
-        CheckName.CONTROL_PLANE_NODES,
-    ),
+    ({"control_plane_nodes": (worlds.node(cordoned=True), *map(worlds.node, (1, 2)))}, CheckName.CONTROL_PLANE_NODES),
     ({"machines": machine_worlds.three(deleting=True)}, CheckName.CONTROL_PLANE_MACHINES),
-    (
-        {"machine_config_pools": (worlds.pool(), worlds.pool("infra", paused=True))},
-        CheckName.MACHINE_CONFIG_POOLS_READY,
-    ),
+    ({"machine_config_pools": (worlds.pool(), worlds.pool("x", paused=True))}, CheckName.MACHINE_CONFIG_POOLS_READY),
     ({"other_nodes": (facts.OtherNode("w", master=False, arbiter=False),)}, CheckName.DEDICATED_WORKERS),
     ({"scheduler": facts.Scheduler(masters_schedulable=False)}, CheckName.MASTERS_SCHEDULABLE),
     ({"etcd_endpoints": facts.EtcdEndpoints((("cafe", worlds.ADDRESSES[0]),))}, CheckName.ETCD_VOTING_MEMBERS),

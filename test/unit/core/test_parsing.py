@@ -379,6 +379,13 @@ def test_of_conditions_of_lack_only_those_that_are_true_are_kept(reduce: Any) ->
     assert reduce(raw_node(NetworkUnavailable="True")).pressure == ("NetworkUnavailable",)
 
 
+def test_what_is_left_to_pods_is_what_the_kubelet_says_else_the_capacity() -> None:
+    capacity = {"memory": "16Gi", "ephemeral-storage": "1Ki"}
+    for allocatable, left in ({}, (2**34, 1024)), ({"ephemeral-storage": "-1"}, (None, None)):
+        node = nodes.node({**raw_node(), "status": {"capacity": capacity, "allocatable": allocatable}})
+        assert (node.memory, node.free_memory, node.free_storage) == (2**34, *left)
+
+
 @pytest.mark.parametrize("reduce", [nodes.node, nodes.worker])
 def test_taints_that_keep_pods_away_are_kept_whole(reduce: Any) -> None:
     soft = {"key": "soft", "effect": "PreferNoSchedule"}

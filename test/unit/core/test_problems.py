@@ -41,7 +41,13 @@ def reason_of(decision: Decision) -> ProblemReason | None:
 
 
 SECOND, QUARTER = timedelta(seconds=1), timedelta(minutes=15)
-TWO = facts.EtcdEndpoints(tuple(zip(worlds.MEMBERS[:2], worlds.ADDRESSES[:2], strict=True)))
+
+
+def voters(count: int) -> facts.EtcdEndpoints:
+    return facts.EtcdEndpoints(tuple(zip(worlds.MEMBERS[:count], worlds.ADDRESSES[:count], strict=True)))
+
+
+TWO, THREE = voters(2), voters(3)
 
 
 class Looking:
@@ -188,7 +194,6 @@ def test_a_lost_definition_does_not_lift_the_block_of_what_is_under_way(
     assert row(found)["Progressing"][0] is F
 
 
-THREE = worlds.healthy().etcd_endpoints
 PHASES = [Phase.PENDING, Phase.CONVERGING]
 
 
@@ -234,10 +239,6 @@ def test_another_leader_keeps_it(phase: Phase, first: Any) -> None:
 NODES = tuple(worlds.node(index) for index in range(3))
 
 
-def voters(count: int) -> facts.EtcdEndpoints:
-    return facts.EtcdEndpoints(tuple(zip(worlds.MEMBERS[:count], worlds.ADDRESSES[:count], strict=True)))
-
-
 def nodes(*last: facts.Node) -> dict[str, Any]:
     """Two nodes that are well, and these."""
     return {"control_plane_nodes": (*NODES[:2], *last)}
@@ -249,6 +250,7 @@ def nodes(*last: facts.Node) -> dict[str, Any]:
         pytest.param(nodes(), "node-2 (is not a control-plane node any more)", id="a node is gone"),
         pytest.param(nodes(worlds.node(2, ready="False")), "node-2 (Ready=False)", id="a node fails"),
         pytest.param(nodes(worlds.node(2, deleting=True)), "node-2 (is being deleted)", id="a node is deleted"),
+        pytest.param(nodes(worlds.node(2, pressure=("DiskPressure",))), "node-2 (DiskPressure=True)", id="a full disk"),
         pytest.param({"etcd_endpoints": voters(2)}, "node-2 (has no voting etcd member)", id="two voters"),
         pytest.param({"etcd_endpoints": voters(1)}, "node-1 (has no voting etcd member), node-2", id="one voter"),
         pytest.param(
@@ -268,11 +270,10 @@ def test_what_is_gone_is_a_problem_with_the_first_look(changes: dict[str, Any], 
     assert said(first, ConditionType.DEGRADED) == (T, Reason.REDUNDANCY_LOST)
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_after_the_change_one_voter_is_as_bad_as_two(count: int) -> None:
+def test_after_the_change_one_voter_is_as_bad_as_two() -> None:
     looking = Looking.waiting(Phase.CONVERGING)
-    assert reason_of(looking.look(etcd_endpoints=voters(count))) is None
-    assert reason_of(looking.look(SECOND + QUARTER, etcd_endpoints=voters(count))) is ProblemReason.TWO_VOTERS
+    assert reason_of(looking.look(etcd_endpoints=voters(1))) is None
+    assert reason_of(looking.look(SECOND + QUARTER, etcd_endpoints=voters(1))) is ProblemReason.TWO_VOTERS
 
 
 @pytest.mark.parametrize(
@@ -280,7 +281,7 @@ def test_after_the_change_one_voter_is_as_bad_as_two(count: int) -> None:
     [
         pytest.param(nodes(worlds.node(2, cordoned=True)), id="cordoned"),
         pytest.param(nodes(worlds.node(2, ready="False", cordoned=True)), id="it restarts for its machine config"),
-        pytest.param(nodes(worlds.node(2, pressure=("DiskPressure",))), id="not eligible, and there"),
+        pytest.param(nodes(worlds.node(2, pressure=("NetworkUnavailable",))), id="not eligible, and there"),
         pytest.param({"etcd_endpoints": worlds.BROKEN}, id="not known"),
     ],
 )
