@@ -180,7 +180,8 @@ class Discoverer:
         self._leases_due = now + _UNANSWERED
         leases = await live.read(self._client, catalog.Sources.leader_leases)
         if isinstance(leases, tuple) and not advisories.of_single_node(leases, self._now()):
-            self._due = now
+            # What is left then is no Lease, and looked at hourly.
+            self._due, self._leases_due = now, now + PERIOD
 
     async def _with_leases(self, known: facts.Facts, record: TopologyTransition) -> facts.Facts:
         here = known.infrastructure

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from topology_api.types import TopologyTransition
 from topology_api.vocabulary import Phase, Stage
 from topology_controller._version import __version__
-from topology_controller.checks import catalog
+from topology_controller.checks import advisories, catalog
 from topology_controller.checks.result import ConvergenceContext
 from topology_controller.decide import applicability, records
 from topology_controller.observe import facts
 from topology_controller.report import evidence, view
 
-from .. import cluster, errors, progress, sections, simulate
+from .. import cluster, errors, optional, progress, sections, simulate
 from . import show
 
 if TYPE_CHECKING:
@@ -41,7 +41,10 @@ _AT_REST = frozenset({Phase.IDLE, Phase.UNSUPPORTED})
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print how it stands."""
     snapshot = await cluster.present(connection, transitions, options.operator_namespace)
-    show(options, answer(snapshot, transitions), progress.add_status)
+    shown, since, record = answer(snapshot, transitions), optional.changed(snapshot), snapshot.record
+    if since is not None and record is not None and advisories.is_settled(record, snapshot.now):
+        await optional.add(shown, connection, transitions.matrix, since)
+    show(options, shown, progress.add_status)
     return errors.ExitCode.DONE
 
 

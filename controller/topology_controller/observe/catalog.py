@@ -48,6 +48,7 @@ IMAGE_BASED_UPGRADES = Resource("lca.openshift.io", "v1", "imagebasedupgrades", 
 NODES = Resource("", "v1", "nodes", "Node")
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", namespaced=True)
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition")
 
 MACHINES = Resource("machine.openshift.io", "v1beta1", "machines", "Machine", namespaced=True)
@@ -275,8 +276,17 @@ def operands(transitions: load.Transitions) -> tuple[Source, ...]:
 
 
 def single_node_settings(matrix: matrices.Matrix) -> tuple[Source, ...]:
-    """The objects that may have a setting for one node only: read now and then, and never watched."""
+    """The objects that may have a setting for one node only, or one replica until an operator is started again.
+
+    They are read now and then, and never watched.
+    """
     sources = []
+    for operator in matrix.optional_operators:
+        if operator.keeps is not None:
+            namespace, _, name = operator.keeps.partition("/")
+            selection = Selection(DEPLOYMENTS, namespace=namespace, name=name, optional=True)
+            reduce = functools.partial(objects.single_node_setting, field="spec.replicas", values=(1,))
+            sources.append(Source(selection, reduce, Watched.NEVER, live=False, key=operator.key, operand=True))
     for setting in matrix.single_node_settings:
         namespaced = setting.any_namespace or setting.namespace is not None
         resource = Resource(setting.group, setting.version, setting.resource, setting.kind, namespaced=namespaced)

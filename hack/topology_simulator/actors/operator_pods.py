@@ -1,4 +1,4 @@
-"""The pods of operators that read the topology only at their start, and their Leases.
+"""The pods of operators that read the topology only at their start, and of those of OLM, and their Leases.
 
 Deleted, a pod comes back as a new one, which takes the Lease over with the times of the topology that it finds, and
 keeps them (library-go pkg/config/leaderelection/leaderelection.go and pkg/controller/controllercmd/builder.go,
@@ -21,7 +21,7 @@ class OperatorPods(actor.Actor):
     """Keeps one pod for each of these operators, which renews its Lease."""
 
     agent = "replicaset-controller"
-    watched = (kinds.INFRASTRUCTURES, kinds.PODS, kinds.NODES)
+    watched = (kinds.INFRASTRUCTURES, kinds.PODS, kinds.NODES, kinds.CLUSTER_SERVICE_VERSIONS)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -31,8 +31,9 @@ class OperatorPods(actor.Actor):
         """Make a pod where there is none, and renew Leases."""
         if not self.nodes_with("master"):
             return
+        readers = (*operands.READERS, *operands.optional(self.mirror.all(kinds.CLUSTER_SERVICE_VERSIONS)))
         present = {(pod["metadata"]["namespace"], _app(pod)): pod for pod in self.mirror.all(kinds.PODS)}
-        for reader in operands.READERS:
+        for reader in readers:
             timer = ("pod", reader.app)
             if (reader.namespace, reader.app) in present:
                 self.waits.clear(timer)
@@ -41,12 +42,16 @@ class OperatorPods(actor.Actor):
                 pod = operands.reader(reader, self._made)
                 await self.create(kinds.PODS, pod)
                 holder = f"{pod['metadata']['name']}_{self._made}"
-                spec = operands.lease_spec(holder, self._made, single=self.topology == "SingleReplica")
-                await self.api.patch(kinds.LEASES, reader.lease, {"spec": spec}, reader.namespace)
+                single = self.topology == "SingleReplica"
+                if reader.lease:
+                    spec = operands.lease_spec(holder, self._made, single=single)
+                    await self.api.patch(kinds.LEASES, reader.lease, {"spec": spec}, reader.namespace)
+                if reader.keeps and not single:
+                    await self.api.patch(kinds.DEPLOYMENTS, reader.keeps, {"spec": {"replicas": 2}}, reader.namespace)
         if self.waits.due("leases", _RENEWED):
             self.waits.start("leases", _RENEWED)
-            for reader in operands.READERS:
-                if (reader.namespace, reader.app) in present:
+            for reader in readers:
+                if reader.lease and (reader.namespace, reader.app) in present:
                     change = {"spec": {"renewTime": conditions.now_micro()}}
                     await self.api.patch(kinds.LEASES, reader.lease, change, reader.namespace)
 

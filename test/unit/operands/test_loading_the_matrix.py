@@ -23,7 +23,7 @@ SPREADING = TopologyPair(control_plane="HighlyAvailable", infrastructure="Single
 @pytest.fixture
 def folder(tmp_path):
     shutil.copytree(ROOT / "operands", tmp_path / "operands")
-    for name in ("startup-readers.yaml", "single-node-settings.yaml"):
+    for name in ("startup-readers.yaml", "single-node-settings.yaml", "optional-operators.yaml"):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 
