@@ -212,6 +212,7 @@ def names(transitions: load.Transitions) -> Iterator[Name]:
     yield from (Name("result", word) for word in typing.get_args(answers.Result))
     yield from (Name("probe result", word) for word in typing.get_args(answers.Reached))
     yield from (Name("finding", word) for word in typing.get_args(answers.Finding))
+    yield from (Name("operator verdict", word) for word in typing.get_args(answers.Goes))
     yield from _words("audit question", consistency.Question)
     yield from _words("fleet state", states.State)
     yield from (Name("fleet state", getattr(fleet, name), meaning(name)) for name in ("UNREACHABLE", "UNREPORTED"))

@@ -97,7 +97,9 @@ def operator(raw: dict[str, Any]) -> Operator:
     install = fields.mapping(raw, "spec.install.spec")
     # With an OperatorGroup for all namespaces `permissions` become a ClusterRole too.
     grants = [*fields.items(install, "clusterPermissions"), *fields.items(install, "permissions")]
-    readers = {fields.text(one, "serviceAccountName") for one in grants if any(map(_reads, fields.items(one, "rules")))}
+    readers = {
+        fields.text(grant, "serviceAccountName") for grant in grants if any(map(_reads, fields.items(grant, "rules")))
+    }
     deployments = []
     for item in fields.items(install, "deployments"):
         account = fields.text(item, "spec.template.spec.serviceAccountName") or "default"
@@ -137,10 +139,12 @@ class Reader:
     async def read(self) -> Reading | None:
         """Read everything; None where OLM is not."""
         selection = resources.Selection(_VERSIONS, label_selector="!olm.copiedFrom", optional=True)
-        found = await self._list(catalog.Source(selection, operator))
-        if isinstance(found, facts.Unobserved):
-            return None if found.missing else Reading((), unread=list(self._unread.values()))
-        leases, *operators = await asyncio.gather(self._list(catalog.Sources.leader_leases), *map(self._whole, found))
+        versions = await self._list(catalog.Source(selection, operator))
+        if isinstance(versions, facts.Unobserved):
+            return None if versions.missing else Reading((), unread=list(self._unread.values()))
+        leases, *operators = await asyncio.gather(
+            self._list(catalog.Sources.leader_leases), *map(self._whole, versions)
+        )
         if (refused := self._refused) is not None:
             fact = live.unobserved(_REVIEWS.label, refused)
             right = f"create {_REVIEWS.label}" if fact.kind is facts.Kind.FORBIDDEN else None
@@ -214,20 +218,20 @@ def verdicts(
 ) -> list[answers.OptionalOperator]:
     """One verdict about each operator, what is to be done first. `since`: when the topology changed; None: not yet."""
     leases = [] if isinstance(reading.leases, facts.Unobserved) else advisories.of_single_node(reading.leases, now)
-    order, found = list(_WORDS), list[answers.OptionalOperator]()
+    order, items = list(_WORDS), list[answers.OptionalOperator]()
     for item in facts.readable(reading.operators):
         every = [_judged(item, each, reading, leases, _row(matrix, each), since) for each in item.deployments]
         verdict = min((each[0] for each in every), key=order.index, default="NotKnown")
         texts = [text for each, text, _ in every if each == verdict] or ["its ClusterServiceVersion has no Deployment"]
         cures = [cure for each, _, cure in every if each == verdict and cure]
-        found.append({
+        items.append({
             "name": item.name,
             "namespace": item.namespace,
             "verdict": verdict,
             "message": "; ".join(dict.fromkeys(texts)),
             "command": " && ".join(dict.fromkeys(cures)),
         })  # fmt: skip
-    return sorted(found, key=lambda each: (order.index(each["verdict"]), each["name"]))
+    return sorted(items, key=lambda each: (order.index(each["verdict"]), each["name"]))
 
 
 def _judged(  # noqa: PLR0913, PLR0917 - everything that there is to go by
@@ -292,7 +296,12 @@ def show(document: Document, items: list[answers.OptionalOperator], *, brief: bo
         names = [item["name"] for item in some]
         if brief or (verdict in _IN_ORDER and not document.whole):
             if some and not (brief and verdict in _IN_ORDER):
-                rows.append(Row((word if brief else f"{word:<{wide}}", listed(names, 3 if brief else len(names))), lines=1 if brief else None))
+                rows.append(
+                    Row(
+                        (word if brief else f"{word:<{wide}}", listed(names, 3 if brief else len(names))),
+                        lines=1 if brief else None,
+                    )
+                )
             continue
         for item in some:
             rows.append(Row((f"{word:<{wide}}", f"{item['namespace']}/{item['name']}: {item['message']}")))

@@ -268,12 +268,12 @@ def budget(operand: StaticPods, masters: int) -> dict[str, Any]:
 
 def optional(versions: Iterable[dict[str, Any]]) -> list[Reader]:
     """Return the operators of these ClusterServiceVersions, by the name of their Deployment and our annotations."""
-    found = []
+    readers = []
     for version in versions:
         meta, (deployment,) = version["metadata"], version["spec"]["install"]["spec"]["deployments"]
         notes = [(meta.get("annotations") or {}).get(f"topology-simulator/{name}", "") for name in ("lease", "keeps")]
-        found.append(Reader(meta["namespace"], deployment["name"], *notes))
-    return found
+        readers.append(Reader(meta["namespace"], deployment["name"], *notes))
+    return readers
 
 
 def reader(operand: Reader, number: int = 0) -> dict[str, Any]:

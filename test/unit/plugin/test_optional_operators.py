@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from kubectl_topology import cluster, optional
+from topology_api.vocabulary import Phase
 from topology_controller.kube import client as clients
 from topology_controller.kube import errors as kube
 
@@ -192,7 +193,7 @@ async def test_a_role_beside_the_bundle_counts_and_where_olm_is_not_there_is_not
 async def test_a_screen_has_a_line_for_each_verdict_and_the_rest_is_in_wide() -> None:
     versions = [version(name, READS) for name in ("a", "b", "c", "d")]
     items = (await added(Api([*versions, version("e")], lease("a"))))["optionalOperators"]
-    answer = {**replies.told(replies.in_phase("Completed")), "optionalOperators": items}  # type: ignore[arg-type] # its value
+    answer = {**replies.told(replies.in_phase(Phase.COMPLETED)), "optionalOperators": items}
     replies.conforms(answer)
     brief, wide = replies.printed(answer, 100), replies.printed(answer, 100, wide=True)
     shown = brief.partition("Operators installed by OLM\n")[2].splitlines()[:2]
