@@ -40,6 +40,8 @@ _PODS = resources.Resource("", "v1", "pods", "Pod", namespaced=True)
 _REVIEWS = resources.Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
 _ACCOUNTS: Final = "system:serviceaccounts"
 _AT_ONCE: Final = 4
+_PAGE: Final = 10
+"""ClusterServiceVersions in one answer: each may have a megabyte."""
 _SKEW: Final = timedelta(seconds=30)
 """By how much the clock of a node may be ahead: what was started just after the change may be older."""
 _WORDS: Final[dict[answers.Goes, str]] = {
@@ -138,7 +140,7 @@ class Reader:
 
     async def read(self) -> Reading | None:
         """Read everything; None where OLM is not."""
-        selection = resources.Selection(_VERSIONS, label_selector="!olm.copiedFrom", optional=True)
+        selection = resources.Selection(_VERSIONS, label_selector="!olm.copiedFrom", page=_PAGE, optional=True)
         versions = await self._list(catalog.Source(selection, operator))
         if isinstance(versions, facts.Unobserved):
             return None if versions.missing else Reading((), unread=list(self._unread.values()))

@@ -177,7 +177,9 @@ def test_an_operator_without_such_a_lease_is_started_again_while_its_operand_sho
     (source, *_) = catalog.single_node_settings(worlds.MATRIX)
     raw = {"metadata": {"name": "virt-template-validator", "namespace": "openshift-cnv"}, "spec": {"replicas": 1}}
     ((advisory),) = told(operand(source.key, source.reduce(raw)), CONVERGING).values()
-    assert advisory.message.startswith("ssp-operator: not started since the topology changed. ssp-operator: the template")
+    assert advisory.message.startswith(
+        "ssp-operator: not started since the topology changed. ssp-operator: the template"
+    )
     assert advisory.command == "oc -n openshift-cnv delete pod -l control-plane=ssp-operator"
     with_lease = dataclasses.replace(operand(source.key, source.reduce(raw)), leader_leases=(lease(270),))
     ((both),) = told(with_lease, CONVERGING).values()
