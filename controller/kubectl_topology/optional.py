@@ -220,10 +220,10 @@ def verdicts(
 ) -> list[answers.OptionalOperator]:
     """One verdict about each operator, what is to be done first. `since`: when the topology changed; None: not yet."""
     leases = [] if isinstance(reading.leases, facts.Unobserved) else advisories.of_single_node(reading.leases, now)
-    order, items = list(_WORDS), list[answers.OptionalOperator]()
+    order, items = list[answers.Goes](_WORDS), list[answers.OptionalOperator]()
     for item in facts.readable(reading.operators):
         every = [_judged(item, each, reading, leases, _row(matrix, each), since) for each in item.deployments]
-        verdict = min((each[0] for each in every), key=order.index, default="NotKnown")
+        verdict: answers.Goes = min((each[0] for each in every), key=order.index, default="NotKnown")
         texts = [text for each, text, _ in every if each == verdict] or ["its ClusterServiceVersion has no Deployment"]
         cures = [cure for each, _, cure in every if each == verdict and cure]
         items.append({

@@ -68,7 +68,7 @@ def answer(
         nodes = evidence.nodes(known, results, leads=True)
         etcd = evidence.members(known, stage, leads=True)
     everything: answers.Status = {
-        **sections.judged(snapshot, "TopologyStatus"),
+        **sections.judged(snapshot, "TopologyStatus"),  # type: ignore[typeddict-item] # it has no key that may be left out
         "assessment": "",
         "problem": shown["problem"],
         "lastTransition": shown["lastTransition"],

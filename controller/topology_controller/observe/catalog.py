@@ -276,10 +276,19 @@ def operands(transitions: load.Transitions) -> tuple[Source, ...]:
 
 
 def single_node_settings(matrix: matrices.Matrix) -> tuple[Source, ...]:
-    """The objects that may have a setting for one node only, or one replica until an operator is started again.
+    """The objects that may have a setting for one node only: read now and then, and never watched."""
+    sources = []
+    for setting in matrix.single_node_settings:
+        namespaced = setting.any_namespace or setting.namespace is not None
+        resource = Resource(setting.group, setting.version, setting.resource, setting.kind, namespaced=namespaced)
+        selection = Selection(resource, namespace=setting.namespace, name=setting.name, optional=True)
+        reduce = functools.partial(objects.single_node_setting, field=setting.field, values=setting.values)
+        sources.append(Source(selection, reduce, Watched.NEVER, live=False, key=setting.key, operand=True))
+    return tuple(sources)
 
-    They are read now and then, and never watched.
-    """
+
+def optional_operators(matrix: matrices.Matrix) -> tuple[Source, ...]:
+    """The Deployments that have one replica until an optional operator is started again: read after the change."""
     sources = []
     for operator in matrix.optional_operators:
         if operator.keeps is not None:
@@ -287,10 +296,4 @@ def single_node_settings(matrix: matrices.Matrix) -> tuple[Source, ...]:
             selection = Selection(DEPLOYMENTS, namespace=namespace, name=name, optional=True)
             reduce = functools.partial(objects.single_node_setting, field="spec.replicas", values=(1,))
             sources.append(Source(selection, reduce, Watched.NEVER, live=False, key=operator.key, operand=True))
-    for setting in matrix.single_node_settings:
-        namespaced = setting.any_namespace or setting.namespace is not None
-        resource = Resource(setting.group, setting.version, setting.resource, setting.kind, namespaced=namespaced)
-        selection = Selection(resource, namespace=setting.namespace, name=setting.name, optional=True)
-        reduce = functools.partial(objects.single_node_setting, field=setting.field, values=setting.values)
-        sources.append(Source(selection, reduce, Watched.NEVER, live=False, key=setting.key, operand=True))
     return tuple(sources)
