@@ -251,9 +251,8 @@ def _judged(  # noqa: PLR0913, PLR0917 - everything that there is to go by
     cure = shell.command("oc -n {} get deployment {} -o yaml", item.namespace, name)
     if deployment.selector:
         cure = shell.command("oc -n {} delete pod -l {}", item.namespace, deployment.selector)
-    cure = row.cure(item.namespace) if row is not None else cure
     if row is not None and row.reads == "oneNode":
-        return "OneNodeOnly", f"{name}: {row.matters}", cure
+        return "OneNodeOnly", f"{name}: {row.matters}", row.cure(item.namespace)
     late = [each.name for each in processes if each.started and since and each.started <= since + _SKEW]
     if since is not None and processes and not late and len(processes) == len(every):
         return "Follows", "its pods were started after the change", ""

@@ -147,7 +147,7 @@ def _read_at_start(
         takeover = f"If a holder fails, the takeover takes up to {_TAKEOVER.seconds} s instead of 163 s"
         readers += [(operator.deployment, operator.matters) for operator in kept]
         details = [*([takeover] if late else []), *(f"{name}: {matters}" for name, matters in readers)]
-        by = f", by its Lease of {_SINGLE_NODE_LEASE} s" if late else ""
+        by = f" (Lease of {_SINGLE_NODE_LEASE} s)" if late else ""
         cures = [operator.cure((operator.keeps or "").partition("/")[0]) for operator in kept]
         return result.advisory(
             AdvisoryName.TOPOLOGY_READ_AT_START,

@@ -166,7 +166,7 @@ def test_an_operator_is_started_again_once_its_lease_has_other_times(*, leases: 
     if stale:
         advisory = found[AdvisoryName.TOPOLOGY_READ_AT_START]
         assert advisory.command == f"oc -n {READER.namespace} delete pod some-5d7f-x2x2x"
-        assert advisory.message.startswith(f"{READER.namespace}/some-lock: not started since the topology changed, by ")
+        assert advisory.message.startswith(f"{READER.namespace}/some-lock: not started since the topology changed (L")
         assert f"{READER.operator}: {READER.matters}" in advisory.message
     assert told(known, PENDING) == {}, "nothing has moved: there is nothing to read yet"
     only_infrastructure = CONVERGING.model_copy(update={"source": INFRASTRUCTURE})
