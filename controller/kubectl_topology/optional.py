@@ -178,17 +178,16 @@ class Reader:
     async def _may(self, namespace: str, account: str) -> bool:
         for verb in ("get", "list"):
             async with self._lanes:
+                if self._refused is not None:
+                    return False
                 try:
-                    review = (
-                        None
-                        if self._refused
-                        else await self._client.create(_REVIEWS, _review(namespace, account, verb))
-                    )
+                    review = await self._client.create(_REVIEWS, _review(namespace, account, verb))
                 except kube.KubeError as error:
                     self._refused = error
                     return False
-            if review is None or fields.flag(review, "status.allowed"):
-                return review is not None
+            status = review.get("status")
+            if isinstance(status, dict) and status.get("allowed") is True:
+                return True
         return False
 
 
