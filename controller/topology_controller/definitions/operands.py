@@ -209,7 +209,10 @@ class OptionalOperator(read.Strict):
     keeps: Annotated[str, Field(pattern=r"^[a-z0-9][-a-z0-9]*/[a-z0-9][-.a-z0-9]*$", max_length=317)] | None = None
     """Namespace and name of the Deployment that has one replica until it is started again."""
     matters: Annotated[str, Field(min_length=1, max_length=256)]
-    command: Annotated[str, Field(pattern=r"^oc [^{}]*(\{\}[^{}]*)?$", max_length=253)]
+    pods: Annotated[str, Field(pattern=r"^[-./A-Za-z0-9]+=[-.A-Za-z0-9]+$", max_length=253)] | None = None
+    """Its pods by their label, where they are to be started again."""
+    look: Annotated[str, Field(pattern=r"^oc get [-.:,=A-Za-z ]+$", max_length=253)] | None = None
+    """What to look at where that helps nothing."""
     source: Annotated[str, Field(min_length=1, max_length=256)]
 
     @functools.cached_property
@@ -219,7 +222,13 @@ class OptionalOperator(read.Strict):
 
     def cure(self, namespace: str) -> str:
         """The command, for an operator in that namespace."""
-        return shell.command(self.command, *[namespace] * self.command.count("{}"))
+        return self.look or shell.command("oc -n {} delete pod -l {}", namespace, self.pods)
+
+    @model_validator(mode="after")
+    def _has_a_command(self) -> Self:
+        if (self.pods is None) is (self.look is None) or (self.look is None) is (self.reads == "oneNode"):
+            raise ValueError(f"{self.deployment} that reads {self.reads} takes either pods (start) or look (oneNode)")
+        return self
 
 
 class OptionalOperators(read.Strict):
