@@ -203,7 +203,7 @@ def names(transitions: load.Transitions) -> Iterator[Name]:
     yield from _words("shape", shape.Shape)
     for kind, words in (
         ("verdict", answers.Verdict), ("operator state", answers.Running), ("result", answers.Result),
-        ("probe result", answers.Reached), ("finding", answers.Finding),
+        ("probe result", answers.Reached), ("finding", answers.Finding), ("operator verdict", answers.Goes),
     ):  # fmt: skip
         yield from (Name(kind, word) for word in typing.get_args(words))
     yield from _words("audit question", consistency.Question)

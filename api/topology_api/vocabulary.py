@@ -302,10 +302,10 @@ class AdvisoryName(StrEnum):
     which is no redundancy. Nothing waits for it. The command patches `spec.replicas` to 2, which needs storage that
     several nodes can mount: an object store, or a volume with ReadWriteMany."""
     TOPOLOGY_READ_AT_START = "TopologyReadAtStart"
-    """After, where the topology of the control plane changed: operators hold a Lease with the duration of a single node
-    (270 s), which they chose when they started, so they were started before the change. Until they are started again a
-    takeover takes longer, and some derive more from the topology (`bindata/startup-readers.yaml`). The command deletes
-    the pods that hold the Leases. A restart of their node does it too, so it is shown once machine config pools have
+    """After, where the topology of the control plane changed: operators that were started before it, by a Lease with
+    the duration of a single node (270 s), or by a Deployment (`bindata/optional-operators.yaml`). Until they are
+    started again a takeover takes longer, and some derive more from the topology (`bindata/startup-readers.yaml`). The
+    command deletes their pods. A restart of their node does it too, so it is shown once machine config pools have
     rolled out, or past the deadline; Leases are then listed every ten minutes until none is left."""
     ETCD_BACKUP_OUTDATED = "EtcdBackupOutdated"
     """After: the newest known etcd backup is older than the change, or none is known; a restored one

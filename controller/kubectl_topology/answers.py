@@ -30,6 +30,7 @@ Ownership = Literal["Consistent", "Inconsistent", "CannotTell", "NothingToLookAt
 Probed = Literal["API", "InternalAPI", "Ingress", "Node", "MachineConfigServer"]
 Reached = Literal["Ready", "NotReady", "Refused", "TimedOut", "BadCertificate", "Unresolved"]
 Finding = Literal["APINameOnOneNode", "IngressNameOnOneNode"]
+Goes = Literal["Restart", "ReadAtStart", "OneNodeOnly", "NotKnown", "Follows", "DoesNotRead"]
 Expected: TypeAlias = "state.Advisory"
 """What to expect, to do beforehand, or to do next; `command` may be empty."""
 
@@ -148,6 +149,21 @@ class Machine(TypedDict):
     voter: bool
 
 
+class OptionalOperator(TypedDict):
+    """A ClusterServiceVersion, and whether it goes by the topology. `command` is empty where there is nothing to do.
+
+    Restart: it holds a Lease of 270 s, so it was started on a single node. ReadAtStart, OneNodeOnly: by
+    bindata/optional-operators.yaml. NotKnown: it may read Infrastructure, and nothing shows when it does. Follows: its
+    pods were started after the change. DoesNotRead: its ServiceAccounts may not.
+    """
+
+    name: str
+    namespace: str
+    verdict: Goes
+    message: str
+    command: str
+
+
 class Probe(TypedDict):
     """What one address answered, asked from here. `address` is the name where that leads to no address (Unresolved).
 
@@ -171,7 +187,7 @@ class Plan(Judged):
     `next` is there only on a hosted cluster: what can be done on the management cluster instead.
     `notCompleteUntil` is there only when it is Possible and would wait for a person once the topology has changed.
     `recorded` is when the operator evaluated what this goes by, where the caller may not read that; else None.
-    `probes`, `findings` and `probeNotes` are there only with --probe.
+    `probes`, `findings` and `probeNotes` are there only with --probe, `optionalOperators` where OLM is.
     `checks` are all preflight checks, in the order of the definition; `onlyOperator` those that only the operator can
     ask, as it has recorded them; `checklist` is what no check can see. `command` makes the request; None where that
     leads nowhere, or it is made already. CannotTell: something that decides it could not be read; exit code 1.
@@ -192,6 +208,7 @@ class Plan(Judged):
     command: str | None
     recorded: state.Time | None
     unread: list[Unread]
+    optionalOperators: NotRequired[list[OptionalOperator]]
     manifest: NotRequired[Manifest]
     next: NotRequired[list[Expected]]
     notCompleteUntil: NotRequired[list[Left]]
@@ -247,7 +264,8 @@ class Status(Judged):
 
     `assessment` is all of it in one line. `required` names the advisories that a check waits for. `topologyWriter` is
     the field manager that wrote status topology last. `cancel` is the command that cancels the request, None where that
-    is not possible any more. `headline` is the message of Progressing.
+    is not possible any more. `headline` is the message of Progressing. `optionalOperators` are there after the change,
+    once machines have restarted, where OLM is.
     """
 
     assessment: str
@@ -276,6 +294,7 @@ class Status(Judged):
     advisories: list[state.Advisory]
     required: list[str]
     available: list[state.Available]
+    optionalOperators: NotRequired[list[OptionalOperator]]
     unread: list[Unread]
 
 

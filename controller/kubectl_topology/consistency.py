@@ -109,6 +109,7 @@ class Audit(answers.Answer):
 
     `shape` is None while what is known leaves several; those are `candidates`. `advisories` and `next` are there only
     on a hosted cluster: what was fixed when it was made and no longer fits, and what the management cluster can change.
+    `optionalOperators` are there where OLM is, on a single node or after a change.
     The exit code is 3 with any of `disagreements` or RouterReplicasPinned; CannotTell: neither scheduler nor nodes
     could be read, exit code 1.
     """
@@ -121,6 +122,7 @@ class Audit(answers.Answer):
     disagreements: list[Disagreement]
     open: list[OpenQuestion]
     unread: list[answers.Unread]
+    optionalOperators: NotRequired[list[answers.OptionalOperator]]  # noqa: N815 - as in JSON
     advisories: NotRequired[list[state.Advisory]]
     next: NotRequired[list[answers.Expected]]
 

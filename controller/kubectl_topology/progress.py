@@ -16,7 +16,7 @@ from topology_controller import shell
 from topology_controller.decide import assessment
 from topology_controller.definitions import registry
 
-from . import sections
+from . import optional, sections
 from .document import Row, command
 
 if TYPE_CHECKING:
@@ -188,6 +188,7 @@ def add_status(document: Document, answer: answers.Status, now: datetime | None 
         _add_objects(document, answer)
     else:
         _add_actions(document, answer, first)
+    optional.show(document, answer.get("optionalOperators", []), brief=not document.whole)
     if (answer["desired"] is None or answer["phase"] == "Unsupported") and answer["disabled"] is None:
         _add_available(document, answer["available"], clock)
     sections.unread(document, answer["unread"], answer["operator"])

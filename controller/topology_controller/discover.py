@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from topology_api.types import Advisory, AvailableTransition
 
     from .definitions import load
+    from .definitions import operands as matrices
     from .kube import client as clients
     from .observe import members
 
@@ -99,9 +100,9 @@ class Discoverer:
         self._tried = _now()
         left = _left(infrastructure, again=self._place == _place(known))
         sources = catalog.offered(*self._transitions.starting_at(records.pair(infrastructure)))
-        settings = catalog.single_node_settings(self._transitions.matrix)
         if left is not None:
-            sources = (*sources, *_advised(self._transitions), *settings, catalog.Sources.leader_leases)
+            remaining = _remaining(self._transitions.matrix)
+            sources = (*sources, *_advised(self._transitions), *remaining, catalog.Sources.leader_leases)
         evidence = await live.gather(self._client, known, sources, self._etcd)
         available = admission.available(evidence.facts, self._transitions, self._now())
         if available is None:
@@ -157,7 +158,7 @@ class Discoverer:
             await self._look_for_leases(record)
             return known
         if _is_due(self._settings_due):
-            sources = catalog.single_node_settings(self._transitions.matrix)
+            sources = _remaining(self._transitions.matrix)
             evidence = await live.gather(self._client, known, sources, again=False)
             read = {source.key: source.of(evidence.facts) for source in sources}
             unanswered = [source.key for source in sources if _unanswered(source, read[source.key])]
@@ -180,7 +181,8 @@ class Discoverer:
         self._leases_due = now + _UNANSWERED
         leases = await live.read(self._client, catalog.Sources.leader_leases)
         if isinstance(leases, tuple) and not advisories.of_single_node(leases, self._now()):
-            self._due = now
+            # What is left then is no Lease, and looked at hourly.
+            self._due, self._leases_due = now, now + PERIOD
 
     async def _with_leases(self, known: facts.Facts, record: TopologyTransition) -> facts.Facts:
         here = known.infrastructure
@@ -302,6 +304,10 @@ def _unanswered(source: catalog.Source, fact: object) -> bool:
     if not isinstance(fact, facts.Unobserved) or fact.missing:
         return False
     return source.watched is not catalog.Watched.NEVER or fact.kind is facts.Kind.UNANSWERED
+
+
+def _remaining(matrix: matrices.Matrix) -> tuple[catalog.Source, ...]:
+    return (*catalog.single_node_settings(matrix), *catalog.optional_operators(matrix))
 
 
 def _advised(transitions: load.Transitions) -> tuple[catalog.Source, ...]:

@@ -57,6 +57,8 @@ class Reader:
     namespace: str
     app: str
     lease: str
+    keeps: str = ""
+    """Deployment beside it that gets two replicas once it has been started on several nodes."""
 
 
 def _with_kinds(entry: dict[str, Any]) -> dict[str, Any]:
@@ -196,6 +198,16 @@ def budget(operand: StaticPods, masters: int) -> dict[str, Any]:
     }
     spec = {"minAvailable": masters - 1, "selector": selector}
     return kinds.DISRUPTION_BUDGETS.new(operand.budget, operand.namespace, spec=spec, status=status)
+
+
+def optional(versions: Iterable[dict[str, Any]]) -> list[Reader]:
+    """Return the operators of these ClusterServiceVersions, by the name of their Deployment and our annotations."""
+    readers = []
+    for version in versions:
+        meta, (deployment,) = version["metadata"], version["spec"]["install"]["spec"]["deployments"]
+        notes = [(meta.get("annotations") or {}).get(f"topology-simulator/{name}", "") for name in ("lease", "keeps")]
+        readers.append(Reader(meta["namespace"], deployment["name"], *notes))
+    return readers
 
 
 def reader(operand: Reader, number: int = 0) -> dict[str, Any]:

@@ -36,11 +36,14 @@ async def apply(api: client.Client, without: Collection[str] = ()) -> None:
     for obj in yaml.safe_load_all(await printed("manifests")):
         if obj["metadata"].get("annotations", {}).get(_CAPABILITY) not in without:
             await install.create(api, obj)
-    rule = {"apiGroups": sorted({kind.group for kind in kinds.ALL}), "verbs": ["get", "list", "watch"]}
+    known = (*kinds.ALL, *kinds.OF_SITES)
+    rule = {"apiGroups": sorted({kind.group for kind in known}), "verbs": ["get", "list", "watch"]}
     # Everything of these groups but Secrets, which OpenShift's does not read either.
-    rule["resources"] = sorted({plural for kind in kinds.ALL for plural in (kind.plural, f"{kind.plural}/status")})
+    rule["resources"] = sorted({plural for kind in known for plural in (kind.plural, f"{kind.plural}/status")})
+    # machine-config-operator manifests/clusterreader_clusterrole.yaml: it may ask what others may.
+    ask = {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]}
     await install.create(api, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-                        "metadata": {"name": _READER}, "rules": [rule]})  # fmt: skip
+                        "metadata": {"name": _READER}, "rules": [rule, ask]})  # fmt: skip
 
 
 async def printed(*command: str) -> str:

@@ -13,10 +13,11 @@ import operator
 from typing import TYPE_CHECKING, Final, cast
 
 from topology_api import shape
+from topology_api.vocabulary import Topology
 from topology_controller import shell
 from topology_controller.observe import facts
 
-from .. import cluster, consistency, disruption, errors, sections
+from .. import cluster, consistency, disruption, errors, optional, sections
 from ..document import Row, command
 from . import show
 
@@ -42,6 +43,9 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
         return code
     snapshot = await cluster.census(connection, transitions, options.operator_namespace)
     answer, code = audit(snapshot, transitions)
+    since = optional.changed(snapshot)
+    if since is not None or snapshot.infrastructure.control_plane == Topology.SINGLE_REPLICA:
+        await optional.add(answer, connection, transitions.matrix, since)
     show(options, answer, add_audit)
     return code
 
@@ -115,6 +119,7 @@ def add_audit(document: Document, answer: consistency.Audit) -> None:
     secrets = "Secrets are not read: those named fencing-credentials-* in namespace openshift-etcd would show it."
     questions = [(item["question"], f"Not known: {', '.join(item['missing'])}") for item in answer["open"]]
     document.add("Not determined", [*questions, secrets] if unfenced else questions)
+    optional.show(document, answer.get("optionalOperators", []))
     sections.advised(document, answer.get("advisories", []))
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"])

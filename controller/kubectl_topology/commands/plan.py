@@ -10,7 +10,7 @@ from topology_api.vocabulary import Phase
 from topology_controller import shell
 from topology_controller.decide import records
 
-from .. import answers, cluster, disruption, front, probe, progress, sections, simulate
+from .. import answers, cluster, disruption, front, optional, probe, progress, sections, simulate
 from ..document import command
 from . import show
 
@@ -36,6 +36,8 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
         plan, judgement = target(snapshot, transitions, options.target)
     else:
         plan, judgement = manifest(snapshot, transitions, options.manifest)
+    if judgement.leads:
+        await optional.add(plan, connection, transitions.matrix, None)
     if options.probe:
         seen = await probe.run(connection, snapshot.known)
         plan["probes"], plan["findings"], plan["probeNotes"] = seen.probes, seen.findings, seen.notes
@@ -211,6 +213,7 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
     changes = [(change["field"], f"{change['now']} -> {change['then']}") for change in answer["changes"]]
     document.add("What would change", changes)
     sections.steps(document, "What to expect", answer["expected"], aligned=True)
+    optional.show(document, answer.get("optionalOperators", []))
     add_checklist(document, answer)
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"], answer["operator"])

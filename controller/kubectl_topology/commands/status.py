@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from topology_api.vocabulary import Phase, Stage
 from topology_controller._version import __version__
-from topology_controller.checks import catalog
+from topology_controller.checks import advisories, catalog
 from topology_controller.checks.result import ConvergenceContext
 from topology_controller.decide import applicability, records
 from topology_controller.observe import facts
 from topology_controller.report import evidence, view
 
-from .. import answers, cluster, errors, progress, sections, simulate
+from .. import answers, cluster, errors, optional, progress, sections, simulate
 from . import show
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ NOT_NOW = "Looked at while a transition is under way"
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print how it stands."""
     snapshot = await cluster.present(connection, transitions, options.operator_namespace)
-    show(options, answer(snapshot, transitions), progress.add_status)
+    shown, since, record = answer(snapshot, transitions), optional.changed(snapshot), snapshot.record
+    if since is not None and record is not None and advisories.is_settled(record, snapshot.now):
+        await optional.add(shown, connection, transitions.matrix, since)
+    show(options, shown, progress.add_status)
     return errors.ExitCode.DONE
 
 
@@ -73,7 +76,7 @@ def answer(
         "unread": list(snapshot.unread),
     }
     # What the page has besides stays there.
-    everything = cast("answers.Status", {name: every[name] for name in answers.Status.__annotations__})
+    everything = cast("answers.Status", {name: every[name] for name in answers.Status.__annotations__ if name in every})
     everything["assessment"] = progress.line(everything, snapshot.now)
     return everything
 

@@ -134,33 +134,40 @@ def _registry_fixed(known: facts.Facts, target: TopologyPair, matrix: matrices.M
 def _read_at_start(
     known: facts.Facts, matrix: matrices.Matrix, record: TopologyTransition | None, now: datetime
 ) -> Advisory | None:
-    """Operators whose Lease has the duration of a single node: they were started before the change."""
-    leases = known.leader_leases
-    if record is None or record.admitted_time is None or not asks_for_leases(record, now):
+    """Operators that were started before the change: by a Lease with the duration of a single node, or by the table."""
+    if record is None or record.admitted_time is None or not is_settled(record, now):
         return None
-    if isinstance(leases, facts.Unobserved):
-        if leases.kind is not facts.Kind.FORBIDDEN:
-            return None
+    leases = known.leader_leases if asks_for_leases(record, now) else ()
+    late = [] if isinstance(leases, facts.Unobserved) else of_single_node(leases, now)
+    places = {lease.namespace for lease in late}
+    readers = [(reader.operator, reader.matters) for reader in matrix.startup_readers if reader.namespace in places]
+    kept = [operator for operator in matrix.optional_operators if _keeps_one_replica(operator, known)]
+    if late or kept:
+        names = [*(f"{lease.namespace}/{lease.name}" for lease in late), *(operator.deployment for operator in kept)]
+        takeover = f"If a holder fails, the takeover takes up to {_TAKEOVER.seconds} s instead of 163 s"
+        readers += [(operator.deployment, operator.matters) for operator in kept]
+        details = [*([takeover] if late else []), *(f"{name}: {matters}" for name, matters in readers)]
+        by = f" (Lease of {_SINGLE_NODE_LEASE} s)" if late else ""
+        cures = [operator.cure((operator.keeps or "").partition("/")[0]) for operator in kept]
         return result.advisory(
             AdvisoryName.TOPOLOGY_READ_AT_START,
-            "Which operators still go by the old topology is not known: this operator may not list Leases (ClusterRole "
-            f"{LEASES_ROLE}). Start those again that hold one of {_SINGLE_NODE_LEASE} s",
-            "oc get leases -A -o custom-columns="
-            "NS:.metadata.namespace,NAME:.metadata.name,HOLDER:.spec.holderIdentity,SECONDS:.spec.leaseDurationSeconds",
+            f"{result.listed(names)}: not started since the topology changed{by}. {'; '.join(details)}",
+            _one_after_the_other([*(_restart(lease, known) for lease in late), *cures]),
         )
-    late = of_single_node(leases, now)
-    if not late:
+    if not isinstance(leases, facts.Unobserved) or leases.kind is not facts.Kind.FORBIDDEN:
         return None
-    places = {lease.namespace for lease in late}
-    readers = [reader for reader in matrix.startup_readers if reader.namespace in places]
-    named = result.listed([f"{lease.namespace}/{lease.name}" for lease in late])
     return result.advisory(
         AdvisoryName.TOPOLOGY_READ_AT_START,
-        f"These Leases of {_SINGLE_NODE_LEASE} s show operators that have not been started since the topology changed: "
-        f"{named}. If a holder fails, the takeover takes up to {_TAKEOVER.seconds} s instead of 163 s"
-        + "".join(f"; {reader.operator}: {reader.matters}" for reader in readers),
-        _one_after_the_other([_restart(lease, known) for lease in late]),
+        "Which operators still go by the old topology is not known: this operator may not list Leases (ClusterRole "
+        f"{LEASES_ROLE}). Start those again that hold one of {_SINGLE_NODE_LEASE} s",
+        "oc get leases -A -o custom-columns="
+        "NS:.metadata.namespace,NAME:.metadata.name,HOLDER:.spec.holderIdentity,SECONDS:.spec.leaseDurationSeconds",
     )
+
+
+def _keeps_one_replica(operator: matrices.OptionalOperator, known: facts.Facts) -> bool:
+    kept = known.operand(operator.key)
+    return isinstance(kept, facts.SingleNodeSetting) and kept.present
 
 
 def of_single_node(leases: tuple[facts.Fact[facts.LeaderLease], ...], now: datetime) -> list[facts.LeaderLease]:
@@ -185,11 +192,14 @@ def _restart(lease: facts.LeaderLease, known: facts.Facts) -> str:
 
 
 def asks_for_leases(record: TopologyTransition, now: datetime) -> bool:
-    """Is it time to look who was not started again? While machines restart for the change, operators do so too."""
-    # They go by the topology of the control plane. Past the deadline an administrator should not wait for machines.
+    """Is it time to look at Leases? They go by the topology of the control plane."""
     source, target = record.source, record.target
-    if source is not None and target is not None and source.control_plane == target.control_plane:
-        return False
+    same = source is not None and target is not None and source.control_plane == target.control_plane
+    return not same and is_settled(record, now)
+
+
+def is_settled(record: TopologyTransition, now: datetime) -> bool:
+    """Have machines restarted for the change? Operators do so with them. Past the deadline that is not awaited."""
     overdue = record.deadline_time is not None and now >= record.deadline_time
     pools = [check for check in record.checks if check.name == CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT]
     return overdue or all(check.status is CheckStatus.MET for check in pools)

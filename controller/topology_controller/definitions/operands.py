@@ -3,7 +3,8 @@
 It stands in `bindata/operands/*.yaml`, one file for each convergence check that is about operands; adding an operand is
 adding lines there. `observe` derives from it which objects are read, `checks` what is wanted of them, and the manifests
 which rights that takes. `bindata/startup-readers.yaml` lists the operators that read the topology only at their start,
-and `bindata/single-node-settings.yaml` what people set where there is one node. Sources: docs/api.md.
+`bindata/optional-operators.yaml` those of OLM whose Lease does not tell, and `bindata/single-node-settings.yaml` what
+people set where there is one node. Sources: docs/api.md.
 """
 
 from __future__ import annotations
@@ -200,6 +201,47 @@ class StartupReaders(read.Strict):
         return self
 
 
+class OptionalOperator(read.Strict):
+    """A Deployment that OLM installs, what it makes of the topology, and what cures that; no check waits for it."""
+
+    deployment: Name
+    reads: Literal["start", "oneNode"]
+    keeps: Annotated[str, Field(pattern=r"^[a-z0-9][-a-z0-9]*/[a-z0-9][-.a-z0-9]*$", max_length=317)] | None = None
+    """Namespace and name of the Deployment that has one replica until it is started again."""
+    matters: Annotated[str, Field(min_length=1, max_length=256)]
+    pods: Annotated[str, Field(pattern=r"^[-./A-Za-z0-9]+=[-.A-Za-z0-9]+$", max_length=253)] | None = None
+    """Its pods by their label, where they are to be started again."""
+    look: Annotated[str, Field(pattern=r"^oc get [-.:,=A-Za-z ]+$", max_length=253)] | None = None
+    """What to look at where that helps nothing."""
+    source: Annotated[str, Field(min_length=1, max_length=256)]
+
+    @functools.cached_property
+    def key(self) -> str:
+        """What `Facts.operand` knows by it whether that Deployment still has one replica."""
+        return f"deployments.apps/{self.keeps}:spec.replicas"
+
+    def cure(self, namespace: str) -> str:
+        """The command, for an operator in that namespace."""
+        return self.look or shell.command("oc -n {} delete pod -l {}", namespace, self.pods)
+
+    @model_validator(mode="after")
+    def _has_a_command(self) -> Self:
+        if (self.pods is None) is (self.look is None) or (self.look is None) is (self.reads == "oneNode"):
+            raise ValueError(f"{self.deployment} that reads {self.reads} takes either pods (start) or look (oneNode)")
+        return self
+
+
+class OptionalOperators(read.Strict):
+    """What `optional-operators.yaml` holds."""
+
+    optional_operators: tuple[OptionalOperator, ...]
+
+    @model_validator(mode="after")
+    def _operators_once(self) -> Self:
+        _each_once("optional operator", [operator.deployment for operator in self.optional_operators])
+        return self
+
+
 class SingleNodeSetting(read.Strict):
     """A setting that is right for one node only, in one object, or in every object of a kind without a name."""
 
@@ -268,6 +310,7 @@ class Matrix(read.Strict):
     groups: tuple[Group, ...] = ()
     startup_readers: tuple[StartupReader, ...] = ()
     single_node_settings: tuple[SingleNodeSetting, ...] = ()
+    optional_operators: tuple[OptionalOperator, ...] = ()
 
     def group(self, check: CheckName) -> Group | None:
         """The operands of a check, None for a check that is about something else."""
@@ -289,14 +332,16 @@ def load(directory: pathlib.Path) -> Matrix:
     files, problems = read.folder(directory / "operands", read.Form(Group, "operand file", checks))
     readers = read.file(directory / "startup-readers.yaml", read.Form(StartupReaders, "list of startup readers"))
     settings = read.file(directory / "single-node-settings.yaml", read.Form(SingleNodeSettings, "list of settings"))
-    problems += [*readers.problems, *settings.problems, *_conflicts(files)]
-    if problems or readers.value is None or settings.value is None:
+    optional = read.file(directory / "optional-operators.yaml", read.Form(OptionalOperators, "list of operators"))
+    problems += [*readers.problems, *settings.problems, *optional.problems, *_conflicts(files)]
+    if problems or readers.value is None or settings.value is None or optional.value is None:
         raise read.DefinitionError(tuple(problems))
     groups = sorted((file.value for file in files if file.value), key=lambda group: group.check.value)
     return Matrix(
         groups=tuple(groups),
         startupReaders=readers.value.startup_readers,
         singleNodeSettings=settings.value.single_node_settings,
+        optionalOperators=optional.value.optional_operators,
     )
 
 

@@ -48,6 +48,7 @@ IMAGE_BASED_UPGRADES = Resource("lca.openshift.io", "v1", "imagebasedupgrades", 
 NODES = Resource("", "v1", "nodes", "Node")
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", namespaced=True)
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition")
 
 MACHINES = Resource("machine.openshift.io", "v1beta1", "machines", "Machine", namespaced=True)
@@ -283,4 +284,16 @@ def single_node_settings(matrix: matrices.Matrix) -> tuple[Source, ...]:
         selection = Selection(resource, namespace=setting.namespace, name=setting.name, optional=True)
         reduce = functools.partial(objects.single_node_setting, field=setting.field, values=setting.values)
         sources.append(Source(selection, reduce, Watched.NEVER, live=False, key=setting.key, operand=True))
+    return tuple(sources)
+
+
+def optional_operators(matrix: matrices.Matrix) -> tuple[Source, ...]:
+    """The Deployments that have one replica until an optional operator is started again: read after the change."""
+    sources = []
+    for operator in matrix.optional_operators:
+        if operator.keeps is not None:
+            namespace, _, name = operator.keeps.partition("/")
+            selection = Selection(DEPLOYMENTS, namespace=namespace, name=name, optional=True)
+            reduce = functools.partial(objects.single_node_setting, field="spec.replicas", values=(1,))
+            sources.append(Source(selection, reduce, Watched.NEVER, live=False, key=operator.key, operand=True))
     return tuple(sources)

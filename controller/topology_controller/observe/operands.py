@@ -248,7 +248,7 @@ class SingleNodeSetting:
     present: bool
 
 
-def single_node_setting(raw: Raw, field: str, values: tuple[bool | str, ...]) -> SingleNodeSetting:
+def single_node_setting(raw: Raw, field: str, values: tuple[bool | int | str, ...]) -> SingleNodeSetting:
     """Any object, by whether this field has one of these values: a number is no boolean."""
     value = fields.at(raw, field)
     return SingleNodeSetting(

@@ -8,7 +8,7 @@ from topology_simulator import client, cluster, configured, follow, install, kin
 
 RAN = scenario.load("ran-du").shape()
 OLD = scenario.load("old-sno").shape()
-SRIOV, PROFILES = kinds.OF_SITES
+SRIOV, PROFILES, _ = kinds.OF_SITES
 GONE = {
     "cloud-controller-manager", "cloud-credential", "cluster-autoscaler", "console", "control-plane-machine-set",
     "csi-snapshot-controller", "image-registry", "insights", "machine-api", "marketplace", "olm", "openshift-samples",

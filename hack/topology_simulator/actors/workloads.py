@@ -134,7 +134,7 @@ _RENEWED = 26.0
 
 
 class OperatorPods(actor.Actor):
-    """Keeps the pods of operators that read the topology only at their start, and their Leases.
+    """Keeps the pods of operators that read the topology only at their start, and of those of OLM, and their Leases.
 
     Deleted, a pod comes back as a new one, which takes the Lease over with the times of the topology that it finds, and
     keeps them (library-go pkg/config/leaderelection/leaderelection.go and pkg/controller/controllercmd/builder.go,
@@ -142,7 +142,7 @@ class OperatorPods(actor.Actor):
     """
 
     agent = "replicaset-controller"
-    watched = (kinds.INFRASTRUCTURES, kinds.PODS, kinds.NODES)
+    watched = (kinds.INFRASTRUCTURES, kinds.PODS, kinds.NODES, kinds.CLUSTER_SERVICE_VERSIONS)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -152,9 +152,10 @@ class OperatorPods(actor.Actor):
         """Make a pod where there is none, and renew Leases."""
         if not self.nodes_with("master"):
             return
+        readers = (*operands.READERS, *operands.optional(self.mirror.all(kinds.CLUSTER_SERVICE_VERSIONS)))
         pods = (pod["metadata"] for pod in self.mirror.all(kinds.PODS))
         present = {(meta["namespace"], (meta.get("labels") or {}).get("app")) for meta in pods}
-        for reader in operands.READERS:
+        for reader in readers:
             timer = ("pod", reader.app)
             if (reader.namespace, reader.app) in present:
                 self.waits.clear(timer)
@@ -163,12 +164,15 @@ class OperatorPods(actor.Actor):
                 pod = operands.reader(reader, self._made)
                 await self.create(kinds.PODS, pod)
                 holder = f"{pod['metadata']['name']}_{self._made}"
-                spec = operands.lease_spec(holder, self._made, single=self.single)
-                await self.api.patch(kinds.LEASES, reader.lease, {"spec": spec}, reader.namespace)
+                if reader.lease:
+                    spec = operands.lease_spec(holder, self._made, single=self.single)
+                    await self.api.patch(kinds.LEASES, reader.lease, {"spec": spec}, reader.namespace)
+                if reader.keeps and not self.single:
+                    await self.api.patch(kinds.DEPLOYMENTS, reader.keeps, {"spec": {"replicas": 2}}, reader.namespace)
         if self.waits.due("leases", _RENEWED):
             self.waits.start("leases", _RENEWED)
-            for reader in operands.READERS:
-                if (reader.namespace, reader.app) in present:
+            for reader in readers:
+                if reader.lease and (reader.namespace, reader.app) in present:
                     change = {"spec": {"renewTime": conditions.now_micro()}}
                     await self.api.patch(kinds.LEASES, reader.lease, change, reader.namespace)
 

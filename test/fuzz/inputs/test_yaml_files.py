@@ -70,7 +70,7 @@ def transition(folder: pathlib.Path, raw: bytes) -> list[str]:
 def operand(folder: pathlib.Path, raw: bytes) -> list[str]:
     if not (folder / "operands").is_dir():
         shutil.copytree(bindata.root() / "operands", folder / "operands")
-        for name in ("startup-readers.yaml", "single-node-settings.yaml"):
+        for name in ("startup-readers.yaml", "single-node-settings.yaml", "optional-operators.yaml"):
             shutil.copy(bindata.root() / name, folder)
     (folder / "operands" / "RouterReplicas.yaml").write_bytes(raw)
     try:

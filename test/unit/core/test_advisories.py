@@ -166,11 +166,30 @@ def test_an_operator_is_started_again_once_its_lease_has_other_times(*, leases: 
     if stale:
         advisory = found[AdvisoryName.TOPOLOGY_READ_AT_START]
         assert advisory.command == f"oc -n {READER.namespace} delete pod some-5d7f-x2x2x"
-        assert f"{READER.namespace}/some-lock. " in advisory.message
+        assert advisory.message.startswith(f"{READER.namespace}/some-lock: not started since the topology changed (L")
         assert f"{READER.operator}: {READER.matters}" in advisory.message
     assert told(known, PENDING) == {}, "nothing has moved: there is nothing to read yet"
     only_infrastructure = CONVERGING.model_copy(update={"source": INFRASTRUCTURE})
     assert told(known, only_infrastructure) == {}, "they read that of the control plane"
+
+
+def test_an_operator_without_such_a_lease_is_started_again_while_its_operand_shows_it() -> None:
+    (source, _) = catalog.optional_operators(worlds.MATRIX)
+    raw: dict[str, Any] = {
+        "metadata": {"name": "virt-template-validator", "namespace": "openshift-cnv"},
+        "spec": {"replicas": 1},
+    }
+    ((advisory),) = told(operand(source.key, source.reduce(raw)), CONVERGING).values()
+    assert advisory.message.startswith(
+        "ssp-operator: not started since the topology changed. ssp-operator: the template"
+    )
+    assert advisory.command == "oc -n openshift-cnv delete pod -l control-plane=ssp-operator"
+    with_lease = dataclasses.replace(operand(source.key, source.reduce(raw)), leader_leases=(lease(270),))
+    ((both),) = told(with_lease, CONVERGING).values()
+    assert both.message.startswith(f"{READER.namespace}/some-lock, ssp-operator: not started")
+    assert both.command.endswith(f" && {advisory.command}")
+    raw["spec"]["replicas"] = 2
+    assert told(operand(source.key, source.reduce(raw)), CONVERGING) == {}
 
 
 @pytest.mark.parametrize("holder", [f"{worlds.NAMES[0]}_1", "no pod$_1"])

@@ -41,7 +41,8 @@ TRANSITIONS = transitions.load(bindata.root() / "transitions")
 READS = {"get", "list", "watch"}
 SOURCES = (*catalog.IDLE, *catalog.watched(TRANSITIONS), catalog.Sources.hosts, catalog.acceptances(OURS))
 MACHINES = ("machines", "baremetalhosts")
-SETTINGS = [source.selection for source in catalog.single_node_settings(TRANSITIONS.matrix)]
+REMAINING = (catalog.single_node_settings, catalog.optional_operators)
+SETTINGS = [source.selection for sources in REMAINING for source in sources(TRANSITIONS.matrix)]
 REVIEWS = (authn.TOKENS, authn.ACCESS)
 SELECTIONS = (*(one.selection for one in SOURCES), tls.API_SERVER, tls.CLIENT_CA)
 KINDS = {
@@ -155,9 +156,10 @@ def test_what_may_be_read_by_its_name_is_what_is_read_for_a_decision_or_before_a
 def test_what_is_namespaced_is_granted_in_its_namespace_only_unless_that_may_not_be_there():
     """The exception is documented: without a capability there is no namespace, and so no role in it."""
     groups = [group for group in TRANSITIONS.matrix.groups if group.capability]
-    anywhere = {operand.name for group in groups for operand in group.operands}
+    anywhere: set[str | None] = {operand.name for group in groups for operand in group.operands}
+    anywhere |= {one.name for one in SETTINGS if one.resource == catalog.DEPLOYMENTS}
     found = set()
-    settings = {(one.resource.group, one.resource.plural) for one in SETTINGS}
+    settings = {(one.resource.group, one.resource.plural) for one in SETTINGS if one.resource != catalog.DEPLOYMENTS}
     for one in ALL:
         if one == asked(catalog.Sources.leader_leases.selection, "list"):
             continue

@@ -23,7 +23,7 @@ SPREADING = TopologyPair(control_plane="HighlyAvailable", infrastructure="Single
 @pytest.fixture
 def folder(tmp_path):
     shutil.copytree(ROOT / "operands", tmp_path / "operands")
-    for name in ("startup-readers.yaml", "single-node-settings.yaml"):
+    for name in ("startup-readers.yaml", "single-node-settings.yaml", "optional-operators.yaml"):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 
@@ -157,6 +157,22 @@ def test_what_is_wrong_with_a_setting_for_one_node_is_told_with_its_line(folder,
     assert old in text
     place.write_text(text.replace(old, new), encoding="utf-8")
     assert [line for line in problems(folder) if line.startswith("single-node-settings.yaml:") and told in line]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("    pods: control-plane=ssp-operator\n", "", "takes either pods (start) or look (oneNode)"),
+        ("    look: oc get", "    pods: a=b\n    look: oc get", "takes either pods (start) or look (oneNode)"),
+        ("look: oc get", "look: oc delete", "look is 'oc delete"),
+        ("keeps: openshift-cnv/", "keeps: ", "optionalOperators[0].keeps is 'virt-template-validator'"),
+        ("deployment: sriov-fec-controller-manager", "deployment: ssp-operator", "stands here twice"),
+    ],
+)
+def test_what_is_wrong_with_an_optional_operator_is_told(folder, old, new, told):
+    place = folder / "optional-operators.yaml"
+    place.write_text(place.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    assert [line for line in problems(folder) if line.startswith("optional-operators.yaml:") and told in line]
 
 
 DEFINITION = (ROOT / "transitions" / "sno-to-ha-compact.yaml").read_text(encoding="utf-8")

@@ -53,7 +53,7 @@ SHOWN = {
     *(definition.name for definition in TRANSITIONS.definitions),
     *itertools.chain.from_iterable(
         typing.get_args(words)
-        for words in (answers.Verdict, answers.Running, answers.Result, answers.Reached, answers.Finding)
+        for words in (answers.Verdict, answers.Running, answers.Result, answers.Reached, answers.Finding, answers.Goes)
     ),
     *(finding.value for finding in capi.DeadEnd),
     *(str(code.value) for code in errors.ExitCode),
