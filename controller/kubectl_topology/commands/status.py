@@ -76,7 +76,8 @@ def answer(
         "unread": list(snapshot.unread),
     }
     # What the page has besides stays there.
-    everything = cast("answers.Status", {name: every[name] for name in answers.Status.__annotations__ if name in every})
+    names = (name for name in answers.Status.__annotations__ if name in every)
+    everything = cast("answers.Status", {name: every[name] for name in names})
     everything["assessment"] = progress.line(everything, snapshot.now)
     return everything
 
