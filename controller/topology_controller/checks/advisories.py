@@ -140,21 +140,25 @@ def _read_at_start(
     leases = known.leader_leases if asks_for_leases(record, now) else ()
     late = [] if isinstance(leases, facts.Unobserved) else of_single_node(leases, now)
     places = {lease.namespace for lease in late}
-    readers = [(reader.operator, reader.matters) for reader in matrix.startup_readers if reader.namespace in places]
+    readers = [reader for reader in matrix.startup_readers if reader.namespace in places]
     kept = [operator for operator in matrix.optional_operators if _keeps_one_replica(operator, known)]
+    refused = isinstance(leases, facts.Unobserved) and leases.kind is facts.Kind.FORBIDDEN
     if late or kept:
-        names = [*(f"{lease.namespace}/{lease.name}" for lease in late), *(operator.deployment for operator in kept)]
-        takeover = f"If a holder fails, the takeover takes up to {_TAKEOVER.seconds} s instead of 163 s"
-        readers += [(operator.deployment, operator.matters) for operator in kept]
-        details = [*([takeover] if late else []), *(f"{name}: {matters}" for name, matters in readers)]
-        by = f" (Lease of {_SINGLE_NODE_LEASE} s)" if late else ""
+        # What is wrong stands before what is only slow.
+        names = [*(operator.deployment for operator in kept), *(f"{lease.namespace}/{lease.name}" for lease in late)]
+        takeover = (
+            f"a Lease of {_SINGLE_NODE_LEASE} s lets a takeover take up to {_TAKEOVER.seconds} s instead of 163 s"
+        )
+        details = [f"{operator.deployment}: {operator.matters}" for operator in kept]
+        details += [*([takeover] if late else []), *(f"{reader.operator}: {reader.matters}" for reader in readers)]
+        details += [f"others are not known, because Leases may not be listed (ClusterRole {LEASES_ROLE})"] * refused
         cures = [operator.cure((operator.keeps or "").partition("/")[0]) for operator in kept]
         return result.advisory(
             AdvisoryName.TOPOLOGY_READ_AT_START,
-            f"{result.listed(names)}: not started since the topology changed{by}. {'; '.join(details)}",
-            _one_after_the_other([*(_restart(lease, known) for lease in late), *cures]),
+            f"{result.listed(names)}: not started since the topology changed. Until then: {'; '.join(details)}",
+            _one_after_the_other([*cures, *(_restart(lease, known) for lease in late)]),
         )
-    if not isinstance(leases, facts.Unobserved) or leases.kind is not facts.Kind.FORBIDDEN:
+    if not refused:
         return None
     return result.advisory(
         AdvisoryName.TOPOLOGY_READ_AT_START,

@@ -32,6 +32,7 @@ EVER = pytest.mark.parametrize(
 )
 READER = worlds.MATRIX.startup_readers[0]
 SETTINGS = worlds.MATRIX.single_node_settings
+LEASES = f"ClusterRole {advisories.LEASES_ROLE}"
 
 
 def told(
@@ -166,7 +167,8 @@ def test_an_operator_is_started_again_once_its_lease_has_other_times(*, leases: 
     if stale:
         advisory = found[AdvisoryName.TOPOLOGY_READ_AT_START]
         assert advisory.command == f"oc -n {READER.namespace} delete pod some-5d7f-x2x2x"
-        assert advisory.message.startswith(f"{READER.namespace}/some-lock: not started since the topology changed (L")
+        assert advisory.message.startswith(f"{READER.namespace}/some-lock: not started since the topology changed. ")
+        assert "Until then: a Lease of 270 s lets a takeover take up to 330 s" in advisory.message
         assert f"{READER.operator}: {READER.matters}" in advisory.message
     assert told(known, PENDING) == {}, "nothing has moved: there is nothing to read yet"
     only_infrastructure = CONVERGING.model_copy(update={"source": INFRASTRUCTURE})
@@ -175,19 +177,17 @@ def test_an_operator_is_started_again_once_its_lease_has_other_times(*, leases: 
 
 def test_an_operator_without_such_a_lease_is_started_again_while_its_operand_shows_it() -> None:
     (source, _) = catalog.optional_operators(worlds.MATRIX)
-    raw: dict[str, Any] = {
-        "metadata": {"name": "virt-template-validator", "namespace": "openshift-cnv"},
-        "spec": {"replicas": 1},
-    }
+    raw: dict[str, Any] = {"metadata": {"name": "virt-template-validator"}, "spec": {"replicas": 1}}
     ((advisory),) = told(operand(source.key, source.reduce(raw)), CONVERGING).values()
-    assert advisory.message.startswith(
-        "ssp-operator: not started since the topology changed. ssp-operator: the template"
-    )
+    assert advisory.message.startswith("ssp-operator: not started since the topology changed. Until then: ssp-ope")
     assert advisory.command == "oc -n openshift-cnv delete pod -l control-plane=ssp-operator"
     with_lease = dataclasses.replace(operand(source.key, source.reduce(raw)), leader_leases=(lease(270),))
     ((both),) = told(with_lease, CONVERGING).values()
-    assert both.message.startswith(f"{READER.namespace}/some-lock, ssp-operator: not started")
-    assert both.command.endswith(f" && {advisory.command}")
+    assert both.message.startswith(f"ssp-operator, {READER.namespace}/some-lock: not started")
+    assert both.command.startswith(f"{advisory.command} && ")
+    refused = facts.Unobserved("leases", "forbidden", facts.Kind.FORBIDDEN)
+    ((unknown),) = told(dataclasses.replace(with_lease, leader_leases=refused), CONVERGING).values()
+    assert f"others are not known, because Leases may not be listed ({LEASES}" in unknown.message
     raw["spec"]["replicas"] = 2
     assert told(operand(source.key, source.reduce(raw)), CONVERGING) == {}
 
@@ -202,7 +202,7 @@ def test_a_holder_that_is_no_pod_is_shown_and_not_deleted(holder: str) -> None:
 def test_who_may_not_list_leases_is_told_so() -> None:
     refused = facts.Unobserved("leases", "forbidden", facts.Kind.FORBIDDEN)
     found = told(cluster(leader_leases=refused), CONVERGING)
-    assert advisories.LEASES_ROLE in found[AdvisoryName.TOPOLOGY_READ_AT_START].message
+    assert LEASES in found[AdvisoryName.TOPOLOGY_READ_AT_START].message
 
 
 def etcd(backup: Any) -> tuple[facts.ClusterOperator, ...]:
