@@ -152,7 +152,7 @@ def _failing(
 
 def _room(node: facts.Node) -> tuple[tuple[bool, str], ...]:
     """What it may have too little of for the pods of a control plane; sizes that are not known are no reason here."""
-    memory, storage = (math.inf if size is None else size // 2**20 for size in (node.free_memory, node.free_storage))
+    memory, storage = [math.inf if size is None else size // 2**20 for size in (node.free_memory, node.free_storage)]
     return (
         *[(name != "NetworkUnavailable", f"{name}=True") for name in node.pressure],
         (memory < PODS_MIB, f"has {memory:.0f} of {PODS_MIB} MiB allocatable memory: add memory or reserve less"),
