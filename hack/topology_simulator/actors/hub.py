@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from topology_simulator import client, install, kinds, operands
 
@@ -34,7 +34,7 @@ from . import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from topology_simulator import kubeconfig, pace, upgradeable
@@ -53,7 +53,7 @@ class Actors:
     """Every actor; use it as an async context manager. Those that take orders are attributes.
 
     `real_etcd` is a cluster whose first member runs, for the etcd operator to drive; without it, it pretends.
-    `release` is the version operator's, with its delays.
+    `release` is the version operator's, with its delays. `instead` has what plays another part than an actor of ours.
     """
 
     kubelets: kubelets.Kubelets
@@ -68,6 +68,7 @@ class Actors:
         *,
         real_etcd: etcds.Cluster | None = None,
         release: upgradeable.Release | None = None,
+        instead: Mapping[type[actor.Actor], type[actor.Actor]] | None = None,
     ) -> None:
         self._access = access
         self._pace = speeds
@@ -78,6 +79,7 @@ class Actors:
         self._troubles = actor.Troubles()
         self._release: upgradeable.Release | None = release
         self._absent: tuple[kinds.Kind, ...] = ()
+        self._instead = instead or {}
 
     # -- orders
 
@@ -153,8 +155,9 @@ class Actors:
         return real_etcd_operator.RealEtcdOperator(api, self._pace, self._real_etcd, absent=self._absent)
 
     async def _open(self, stack: contextlib.AsyncExitStack, actor_class: type[_Actor]) -> _Actor:
-        api = await stack.enter_async_context(client.Client(self._access, actor_class.agent, strict=True))
-        return actor_class(api, self._pace, self._troubles, self._absent)
+        plays = cast("type[_Actor]", self._instead.get(actor_class, actor_class))
+        api = await stack.enter_async_context(client.Client(self._access, plays.agent, strict=True))
+        return plays(api, self._pace, self._troubles, self._absent)
 
 
 async def _not_served(api: client.Client) -> tuple[kinds.Kind, ...]:

@@ -314,6 +314,8 @@ class RealServer(opened.Opened):
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             f"--client-ca-file={self.folder / 'client-ca.crt'}",
             "--authorization-mode=RBAC",
+            # OpenShift's, too: daemons of machines are privileged.
+            "--allow-privileged=true",
             f"--service-account-issuer={self.url}/",
             f"--service-account-key-file={key}",
             f"--service-account-signing-key-file={key}",

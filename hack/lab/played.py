@@ -1,0 +1,161 @@
+"""What has no machine under it in the lab, and what real operators and controllers leave to others.
+
+`Daemons` are the machine-config-daemons of all nodes, beside a real machine config operator: pkg/daemon/drain.go
+performDrain, pkg/daemon/daemon.go completeUpdate (release-4.21). `Pods` is the scheduler and what kubelets do to pods:
+bound, ready while their node is, gone when they are deleted. `Workloads` and `Console` are the simulator's, but for the
+status of workloads, which kube-controller-manager writes. `absent` is an actor that plays nothing.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+from topology_simulator import conditions, kinds, machine_pools
+from topology_simulator.actors import actor, console, workloads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from topology_simulator import operands
+
+_DRAIN, _DRAINED = (machine_pools.PREFIX + name for name in ("desiredDrain", "lastAppliedDrain"))
+_BOOT_BEFORE = machine_pools.PREFIX + "bootBefore"
+_AT_ONCE = "?gracePeriodSeconds=0"
+"""Behind the name of what is deleted: a kubelet's last word about a pod."""
+
+_GONE_SECONDS = 5.0
+"""Until a deletion is asked for again, of which no news has come."""
+
+
+def absent(part: type[actor.Actor]) -> type[actor.Actor]:
+    """Return an actor in place of `part` that does nothing: the real one runs."""
+
+    async def step(_: actor.Actor) -> None:
+        """Do nothing."""
+
+    return type(f"Real{part.__name__}", (part,), {"step": step, "watched": ()})
+
+
+class Daemons(actor.Actor):
+    """The machine-config-daemon of each node; its kubelet reboots it (`topology_simulator.actors.kubelets`)."""
+
+    agent = "machine-config-daemon"
+    watched = (kinds.NODES, kinds.MACHINE_CONFIG_POOLS)
+
+    async def step(self) -> None:
+        """Take every node a step further."""
+        for node in self.mirror.all(kinds.NODES):
+            notes = machine_pools.notes(node)
+            if machine_pools.CURRENT not in notes:
+                await self._adopt(node)
+            elif notes.get(machine_pools.DESIRED) != notes[machine_pools.CURRENT]:
+                await self._update(node, notes)
+
+    async def _adopt(self, node: dict[str, Any]) -> None:
+        """Begin with what the machine config server gave the machine: the configuration that its pool has."""
+        pools = {pool["metadata"]["name"]: pool for pool in self.mirror.all(kinds.MACHINE_CONFIG_POOLS)}
+        pool = pools.get(machine_pools.pool_of(node, pools.values()), {})
+        places = ((pool.get(part) or {}).get("configuration") or {} for part in ("status", "spec"))
+        served = next((place["name"] for place in places if place.get("name")), "")
+        if served and conditions.is_true(node, "Ready"):
+            uncordoned = f"uncordon-{served}"
+            await self._note(
+                node, {_DRAIN: uncordoned, _DRAINED: uncordoned, machine_pools.DESIRED: served} | _done(served)
+            )
+
+    async def _update(self, node: dict[str, Any], notes: Mapping[str, str]) -> None:
+        """Drain where the topology lets it, reboot, uncordon, and be done."""
+        name, wanted, state = node["metadata"]["name"], notes[machine_pools.DESIRED], notes.get(machine_pools.STATE)
+        if state == machine_pools.DONE:
+            # pkg/daemon/drain.go drainRequired: the pods of a single node have nowhere to go.
+            single = notes.get(machine_pools.TOPOLOGY) == "SingleReplica"
+            drain = {} if single else {_DRAIN: f"drain-{wanted}"}
+            self.waits.clear(("install", name))
+            await self._note(node, {machine_pools.STATE: "Working"} | drain)
+        elif state == "Working":
+            boot = node["status"]["nodeInfo"]["bootID"]
+            if notes.get(_DRAIN) == notes.get(_DRAINED) and self.waits.due(("install", name), self.pace.install):
+                await self._note(node, {machine_pools.STATE: "Rebooting", _BOOT_BEFORE: boot})
+        elif node["status"]["nodeInfo"]["bootID"] == notes.get(_BOOT_BEFORE) or not conditions.is_true(node, "Ready"):
+            return
+        elif notes.get(_DRAIN) != f"uncordon-{wanted}":
+            await self._note(node, {_DRAIN: f"uncordon-{wanted}"})
+        elif notes.get(_DRAINED) == notes.get(_DRAIN):
+            await self._note(node, _done(wanted) | {_BOOT_BEFORE: None})
+
+    async def _note(self, node: dict[str, Any], notes: Mapping[str, str | None]) -> None:
+        await self.patch(kinds.NODES, node, {"metadata": {"annotations": notes}})
+
+
+def _done(config: str) -> dict[str, str | None]:
+    return {machine_pools.CURRENT: config, machine_pools.STATE: machine_pools.DONE, machine_pools.REASON: ""}
+
+
+class Pods(actor.Actor):
+    """The scheduler, and what kubelets say of pods."""
+
+    agent = "scheduler-and-kubelets"
+    watched = (kinds.NODES, kinds.PODS)
+
+    async def step(self) -> None:
+        """Bind, start, stop and remove."""
+        nodes = {node["metadata"]["name"]: node for node in self.mirror.all(kinds.NODES)}
+        pods = self.mirror.all(kinds.PODS)
+        load = collections.Counter(pod["spec"].get("nodeName") for pod in pods)
+        for pod in pods:
+            meta, home = pod["metadata"], pod["spec"].get("nodeName")
+            if "deletionTimestamp" in meta:
+                if self.waits.due(("gone", meta["uid"]), self.pace.replica):
+                    self.waits.start(("gone", meta["uid"]), _GONE_SECONDS)
+                    await self.api.delete(kinds.PODS, meta["name"] + _AT_ONCE, meta["namespace"])
+            elif not home:
+                free = [name for name, node in nodes.items() if machine_pools.available(node)]
+                if place := _only_place(pod) or min(free, key=lambda name: load[name], default=""):
+                    load[place] += 1
+                    await self._bind(pod, place)
+            elif home in nodes:
+                await self._run(pod, ready=conditions.is_true(nodes[home], "Ready"))
+
+    async def _bind(self, pod: dict[str, Any], node: str) -> None:
+        meta = pod["metadata"]
+        binding = kinds.Kind("", f"pods/{meta['name']}/binding", "Binding", namespaced=True)
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        await self.api.create(binding, binding.new(meta["name"], meta["namespace"], target=target))
+        self.mirror.keep(kinds.PODS, {**pod, "spec": {**pod["spec"], "nodeName": node}})
+
+    async def _run(self, pod: dict[str, Any], *, ready: bool) -> None:
+        timer = ("start", pod["metadata"]["uid"])
+        if conditions.is_true(pod, "Ready") is ready:
+            self.waits.clear(timer)
+        elif not ready or self.waits.due(timer, self.pace.replica):
+            state = str(ready)
+            types = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+            wanted = [conditions.Condition(name, "True" if name in types[:2] else state, "") for name in types]
+            await self.say(kinds.PODS, pod, wanted, phase="Running")
+
+
+def _only_place(pod: Mapping[str, Any]) -> str:
+    """Return the node that a DaemonSet made a pod for; empty for other pods."""
+    affinity = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ) or {}
+    fields = [field for term in affinity.get("nodeSelectorTerms") or [] for field in term.get("matchFields") or []]
+    return next((field["values"][0] for field in fields if field["key"] == "metadata.name"), "")
+
+
+class Workloads(workloads.Workloads):
+    """Operators that deploy; kube-controller-manager does the rest."""
+
+    async def _run(self, workload: operands.Workload, obj: dict[str, Any]) -> None:
+        status = obj.get("status") or {}
+        counts = {status.get(name) or 0 for name in ("replicas", "updatedReplicas", "availableReplicas")}
+        if counts == {obj["spec"]["replicas"]} and status["observedGeneration"] == obj["metadata"]["generation"]:
+            self._rolling.discard(workload.key)
+
+
+class Console(console.Console):
+    """The same for the console, which reads from the status whether its pods are being replaced."""
+
+    async def _run(self, workload: operands.Workload, obj: dict[str, Any]) -> None:
+        pass
