@@ -101,8 +101,8 @@ class Setting:
     def __init__(self, names: Collection[str], programs: Collection[Program], kind: shape.Shape) -> None:
         self._names, self._programs, self._shape = names, programs, kind
 
-    def objects(self, authority: bytes) -> Iterator[dict[str, Any]]:
-        """Yield what there is before anybody acts, namespaces first; `authority` is the CA that everybody trusts."""
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield what there is before anybody acts, namespaces first."""
         made = {kind for name in self._names for kind in _MADE.get(name, ())}
         operators = {_OPERATORS[name] for name in self._names if name in _OPERATORS}
         for obj in cluster.objects(self._shape):
@@ -121,6 +121,9 @@ class Setting:
             yield obj
         for program in self._programs:
             yield from self._applied(program)
+
+    def needs(self, authority: bytes) -> Iterator[dict[str, Any]]:
+        """Yield what else the operators need; `authority` is the CA that everybody trusts."""
         for name in self._names:
             text = (HERE / "needs" / f"{name}.yaml").read_text(encoding="utf-8")
             yield from yaml.safe_load(text.replace("{authority}", json.dumps(authority.decode())[1:-1]))

@@ -104,8 +104,10 @@ class Stage:
             self._screen.say("lab", f"definitions and objects, on {served.url}")
             await install.define(api, operators.definitions())
             authority = base64.b64decode(served.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"])
-            for obj in setting.objects(authority):
+            for obj in setting.objects():
                 await install.create(api, obj)
+            for obj in setting.needs(authority):
+                await api.create(kinds.any_kind(obj), obj)
             await own_objects.apply(api, self.story.shape().without)
             await served.start_controllers(*(f"{name}-controller" for name in operators.CONTROLLERS))
             actors = await stack.enter_async_context(
