@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from topology_deploy import manifests
-from topology_simulator import cluster, configured, kinds, kubeconfig, machine_pools, ports
-from topology_simulator.actors import console, machine_config, version, workloads
+from topology_simulator import cluster, configured, kinds, kubeconfig, machine_pools, operands, ports
+from topology_simulator.actors import console, machine_config, operator_pods, static_pods, version, workloads
 from topology_simulator.envtest import openshift
 
 from . import played
@@ -34,19 +34,29 @@ if TYPE_CHECKING:
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
 PINS: Mapping[str, dict[str, Any]] = tomllib.loads((HERE / "operators.toml").read_text(encoding="utf-8"))
-CONTROLLERS = ("deployment", "replicaset", "statefulset", "daemonset", "garbage-collector")
-"""Of kube-controller-manager, which make pods of workloads."""
+CONTROLLERS = ("deployment", "replicaset", "statefulset", "daemonset", "garbage-collector", "serviceaccount-token")
+"""Of kube-controller-manager."""
 _BESIDE = {name for pin in PINS.values() for name in pin.get("beside", ())}
 NAMES = tuple(name for name, pin in PINS.items() if "start" in pin and name not in _BESIDE)
 """Those that can be named."""
-_GROUPS = ("config.openshift.io", "machine.openshift.io", "machineconfiguration.openshift.io", "operator.openshift.io")
+_GROUPS = (
+    "config.openshift.io", "controlplane.operator.openshift.io", "machine.openshift.io",
+    "machineconfiguration.openshift.io", "operator.openshift.io", "security.openshift.io",
+)  # fmt: skip
 _FEATURES = "vendor/github.com/openshift/api/features/features.go"
 _DEFAULT = re.compile(r"\bconfigv1\.Default\b|\binDefault\(\)")
 _PLACEHOLDER = re.compile(r"placeholder\.url\.oc\.will\.replace\.this\.org/placeholdernamespace:([a-z0-9-]+)")
 _IMAGE = "quay.io/lab/{}@sha256:" + "a" * 64
-_MADE = {"mco": {kinds.CONTROLLER_CONFIGS, kinds.MACHINE_CONFIG_POOLS, kinds.MACHINE_CONFIGS}}
-_OPERATORS = {"mco": "machine-config"}
-"""The ClusterOperator that it makes."""
+_MADE = {
+    "mco": {
+        kinds.CONTROLLER_CONFIGS: "", kinds.MACHINE_CONFIG_POOLS: "", kinds.MACHINE_CONFIGS: "",
+        kinds.CLUSTER_OPERATORS: "machine-config",
+    },
+    "kube-apiserver": {
+        kinds.CLUSTER_OPERATORS: "kube-apiserver", kinds.LEASES: "kube-apiserver-operator", kinds.PODS: "kube-apiserver",
+    },
+}  # fmt: skip
+"""What a real operator makes, by how its name begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +96,12 @@ def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]
     if "mco" in names:
         parts[machine_config.MachineConfig] = played.Daemons
     if "cvo" in names:
-        parts[version.Version] = played.absent(version.Version)
+        parts[version.Version] = played.other(version.Version, step=played.nothing, watched=())
+    if "kube-apiserver" in names:
+        installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)
+        parts[static_pods.StaticPods] = played.other(static_pods.StaticPods, installed=installed)
+        readers = tuple(reader for reader in operands.READERS if not reader.app.startswith("kube-apiserver"))
+        parts[operator_pods.OperatorPods] = played.other(operator_pods.OperatorPods, readers=readers)
     return parts
 
 
@@ -103,30 +118,34 @@ class Setting:
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield what there is before anybody acts, namespaces first."""
-        made = {kind for name in self._names for kind in _MADE.get(name, ())}
-        operators = {_OPERATORS[name] for name in self._names if name in _OPERATORS}
+        made = [each for name in self._names for each in _MADE.get(name, {}).items()]
         for obj in cluster.objects(self._shape):
-            kind = kinds.kind_of(obj)
-            if kind in made or (kind is kinds.CLUSTER_OPERATORS and obj["metadata"]["name"] in operators):
-                continue
-            if kind is kinds.FEATURE_GATES:
-                self._switch(obj["status"]["featureGates"][0])
-            elif kind is kinds.CLUSTER_VERSIONS and "cvo" in self._names:
-                obj["spec"]["overrides"] = [manifests.OVERRIDE]
-            elif kind is kinds.NODES and kinds.MACHINE_CONFIG_POOLS in made:
-                notes = obj["metadata"]["annotations"]
-                obj["metadata"]["annotations"] = {
-                    name: note for name, note in notes.items() if not name.startswith(machine_pools.PREFIX)
-                }
-            yield obj
+            kind, called = kinds.kind_of(obj), obj["metadata"]["name"]
+            if not any(kind is theirs and called.startswith(start) for theirs, start in made):
+                yield self._as_found(kind, obj)
         for program in self._programs:
             yield from self._applied(program)
 
     def needs(self, authority: bytes) -> Iterator[dict[str, Any]]:
         """Yield what else the operators need; `authority` is the CA that everybody trusts."""
-        for name in self._names:
-            text = (HERE / "needs" / f"{name}.yaml").read_text(encoding="utf-8")
+        for name in ("every", *self._names):
+            file = HERE / "needs" / f"{name}.yaml"
+            text = file.read_text(encoding="utf-8") if file.exists() else "[]"
             yield from yaml.safe_load(text.replace("{authority}", json.dumps(authority.decode())[1:-1]))
+
+    def _as_found(self, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
+        """Return an object as it is before its real operator has seen it."""
+        if kind is kinds.FEATURE_GATES:
+            self._switch(obj["status"]["featureGates"][0])
+        elif kind is kinds.CLUSTER_VERSIONS and "cvo" in self._names:
+            obj["spec"]["overrides"] = [manifests.OVERRIDE]
+        elif kind is kinds.KUBE_API_SERVERS and "kube-apiserver" in self._names:
+            return kind.new("cluster", spec={"managementState": "Managed"})
+        elif kind is kinds.NODES and "mco" in self._names:
+            notes = obj["metadata"]["annotations"]
+            theirs = [name for name in notes if name.startswith(machine_pools.PREFIX)]
+            obj["metadata"]["annotations"] = {name: note for name, note in notes.items() if name not in theirs}
+        return obj
 
     def _switch(self, gates: dict[str, Any]) -> None:
         """Let there be every gate that a program knows; on are those that its sources have on by default."""

@@ -2,13 +2,16 @@
 
 `Daemons` are the machine-config-daemons of all nodes, beside a real machine config operator: pkg/daemon/drain.go
 performDrain, pkg/daemon/daemon.go completeUpdate (release-4.21). `Pods` is the scheduler and what kubelets do to pods:
-bound, ready while their node is, gone when they are deleted. `Workloads` and `Console` are the simulator's, but for the
-status of workloads, which kube-controller-manager writes. `absent` is an actor that plays nothing.
+bound, ready while their node is, gone when they are deleted; an installer's ends with the static pod of its revision,
+of which there is the mirror (library-go pkg/operator/staticpod/installerpod/cmd.go, 93ac9206a). `Workloads` and
+`Console` are the simulator's, but for the status of workloads, which kube-controller-manager writes.
 """
 
 from __future__ import annotations
 
 import collections
+import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from topology_simulator import conditions, kinds, machine_pools
@@ -24,17 +27,19 @@ _BOOT_BEFORE = machine_pools.PREFIX + "bootBefore"
 _AT_ONCE = "?gracePeriodSeconds=0"
 """Behind the name of what is deleted: a kubelet's last word about a pod."""
 
+_SHORT = ("installer-", "revision-pruner-")
+_FLAG = re.compile(r"--(pod|revision)=(\S+)")
 _GONE_SECONDS = 5.0
 """Until a deletion is asked for again, of which no news has come."""
 
 
-def absent(part: type[actor.Actor]) -> type[actor.Actor]:
-    """Return an actor in place of `part` that does nothing: the real one runs."""
+def other(part: type[actor.Actor], **attributes: Any) -> type[actor.Actor]:
+    """Return an actor that is `part` but for these attributes of its class."""
+    return type(f"Other{part.__name__}", (part,), attributes)
 
-    async def step(_: actor.Actor) -> None:
-        """Do nothing."""
 
-    return type(f"Real{part.__name__}", (part,), {"step": step, "watched": ()})
+async def nothing(_: actor.Actor) -> None:
+    """Be the step of an actor where the real one runs."""
 
 
 class Daemons(actor.Actor):
@@ -114,6 +119,9 @@ class Pods(actor.Actor):
                 if place := _only_place(pod) or min(free, key=lambda name: load[name], default=""):
                     load[place] += 1
                     await self._bind(pod, place)
+            elif home in nodes and meta["name"].startswith(_SHORT):
+                if self.waits.due(("start", meta["uid"]), self.pace.replica) and pod["status"]["phase"] != "Succeeded":
+                    await self._install(pod)
             elif home in nodes:
                 await self._run(pod, ready=conditions.is_true(nodes[home], "Ready"))
 
@@ -123,6 +131,22 @@ class Pods(actor.Actor):
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         await self.api.create(binding, binding.new(meta["name"], meta["namespace"], target=target))
         self.mirror.keep(kinds.PODS, {**pod, "spec": {**pod["spec"], "nodeName": node}})
+
+    async def _install(self, pod: dict[str, Any]) -> None:
+        """End a pod of an operator of static pods; an installer's puts the revision there that it was told."""
+        meta, home, (container,) = pod["metadata"], pod["spec"]["nodeName"], pod["spec"]["containers"]
+        told = dict(_FLAG.findall(" ".join(container.get("args") or ())))
+        if meta["name"].startswith("installer-"):
+            name, namespace = f"{told['pod']}-{told['revision']}", meta["namespace"]
+            static = json.loads((await self.api.get(kinds.CONFIG_MAPS, name, namespace))["data"]["pod.yaml"])
+            mirror = kinds.PODS.new(f"{static['metadata']['name']}-{home}", namespace)
+            mirror["metadata"]["labels"] = {**static["metadata"]["labels"], "revision": told["revision"]}
+            containers = [{"name": each["name"], "image": each["image"]} for each in static["spec"]["containers"]]
+            mirror["spec"] = {"nodeName": home, "hostNetwork": True, "containers": containers}
+            if self.mirror.get(kinds.PODS, mirror["metadata"]["name"], namespace):
+                await self.api.delete(kinds.PODS, mirror["metadata"]["name"] + _AT_ONCE, namespace)
+            await self.api.create(kinds.PODS, mirror)
+        await self.say(kinds.PODS, pod, (), phase="Succeeded")
 
     async def _run(self, pod: dict[str, Any], *, ready: bool) -> None:
         timer = ("start", pod["metadata"]["uid"])

@@ -35,6 +35,7 @@ from topology_simulator import (
     probes,
     scenario,
     terminal,
+    upgradeable,
 )
 from topology_simulator import story as told
 from topology_simulator.actors import hub
@@ -46,8 +47,6 @@ from . import operators, played, verdict
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Collection
-
-    from topology_simulator import upgradeable
 
 _STORIES = operators.HERE / "stories"
 _BUILT = operators.ROOT / "build" / "lab"
@@ -86,7 +85,8 @@ class Stage:
     """One run: who plays, what is seen."""
 
     def __init__(self, names: Collection[str], story: scenario.Scenario, folder: pathlib.Path) -> None:
-        release: upgradeable.Release = "4.22" if "cvo" in names else "4.21"
+        branch = max((operators.PINS[name]["branch"] for name in names), default="release-4.21")
+        release = upgradeable.of_version(f"{branch.removeprefix('release-')}.")
         self.story = story.model_copy(update={"version": scenario.Version(release=release)})
         self._names, self._folder = names, folder
         self.programs = operators.built(names)

@@ -7,7 +7,7 @@ keeps them (library-go pkg/config/leaderelection/leaderelection.go and pkg/contr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from topology_simulator import conditions, kinds, operands
 
@@ -22,6 +22,7 @@ class OperatorPods(actor.Actor):
 
     agent = "replicaset-controller"
     watched = (kinds.INFRASTRUCTURES, kinds.PODS, kinds.NODES)
+    readers: ClassVar = operands.READERS
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -32,7 +33,7 @@ class OperatorPods(actor.Actor):
         if not self.nodes_with("master"):
             return
         present = {(pod["metadata"]["namespace"], _app(pod)): pod for pod in self.mirror.all(kinds.PODS)}
-        for reader in operands.READERS:
+        for reader in self.readers:
             timer = ("pod", reader.app)
             if (reader.namespace, reader.app) in present:
                 self.waits.clear(timer)
@@ -45,7 +46,7 @@ class OperatorPods(actor.Actor):
                 await self.api.patch(kinds.LEASES, reader.lease, {"spec": spec}, reader.namespace)
         if self.waits.due("leases", _RENEWED):
             self.waits.start("leases", _RENEWED)
-            for reader in operands.READERS:
+            for reader in self.readers:
                 if (reader.namespace, reader.app) in present:
                     change = {"spec": {"renewTime": conditions.now_micro()}}
                     await self.api.patch(kinds.LEASES, reader.lease, change, reader.namespace)

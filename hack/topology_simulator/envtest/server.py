@@ -169,8 +169,9 @@ class RealServer(opened.Opened):
         """
         program = await asyncio.to_thread(binaries.controller_manager)
         place = kubeconfig.write(self.folder / "controllers.kubeconfig", self.kubeconfig())
+        key = f"--service-account-private-key-file={self.folder / 'service-account.key'}"
         await self._start(
-            _CONTROLLERS, [str(program), f"--kubeconfig={place}", f"--controllers={','.join(names)}", *_LOCAL]
+            _CONTROLLERS, [str(program), f"--kubeconfig={place}", f"--controllers={','.join(names)}", key, *_LOCAL]
         )
 
     async def stop_controllers(self) -> None:
