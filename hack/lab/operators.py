@@ -53,7 +53,8 @@ _MADE = {
         kinds.CLUSTER_OPERATORS: "machine-config",
     },
     "kube-apiserver": {
-        kinds.CLUSTER_OPERATORS: "kube-apiserver", kinds.LEASES: "kube-apiserver-operator", kinds.PODS: "kube-apiserver",
+        kinds.CLUSTER_OPERATORS: "kube-apiserver", kinds.LEASES: "kube-apiserver-operator",
+        kinds.PODS: "kube-apiserver-operator",
     },
 }  # fmt: skip
 """What a real operator makes, by how its name begins."""
