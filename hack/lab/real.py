@@ -143,7 +143,7 @@ class Stage:
     async def _play(self, player: play.Player, api: client.Client, keeper: keeping.Keeping) -> None:
         async def before(step: scenario.Step) -> None:
             word, value = step.action
-            self._screen.say("story", f"{word}: {value}", "bold")
+            self._screen.say("story", step.model_dump_json(exclude_none=True, by_alias=True), "bold")
             if word == "request":
                 self.seen.leases("before the request", await api.list(kinds.LEASES))
             elif value == "kill":
