@@ -63,22 +63,14 @@ _WATCHED = (
 )  # fmt: skip
 
 
-class Tee(io.TextIOBase):
-    """A stream for the story: on the screen, and kept for the page."""
-
-    encoding = "utf-8"
-
-    def __init__(self) -> None:
-        self.kept: list[str] = []
+class Tee(io.StringIO):
+    """A stream for the story: kept for the page, and on the screen."""
 
     def write(self, text: str) -> int:
         """Print and keep."""
-        self.kept.append(text)
-        return sys.stdout.write(text)
-
-    def flush(self) -> None:
-        """Let it be seen now."""
+        sys.stdout.write(text)
         sys.stdout.flush()
+        return super().write(text)
 
 
 class Stage:
@@ -217,7 +209,7 @@ def main() -> int:
     about = {"this operator": _described(), **{each.name: each.commit for each in stage.programs}}
     faults = verdict.faults(found) + ([stage.complaint] if stage.complaint else [])
     title = f"{given.story}: {', '.join(names) or 'simulated'}"
-    page = verdict.page(title, about, found, faults, "".join(stage.tee.kept))
+    page = verdict.page(title, about, found, faults, stage.tee.getvalue())
     (folder / "page.md").write_text(page, encoding="utf-8")
     figures = json.dumps({"about": about, "faults": faults, **found}, indent=2)
     folder.with_suffix(".json").write_text(f"{figures}\n", encoding="utf-8")

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -96,11 +97,13 @@ def test_a_box_has_what_oc_adm_upgrade_status_reads() -> None:
 
 def _write(who: str, resource: str, name: str, at: float, code: int = 200) -> audit.Event:
     user, agent = ("admin", f"{who}/1") if who.startswith("actor") else (f"system:serviceaccount:x:{who}", "")
-    place = {"group": "", "resource": resource, "subresource": "status", "namespace": "", "name": name, "uri": ""}
-    return audit.Event("patch", user, agent, **place, code=code, time=at, stage="", allowed=True, allowed_by="")
+    return audit.Event(
+        verb="patch", user=user, agent=agent, group="", resource=resource, subresource="status", namespace="",
+        name=name, uri="", code=code, time=at, stage="", allowed=True, allowed_by="",
+    )  # fmt: skip
 
 
-def _story(per_minute: float, before: float = 0.0, until: str = "Completed") -> dict:
+def _story(per_minute: float, before: float = 0.0, until: str = "Completed") -> dict[str, Any]:
     """Return the figures of a story of 300 s after the request at 1000, in which one object is written so often."""
     seen, infrastructure = verdict.Seen(), {"metadata": {"name": "cluster"}, "spec": {"desiredTopology": "X"}}
     for at, topology, phase in ((1000, "Y", "Pending"), (1100, "X", "Converging"), (1300, "X", until)):
