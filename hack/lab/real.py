@@ -16,6 +16,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -198,6 +199,8 @@ def main() -> int:
     folder = _BUILT / "-".join((given.story, *(names or ("simulated",))))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    # Whoever ends this ends what it has started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     stage = Stage(names, scenario.load(str(_STORIES / f"{given.story}.yaml")), folder)
     try:
         asyncio.run(stage.run())
