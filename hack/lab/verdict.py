@@ -1,7 +1,7 @@
 """What a story in the lab has shown: figures and faults, from the audit log and what was seen of the cluster. Pure.
 
 `Seen` takes objects and metrics up as they come, each with its UNIX time. `figures` counts the writes between request
-and end; a loop is one client that writes one object often in the last minute, and not already before the request.
+and end; a loop is one client that writes one object often in the last minute before that, and not when it rests.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from topology_simulator import conditions, kinds
+from topology_simulator import conditions, kinds, own_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ _OFTEN = 6
 _MINUTE = 60.0
 _WRITES = frozenset({"create", "update", "patch", "delete"})
 _BEATS = frozenset({"leases", "events"})
-_PLAYED, _PERSON = "admin", "(lab)"
+_PLAYED, _PERSON, _OURS = "admin", "(lab)", own_objects.NAME
 _MET = "Met"
 _CHECK = re.compile(r"^topology_transition_check_status\{(.*)\} 1(?:\.0)?$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -134,16 +134,21 @@ def writes(events: Iterable[audit.Event], since: float, until: float) -> list[tu
     return found
 
 
-def loops(events: Iterable[audit.Event], request: float, end: float) -> list[str]:
-    """Return who writes an object often in the last minute, and at most half as often in the one before the request."""
+def loops(events: Iterable[audit.Event], request: float, completed: float, end: float) -> list[str]:
+    """Return who writes an object often in the last minute, and at most half as often before and afterwards.
+
+    Of this operator it is a loop whatever was before. Afterwards is nothing where a minute has not passed since.
+    """
     events = list(events)
-    before, last = (
-        collections.Counter(write for _, write in writes(events, until - _MINUTE, until)) for until in (request, end)
+    before, last, after = (
+        collections.Counter(write for _, write in writes(events, until - _MINUTE, until))
+        for until in (request, completed, completed + _MINUTE if end - completed >= _MINUTE else 0.0)
     )
+    usual = {write: 0 if write[0] == _OURS else 2 * max(before[write], after[write]) for write in last}
     return [
-        f"{who} {what} {name}: {count} in the last minute, {before[who, what, name]} in the one before the request"
+        f"{who} {what} {name}: {count} in the last minute, {usual[who, what, name] // 2} in one at rest"
         for (who, what, name), count in last.most_common()
-        if count > max(_OFTEN, 2 * before[who, what, name])
+        if count > max(_OFTEN, usual[who, what, name])
         if not who.startswith("(") and what.partition(" ")[2] not in _BEATS
     ]
 
@@ -151,9 +156,10 @@ def loops(events: Iterable[audit.Event], request: float, end: float) -> list[str
 def figures(seen: Seen, events: Iterable[audit.Event], end: float) -> dict[str, Any]:
     """Return what can be said in numbers; nothing of what was never seen."""
     events, request = list(events), seen.moments.get("request", end)
+    completed = seen.moments.get("Completed", end)
     after = {moment: round(at - request, 1) for moment, at in seen.moments.items() if at >= request}
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for _, (who, what, name) in writes(events, request, end):
+    for _, (who, what, name) in writes(events, request, completed):
         resource = what.partition(" ")[2].partition("/")[0]
         if who == _PERSON:
             continue
@@ -169,7 +175,7 @@ def figures(seen: Seen, events: Iterable[audit.Event], end: float) -> dict[str, 
         "not met": [name for name, history in seen.checks.items() if history[-1] != _MET],
         "restarts": dict(seen.restarts),
         "long leases": seen.long_leases,
-        "loops": loops(events, request, end),
+        "loops": loops(events, request, completed, end),
     }  # fmt: skip
 
 

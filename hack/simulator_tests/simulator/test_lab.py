@@ -103,7 +103,7 @@ def _write(who: str, resource: str, name: str, at: float, code: int = 200) -> au
     )  # fmt: skip
 
 
-def _story(per_minute: float, before: float = 0.0, until: str = "Completed") -> dict[str, Any]:
+def _story(per_minute: float, rest: tuple[float, float] = (0, 0), until: str = "Completed") -> dict[str, Any]:
     """Return the figures of a story of 300 s after the request at 1000, in which one object is written so often."""
     seen, infrastructure = verdict.Seen(), {"metadata": {"name": "cluster"}, "spec": {"desiredTopology": "X"}}
     for at, topology, phase in ((1000, "Y", "Pending"), (1100, "X", "Converging"), (1300, "X", until)):
@@ -111,10 +111,11 @@ def _story(per_minute: float, before: float = 0.0, until: str = "Completed") -> 
         seen.object(kinds.INFRASTRUCTURES, {**infrastructure, "status": record}, at)
         for status in ("Unmet", "Met"):
             seen.metrics(f'topology_transition_check_status{{check="A",stage="Convergence",status="{status}"}} 1.0')
-    times = [at for at in range(1300) if at % 60 < (before if at < 1000 else per_minute)]
+    often = ((1000, rest[0]), (1300, per_minute), (1400, rest[1]))
+    times = [at for at in range(1400) if at % 60 < next(count for end, count in often if at < end)]
     events = [_write(who, "x", "y", at) for at in times for who in ("cvo", "actor")]
     events += [_write("ours", "infrastructures", "cluster", 1000 + at, 409 if at > 8 else 200) for at in range(20)]
-    return verdict.figures(seen, events, 1300)
+    return verdict.figures(seen, events, 1400)
 
 
 def test_a_story_is_judged_by_its_end_and_by_who_writes_how_often() -> None:
@@ -122,9 +123,9 @@ def test_a_story_is_judged_by_its_end_and_by_who_writes_how_often() -> None:
     assert calm["seconds"] == {"request": 0, "Pending": 0, "change": 100, "Converging": 100, "Completed": 300,
                                "change to Completed": 200}  # fmt: skip
     assert (calm["writes"]["infrastructures"], calm["fell back"], calm["not met"]) == ({"ours": 9}, {"A": 2}, [])
-    assert verdict.faults(calm) == verdict.faults(_story(30, before=20)) == []
-    (loop,) = verdict.faults(_story(30, before=10))
-    assert loop == "writes in a loop: cvo patch x/status y: 30 in the last minute, 10 in the one before the request"
-    assert verdict.faults(_story(6, until="Converging")) == ["the transition was not Completed"]
+    assert verdict.faults(calm) == verdict.faults(_story(30, (20, 0))) == verdict.faults(_story(30, (0, 20))) == []
+    (loop,) = verdict.faults(_story(30, (10, 9)))
+    assert loop == "writes in a loop: cvo patch x/status y: 30 in the last minute, 10 in one at rest"
+    assert verdict.faults(_story(3, until="Converging")) == ["the transition was not Completed"]
     many = {**calm, "writes": {"infrastructures": {"ours": 11}}}
     assert verdict.faults(many) == ["Infrastructure was written 11 times besides the request, 10 are allowed"]
