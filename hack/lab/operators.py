@@ -119,10 +119,10 @@ class Setting:
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield what there is before anybody acts, namespaces first."""
-        made = [each for name in self._names for each in _MADE.get(name, {}).items()]
+        absent = [each for name in self._names for each in _MADE.get(name, {}).items()]
         for obj in cluster.objects(self._shape):
             kind, called = kinds.kind_of(obj), obj["metadata"]["name"]
-            if not any(kind is theirs and called.startswith(start) for theirs, start in made):
+            if not any(kind is theirs and called.startswith(start) for theirs, start in absent):
                 yield self._as_found(kind, obj)
         for program in self._programs:
             yield from self._applied(program)
@@ -191,7 +191,7 @@ class Setting:
         (folder / "manifests").mkdir(parents=True)
         released = folder / "release-manifests"
         released.mkdir()
-        (plain,) = (one for one in openshift.payload() if one["metadata"]["name"] == manifests.OVERRIDE["name"])
+        (plain,) = (each for each in openshift.payload() if each["metadata"]["name"] == manifests.OVERRIDE["name"])
         (released / "0000_10_infrastructures.crd.yaml").write_text(yaml.safe_dump(plain), encoding="utf-8")
         for file in sorted((ROOT / "bindata" / "manifests").glob("*.yaml")):
             (released / file.name).write_text(self._released(file.read_text(encoding="utf-8")), encoding="utf-8")

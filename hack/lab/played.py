@@ -133,14 +133,14 @@ class Pods(actor.Actor):
         self.mirror.keep(kinds.PODS, {**pod, "spec": {**pod["spec"], "nodeName": node}})
 
     async def _install(self, pod: dict[str, Any]) -> None:
-        """End a pod of an operator of static pods; an installer's puts the revision there that it was told."""
+        """End a pod of an operator of static pods; an installer's puts the revision there that its flags have."""
         meta, home, (container,) = pod["metadata"], pod["spec"]["nodeName"], pod["spec"]["containers"]
-        told = dict(_FLAG.findall(" ".join(container.get("args") or ())))
+        flags = dict(_FLAG.findall(" ".join(container.get("args") or ())))
         if meta["name"].startswith("installer-"):
-            name, namespace = f"{told['pod']}-{told['revision']}", meta["namespace"]
+            name, namespace = f"{flags['pod']}-{flags['revision']}", meta["namespace"]
             static = json.loads((await self.api.get(kinds.CONFIG_MAPS, name, namespace))["data"]["pod.yaml"])
             mirror = kinds.PODS.new(f"{static['metadata']['name']}-{home}", namespace)
-            mirror["metadata"]["labels"] = {**static["metadata"]["labels"], "revision": told["revision"]}
+            mirror["metadata"]["labels"] = {**static["metadata"]["labels"], "revision": flags["revision"]}
             containers = [{"name": each["name"], "image": each["image"]} for each in static["spec"]["containers"]]
             mirror["spec"] = {"nodeName": home, "hostNetwork": True, "containers": containers}
             if self.mirror.get(kinds.PODS, mirror["metadata"]["name"], namespace):

@@ -38,7 +38,7 @@ from topology_simulator import (
     terminal,
     upgradeable,
 )
-from topology_simulator import story as told
+from topology_simulator import story as stories
 from topology_simulator.actors import hub
 from topology_simulator.envtest import audit, server
 from topology_simulator.etcd import keeping
@@ -122,7 +122,7 @@ class Stage:
                     played.Pods(kubelets, PACE).run(),
                     self._restart(keeper, commands),
                     self._scrape(ours),
-                    told.Story(api, self._screen).run(),
+                    stories.Story(api, self._screen).run(),
                     ours.watch(),
                     *(self._follow(api, kind) for kind in _WATCHED),
                 )
@@ -199,7 +199,7 @@ def main() -> int:
     folder = _BUILT / "-".join((given.story, *(names or ("simulated",))))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    # Whoever ends this ends what it has started.
+    # Its end is the end of all that it has started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     stage = Stage(names, scenario.load(str(_STORIES / f"{given.story}.yaml")), folder)
     try:
@@ -208,14 +208,14 @@ def main() -> int:
         print(f"make lab: the cluster did not come up: {error}", file=sys.stderr)
         return 2
     end = time.time()
-    found = verdict.figures(stage.seen, audit.Log(folder / "audit.log").read(), end)
+    figures = verdict.figures(stage.seen, audit.Log(folder / "audit.log").read(), end)
     about = {"this operator": _described(), **{each.name: each.commit for each in stage.programs}}
-    faults = verdict.faults(found) + ([stage.complaint] if stage.complaint else [])
+    faults = verdict.faults(figures) + ([stage.complaint] if stage.complaint else [])
     title = f"{given.story}: {', '.join(names) or 'simulated'}"
-    page = verdict.page(title, about, found, faults, stage.tee.getvalue())
+    page = verdict.page(title, about, figures, faults, stage.tee.getvalue())
     (folder / "page.md").write_text(page, encoding="utf-8")
-    figures = json.dumps({"about": about, "faults": faults, **found}, indent=2)
-    folder.with_suffix(".json").write_text(f"{figures}\n", encoding="utf-8")
+    text = json.dumps({"about": about, "faults": faults, **figures}, indent=2)
+    folder.with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")
     print(page.partition("\n```\n")[0])
     if "request" not in stage.seen.moments:
         return 2

@@ -125,13 +125,13 @@ def client_of(event: audit.Event) -> str:
 
 def writes(events: Iterable[audit.Event], since: float, until: float) -> list[tuple[float, Write]]:
     """Return what was written in between, and when."""
-    found = []
+    written = []
     for event in events:
         if event.verb in _WRITES and 200 <= event.code < 300 and since <= event.time <= until:
             resource = "/".join(part for part in (event.resource, event.subresource) if part)
             name = "/".join(part for part in (event.namespace, event.name) if part)
-            found.append((event.time, (client_of(event), f"{event.verb} {resource}", name)))
-    return found
+            written.append((event.time, (client_of(event), f"{event.verb} {resource}", name)))
+    return written
 
 
 def loops(events: Iterable[audit.Event], request: float, completed: float, end: float) -> list[str]:
@@ -184,25 +184,25 @@ def _fell(history: list[str]) -> int:
     return sum(before == _MET != after for before, after in itertools.pairwise(history))
 
 
-def faults(found: Mapping[str, Any]) -> list[str]:
+def faults(shown: Mapping[str, Any]) -> list[str]:
     """Return what makes a story fail, besides another end than it expects."""
-    faulty = [] if "Completed" in found["seconds"] else ["the transition was not Completed"]
-    wrote = sum(found["writes"].get("infrastructures", {}).values())
+    faulty = [] if "Completed" in shown["seconds"] else ["the transition was not Completed"]
+    wrote = sum(shown["writes"].get("infrastructures", {}).values())
     if wrote > MOST_WRITES:
         faulty.append(f"Infrastructure was written {wrote} times besides the request, {MOST_WRITES} are allowed")
-    return faulty + [f"writes in a loop: {loop}" for loop in found["loops"]]
+    return faulty + [f"writes in a loop: {loop}" for loop in shown["loops"]]
 
 
-def page(title: str, about: Mapping[str, str], found: Mapping[str, Any], faulty: list[str], told: str) -> str:
-    """Return a story as a page: what ran, figures, faults, what was told while it did."""
+def page(title: str, about: Mapping[str, str], shown: Mapping[str, Any], faulty: list[str], story: str) -> str:
+    """Return a story as a page: what ran, figures, faults, and its own lines."""
     lines = [f"# {title}", "", *(f"* {name}: {text}" for name, text in about.items()), ""]
     lines += ["| seconds after the request | |", "|---|---|"]
-    lines += [f"| {name} | {at} |" for name, at in found["seconds"].items()]
+    lines += [f"| {name} | {at} |" for name, at in shown["seconds"].items()]
     lines += ["", "| writes | by |", "|---|---|"]
-    for resource, count in found["writes"].items():
+    for resource, count in shown["writes"].items():
         lines.append(f"| {resource} | {', '.join(f'{who} {number}' for who, number in count.items())} |")
-    lines += ["", f"Renders: {found['renders']}."]
+    lines += ["", f"Renders: {shown['renders']}."]
     for what in ("fell back", "not met", "restarts", "long leases", "loops"):
-        lines.append(f"{what.capitalize()}: {found[what] or 'none'}.")
-    lines += ["", "Verdict: " + ("; ".join(faulty) if faulty else "good") + ".", "", "```", told.strip(), "```"]
+        lines.append(f"{what.capitalize()}: {shown[what] or 'none'}.")
+    lines += ["", "Verdict: " + ("; ".join(faulty) if faulty else "good") + ".", "", "```", story.strip(), "```"]
     return "\n".join(lines) + "\n"
