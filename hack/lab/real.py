@@ -62,6 +62,10 @@ _WATCHED = (
     kinds.INFRASTRUCTURES, kinds.CLUSTER_OPERATORS, kinds.CLUSTER_VERSIONS, kinds.CONTROLLER_CONFIGS,
     kinds.MACHINE_CONFIG_POOLS,
 )  # fmt: skip
+_ENDS = (play.ScenarioFailedError, operator_process.OperatorDiedError, keeping.KeepingError, client.ClientError)
+_NOT_UP = (
+    server.RealServerError, binaries.MissingError, install.InstallError, own_objects.ManifestsError, client.ClientError,
+)  # fmt: skip
 
 
 class Tee(io.StringIO):
@@ -126,7 +130,7 @@ class Stage:
                     ours.watch(),
                     *(self._follow(api, kind) for kind in _WATCHED),
                 )
-            except (play.ScenarioFailedError, operator_process.OperatorDiedError, keeping.KeepingError) as error:
+            except _ENDS as error:
                 self.complaint = str(error)
             self.seen.leases("at the end", await api.list(kinds.LEASES))
 
@@ -204,7 +208,7 @@ def main() -> int:
     stage = Stage(names, scenario.load(str(_STORIES / f"{given.story}.yaml")), folder)
     try:
         asyncio.run(stage.run())
-    except (server.RealServerError, binaries.MissingError, install.InstallError, own_objects.ManifestsError) as error:
+    except _NOT_UP as error:
         print(f"make lab: the cluster did not come up: {error}", file=sys.stderr)
         return 2
     end = time.time()
