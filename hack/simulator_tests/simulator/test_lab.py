@@ -6,11 +6,13 @@ import os
 import pathlib
 import shutil
 import subprocess
+from typing import Any
 
 import pytest
 
-from lab import printed
-from topology_simulator import cluster, configured
+from lab import printed, verdict
+from topology_simulator import cluster, configured, kinds
+from topology_simulator.envtest import audit
 
 HACK = pathlib.Path(__file__).parents[2]
 _PIN = """[oc]
@@ -91,3 +93,39 @@ def test_a_box_has_what_oc_adm_upgrade_status_reads() -> None:
     assert [one["name"] for one in pods["containers"]] == ["machine-config-operator"]
     operators = [one for (kind, _), one in found.items() if kind == "ClusterOperator"]
     assert all("include.release" in "".join(one["metadata"]["annotations"]) for one in operators)
+
+
+def _write(who: str, resource: str, name: str, at: float, code: int = 200) -> audit.Event:
+    user, agent = ("admin", f"{who}/1") if who.startswith("actor") else (f"system:serviceaccount:x:{who}", "")
+    return audit.Event(
+        verb="patch", user=user, agent=agent, group="", resource=resource, subresource="status", namespace="",
+        name=name, uri="", code=code, time=at, stage="", allowed=True, allowed_by="",
+    )  # fmt: skip
+
+
+def _story(per_minute: float, rest: tuple[float, float] = (0, 0), until: str = "Completed") -> dict[str, Any]:
+    """Return the figures of a story of 300 s after the request at 1000, in which one object is written so often."""
+    seen, infrastructure = verdict.Seen(), {"metadata": {"name": "cluster"}, "spec": {"desiredTopology": "X"}}
+    for at, topology, phase in ((1000, "Y", "Pending"), (1100, "X", "Converging"), (1300, "X", until)):
+        record = {"controlPlaneTopology": topology, "topologyTransition": {"phase": phase}}
+        seen.object(kinds.INFRASTRUCTURES, {**infrastructure, "status": record}, at)
+        for status in ("Unmet", "Met"):
+            seen.metrics(f'topology_transition_check_status{{check="A",stage="Convergence",status="{status}"}} 1.0')
+    often = ((1000, rest[0]), (1300, per_minute), (1400, rest[1]))
+    times = [at for at in range(1400) if at % 60 < next(count for end, count in often if at < end)]
+    events = [_write(who, "x", "y", at) for at in times for who in ("cvo", "actor")]
+    events += [_write("ours", "infrastructures", "cluster", 1000 + at, 409 if at > 8 else 200) for at in range(20)]
+    return verdict.figures(seen, events, 1400)
+
+
+def test_a_story_is_judged_by_its_end_and_by_who_writes_how_often() -> None:
+    calm = _story(6)
+    assert calm["seconds"] == {"request": 0, "Pending": 0, "change": 100, "Converging": 100, "Completed": 300,
+                               "change to Completed": 200}  # fmt: skip
+    assert (calm["writes"]["infrastructures"], calm["fell back"], calm["not met"]) == ({"ours": 9}, {"A": 2}, [])
+    assert verdict.faults(calm) == verdict.faults(_story(30, (20, 0))) == verdict.faults(_story(30, (0, 20))) == []
+    (loop,) = verdict.faults(_story(30, (10, 9)))
+    assert loop == "writes in a loop: cvo patch x/status y: 30 in the last minute, 10 in one at rest"
+    assert verdict.faults(_story(3, until="Converging")) == ["the transition was not Completed"]
+    many = {**calm, "writes": {"infrastructures": {"ours": 11}}}
+    assert verdict.faults(many) == ["Infrastructure was written 11 times besides the request, 10 are allowed"]

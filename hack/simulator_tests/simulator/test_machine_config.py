@@ -99,15 +99,11 @@ async def test_each_copy_takes_completed_back_until_the_templates_are_done(runni
             await living.eventually(lambda: copied(living), wanted=True)
 
             async def seen():
-                return [
-                    (
-                        one["metadata"]["generation"] - states[0]["metadata"]["generation"],
-                        one["status"]["observedGeneration"] - states[0]["metadata"]["generation"],
-                        conditions.is_true(one, "TemplateControllerCompleted"),
-                        conditions.is_true(one, "TemplateControllerRunning"),
-                    )
-                    for one in states
-                ]
+                first = states[0]["metadata"]["generation"]
+                made = [(one["metadata"]["generation"], one["status"]["observedGeneration"]) for one in states]
+                types = ("TemplateControllerCompleted", "TemplateControllerRunning")
+                are = [tuple(conditions.is_true(one, each) for each in types) for one in states]
+                return [(new - first, old - first, *is_) for (new, old), is_ in zip(made, are, strict=True)]
 
             await living.eventually(seen, [(0, -1, True, False), (0, 0, False, True), (0, 0, True, False)])
 

@@ -18,6 +18,8 @@ async def test_a_dead_operator_is_reported_with_its_last_words(tmp_path):
     async with operator_process.running(tmp_path / "kubeconfig", log, -1) as operator:
         with pytest.raises(operator_process.OperatorDiedError, match="exit code 2") as error:
             await operator.watch()
+        with pytest.raises(operator_process.OperatorDiedError, match="exit code 2"):
+            await operator.evict(0.01)
     assert "settle-seconds" in str(error.value)
 
 
@@ -46,13 +48,6 @@ async def until_it_holds(box, question):
             with contextlib.suppress(client.UnreachableError):
                 answer = await probes.ask(box.api, question, box.operator.url)
             await asyncio.sleep(0.05)
-
-
-async def test_an_operator_that_does_not_bear_an_eviction_is_reported(tmp_path):
-    log = tmp_path / "operator.log"
-    async with operator_process.running(tmp_path / "kubeconfig", log, -1) as operator:
-        with pytest.raises(operator_process.OperatorDiedError, match="exit code"):
-            await operator.evict(0.01)
 
 
 async def test_a_scenarios_deadline_is_what_the_definitions_say(tmp_path):

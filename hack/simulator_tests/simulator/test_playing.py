@@ -10,13 +10,8 @@ from topology_simulator import backups, conditions, kinds, pace, play, scenario
 
 
 def story(*steps, phase=None, topology="SingleReplica/SingleReplica"):
-    content = {
-        "name": "test",
-        "summary": "test",
-        "steps": list(steps),
-        "expect": {"phase": phase, "topology": topology, "conditions": {}},
-    }
-    return scenario.Scenario.model_validate(content)
+    expect = {"phase": phase, "topology": topology, "conditions": {}}
+    return scenario.Scenario.model_validate({"name": "test", "summary": "test", "steps": list(steps), "expect": expect})
 
 
 @pytest.fixture

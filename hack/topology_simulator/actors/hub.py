@@ -10,8 +10,8 @@ not react until `release`.
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import TypeVar, cast
 
 from topology_simulator import client, install, kinds, kubeconfig, opened, operands, pace
 from topology_simulator.etcd import cluster as etcds
@@ -49,7 +49,7 @@ class Actors(opened.Opened):
     """Every actor; use it as an async context manager. Those that take orders are attributes.
 
     `real_etcd` is a cluster whose first member runs, for the etcd operator to drive; without it, it pretends.
-    `release` is the version operator's, with its delays.
+    `release` is the version operator's, with its delays. `instead` has what plays another part than an actor of ours.
     """
 
     kubelets: kubelets.Kubelets
@@ -64,6 +64,7 @@ class Actors(opened.Opened):
         *,
         real_etcd: etcds.Cluster | None = None,
         release: Release | None = None,
+        instead: Mapping[type[actor.Actor], type[actor.Actor]] | None = None,
     ) -> None:
         super().__init__()
         self._access = access
@@ -73,6 +74,7 @@ class Actors(opened.Opened):
         self._troubles = actor.Troubles()
         self._release: Release | None = release
         self._absent: tuple[kinds.Kind, ...] = ()
+        self._instead = instead or {}
 
     @property
     def current(self) -> bool:
@@ -135,8 +137,9 @@ class Actors(opened.Opened):
         return real_etcd_operator.RealEtcdOperator(api, self._pace, self._real_etcd, absent=self._absent)
 
     async def _cast_one(self, stack: contextlib.AsyncExitStack, actor_class: type[_Actor]) -> _Actor:
-        api = await stack.enter_async_context(client.Client(self._access, actor_class.agent, strict=True))
-        return actor_class(api, self._pace, self._troubles, self._absent)
+        plays = cast("type[_Actor]", self._instead.get(actor_class, actor_class))
+        api = await stack.enter_async_context(client.Client(self._access, plays.agent, strict=True))
+        return plays(api, self._pace, self._troubles, self._absent)
 
 
 async def _not_served(api: client.Client) -> tuple[kinds.Kind, ...]:

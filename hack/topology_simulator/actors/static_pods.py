@@ -13,7 +13,7 @@ pkg/operator/staticpod/controller/installer/installer_controller.go, timeToWaitB
 and what the real ones did in five changes.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from topology_simulator import conditions, kinds, operands
 
@@ -33,6 +33,7 @@ class StaticPods(actor.Actor):
         kinds.DISRUPTION_BUDGETS,
         *(pods.kind for pods in operands.STATIC_PODS),
     )
+    installed: ClassVar = operands.STATIC_PODS
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -48,7 +49,7 @@ class StaticPods(actor.Actor):
         if ready - self._ready:
             self.waits.start(_QUIET, self.pace.quiet_pods)
         self._ready = ready
-        for pods in operands.STATIC_PODS:
+        for pods in self.installed:
             if self.mirror.get(pods.kind, "cluster") is None:
                 continue
             held = self.troubles.holds(pods.operator)

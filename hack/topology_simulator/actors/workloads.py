@@ -143,6 +143,7 @@ class OperatorPods(actor.Actor):
 
     agent = "replicaset-controller"
     watched = (kinds.INFRASTRUCTURES, kinds.PODS, kinds.NODES, kinds.CLUSTER_SERVICE_VERSIONS)
+    readers: ClassVar = operands.READERS
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -152,7 +153,7 @@ class OperatorPods(actor.Actor):
         """Make a pod where there is none, and renew Leases."""
         if not self.nodes_with("master"):
             return
-        readers = (*operands.READERS, *operands.optional(self.mirror.all(kinds.CLUSTER_SERVICE_VERSIONS)))
+        readers = (*self.readers, *operands.optional(self.mirror.all(kinds.CLUSTER_SERVICE_VERSIONS)))
         pods = (pod["metadata"] for pod in self.mirror.all(kinds.PODS))
         present = {(meta["namespace"], (meta.get("labels") or {}).get("app")) for meta in pods}
         for reader in readers:

@@ -8,7 +8,8 @@ server; here only those remain whose kind the module does not have.
 import functools
 import json
 import pathlib
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import yaml
@@ -27,6 +28,7 @@ the bare metal operator (metal3-io/baremetal-operator config/base/crds), by way 
 _MANIFESTS = "*/*/zz_generated.crd-manifests/*.crd.yaml"
 _FEATURE_SET = "release.openshift.io/feature-set:"
 _PROFILE = "include.release.openshift.io/self-managed-high-availability:"
+_NAME = re.compile(r"^  name: (\S+)$", re.MULTILINE)
 _TRANSITIONS = pathlib.Path(__file__).parents[3] / "bindata" / "transitions"
 
 
@@ -56,11 +58,28 @@ def _read() -> tuple[str, ...]:
     return tuple(json.dumps(definition) for definition in crds)
 
 
-def _default(name: str, texts: list[str]) -> str:
-    """Return the one definition of that name that a self-managed cluster runs when no feature set is chosen."""
+def others(groups: Collection[str]) -> list[dict[str, Any]]:
+    """Return what a release brings by default of these groups and the simulated cluster lacks, for real operators.
+
+    Of several versions of one it is the first, v1. Raises binaries.MissingError.
+    """
+    texts = [path.read_text() for path in sorted(binaries.definitions().glob(_MANIFESTS))]
+    names = {match[1] for text in texts if (match := _NAME.search(text)) and match[1].partition(".")[2] in groups}
+    names -= {stand_in["metadata"]["name"] for stand_in in install.definitions()}
+    chosen = (_defaults(name, texts) for name in sorted(names))
+    return [yaml.load(several[0], install.LOADER) for several in chosen if several]  # noqa: S506 - a safe one
+
+
+def _defaults(name: str, texts: list[str]) -> list[str]:
+    """Return the definitions of that name that a self-managed cluster may run when no feature set is chosen."""
     named = [text for text in texts if f"\n  name: {name}\n" in text]
     plain = [text for text in named if _FEATURE_SET not in text or f"{_FEATURE_SET} Default\n" in text]
-    ours = [text for text in plain if _PROFILE in text] if len(plain) > 1 else plain
+    return [text for text in plain if _PROFILE in text] if len(plain) > 1 else plain
+
+
+def _default(name: str, texts: list[str]) -> str:
+    """Return the one definition of that name that a self-managed cluster runs when no feature set is chosen."""
+    ours = _defaults(name, texts)
     if len(ours) != 1:
         raise UnknownKindError(f"{len(ours)} definitions of {name} are for a self-managed cluster by default, not one")
     return ours[0]

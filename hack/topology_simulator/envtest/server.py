@@ -159,8 +159,9 @@ class RealServer(opened.Opened):
         """
         program = await asyncio.to_thread(binaries.program, _CONTROLLERS)
         place = kubeconfig.write(self.folder / "controllers.kubeconfig", self.kubeconfig())
+        key = f"--service-account-private-key-file={self.folder / 'service-account.key'}"
         await self._processes.start(
-            _CONTROLLERS, [str(program), f"--kubeconfig={place}", f"--controllers={','.join(names)}", *_LOCAL]
+            _CONTROLLERS, [str(program), f"--kubeconfig={place}", f"--controllers={','.join(names)}", key, *_LOCAL]
         )
 
     async def stop_controllers(self) -> None:
@@ -299,6 +300,8 @@ class RealServer(opened.Opened):
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             f"--client-ca-file={self.folder / 'client-ca.crt'}",
             "--authorization-mode=RBAC",
+            # OpenShift's, too: daemons of machines are privileged.
+            "--allow-privileged=true",
             f"--service-account-issuer={self.url}/",
             f"--service-account-key-file={key}",
             f"--service-account-signing-key-file={key}",

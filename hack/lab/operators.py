@@ -1,0 +1,212 @@
+"""The operators that are real: where their programs are, what a cluster has for them, and their processes.
+
+operators.toml pins them, `lab` (the script beside it) builds them, needs/ has the objects that an installer or another
+operator makes for each. What a real one makes is not installed.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from topology_deploy import manifests
+from topology_simulator import cluster, configured, kinds, kubeconfig, operands
+from topology_simulator.actors import console, machine_config, static_pods, version, workloads
+from topology_simulator.envtest import openshift
+from topology_simulator.etcd import keeping
+
+from . import played
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from topology_simulator import shape
+    from topology_simulator.actors import actor
+    from topology_simulator.envtest import server
+
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parents[1]
+PINS: Mapping[str, dict[str, Any]] = tomllib.loads((HERE / "operators.toml").read_text(encoding="utf-8"))
+CONTROLLERS = ("deployment", "replicaset", "statefulset", "daemonset", "garbage-collector", "serviceaccount-token")
+"""Of kube-controller-manager."""
+_BESIDE = {name for pin in PINS.values() for name in pin.get("beside", ())}
+NAMES = tuple(name for name, pin in PINS.items() if "start" in pin and name not in _BESIDE)
+"""Those that can be named."""
+_GROUPS = (
+    "config.openshift.io", "controlplane.operator.openshift.io", "machine.openshift.io",
+    "machineconfiguration.openshift.io", "operator.openshift.io", "security.openshift.io",
+)  # fmt: skip
+_FEATURES = "vendor/github.com/openshift/api/features/features.go"
+_DEFAULT = re.compile(r"\bconfigv1\.Default\b|\binDefault\(\)")
+_PLACEHOLDER = re.compile(r"placeholder\.url\.oc\.will\.replace\.this\.org/placeholdernamespace:([a-z0-9-]+)")
+_IMAGE = "quay.io/lab/{}@sha256:" + "a" * 64
+_MADE = {
+    "mco": {
+        kinds.CONTROLLER_CONFIGS: "", kinds.MACHINE_CONFIG_POOLS: "", kinds.MACHINE_CONFIGS: "",
+        kinds.CLUSTER_OPERATORS: "machine-config",
+    },
+    "kube-apiserver": {
+        kinds.CLUSTER_OPERATORS: "kube-apiserver", kinds.LEASES: "kube-apiserver-operator",
+        kinds.PODS: "kube-apiserver-operator",
+    },
+}  # fmt: skip
+"""What a real operator makes, by how its name begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program of a real operator, built."""
+
+    name: str
+    pin: Mapping[str, Any]
+    built: pathlib.Path
+
+    @property
+    def commit(self) -> str:
+        """Which sources it is built from."""
+        return f"{self.pin['repository']} {self.pin['branch']} {self.pin['commit'][:8]}"
+
+
+def built(names: Collection[str]) -> list[Program]:
+    """Build what is missing, the servers too, which is announced on the screen; exits with 2 without sources."""
+    programs = []
+    for name in [each for first in names for each in (first, *PINS[first].get("beside", ()))]:
+        asked = subprocess.run([HERE / "lab", "build", name], stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603 - ours
+        if asked.returncode:
+            sys.exit(asked.returncode)
+        programs.append(Program(name, PINS[name], pathlib.Path(asked.stdout.strip())))
+    servers = subprocess.run([ROOT / "hack" / "envtest" / "envtest", "build"], stdout=subprocess.DEVNULL, check=False)  # noqa: S603 - ours
+    if servers.returncode:
+        sys.exit(2)
+    return programs
+
+
+def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]]:
+    """Return what plays another part than in a cluster in a box: what is real there plays none."""
+    parts: dict[type[actor.Actor], type[actor.Actor]] = {
+        workloads.Workloads: played.Workloads,
+        console.Console: played.Console,
+    }
+    if "mco" in names:
+        parts[machine_config.MachineConfig] = played.Daemons
+    if "cvo" in names:
+        parts[version.Version] = played.other(version.Version, step=played.nothing, watched=())
+    if "kube-apiserver" in names:
+        installed = tuple(pods for pods in operands.STATIC_PODS if pods.operator not in names)
+        parts[static_pods.StaticPods] = played.other(static_pods.StaticPods, installed=installed)
+        readers = tuple(reader for reader in operands.READERS if not reader.app.startswith("kube-apiserver"))
+        parts[workloads.OperatorPods] = played.other(workloads.OperatorPods, readers=readers)
+    return parts
+
+
+def definitions() -> list[dict[str, Any]]:
+    """Return what is served: OpenShift's own definitions, more than a cluster in a box has."""
+    return [*openshift.definitions(), *openshift.others(_GROUPS)]
+
+
+class Setting:
+    """What the programs of a run find: objects in the cluster, and files in a folder each."""
+
+    def __init__(self, names: Collection[str], programs: Collection[Program], kind: shape.Shape) -> None:
+        self._names, self._programs, self._shape = names, programs, kind
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield what there is before anybody acts, namespaces first."""
+        absent = [each for name in self._names for each in _MADE.get(name, {}).items()]
+        for obj in cluster.objects(self._shape):
+            kind, called = kinds.kind_of(obj), obj["metadata"]["name"]
+            if not any(kind is theirs and called.startswith(start) for theirs, start in absent):
+                yield self._as_found(kind, obj)
+        for program in self._programs:
+            yield from self._applied(program)
+
+    def needs(self, authority: bytes) -> Iterator[dict[str, Any]]:
+        """Yield what else the operators need; `authority` is the CA that everybody trusts."""
+        for name in ("every", *self._names):
+            file = HERE / "needs" / f"{name}.yaml"
+            text = file.read_text(encoding="utf-8") if file.exists() else "[]"
+            yield from yaml.safe_load(text.replace("{authority}", json.dumps(authority.decode())[1:-1]))
+
+    def _as_found(self, kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:
+        """Return an object as it is before its real operator has seen it."""
+        if kind is kinds.FEATURE_GATES:
+            self._switch(obj["status"]["featureGates"][0])
+        elif kind is kinds.CLUSTER_VERSIONS and "cvo" in self._names:
+            obj["spec"]["overrides"] = [manifests.OVERRIDE]
+        elif kind is kinds.KUBE_API_SERVERS and "kube-apiserver" in self._names:
+            return kind.new("cluster", spec={"managementState": "Managed"})
+        elif kind is kinds.NODES and "mco" in self._names:
+            notes = obj["metadata"]["annotations"]
+            theirs = [name for name in notes if name.startswith(cluster.PREFIX)]
+            obj["metadata"]["annotations"] = {name: note for name, note in notes.items() if name not in theirs}
+        return obj
+
+    def _switch(self, gates: dict[str, Any]) -> None:
+        """Let there be every gate that a program knows; on are those that its sources have on by default."""
+        texts = [(program.built / _FEATURES).read_text(encoding="utf-8") for program in self._programs]
+        known = {gate: on for text in texts for gate, on in _gates(text)}
+        known |= {gate["name"]: on for on in (True, False) for gate in gates["enabled" if on else "disabled"]}
+        for part, member in (("enabled", True), ("disabled", False)):
+            gates[part] = [{"name": gate} for gate, on in sorted(known.items()) if on is member]
+
+    def _applied(self, program: Program) -> Iterator[dict[str, Any]]:
+        """Yield the manifests of a program that the version operator would have applied."""
+        for file in program.pin.get("manifests", ()):
+            text = (program.built / program.pin["files"].split()[0] / file).read_text(encoding="utf-8")
+            yield from yaml.safe_load_all(self._released(text))
+
+    def _released(self, text: str) -> str:
+        """Return a manifest as a release has it."""
+        text = _PLACEHOLDER.sub(lambda match: _IMAGE.format(match[1]), text)
+        return text.replace(manifests.RELEASE, self._shape.version)
+
+    def command(self, program: Program, place: pathlib.Path, served: server.RealServer) -> list[str]:
+        """Write a program's files to its own folder, and return how it is started."""
+        folder = place / program.name
+        folder.mkdir()
+        kubeconfig.write(folder / "kubeconfig", served.kubeconfig(program.name))
+        for obj in self._applied(program):
+            for name, content in (obj.get("data") or {}).items():
+                (folder / name).write_text(content, encoding="utf-8")
+        image = configured.version(self._shape)["status"]["desired"]["image"]
+        if program.name == "cvo":
+            self._payload(folder / "payload")
+        (port,) = keeping.free_ports(1)
+        words = {
+            "folder": folder, "files": program.built, "version": self._shape.version, "image": image, "port": port,
+        }  # fmt: skip
+        settings = [f"{name}={value.format(**words)}" for name, value in program.pin["environment"].items()]
+        started = [str(program.built / program.name), *(word.format(**words) for word in program.pin["start"])]
+        return ["/usr/bin/env", *settings, *started]
+
+    def _payload(self, folder: pathlib.Path) -> None:
+        """Write a release's payload: the definition of Infrastructure as it ships, and what this operator brings."""
+        (folder / "manifests").mkdir(parents=True)
+        released = folder / "release-manifests"
+        released.mkdir()
+        (plain,) = (each for each in openshift.payload() if each["metadata"]["name"] == manifests.OVERRIDE["name"])
+        (released / "0000_10_infrastructures.crd.yaml").write_text(yaml.safe_dump(plain), encoding="utf-8")
+        for file in sorted((ROOT / "bindata" / "manifests").glob("*.yaml")):
+            (released / file.name).write_text(self._released(file.read_text(encoding="utf-8")), encoding="utf-8")
+        release = self._shape.version
+        references: dict[str, Any] = {"kind": "ImageStream", "apiVersion": "image.openshift.io/v1"}
+        references |= {"metadata": {"name": release}, "spec": {"tags": []}}
+        (released / "image-references").write_text(json.dumps(references), encoding="utf-8")
+        metadata = {"kind": "cincinnati-metadata-v0", "version": release, "previous": []}
+        (released / "release-metadata").write_text(json.dumps(metadata), encoding="utf-8")
+
+
+def _gates(source: str) -> Iterator[tuple[str, bool]]:
+    """Yield the feature gates that openshift/api features/features.go declares, and whether each is on by default."""
+    for declared in source.split("newFeatureGate(")[1:]:
+        words = declared.partition("mustRegister")[0]
+        if words.startswith('"'):
+            yield words.split('"')[1], _DEFAULT.search(words) is not None

@@ -1,0 +1,183 @@
+"""What has no machine under it in the lab, and what real operators and controllers leave to others.
+
+`Daemons` are the machine-config-daemons of all nodes, beside a real machine config operator: pkg/daemon/drain.go
+performDrain, pkg/daemon/daemon.go completeUpdate (release-4.21). `Pods` is the scheduler and what kubelets do to pods:
+bound, ready while their node is, gone when they are deleted; an installer's ends with the static pod of its revision,
+of which there is the mirror (library-go pkg/operator/staticpod/installerpod/cmd.go, 93ac9206a). `Workloads` and
+`Console` are the simulator's, but for the status of workloads, which kube-controller-manager writes.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from topology_simulator import cluster, conditions, kinds
+from topology_simulator.actors import actor, console, workloads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from topology_simulator import operands
+
+_DRAIN, _DRAINED = (cluster.PREFIX + name for name in ("desiredDrain", "lastAppliedDrain"))
+_BOOT_BEFORE = cluster.PREFIX + "bootBefore"
+_AT_ONCE = "?gracePeriodSeconds=0"
+"""Behind the name of what is deleted: a kubelet's last word about a pod."""
+
+_SHORT = ("installer-", "revision-pruner-")
+_FLAG = re.compile(r"--(pod|revision)=(\S+)")
+_GONE_SECONDS = 5.0
+"""Until a deletion is asked for again, of which no news has come."""
+
+
+def other(part: type[actor.Actor], **attributes: Any) -> type[actor.Actor]:
+    """Return an actor that is `part` but for these attributes of its class."""
+    return type(f"Other{part.__name__}", (part,), attributes)
+
+
+async def nothing(_: actor.Actor) -> None:
+    """Be the step of an actor where the real one runs."""
+
+
+class Daemons(actor.Actor):
+    """The machine-config-daemon of each node; its kubelet reboots it (`topology_simulator.actors.kubelets`)."""
+
+    agent = "machine-config-daemon"
+    watched = (kinds.NODES, kinds.MACHINE_CONFIG_POOLS)
+
+    async def step(self) -> None:
+        """Take every node a step further."""
+        for node in self.mirror.all(kinds.NODES):
+            notes = cluster.notes(node)
+            if cluster.CURRENT not in notes:
+                await self._adopt(node)
+            elif notes.get(cluster.DESIRED) != notes[cluster.CURRENT]:
+                await self._update(node, notes)
+
+    async def _adopt(self, node: dict[str, Any]) -> None:
+        """Begin with what the machine config server gave the machine: the configuration that its pool has."""
+        pools = {pool["metadata"]["name"]: pool for pool in self.mirror.all(kinds.MACHINE_CONFIG_POOLS)}
+        pool = pools.get(cluster.pool_of(node, pools.values()), {})
+        places = ((pool.get(part) or {}).get("configuration") or {} for part in ("status", "spec"))
+        served = next((place["name"] for place in places if place.get("name")), "")
+        if served and conditions.is_true(node, "Ready"):
+            uncordoned = f"uncordon-{served}"
+            await self._note(node, {_DRAIN: uncordoned, _DRAINED: uncordoned, cluster.DESIRED: served} | _done(served))
+
+    async def _update(self, node: dict[str, Any], notes: Mapping[str, str]) -> None:
+        """Drain where the topology lets it, reboot, uncordon, and be done."""
+        name, wanted, state = node["metadata"]["name"], notes[cluster.DESIRED], notes.get(cluster.STATE)
+        if state == cluster.DONE:
+            # pkg/daemon/drain.go drainRequired: the pods of a single node have nowhere to go.
+            single = notes.get(cluster.TOPOLOGY) == "SingleReplica"
+            drain = {} if single else {_DRAIN: f"drain-{wanted}"}
+            self.waits.clear(("install", name))
+            await self._note(node, {cluster.STATE: "Working"} | drain)
+        elif state == "Working":
+            boot = node["status"]["nodeInfo"]["bootID"]
+            if notes.get(_DRAIN) == notes.get(_DRAINED) and self.waits.due(("install", name), self.pace.install):
+                await self._note(node, {cluster.STATE: "Rebooting", _BOOT_BEFORE: boot})
+        elif node["status"]["nodeInfo"]["bootID"] == notes.get(_BOOT_BEFORE) or not conditions.is_true(node, "Ready"):
+            return
+        elif notes.get(_DRAIN) != f"uncordon-{wanted}":
+            await self._note(node, {_DRAIN: f"uncordon-{wanted}"})
+        elif notes.get(_DRAINED) == notes.get(_DRAIN):
+            await self._note(node, _done(wanted) | {_BOOT_BEFORE: None})
+
+    async def _note(self, node: dict[str, Any], notes: Mapping[str, str | None]) -> None:
+        await self.patch(kinds.NODES, node, {"metadata": {"annotations": notes}})
+
+
+def _done(config: str) -> dict[str, str | None]:
+    return {cluster.CURRENT: config, cluster.STATE: cluster.DONE, cluster.REASON: ""}
+
+
+class Pods(actor.Actor):
+    """The scheduler, and what kubelets say of pods."""
+
+    agent = "scheduler-and-kubelets"
+    watched = (kinds.NODES, kinds.PODS)
+
+    async def step(self) -> None:
+        """Bind, start, stop and remove."""
+        nodes = {node["metadata"]["name"]: node for node in self.mirror.all(kinds.NODES)}
+        pods = self.mirror.all(kinds.PODS)
+        load = collections.Counter(pod["spec"].get("nodeName") for pod in pods)
+        for pod in pods:
+            meta, home = pod["metadata"], pod["spec"].get("nodeName")
+            if "deletionTimestamp" in meta:
+                if self.waits.due(("gone", meta["uid"]), self.pace.replica):
+                    self.waits.start(("gone", meta["uid"]), _GONE_SECONDS)
+                    await self.api.delete(kinds.PODS, meta["name"] + _AT_ONCE, meta["namespace"])
+            elif not home:
+                free = [name for name, node in nodes.items() if cluster.counts_as_ready(node)]
+                if place := _only_place(pod) or min(free, key=lambda name: load[name], default=""):
+                    load[place] += 1
+                    await self._bind(pod, place)
+            elif home in nodes and meta["name"].startswith(_SHORT):
+                if self.waits.due(("start", meta["uid"]), self.pace.replica) and pod["status"]["phase"] != "Succeeded":
+                    await self._install(pod)
+            elif home in nodes:
+                await self._run(pod, ready=conditions.is_true(nodes[home], "Ready"))
+
+    async def _bind(self, pod: dict[str, Any], node: str) -> None:
+        meta = pod["metadata"]
+        binding = kinds.Kind("", f"pods/{meta['name']}/binding", "Binding", namespaced=True)
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        await self.api.create(binding, binding.new(meta["name"], meta["namespace"], target=target))
+        self.mirror.keep(kinds.PODS, {**pod, "spec": {**pod["spec"], "nodeName": node}})
+
+    async def _install(self, pod: dict[str, Any]) -> None:
+        """End a pod of an operator of static pods; an installer's puts the revision there that its flags have."""
+        meta, home, (container,) = pod["metadata"], pod["spec"]["nodeName"], pod["spec"]["containers"]
+        flags = dict(_FLAG.findall(" ".join(container.get("args") or ())))
+        if meta["name"].startswith("installer-"):
+            name, namespace = f"{flags['pod']}-{flags['revision']}", meta["namespace"]
+            static = json.loads((await self.api.get(kinds.CONFIG_MAPS, name, namespace))["data"]["pod.yaml"])
+            mirror = kinds.PODS.new(f"{static['metadata']['name']}-{home}", namespace)
+            mirror["metadata"]["labels"] = {**static["metadata"]["labels"], "revision": flags["revision"]}
+            containers = [{"name": each["name"], "image": each["image"]} for each in static["spec"]["containers"]]
+            mirror["spec"] = {"nodeName": home, "hostNetwork": True, "containers": containers}
+            if self.mirror.get(kinds.PODS, mirror["metadata"]["name"], namespace):
+                await self.api.delete(kinds.PODS, mirror["metadata"]["name"] + _AT_ONCE, namespace)
+            await self.api.create(kinds.PODS, mirror)
+        await self.say(kinds.PODS, pod, (), phase="Succeeded")
+
+    async def _run(self, pod: dict[str, Any], *, ready: bool) -> None:
+        timer = ("start", pod["metadata"]["uid"])
+        if conditions.is_true(pod, "Ready") is ready:
+            self.waits.clear(timer)
+        elif not ready or self.waits.due(timer, self.pace.replica):
+            state = str(ready)
+            types = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+            wanted = [conditions.Condition(name, "True" if name in types[:2] else state, "") for name in types]
+            await self.say(kinds.PODS, pod, wanted, phase="Running")
+
+
+def _only_place(pod: Mapping[str, Any]) -> str:
+    """Return the node that a DaemonSet made a pod for; empty for other pods."""
+    affinity = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ) or {}
+    fields = [field for term in affinity.get("nodeSelectorTerms") or [] for field in term.get("matchFields") or []]
+    return next((field["values"][0] for field in fields if field["key"] == "metadata.name"), "")
+
+
+class Workloads(workloads.Workloads):
+    """Operators that deploy; kube-controller-manager does the rest."""
+
+    async def _run(self, workload: operands.Workload, obj: dict[str, Any]) -> None:
+        status = obj.get("status") or {}
+        counts = {status.get(name) or 0 for name in ("replicas", "updatedReplicas", "availableReplicas")}
+        if counts == {obj["spec"]["replicas"]} and status["observedGeneration"] == obj["metadata"]["generation"]:
+            self._rolling.discard(workload.key)
+
+
+class Console(console.Console):
+    """The same for the console, which reads from the status whether its pods are being replaced."""
+
+    async def _run(self, workload: operands.Workload, obj: dict[str, Any]) -> None:
+        pass

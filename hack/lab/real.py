@@ -1,0 +1,229 @@
+"""`make lab WITH="mco cvo" STORY=grow`: a story with real operators, on a real API server, beside ours.
+
+Real are kube-apiserver, etcd, controllers of kube-controller-manager, the operators that are named, and this operator
+as a process with the rights of its manifests. The simulator's actors and `played` are everybody else. A page, the
+figures and all logs go to build/lab. Exit codes: 0 good, 1 the verdict is not, 2 the cluster did not come up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from topology_simulator import (
+    binaries,
+    box,
+    client,
+    install,
+    kinds,
+    kubeconfig,
+    operator_process,
+    own_objects,
+    pace,
+    play,
+    probes,
+    scenario,
+    terminal,
+)
+from topology_simulator import story as stories
+from topology_simulator.actors import hub, version
+from topology_simulator.envtest import audit, server
+from topology_simulator.etcd import keeping
+
+from . import operators, played, verdict
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Collection
+
+_STORIES = operators.HERE / "stories"
+_BUILT = operators.ROOT / "build" / "lab"
+_SETTLE_SECONDS = 60
+_NOBODY = "none"
+"""In place of a name: everybody is played, and the figures are the simulator's."""
+PACE = dataclasses.replace(
+    pace.DEMO, reboot=8.0, lease_renew=26.0, second_revision=36.0, quiet_pods=30.0, guard=16.0, static_pod=5.0
+)
+"""Of the actors: what was measured beside real operators, but for reboots."""
+_WATCHED = (
+    kinds.INFRASTRUCTURES, kinds.CLUSTER_OPERATORS, kinds.CLUSTER_VERSIONS, kinds.CONTROLLER_CONFIGS,
+    kinds.MACHINE_CONFIG_POOLS,
+)  # fmt: skip
+_ENDS = (play.ScenarioFailedError, operator_process.OperatorDiedError, keeping.KeepingError, client.ClientError)
+_NOT_UP = (
+    server.RealServerError, binaries.MissingError, install.InstallError, own_objects.ManifestsError, client.ClientError,
+)  # fmt: skip
+
+
+class Tee(io.StringIO):
+    """A stream for the story: kept for the page, and on the screen."""
+
+    def write(self, text: str) -> int:
+        """Print and keep."""
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return super().write(text)
+
+
+class Stage:
+    """One run: who plays, what is seen."""
+
+    def __init__(self, names: Collection[str], story: scenario.Scenario, folder: pathlib.Path) -> None:
+        branch = max((operators.PINS[name]["branch"] for name in names), default="release-4.21")
+        release = version.of_version(f"{branch.removeprefix('release-')}.")
+        self.story = story.model_copy(update={"version": scenario.Version(release=release)})
+        self._names, self._folder = names, folder
+        self.programs = operators.built(names)
+        self.seen, self.tee, self.complaint = verdict.Seen(), Tee(), ""
+        self._screen = terminal.Terminal(self.tee)
+
+    async def run(self) -> None:
+        """Play the story; what went wrong is in `complaint`."""
+        setting = operators.Setting(self._names, self.programs, self.story.shape())
+        users = {each.name: server.User(each.name, (server.MASTERS,)) for each in self.programs}
+        async with contextlib.AsyncExitStack() as stack:
+            served = await stack.enter_async_context(server.RealServer(users))
+            access = kubeconfig.access(served.kubeconfig())
+            api = await stack.enter_async_context(client.Client(access, "lab", strict=True))
+            self._screen.say("lab", f"definitions and objects, on {served.url}")
+            await install.define(api, operators.definitions())
+            authority = base64.b64decode(served.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"])
+            for obj in setting.objects():
+                await install.create(api, obj)
+            for obj in setting.needs(authority):
+                await api.create(kinds.any_kind(obj), obj)
+            await own_objects.apply(api, self.story.shape().without)
+            await served.start_controllers(*(f"{name}-controller" for name in operators.CONTROLLERS))
+            actors = await stack.enter_async_context(
+                hub.Actors(access, PACE, release=self.story.release, instead=operators.instead(self._names))
+            )
+            kubelets = await stack.enter_async_context(client.Client(access, played.Pods.agent, strict=True))
+            keeper = await stack.enter_async_context(keeping.Keeping("lab-"))
+            commands = {each.name: setting.command(each, keeper.folder, served) for each in self.programs}
+            os.environ["RELEASE_VERSION"] = self.story.shape().version
+            account = served.kubeconfig(await own_objects.token(api))
+            place = kubeconfig.write(keeper.folder / "operator.kubeconfig", account)
+            log = self._folder / "operator.log"
+            ours = await stack.enter_async_context(operator_process.running(place, log, _SETTLE_SECONDS))
+            stack.callback(self._keep, served.folder, keeper.folder)
+            player = play.Player(api, actors, PACE, self._tell, operator=ours)
+            try:
+                await box.first_of(
+                    self._play(player, api, keeper),
+                    played.Pods(kubelets, PACE).run(),
+                    self._restart(keeper, commands),
+                    self._scrape(ours),
+                    stories.Story(api, self._screen).run(),
+                    ours.watch(),
+                    *(self._follow(api, kind) for kind in _WATCHED),
+                )
+            except _ENDS as error:
+                self.complaint = str(error)
+            self.seen.leases("at the end", await api.list(kinds.LEASES))
+
+    def _tell(self, sentence: str) -> None:
+        self._screen.say("story", sentence, "bold")
+
+    async def _play(self, player: play.Player, api: client.Client, keeper: keeping.Keeping) -> None:
+        async def before(step: scenario.Step) -> None:
+            word, value = step.action
+            self._screen.say("story", step.model_dump_json(exclude_none=True, by_alias=True), "bold")
+            if word == "request":
+                self.seen.leases("before the request", await api.list(kinds.LEASES))
+            elif value == "kill":
+                for name in keeper.pids:
+                    await keeper.end(name)
+
+        await player.play(self.story, before)
+
+    async def _follow(self, api: client.Client, kind: kinds.Kind) -> None:
+        async for event in api.follow(kind, retry_seconds=PACE.retry):
+            for obj in event.objects if isinstance(event, client.Listed) else (event.obj,):
+                self.seen.object(kind, obj, time.time())
+
+    async def _scrape(self, ours: operator_process.Operator) -> None:
+        while True:
+            with contextlib.suppress(client.ClientError):
+                self.seen.metrics(await probes.scraped(ours.url))
+            await asyncio.sleep(1.0)
+
+    async def _restart(self, keeper: keeping.Keeping, commands: dict[str, list[str]]) -> None:
+        """Start programs, again when one has ended, as their kubelet does."""
+        started: set[str] = set()
+        while True:
+            for name, command in commands.items():
+                if name in keeper.pids:
+                    continue
+                if name in started:
+                    self.seen.restarts[name] += 1
+                    self._screen.say("lab", f"{name} has ended, and starts again")
+                started.add(name)
+                await keeper.start(name, command)
+            await asyncio.sleep(2.0)
+
+    def _keep(self, *folders: pathlib.Path) -> None:
+        for folder in folders:
+            for file in folder.glob("*.log"):
+                shutil.copy(file, self._folder)
+
+
+def _described() -> str:
+    words = ["git", "-C", str(operators.ROOT), "describe", "--always", "--dirty"]
+    asked = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    return asked.stdout.strip() or "unknown"
+
+
+def main() -> int:
+    """Play one story and judge it."""
+    parser = argparse.ArgumentParser(prog="make lab", description=__doc__)
+    parser.add_argument("--story", default="grow")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    given = parser.parse_args()
+    for what, asked, there in (
+        ("story", [given.story], sorted(path.stem for path in _STORIES.glob("*.yaml"))),
+        ("real operator", given.names, [*operators.NAMES, _NOBODY]),
+    ):
+        if unknown := [name for name in asked if name not in there]:
+            print(f'make lab: no {what} "{unknown[0]}"; choose from: {", ".join(there)}', file=sys.stderr)
+            return 2
+    names = tuple(name for name in operators.NAMES if name in given.names)
+    folder = _BUILT / "-".join((given.story, *(names or ("simulated",))))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    # Its end is the end of all that it has started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    stage = Stage(names, scenario.load(str(_STORIES / f"{given.story}.yaml")), folder)
+    try:
+        asyncio.run(stage.run())
+    except _NOT_UP as error:
+        print(f"make lab: the cluster did not come up: {error}", file=sys.stderr)
+        return 2
+    end = time.time()
+    figures = verdict.figures(stage.seen, audit.Log(folder / "audit.log").read(), end)
+    about = {"this operator": _described(), **{each.name: each.commit for each in stage.programs}}
+    faults = verdict.faults(figures) + ([stage.complaint] if stage.complaint else [])
+    title = f"{given.story}: {', '.join(names) or 'simulated'}"
+    page = verdict.page(title, about, figures, faults, stage.tee.getvalue())
+    (folder / "page.md").write_text(page, encoding="utf-8")
+    text = json.dumps({"about": about, "faults": faults, **figures}, indent=2)
+    folder.with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")
+    print(page.partition("\n```\n")[0])
+    if "request" not in stage.seen.moments:
+        return 2
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
