@@ -160,7 +160,7 @@ class Actors:
 async def _not_served(api: client.Client) -> tuple[kinds.Kind, ...]:
     """Return the kinds that are gone with a capability, or came with no site."""
     absent: list[kinds.Kind] = []
-    for of_capability in (*install.OF_CAPABILITIES.values(), (kinds.CLUSTER_SERVICE_VERSIONS,)):
+    for of_capability in (*install.OF_CAPABILITIES.values(), (kinds.CSV,)):
         try:
             await api.list(of_capability[0])
         except client.ApiError as error:

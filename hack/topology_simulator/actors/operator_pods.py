@@ -21,7 +21,7 @@ class OperatorPods(actor.Actor):
     """Keeps one pod for each of these operators, which renews its Lease."""
 
     agent = "replicaset-controller"
-    watched = (kinds.INFRASTRUCTURES, kinds.PODS, kinds.NODES, kinds.CLUSTER_SERVICE_VERSIONS)
+    watched = (kinds.INFRASTRUCTURES, kinds.PODS, kinds.NODES, kinds.CSV)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -31,7 +31,7 @@ class OperatorPods(actor.Actor):
         """Make a pod where there is none, and renew Leases."""
         if not self.nodes_with("master"):
             return
-        readers = (*operands.READERS, *operands.optional(self.mirror.all(kinds.CLUSTER_SERVICE_VERSIONS)))
+        readers = (*operands.READERS, *operands.optional(self.mirror.all(kinds.CSV)))
         present = {(pod["metadata"]["namespace"], _app(pod)): pod for pod in self.mirror.all(kinds.PODS)}
         for reader in readers:
             timer = ("pod", reader.app)
@@ -41,10 +41,9 @@ class OperatorPods(actor.Actor):
                 self._made += 1
                 pod = operands.reader(reader, self._made)
                 await self.create(kinds.PODS, pod)
-                holder = f"{pod['metadata']['name']}_{self._made}"
                 single = self.topology == "SingleReplica"
                 if reader.lease:
-                    spec = operands.lease_spec(holder, self._made, single=single)
+                    spec = operands.lease_spec(f"{pod['metadata']['name']}_{self._made}", self._made, single=single)
                     await self.api.patch(kinds.LEASES, reader.lease, {"spec": spec}, reader.namespace)
                 if reader.keeps and not single:
                     await self.api.patch(kinds.DEPLOYMENTS, reader.keeps, {"spec": {"replicas": 2}}, reader.namespace)
