@@ -84,13 +84,13 @@ SERVICE_MONITORS = Kind(_MONITORING, "servicemonitors", "ServiceMonitor", namesp
 PROMETHEUS_RULES = Kind(_MONITORING, "prometheusrules", "PrometheusRule", namespaced=True)
 
 ALL = tuple(kind for kind in tuple(globals().values()) if isinstance(kind, Kind))
-CLUSTER_SERVICE_VERSIONS = Kind(
+CSV = Kind(
     "operators.coreos.com", "clusterserviceversions", "ClusterServiceVersion", namespaced=True, version="v1alpha1"
 )
 OF_SITES = (
     Kind("sriovnetwork.openshift.io", "sriovoperatorconfigs", "SriovOperatorConfig", namespaced=True),
     Kind("performance.openshift.io", "performanceprofiles", "PerformanceProfile", version="v2"),
-    CLUSTER_SERVICE_VERSIONS,
+    CSV,
 )
 """Served where a site has an object of it, and nowhere else: what optional operators and capabilities bring."""
 

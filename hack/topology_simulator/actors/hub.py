@@ -145,7 +145,7 @@ class Actors(opened.Opened):
 async def _not_served(api: client.Client) -> tuple[kinds.Kind, ...]:
     """Return the kinds that are gone with a capability, or came with no site."""
     absent: list[kinds.Kind] = []
-    for of_capability in (*install.OF_CAPABILITIES.values(), (kinds.CLUSTER_SERVICE_VERSIONS,)):
+    for of_capability in (*install.OF_CAPABILITIES.values(), (kinds.CSV,)):
         with client.allowing(404):
             await api.list(of_capability[0])
             continue

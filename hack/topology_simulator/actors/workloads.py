@@ -142,7 +142,7 @@ class OperatorPods(actor.Actor):
     """
 
     agent = "replicaset-controller"
-    watched = (kinds.INFRASTRUCTURES, kinds.PODS, kinds.NODES, kinds.CLUSTER_SERVICE_VERSIONS)
+    watched = (kinds.INFRASTRUCTURES, kinds.PODS, kinds.NODES, kinds.CSV)
     readers: ClassVar = operands.READERS
 
     def __init__(self, *args: Any) -> None:
@@ -153,7 +153,7 @@ class OperatorPods(actor.Actor):
         """Make a pod where there is none, and renew Leases."""
         if not self.nodes_with("master"):
             return
-        readers = (*self.readers, *operands.optional(self.mirror.all(kinds.CLUSTER_SERVICE_VERSIONS)))
+        readers = (*self.readers, *operands.optional(self.mirror.all(kinds.CSV)))
         pods = (pod["metadata"] for pod in self.mirror.all(kinds.PODS))
         present = {(meta["namespace"], (meta.get("labels") or {}).get("app")) for meta in pods}
         for reader in readers:
