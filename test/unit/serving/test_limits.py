@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from topology_controller.serve import server as servers
 
 HOST = b"Host: localhost\r\n"
-PATIENT = dataclasses.replace(ground.QUICK, keep_alive=30.0)
+PATIENT = dataclasses.replace(ground.QUICK, keep_alive=600.0)
 """Quick with who has not asked, so that nothing else can have cut them."""
 
 
