@@ -4,30 +4,23 @@ What proves that such a transition is under way, what its record is made of, wha
 process, seen by its Lease; and a definition that hides a request.
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from topology_api import crd
+from topology_api.types import Baseline
 from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller.decide import baseline
-from topology_controller.decide.decision import Step
+from topology_controller.decide.decision import Decision, Step
 from topology_controller.kube import errors
 from topology_controller.observe import facts
 
 from . import operand_worlds, worlds
-from .clusters import INFRASTRUCTURE, OPERATOR, running, virtual_now
-
-if TYPE_CHECKING:
-    from topology_api.types import Baseline
-    from topology_controller.decide.decision import Decision
-
-    from .clusters import Cluster, Key, Raw
+from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, Key, Raw, running, virtual_now
 
 MOVING = "TopologyTransitionInProgress"
 BEGUN = worlds.NOW - timedelta(minutes=2)

@@ -4,12 +4,10 @@ Numbers follow from the last decision, its facts, and what was told since the st
 on one cluster at most, whatever happens in it. The page can be looked at whatever the cluster looks like.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import prometheus_client
 import pytest
@@ -19,16 +17,13 @@ from hypothesis import strategies as st
 from topology_api.types import AvailableTransition, Blocker, TopologyPair, TopologyTransition
 from topology_api.vocabulary import CheckStatus, Phase, Stage, Topology
 from topology_controller.checks import catalog as checks
-from topology_controller.decide import records
+from topology_controller.decide import records, state
 from topology_controller.definitions import load
 from topology_controller.observe import catalog, facts
 from topology_controller.report import metrics, view
 
 from . import machine_worlds, measured_cluster, page_state, strategies, worlds
 from .strategies import terms, worlds_of_any_kind
-
-if TYPE_CHECKING:
-    from topology_controller.decide import state
 
 LATER = worlds.NOW + timedelta(minutes=7)
 ROUTE = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}

@@ -1,10 +1,10 @@
 """What the flags of `run` say arrives; which of its tasks ends first, and what becomes of the others and of it."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
-from typing import TYPE_CHECKING, Any
+import pathlib
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import yaml
@@ -18,10 +18,6 @@ from topology_controller.observe import watches
 from topology_controller.report import events
 from topology_controller.serve import server, tls
 from topology_deploy import cli as deploy
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Callable
 
 CLEANING = 5.0
 """Seconds that each task needs to clean up."""
