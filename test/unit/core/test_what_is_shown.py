@@ -246,15 +246,11 @@ def test_requests_have_the_labels_of_client_go(verb: str, code: str, labels: dic
     assert sum(series(found, "rest_client_requests_total").values()) == 1
 
 
-def machines_shown(*listed: Any, **changes: Any) -> dict[tuple[str, ...], float]:
-    known = machine_worlds.known(*listed, **changes)
-    return series(decided(known), "topology_control_plane_machines")
-
-
 def test_machines_are_counted_where_they_are_in_use():
     spare = machine_worlds.machine(0, name="spare", phase="Provisioning", addresses=(), node=None)
     going = machine_worlds.machine(1, deleting=True)
-    assert machines_shown(machine_worlds.machine(0), going, spare) == {
+    known = machine_worlds.known(machine_worlds.machine(0), going, spare)
+    assert series(decided(known), "topology_control_plane_machines") == {
         ("present",): 3,
         ("running",): 2,
         ("leaving",): 1,

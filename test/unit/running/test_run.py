@@ -88,10 +88,6 @@ async def _nothing(*_: Any, **__: Any) -> None:
     """A task that is over at once, without an error."""
 
 
-def _nothing_at_once(*_: Any) -> None:
-    """Keep the log of this process as it is."""
-
-
 @pytest.fixture
 def operator(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Run the operator in this process, where no API server is; returns its exit code."""
@@ -101,7 +97,7 @@ def operator(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     content = {"clusters": [cluster], "contexts": [context], "users": [{"name": "here", "user": {}}]}
     kubeconfig.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "here", **content}))
     configuration.write_text("logLevel: info\n")
-    monkeypatch.setattr(logs, "set_up", _nothing_at_once)
+    monkeypatch.setattr(logs, "set_up", lambda *_: None)
     monkeypatch.setattr(gc, "freeze", lambda: None)
     monkeypatch.setattr(watches.Watches, "first_answers", _nothing)
     run_until_complete = asyncio.run
