@@ -1,7 +1,5 @@
 """The dashboards are current, and each has the shape that its reader understands."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import re
@@ -38,17 +36,13 @@ def fleet() -> dict[str, Any]:
     return found
 
 
-def console_panels() -> list[dict[str, Any]]:
-    return [panel for row in console()["rows"] for panel in row["panels"]]
-
-
 def shown(panel: dict[str, Any]) -> list[str]:
     return [target["expr"] for target in panel["targets"]]
 
 
 def test_every_query_of_both_is_one_of_the_source() -> None:
     wanted = [one.text for one in panels.queries()]
-    assert [text for panel in console_panels() for text in shown(panel)] == wanted
+    assert [text for row in console()["rows"] for panel in row["panels"] for text in shown(panel)] == wanted
     assert [text for panel in grafana()["panels"] if panel["type"] != "row" for text in shown(panel)] == wanted
 
 

@@ -3,9 +3,8 @@
 One object, `cluster`, is driven through the API of the embedded server exactly as a person or the operator would.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable
+from typing import Any
 
 import pytest
 from test import sentences
@@ -15,9 +14,6 @@ from topology_controller import bindata
 from topology_controller.definitions import load
 from topology_simulator import client, kinds, kubeconfig
 from topology_simulator.apiserver import server
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
 
 HEAD = {"apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "metadata": {"name": "cluster"}}
 CONVERGING = {"phase": "Converging", "target": {"controlPlane": "HighlyAvailable", "infrastructure": "HighlyAvailable"}}

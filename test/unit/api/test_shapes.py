@@ -4,8 +4,6 @@ The tables are those of the reference (truth table of topologies, B.3 and B.6): 
 machines of each kind, and what people call it. The audit is asked the whole cross product.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

@@ -1,7 +1,5 @@
 """What another operator makes of Infrastructure: only what it knows for certain gives it a reason to act."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

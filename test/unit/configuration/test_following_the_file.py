@@ -1,21 +1,16 @@
 """The file is followed as kubelet swaps it and as a person writes it; a bad one changes nothing but what is said."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
 import os
-from typing import TYPE_CHECKING
+import pathlib
+from collections.abc import AsyncIterator
 
 import pytest
 from test.unit.configuration.files import HEAD, TRANSITIONS, Volume
 
 from topology_controller.definitions import settings
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import AsyncIterator
 
 SETTLED = settings.PERIOD + settings.BREATH
 

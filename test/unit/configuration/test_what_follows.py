@@ -1,14 +1,12 @@
 """What a configuration changes of the work: the next decision, what is said, and what is admitted; nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
 import pathlib
 import re
+from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -16,17 +14,13 @@ from test.unit.configuration.files import HEAD, NAMES, Volume
 from test.unit.core import clusters, worlds
 
 from topology_api import vocabulary
+from topology_api.types import TopologyTransition
 from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller import bindata
 from topology_controller.decide.decision import Step
 from topology_controller.decide.state import Misconfigured
 from topology_controller.definitions import settings
 from topology_controller.report import clusteroperator
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from topology_api.types import TopologyTransition
 
 LOOK = settings.PERIOD + settings.BREATH + 0.01
 BAD = Misconfigured("/etc/config.yaml:3: logLevel is 'loud'")

@@ -4,18 +4,13 @@
 often the objects were written again since, as after a change.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from test import sentences
 
+from topology_api.types import TopologyPair
+from topology_controller.definitions import operands as matrices
 from topology_controller.observe import facts
-
-if TYPE_CHECKING:
-    from topology_api.types import TopologyPair
-    from topology_controller.definitions import operands as matrices
 
 LONG_AGO = datetime(2026, 2, 28, 12, 0, 0, tzinfo=UTC)
 """When everything that was there before the change came to rest."""

@@ -1,20 +1,15 @@
 """What the status page would show of a world, as its tests ask for it."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
+from topology_controller.decide import state
+from topology_controller.definitions import load
+from topology_controller.observe import facts
 from topology_controller.report import view
 
 from . import worlds
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from topology_controller.decide import state
-    from topology_controller.definitions import load
-    from topology_controller.observe import facts
 
 VERSION = "1.2.3"
 

@@ -1,7 +1,5 @@
 """The other operators: at rest, seen to react after the change, rendered and installed anew where it differs."""
 
-from __future__ import annotations
-
 import dataclasses
 from datetime import timedelta
 from typing import Any
@@ -209,10 +207,6 @@ def controller(**changes: Any) -> measured_cluster.MeasuredCluster:
     return cluster.but(controller_config=dataclasses.replace(cluster.known.controller_config, **changes))
 
 
-def having_pools(*found: facts.Fact[facts.MachineConfigPool]) -> measured_cluster.MeasuredCluster:
-    return measured_cluster.followed().but(machine_config_pools=found)
-
-
 @pytest.mark.parametrize(
     ("changes", "status", "reason"),
     [
@@ -259,11 +253,12 @@ def test_no_controller_and_no_nodes_prove_nothing() -> None:
 
 
 def test_without_a_baseline_nobody_knows_whether_it_is_another_configuration() -> None:
-    status, message = measured_cluster.followed().unmeasured().ask(POOLS)
+    cluster = measured_cluster.followed().unmeasured()
+    status, message = cluster.ask(POOLS)
     assert status is CheckStatus.UNKNOWN
     assert measured_cluster.MASTER in message
     assert "status.topologyTransition.baseline.machineConfigPools" in message
-    status, message = having_pools(worlds.pool(degraded=1)).unmeasured().ask(POOLS)
+    status, message = cluster.but(machine_config_pools=(worlds.pool(degraded=1),)).ask(POOLS)
     assert status is CheckStatus.UNMET, "that it has not rolled out can be told all the same"
 
 

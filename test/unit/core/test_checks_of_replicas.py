@@ -1,9 +1,7 @@
 """Workloads, guard budgets and routers: what the target implies, and what a cluster does not have need not follow."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,14 +10,12 @@ from topology_api.types import OperandBaseline
 from topology_api.vocabulary import AdvisoryName, CheckName, CheckStatus, Stage
 from topology_controller.checks import catalog as checks
 from topology_controller.checks import result
+from topology_controller.checks.result import CheckResult
 from topology_controller.definitions import model
+from topology_controller.definitions import operands as matrices
 from topology_controller.observe import facts
 
 from . import measured_cluster, operand_worlds, strategies, worlds
-
-if TYPE_CHECKING:
-    from topology_controller.checks.result import CheckResult
-    from topology_controller.definitions import operands as matrices
 
 CONSOLE, ROUTER = CheckName.CONSOLE_REPLICAS, CheckName.ROUTER_REPLICAS
 REGISTRY, SERVERS = CheckName.IMAGE_REGISTRY_REPLICAS, CheckName.API_SERVER_REPLICAS

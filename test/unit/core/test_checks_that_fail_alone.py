@@ -4,10 +4,8 @@ Two checks wait for others by design, and are named with them: MachineConfigPool
 MachineConfigControllerObserved, and ClusterOperatorsStable for an operator whose operand shows that it has not reacted.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -16,16 +14,12 @@ from hypothesis import strategies as st
 from topology_api import types
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
 from topology_controller.checks import catalog, result
+from topology_controller.definitions import model
+from topology_controller.definitions import operands as matrices
 from topology_controller.observe import facts
 from topology_controller.report import metrics
 
 from . import measured_cluster, operand_worlds, strategies, worlds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from topology_controller.definitions import model
-    from topology_controller.definitions import operands as matrices
 
 DEFINITIONS = worlds.TRANSITIONS.definitions
 NAMES = [one.name for one in DEFINITIONS]

@@ -1,11 +1,9 @@
 """Admitting: the echo, the attempt, what holds it back, the change, and what is recorded with it to measure by."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,15 +13,12 @@ from test import sentences
 from topology_api.types import Baseline, OperandBaseline
 from topology_api.vocabulary import CheckName, ConditionType, EventReason, Phase, Reason
 from topology_controller.decide import baseline, leader
-from topology_controller.decide.decision import Step
+from topology_controller.decide.decision import Decision, Step
 from topology_controller.definitions import model, registry
 from topology_controller.observe import facts
 
 from . import operand_worlds, worlds
 from .worlds import WELL, F, failing, reasons, row, said
-
-if TYPE_CHECKING:
-    from topology_controller.decide.decision import Decision
 
 
 def test_an_echo_that_does_not_come_in_eight_minutes_ends_the_admission_and_is_named() -> None:

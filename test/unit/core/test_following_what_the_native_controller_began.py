@@ -4,30 +4,23 @@ What proves that such a transition is under way, what its record is made of, wha
 process, seen by its Lease; and a definition that hides a request.
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from topology_api import crd
+from topology_api.types import Baseline
 from topology_api.vocabulary import ConditionType, Phase, Reason
 from topology_controller.decide import baseline
-from topology_controller.decide.decision import Step
+from topology_controller.decide.decision import Decision, Step
 from topology_controller.kube import errors
 from topology_controller.observe import facts
 
 from . import operand_worlds, worlds
-from .clusters import INFRASTRUCTURE, OPERATOR, running, virtual_now
-
-if TYPE_CHECKING:
-    from topology_api.types import Baseline
-    from topology_controller.decide.decision import Decision
-
-    from .clusters import Cluster, Key, Raw
+from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, Key, Raw, running, virtual_now
 
 MOVING = "TopologyTransitionInProgress"
 BEGUN = worlds.NOW - timedelta(minutes=2)
@@ -241,10 +234,6 @@ def transitions(operator: Any) -> dict[str, float]:
     return {name: value(f"topology_transition_{name}_total", ROUTE) for name in names}
 
 
-def topology_writes(cluster: Cluster) -> list[Raw]:
-    return [body for _, body in cluster.writes if set(MOVED) & set(body.get("status", {}))]
-
-
 @pytest.mark.parametrize("watching", [True, False])
 async def test_it_is_followed_to_its_end_and_counted_once(cluster: Cluster, *, watching: bool) -> None:
     """Seen from its request on, or found when this operator starts."""
@@ -281,7 +270,7 @@ async def test_it_is_followed_to_its_end_and_counted_once(cluster: Cluster, *, w
     async with running(cluster):
         await asyncio.sleep(300)
         assert cluster.phase == "Idle"
-    assert topology_writes(cluster) == []
+    assert not [body for _, body in cluster.writes if set(MOVED) & set(body.get("status", {}))]
 
 
 LEASE: Key = ("leases", "openshift-config-operator", "config-operator-lock")

@@ -3,33 +3,25 @@
 In every phase of a transition, on a cluster in memory, in virtual time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topology_api import crd
+from topology_api.types import TopologyTransition
 from topology_controller.decide import leader, records, state
 from topology_controller.kube import errors
 from topology_controller.observe import facts
 
 from . import strategies, worlds
-from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, accept, running
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from datetime import datetime
-
-    from topology_api.types import TopologyTransition
-
-    from .clusters import Raw, Running
+from .clusters import INFRASTRUCTURE, OPERATOR, Cluster, Raw, Running, accept, running
 
 PHASES = ["Idle", "Unsupported", "Pending", "Admitting", "Converging", "Completed"]
 DEFINITION = ("customresourcedefinitions", None, crd.NAME)

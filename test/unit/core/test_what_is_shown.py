@@ -4,12 +4,10 @@ Numbers follow from the last decision, its facts, and what was told since the st
 on one cluster at most, whatever happens in it. The page can be looked at whatever the cluster looks like.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import prometheus_client
 import pytest
@@ -19,16 +17,13 @@ from hypothesis import strategies as st
 from topology_api.types import AvailableTransition, Blocker, TopologyPair, TopologyTransition
 from topology_api.vocabulary import CheckStatus, Phase, Stage, Topology
 from topology_controller.checks import catalog as checks
-from topology_controller.decide import records
+from topology_controller.decide import records, state
 from topology_controller.definitions import load
 from topology_controller.observe import catalog, facts
 from topology_controller.report import metrics, view
 
 from . import machine_worlds, measured_cluster, page_state, strategies, worlds
 from .strategies import terms, worlds_of_any_kind
-
-if TYPE_CHECKING:
-    from topology_controller.decide import state
 
 LATER = worlds.NOW + timedelta(minutes=7)
 ROUTE = {"source": "SingleReplica/SingleReplica", "target": "HighlyAvailable/HighlyAvailable"}
@@ -251,15 +246,11 @@ def test_requests_have_the_labels_of_client_go(verb: str, code: str, labels: dic
     assert sum(series(found, "rest_client_requests_total").values()) == 1
 
 
-def machines_shown(*listed: Any, **changes: Any) -> dict[tuple[str, ...], float]:
-    known = machine_worlds.known(*listed, **changes)
-    return series(decided(known), "topology_control_plane_machines")
-
-
 def test_machines_are_counted_where_they_are_in_use():
     spare = machine_worlds.machine(0, name="spare", phase="Provisioning", addresses=(), node=None)
     going = machine_worlds.machine(1, deleting=True)
-    assert machines_shown(machine_worlds.machine(0), going, spare) == {
+    known = machine_worlds.known(machine_worlds.machine(0), going, spare)
+    assert series(decided(known), "topology_control_plane_machines") == {
         ("present",): 3,
         ("running",): 2,
         ("leaving",): 1,

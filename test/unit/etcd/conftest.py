@@ -1,16 +1,11 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pathlib
+from collections.abc import AsyncIterator
 
 import pytest
 
 from topology_simulator.etcd import certificates
 
 from . import gateways
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import AsyncIterator
 
 
 @pytest.fixture(scope="session")

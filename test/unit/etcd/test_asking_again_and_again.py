@@ -1,17 +1,13 @@
 """Polling in virtual time: when etcd is asked, when the loop is woken, and that nothing goes on afterwards."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from topology_controller.observe import facts, members
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 PUBLISHED = facts.EtcdEndpoints((("cafe", "192.0.2.10"),))
 VOICE = facts.EtcdVoice("https://192.0.2.10:2379", "cafe", "1", (), confirmed=True, leader="cafe", term=1)

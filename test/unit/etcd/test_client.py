@@ -3,14 +3,13 @@
 In that JSON what is absent is zero, numbers are texts, and what is anything else is no answer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import json
 import logging
+import pathlib
 import ssl
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -19,15 +18,10 @@ from hypothesis import strategies as st
 from test import processes
 
 from topology_api import vocabulary
-from topology_controller import cli, logs, process
+from topology_controller import cli, logs, process, run_options
+from topology_controller.definitions import load
 from topology_controller.etcd import client, folder
 from topology_simulator.etcd import certificates
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from topology_controller import run_options
-    from topology_controller.definitions import load
 
 ADDRESS = ("--bind-address", "127.0.0.1:0")
 

@@ -4,18 +4,18 @@ It has a certificate that its authority has signed, as a control-plane node has 
 the bytes that a test says. It runs in threads, so that nothing of it counts for the event loop of the reader.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gzip
 import itertools
 import json
 import socket
+import ssl
 import threading
 import time
 import tracemalloc
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any
 
 import pytest
 
@@ -23,11 +23,7 @@ from topology_controller.observe import facts
 
 from . import gateways
 
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-
-    Answer = Callable[[], Iterable[bytes]]
+Answer = Callable[[], Iterable[bytes]]
 
 MIB = 2**20
 ANSWERS = 9

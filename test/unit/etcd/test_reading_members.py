@@ -1,11 +1,10 @@
 """From members that answer over TLS to one fact: what each deviation becomes, and how long it may take."""
 
-from __future__ import annotations
-
 import asyncio
 import collections
 import contextlib
-from typing import TYPE_CHECKING, Any
+import pathlib
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -15,9 +14,6 @@ from topology_controller.observe import facts, members
 from topology_simulator.etcd import certificates
 
 from . import gateways
-
-if TYPE_CHECKING:
-    import pathlib
 
 
 def voice(found: facts.EtcdMembers, gateway: gateways.Gateway) -> facts.EtcdVoice:

@@ -1,7 +1,5 @@
 """What fails the bench and the soak: a figure that misses its target, memory that grows; no known miss, no noise."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 

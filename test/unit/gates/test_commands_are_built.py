@@ -87,11 +87,7 @@ def _text(node: ast.expr, beginnings: dict[str, str]) -> str:
 
 
 def _is_built(node: ast.Call) -> bool:
-    match node.func:
-        case ast.Attribute(value=ast.Name(id="shell"), attr="command"):
-            return True
-        case _:
-            return False
+    return ast.unparse(node.func) == "shell.command"
 
 
 def refused(source: str, beginnings: dict[str, str]) -> Iterator[tuple[int, str]]:
@@ -135,7 +131,6 @@ def test_no_command_takes_a_value_but_by_the_function_that_quotes() -> None:
         'f"{text}. Look at oc get node {node.name}"',
         'f"{_OC} describe baremetalhost {host.name}"',
         '_OC + " describe " + name',
-        '"oc get node " + name',
         '"oc get node {}".format(name)',
         '"oc get node {node}".format(node=name)',
         '"oc get node %s" % name',
@@ -144,7 +139,6 @@ def test_no_command_takes_a_value_but_by_the_function_that_quotes() -> None:
         """f'''oc patch x --type merge -p '{{"spec":{{"replicas":{count}}}}}\\''''""",
         'f"kubectl annotate node {joined[-1]} {POWER}"',
         'f"oc debug node/{homes[0].name} -- chroot /host && oc get nodes"',
-        'f"oc topology plan {target}"',
         "shell.command(text, name)",
         'shell.command(f"oc get {kind} {{}}", name)',
     ],

@@ -1,7 +1,5 @@
 """The list of planted faults fits the sources and the tests, and its command tells a survivor from a catch."""
 
-from __future__ import annotations
-
 import ast
 import collections
 import shutil

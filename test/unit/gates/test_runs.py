@@ -1,7 +1,5 @@
 """What a run of the tests does with seeds, skips and what a test leaves behind; what `make help` lists."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import re

@@ -1,20 +1,15 @@
 """The Dockerfile says what docs/development/image.md promises; its base has the digest that the registry has."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import pathlib
 import re
 import urllib.request
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
 from topology_image import builder, locks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 RECIPE = builder.read_recipe(ROOT / "Dockerfile")

@@ -1,22 +1,17 @@
 """Whoever reads stderr may stop reading: the loop goes on, what fits is kept, and what is lost is said."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import logging
 import os
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 from test import processes
 
 from topology_controller import logs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 GIVEN_UP_SECONDS = 30.0
 """What a busy machine may take for what is done at once, or after a second. What does not end would last for ever."""

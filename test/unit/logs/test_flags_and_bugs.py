@@ -1,19 +1,14 @@
 """The flags of logging on the command line, and what becomes of an exception that nobody expected."""
 
-from __future__ import annotations
-
 import gc
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from topology_controller import cli, logs, process, terminal
-
-if TYPE_CHECKING:
-    from topology_controller import run_options
-    from topology_controller.definitions import load
+from topology_controller import cli, logs, process, run_options, terminal
+from topology_controller.definitions import load
 
 ADDRESS = ("--bind-address", "127.0.0.1:0")
 

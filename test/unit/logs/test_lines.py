@@ -1,21 +1,17 @@
 """What a line says, in both formats: the same facts, one line each, bounded, from the levels that were asked for."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import logging
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytest
 from aiohttp import http_exceptions
 
 from topology_controller import logs, terminal
 from topology_controller.kube import errors, resource
-
-if TYPE_CHECKING:
-    import pytest
 
 INFRASTRUCTURES = resource.Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure")
 CONFLICT = errors.Conflict("patch", INFRASTRUCTURES, None, "cluster", 409, "Conflict", "the object has been modified")

@@ -4,20 +4,16 @@ It runs in a real shell with an `oc` that answers from the environment and keeps
 kubectl against API servers is test/component/test_installing_and_leaving.py.
 """
 
-from __future__ import annotations
-
 import json
+import pathlib
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from topology_api import crd, crd_patch
 from topology_api import served as served_fields
 from topology_deploy import manifests
-
-if TYPE_CHECKING:
-    import pathlib
 
 OC = """#!/bin/sh
 [ "$1" = get ] || echo "$*" >>"$LOG"

@@ -1,9 +1,8 @@
 """Two sets, one for each cluster: together the rights of one installation, and those of telling clusters apart."""
 
-from __future__ import annotations
-
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 import yaml
@@ -12,9 +11,6 @@ from topology_api import vocabulary
 from topology_controller import cli
 from topology_deploy import cli as deploy
 from topology_deploy import manifests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 RUN = "run --bind-address 127.0.0.1:0"
 EDGE, OURS = "topology-edge-1", vocabulary.DEFAULT_NAMESPACE

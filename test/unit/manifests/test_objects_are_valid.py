@@ -6,10 +6,9 @@ knows. Kinds of OpenShift and of monitoring are judged by the definitions of the
 field that is not in them is a mistake. An object whose kind neither of them knows fails.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import jsonschema
 import kubernetes_validate
@@ -18,9 +17,6 @@ import yaml
 
 from topology_deploy import manifests
 from topology_simulator import install
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LOADER = yaml.CSafeLoader
 OLDEST = "1.33"

@@ -5,22 +5,18 @@ Of the others it is Infrastructure `cluster` as the operator leaves it, for what
 test/unit/fleet/verdicts.yaml has what each means to an engine. `make record` writes all of it anew.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import copy
 import random
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import yaml
 
 from ..core import clusters, raw_operands
 from . import transcript
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Raw = dict[str, Any]
 MINUTE = 60.0

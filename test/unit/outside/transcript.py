@@ -4,23 +4,18 @@ Virtual seconds stand in front. Requests of one moment and one verb share a line
 attempt of a story is `attempt-1`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import prometheus_client
 
+from topology_controller.decide import decision
 from topology_controller.kube import errors
 from topology_controller.report import view
 
 from ..core import clusters, page_state
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from topology_controller.decide import decision
 
 _ATTEMPT = re.compile(r"\b[0-9a-f]{32}\b")
 _OF_THE_PROCESS = ("process_", "python_", "topology_operator_build_info")

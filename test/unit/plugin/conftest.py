@@ -1,15 +1,10 @@
 """Each test runs as if a person had typed `oc topology`: what is printed must not depend on what started the tests."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from kubectl_topology import naming
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,12 @@
 """What a command has read, made from facts, and what it would answer."""
 
-from __future__ import annotations
-
+import argparse
 import errno
 import io
 import json
 import pathlib
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
 import jsonschema
 import referencing
@@ -19,10 +19,6 @@ from topology_api.vocabulary import Phase
 from topology_controller.observe import facts
 
 from ..core import worlds
-
-if TYPE_CHECKING:
-    import argparse
-    from datetime import datetime
 
 SCHEMAS = pathlib.Path(__file__).parents[3] / "docs" / "schemas"
 

@@ -4,12 +4,10 @@ Any text of a cluster becomes hostile (names, addresses, versions, messages, top
 world. Then everything is decided, shown and printed, and each text is read as a shell reads it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pydantic
 import pytest
@@ -27,9 +25,6 @@ from topology_controller.serve import authn
 
 from ..core import machine_worlds, page_state, strategies, worlds
 from . import replies
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MARK = "pwned"
 EVIL = (

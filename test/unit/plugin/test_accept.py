@@ -1,15 +1,14 @@
 """`accept`: what can be accepted and what is refused, how a person is asked, and what others do meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import dataclasses
 import io
 import json
 import os
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any, TextIO
 
 import pytest
 
@@ -20,17 +19,11 @@ from topology_api.types import Accepted, TopologyTransition
 from topology_api.vocabulary import CheckName, Phase
 from topology_controller.definitions.registry import ACCEPTABLE_CHECKS
 from topology_controller.kube import errors as kube
+from topology_controller.kube import resource as resources
 from topology_controller.observe import facts
 
 from ..core import worlds
 from . import replies
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-    from typing import TextIO
-
-    from topology_controller.kube import resource as resources
 
 NAMESPACE = "openshift-topology-operator"
 DEADLINE = worlds.DEADLINE

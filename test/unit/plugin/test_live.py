@@ -3,8 +3,6 @@
 Into a pipe it writes a line or document for a change. Neither holds what does not fit, or what a terminal obeys.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io
@@ -12,8 +10,9 @@ import itertools
 import json
 import os
 import re
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 import yaml
@@ -33,10 +32,6 @@ from topology_controller.observe import facts
 from ..core import clusters, worlds
 from ..core.strategies import worlds_of_any_kind
 from . import replies
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from datetime import datetime
 
 pytestmark = pytest.mark.looptime
 

@@ -287,11 +287,6 @@ async def test_whoever_ends_it_in_the_middle_of_the_write_is_told_that_nobody_kn
 # Cancelling
 
 
-def judged_cancel(known: facts.Facts) -> tuple[dict[str, Any], int]:
-    found, code = cancel.judged(replies.seen(known), worlds.TRANSITIONS, "oc")
-    return replies.through_json(found), code
-
-
 @pytest.mark.parametrize(
     ("known", "result", "code", "words"),
     [
@@ -313,7 +308,8 @@ def judged_cancel(known: facts.Facts) -> tuple[dict[str, Any], int]:
     ],
 )  # fmt: skip
 def test_what_can_be_cancelled(known: facts.Facts, result: str, code: int, words: str) -> None:
-    found, ended = judged_cancel(known)
+    answer, ended = cancel.judged(replies.seen(known), worlds.TRANSITIONS, "oc")
+    found = replies.through_json(answer)
     assert (found["result"], ended) == (result, code)
     assert words in found["message"]
     assert (found["patch"] is not None) == (result == "WouldWrite")

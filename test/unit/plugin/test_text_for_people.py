@@ -3,14 +3,13 @@
 `-o json` is what docs/schemas says: no field more, none less, whatever the cluster.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import io
 import itertools
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -25,9 +24,6 @@ from ..core import clusters, worlds
 from ..core.strategies import worlds_of_any_kind
 from ..outside import stories
 from . import replies
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 OC, KUBECTL = naming.Caller(), naming.Caller("kubectl topology", "kubectl")
 PATCH = """oc -n openshift-ingress-operator patch ingresscontroller default --type merge -p '{"spec":{"replicas":2}}'"""

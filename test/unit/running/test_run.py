@@ -1,10 +1,10 @@
 """What the flags of `run` say arrives; which of its tasks ends first, and what becomes of the others and of it."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
-from typing import TYPE_CHECKING, Any
+import pathlib
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import yaml
@@ -18,10 +18,6 @@ from topology_controller.observe import watches
 from topology_controller.report import events
 from topology_controller.serve import server, tls
 from topology_deploy import cli as deploy
-
-if TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Callable
 
 CLEANING = 5.0
 """Seconds that each task needs to clean up."""
@@ -92,10 +88,6 @@ async def _nothing(*_: Any, **__: Any) -> None:
     """A task that is over at once, without an error."""
 
 
-def _nothing_at_once(*_: Any) -> None:
-    """Keep the log of this process as it is."""
-
-
 @pytest.fixture
 def operator(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Run the operator in this process, where no API server is; returns its exit code."""
@@ -105,7 +97,7 @@ def operator(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     content = {"clusters": [cluster], "contexts": [context], "users": [{"name": "here", "user": {}}]}
     kubeconfig.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "here", **content}))
     configuration.write_text("logLevel: info\n")
-    monkeypatch.setattr(logs, "set_up", _nothing_at_once)
+    monkeypatch.setattr(logs, "set_up", lambda *_: None)
     monkeypatch.setattr(gc, "freeze", lambda: None)
     monkeypatch.setattr(watches.Watches, "first_answers", _nothing)
     run_until_complete = asyncio.run

@@ -1,15 +1,10 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pathlib
+import ssl
+from collections.abc import AsyncIterator
 
 import pytest
 
 from . import ground, pages
-
-if TYPE_CHECKING:
-    import pathlib
-    import ssl
-    from collections.abc import AsyncIterator
 
 
 @pytest.fixture

@@ -1,14 +1,13 @@
 """What the tests of serving stand on: certificates, a cluster that answers reviews, and a server with short times."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
 import pathlib
 import ssl
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import yarl
@@ -16,15 +15,10 @@ from aiohttp import web
 from test import polling
 
 from topology_controller.kube import client as clients
-from topology_controller.kube import watch
+from topology_controller.kube import errors, watch
 from topology_controller.serve import authn, connections, tls
 from topology_controller.serve import server as servers
 from topology_simulator.etcd import certificates
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
-
-    from topology_controller.kube import errors
 
 PROMETHEUS = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
 SERVICES = certificates.Authority("services")

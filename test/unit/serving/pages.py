@@ -1,22 +1,16 @@
 """The status page on a port of its own, in front of a decision and facts that a test puts there."""
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from datetime import datetime
 
 from test.unit.core import page_state, worlds
 
+from topology_controller.observe import facts
 from topology_controller.report import view
 from topology_controller.serve import connections, page, server
 
 from . import ground
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from datetime import datetime
-
-    from topology_controller.observe import facts
 
 QUICK = page.Timing(interval=0.05, comment=0.3, standby=0.1, write=0.5)
 LONG = 10.0

@@ -1,22 +1,17 @@
 """Those who are slow, many, or large: on real sockets, with short times."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING
+import ssl
+from collections.abc import AsyncIterator
 
 import pytest
 from test import polling
 
+from topology_controller.serve import server as servers
+
 from . import ground
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import AsyncIterator
-
-    from topology_controller.serve import server as servers
 
 HOST = b"Host: localhost\r\n"
 PATIENT = dataclasses.replace(ground.QUICK, keep_alive=600.0)

@@ -4,23 +4,18 @@ Two that read the same bytes as different requests let an attacker put a request
 client (smuggling). So nothing that can be read in two ways is read at all: one answer, and the connection is closed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
 import functools
-from typing import TYPE_CHECKING
+import ssl
+from collections.abc import AsyncIterator, Callable, Coroutine
 
 import pytest
 
 from topology_controller.serve import server as servers
 
 from . import ground
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import AsyncIterator, Callable, Coroutine
 
 SECOND = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Second: yes\r\n\r\n"
 """What would be smuggled."""

@@ -1,7 +1,5 @@
 """The status page over HTTP: the page, its state, and the stream that tells of changes."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib
@@ -10,7 +8,8 @@ import hashlib
 import json
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 import pytest
@@ -19,9 +18,6 @@ from test.unit.core import worlds
 from test.unit.serving import pages
 
 from topology_controller.serve import connections, page
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 Without a certificate it is loopback only, for who asks by a name of this machine.
 """
 
-from __future__ import annotations
-
 import asyncio
 import pathlib
 import socket
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import aiohttp
 import pytest
@@ -19,9 +18,6 @@ from topology_controller.report import metrics
 from topology_controller.serve import server as servers
 
 from . import ground
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
 
 TRANSITIONS = load.load(pathlib.Path(__file__).resolve().parents[3] / "bindata" / "transitions")
 
