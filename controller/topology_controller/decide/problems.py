@@ -206,12 +206,12 @@ def _paused_pools(context: Context, awaited: tuple[CheckResult, ...]) -> Problem
     pools = failing.get(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
     stable = failing.get(CheckName.CLUSTER_OPERATORS_STABLE)
     behind = [finding for finding in pools.findings if finding.lacks is not None] if pools is not None else []
-    if pools is None or not all(finding.action for finding in behind):
+    paused, before = [finding for finding in behind if finding.action], _before(context, ProblemReason.PAUSED)
+    if pools is None or (behind and not paused):
         return None
-    before = _before(context, ProblemReason.PAUSED)
-    others = not set(failing) <= _OF_POOLS
+    others = len(paused) < len(behind) or not set(failing) <= _OF_POOLS
     others |= stable is not None and {finding.name for finding in stable.findings} != {_OPERATOR}
     if not behind or (others and before is None):
         return before
-    named = listed(f"{finding.name}: {finding.action}" for finding in behind)
+    named = listed(f"{finding.name}: {finding.action}" for finding in paused)
     return problem(context, ProblemReason.PAUSED, f"All that is waited for are paused machine config pools. {named}")

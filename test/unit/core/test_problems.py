@@ -130,7 +130,8 @@ def test_a_paused_pool_is_a_problem_when_nothing_else_is_left_to_wait_for() -> N
     assert found.degraded is None
     assert said(found, ConditionType.PROGRESSING)[0] is T
     now = AFTER + TEN
-    for others in ({}, {"etcd": SICK}, {"machine_config_pools": UNREAD}):
+    both = (worlds.pool(ready=0), behind(paused=True))
+    for others in ({}, {"etcd": SICK}, {"machine_config_pools": UNREAD}, {"machine_config_pools": both}):
         later = worlds.decide(converging(now, found.record, **({"machine_config_pools": pools} | others)), now=now)
         assert problem(later) == (ProblemReason.PAUSED, AFTER), "what comes and goes beside it does not end it"
     assert problem(worlds.decide(converging(now, found.record, machine_config_pools=FOLLOWING), now=now)) is None
