@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from topology_deploy import manifests
-from topology_simulator import cluster, configured, kinds, kubeconfig, operands
+from topology_simulator import cluster, configured, install, kinds, kubeconfig, operands
 from topology_simulator.actors import console, machine_config, static_pods, version, workloads
 from topology_simulator.envtest import openshift
 from topology_simulator.etcd import keeping
@@ -44,6 +44,8 @@ _GROUPS = (
     "config.openshift.io", "controlplane.operator.openshift.io", "machine.openshift.io",
     "machineconfiguration.openshift.io", "operator.openshift.io", "security.openshift.io",
 )  # fmt: skip
+_MIGRATIONS = kinds.Kind("migration.k8s.io", "storageversionmigrations", "StorageVersionMigration", version="v1alpha1")
+"""Of kube-storage-version-migrator, where the kube-apiserver operator puts two."""
 _FEATURES = "vendor/github.com/openshift/api/features/features.go"
 _DEFAULT = re.compile(r"\bconfigv1\.Default\b|\binDefault\(\)")
 _PLACEHOLDER = re.compile(r"placeholder\.url\.oc\.will\.replace\.this\.org/placeholdernamespace:([a-z0-9-]+)")
@@ -109,7 +111,9 @@ def instead(names: Collection[str]) -> dict[type[actor.Actor], type[actor.Actor]
 
 def definitions() -> list[dict[str, Any]]:
     """Return what is served: OpenShift's own definitions, more than a cluster in a box has."""
-    return [*openshift.definitions(), *openshift.others(_GROUPS)]
+    migrations = install.of_anything(_MIGRATIONS, status={})
+    migrations["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, in a lab"}
+    return [*openshift.definitions(), *openshift.others(_GROUPS), migrations]
 
 
 class Setting:

@@ -14,7 +14,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from topology_simulator import cluster, conditions, kinds
+from topology_simulator import cluster, conditions, kinds, machine_api
 from topology_simulator.actors import actor, console, workloads
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Pods(actor.Actor):
                 if self.waits.due(("start", meta["uid"]), self.pace.replica) and pod["status"]["phase"] != "Succeeded":
                     await self._install(pod)
             elif home in nodes:
-                await self._run(pod, ready=conditions.is_true(nodes[home], "Ready"))
+                await self._run(pod, nodes[home])
 
     async def _bind(self, pod: dict[str, Any], node: str) -> None:
         meta = pod["metadata"]
@@ -146,15 +146,17 @@ class Pods(actor.Actor):
             await self.api.create(kinds.PODS, mirror)
         await self.say(kinds.PODS, pod, (), phase="Succeeded")
 
-    async def _run(self, pod: dict[str, Any], *, ready: bool) -> None:
-        timer = ("start", pod["metadata"]["uid"])
+    async def _run(self, pod: dict[str, Any], node: dict[str, Any]) -> None:
+        timer, ready = ("start", pod["metadata"]["uid"]), conditions.is_true(node, "Ready")
         if conditions.is_true(pod, "Ready") is ready:
             self.waits.clear(timer)
         elif not ready or self.waits.due(timer, self.pace.replica):
             state = str(ready)
             types = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
             wanted = [conditions.Condition(name, "True" if name in types[:2] else state, "") for name in types]
-            await self.say(kinds.PODS, pod, wanted, phase="Running")
+            # Every pod has its node's address: nothing is sent to any.
+            ips = [{"ip": address} for address in machine_api.internal_addresses(node)[:1]]
+            await self.say(kinds.PODS, pod, wanted, phase="Running", podIPs=ips)
 
 
 def _only_place(pod: Mapping[str, Any]) -> str:

@@ -121,7 +121,7 @@ class Stage:
             player = play.Player(api, actors, PACE, self._tell, operator=ours)
             try:
                 await box.first_of(
-                    self._play(player, api, keeper),
+                    self._play(player, api),
                     played.Pods(kubelets, PACE).run(),
                     self._restart(keeper, commands),
                     self._scrape(ours),
@@ -136,15 +136,11 @@ class Stage:
     def _tell(self, sentence: str) -> None:
         self._screen.say("story", sentence, "bold")
 
-    async def _play(self, player: play.Player, api: client.Client, keeper: keeping.Keeping) -> None:
+    async def _play(self, player: play.Player, api: client.Client) -> None:
         async def before(step: scenario.Step) -> None:
-            word, value = step.action
             self._screen.say("story", step.model_dump_json(exclude_none=True, by_alias=True), "bold")
-            if word == "request":
+            if step.request is not None:
                 self.seen.leases("before the request", await api.list(kinds.LEASES))
-            elif value == "kill":
-                for name in keeper.pids:
-                    await keeper.end(name)
 
         await player.play(self.story, before)
 

@@ -90,8 +90,8 @@ def after_change(
     if degraded is not None:
         stuck = degraded.reason is Reason.TRANSITION_STUCK
         return problem(context, ProblemReason.STUCK if stuck else ProblemReason.EVIDENCE_UNREADABLE, degraded.message)
-    if message := _paused_pools(awaited):
-        return problem(context, ProblemReason.PAUSED, message)
+    if (paused := _paused_pools(context, awaited)) is not None:
+        return paused
     if record.target is not None and context.infrastructure.desired is None and not record.by_native:
         restore = records.request(record.target.control_plane)
         gone = f"The topology has changed to {record.target}, and spec.{vocabulary.DESIRED} is gone"
@@ -199,17 +199,18 @@ def _lost_until(context: Context) -> datetime:
     return (context.leader.lost_at or context.leader.since) + cadence.pause(context.leader)
 
 
-def _paused_pools(awaited: tuple[CheckResult, ...]) -> str:
-    """What to unpause, where nothing else is left to wait for; else empty."""
+def _paused_pools(context: Context, awaited: tuple[CheckResult, ...]) -> Problem | None:
+    """What to unpause, once nothing else is left to wait for, and then until a pool follows: others come and go."""
     failing = {result.name: result for result in awaited if result.status is not CheckStatus.MET}
     pools = failing.get(CheckName.MACHINE_CONFIG_POOLS_ROLLED_OUT)
     stable = failing.get(CheckName.CLUSTER_OPERATORS_STABLE)
-    if pools is None or not set(failing) <= _OF_POOLS:
-        return ""
-    if stable is not None and {finding.name for finding in stable.findings} != {_OPERATOR}:
-        return ""
-    behind = [finding for finding in pools.findings if finding.lacks is not None]
-    if not behind or not all(finding.action for finding in behind):
-        return ""
-    named = listed(f"{finding.name}: {finding.action}" for finding in behind)
-    return f"All that is waited for are paused machine config pools. {named}"
+    behind = [finding for finding in pools.findings if finding.lacks is not None] if pools is not None else []
+    paused, before = [finding for finding in behind if finding.action], _before(context, ProblemReason.PAUSED)
+    if pools is None or (behind and not paused):
+        return None
+    others = len(paused) < len(behind) or not set(failing) <= _OF_POOLS
+    others |= stable is not None and {finding.name for finding in stable.findings} != {_OPERATOR}
+    if not behind or (others and before is None):
+        return before
+    named = listed(f"{finding.name}: {finding.action}" for finding in paused)
+    return problem(context, ProblemReason.PAUSED, f"All that is waited for are paused machine config pools. {named}")

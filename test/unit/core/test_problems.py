@@ -120,9 +120,8 @@ def with_canary() -> TopologyTransition:
     record = worlds.converging()
     assert record.baseline is not None
     canary = PoolBaseline(name="canary", configuration="rendered-canary-1")
-    baseline = record.baseline.model_copy(
-        update={"machine_config_pools": (*record.baseline.machine_config_pools, canary)}
-    )
+    pools = (*record.baseline.machine_config_pools, canary)
+    baseline = record.baseline.model_copy(update={"machine_config_pools": pools})
     return record.model_copy(update={"baseline": baseline})
 
 
@@ -136,17 +135,24 @@ def test_a_paused_pool_is_a_problem_when_nothing_else_is_left_to_wait_for() -> N
     assert "oc patch machineconfigpool canary --type merge" in found.record.problem.message
     assert found.degraded is None
     assert said(found, ConditionType.PROGRESSING)[0] is T
+    now = AFTER + TEN
+    both = (worlds.pool(ready=0), behind(paused=True))
+    for others in ({}, {"etcd": SICK}, {"machine_config_pools": UNREAD}, {"machine_config_pools": both}):
+        later = worlds.decide(converging(now, found.record, **({"machine_config_pools": pools} | others)), now=now)
+        assert problem(later) == (ProblemReason.PAUSED, AFTER), "what comes and goes beside it does not end it"
+    assert problem(worlds.decide(converging(now, found.record, machine_config_pools=FOLLOWING), now=now)) is None
+
+
+SICK = worlds.etcd(EtcdMembersDegraded="True")
+FOLLOWING = (rolled_master(), behind())
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"machine_config_pools": (rolled_master(), behind())},
+        {"machine_config_pools": FOLLOWING},
         {"machine_config_pools": (worlds.pool(ready=0), behind(paused=True))},
-        {
-            "machine_config_pools": (rolled_master(), behind(paused=True)),
-            "etcd": worlds.etcd(EtcdMembersDegraded="True"),
-        },
+        {"machine_config_pools": (rolled_master(), behind(paused=True)), "etcd": SICK},
         {"machine_config_pools": UNREAD},
         {"machine_config_pools": (rolled_master(), behind(paused=True)), "cluster_operators": UNREAD},
     ],
