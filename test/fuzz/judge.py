@@ -256,6 +256,8 @@ class Judge:
             None,
         )
         waits = self._stands_down(self.server.objects) or self.server.pruning or self.server.phase == NEWER_PHASE
+        # A backup from between a topology that was set back and the end of its request: it stops, and says so.
+        waits |= (self.server.record.get("problem") or {}).get("reason") == "TopologyOverwritten"
         if definition is not None and not waits and self.server.phase not in _HOLDING:
             self._break(Promise.RESTORED, f"{self.server.desired} is requested, and the phase is {self.server.phase}")
         return None

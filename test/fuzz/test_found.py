@@ -322,3 +322,22 @@ def test_a_cancelled_request_is_seen_once_the_watches_have_shown_that_they_live(
         assert on.server.phase == "Pending"
         on.pass_time(3)
         assert on.server.phase == "Idle"
+
+
+def test_a_backup_of_a_topology_that_was_set_back_asks_for_the_request_to_be_made_again() -> None:
+    """Nobody has seen there that the request was gone in between: it may be the one that the topology was taken from."""
+    with stage.Stage() as on:
+        process = on.start()
+        on.ask_for("HighlyAvailable")
+        on.follow()
+        on.pass_time(62)
+        assert on.server.phase == "Completed"
+        process.client.freeze()
+        on.ask_for(None)
+        on.set_topology("SingleReplica", "HighlyAvailable")
+        on.back_up()
+        on.put_back_alone("by hand", raised=False, away=20.0, asked=True)
+        assert on.server.record["problem"]["reason"] == "TopologyOverwritten"
+        on.ask_for(None)
+        on.pass_time(62)
+        assert on.server.phase == "Idle"
