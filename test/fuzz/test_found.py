@@ -325,7 +325,7 @@ def test_a_cancelled_request_is_seen_once_the_watches_have_shown_that_they_live(
 
 
 def test_a_backup_of_a_topology_that_was_set_back_asks_for_the_request_to_be_made_again() -> None:
-    """Nobody has seen there that the request was gone in between: it may be the one that the topology was taken from."""
+    """Nobody has seen there that the request was gone in between: it may be the one that was fulfilled and undone."""
     with stage.Stage() as on:
         process = on.start()
         on.ask_for("HighlyAvailable")
