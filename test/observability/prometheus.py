@@ -8,6 +8,8 @@ and also when the test's own process is killed. Its configuration is what bindat
 from __future__ import annotations
 
 import contextlib
+import os
+import pathlib
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,6 @@ from test.observability import asking, monitoring
 from topology_simulator.etcd import keeping
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import AsyncIterator
 
     from topology_simulator import serving
@@ -37,6 +38,11 @@ class Prometheus(asking.Api):
     def __init__(self, url: str, kept: keeping.Keeping) -> None:
         super().__init__(url)
         self._kept = kept
+
+    def cpu_seconds(self) -> float:
+        """What it has taken of the processors so far: whatever else the machine does plays no part."""
+        stat = pathlib.Path(f"/proc/{self._kept.pid(_NAME)}/stat").read_text().rpartition(")")[2].split()
+        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     def last_words(self) -> str:
         """Return the end of its log."""
