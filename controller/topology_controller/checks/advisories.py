@@ -307,6 +307,6 @@ def _lifecycle_agent(known: facts.Facts, changed: datetime | None) -> Advisory |
     return result.advisory(
         AdvisoryName.LIFECYCLE_AGENT_PRESENT,
         "The lifecycle agent runs on this cluster. If the cluster was installed from an image, its topology is fixed "
-        "by that image: set the label, and nothing will be changed. If it was not, there is nothing to do",
+        "by that image: set the label, and nothing will be changed. If it was not, it needs no label",
         f"oc label infrastructure cluster {vocabulary.IMAGE_BASED_INSTALL_LABEL}=true",
     )

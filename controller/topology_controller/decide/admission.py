@@ -117,9 +117,7 @@ def preflight(context: Context, definition: model.Definition, desired: str) -> D
     )
     settling = baseline.settling(context, definition) if ready else {}
     unobserved = baseline.unobserved(context, definition) if ready else ()
-    note = held or _failing(known, results)
-    if ready:
-        note = _admitting(context, settling, unobserved, echoed=echo.met)
+    note = _admitting(context, settling, unobserved, echoed=echo.met) if ready else held or _failing(known, results)
     # Said while it can still be helped: ingress will be gone for a while; not to who has accepted it.
     drains = definition.changes_control_plane and router.alone(known) and not router.drain_accepted(known)
     drained = f"{router.BRIEFLY}: {router.two_routers()}" if drains else ""

@@ -213,4 +213,5 @@ def _paused_pools(context: Context, awaited: tuple[CheckResult, ...]) -> Problem
     if not behind or (others and before is None):
         return before
     named = listed(f"{finding.name}: {finding.action}" for finding in paused)
-    return problem(context, ProblemReason.PAUSED, f"All that is waited for are paused machine config pools. {named}")
+    waits = "Paused machine config pools are awaited too" if others else "Only paused machine config pools are awaited"
+    return problem(context, ProblemReason.PAUSED, f"{waits}. {named}")

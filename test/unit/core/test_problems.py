@@ -140,6 +140,10 @@ def test_a_paused_pool_is_a_problem_when_nothing_else_is_left_to_wait_for() -> N
     for others in ({}, {"etcd": SICK}, {"machine_config_pools": UNREAD}, {"machine_config_pools": both}):
         later = worlds.decide(converging(now, found.record, **({"machine_config_pools": pools} | others)), now=now)
         assert problem(later) == (ProblemReason.PAUSED, AFTER), "what comes and goes beside it does not end it"
+        assert later.record is not None
+        assert later.record.problem is not None
+        only = "Only paused" in later.record.problem.message
+        assert only is (others in ({}, {"machine_config_pools": UNREAD})), later.record.problem.message
     assert problem(worlds.decide(converging(now, found.record, machine_config_pools=FOLLOWING), now=now)) is None
 
 
