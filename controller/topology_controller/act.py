@@ -44,6 +44,10 @@ class RecordDropped(Exception):  # noqa: N818 - what the server did with our wri
     """The server answered a write of the record without the record: the CRD does not have our fields."""
 
 
+class Unread(Exception):  # noqa: N818 - what must come first; nothing is broken
+    """A write was not sent: the server was away, and nothing was read live since."""
+
+
 def merge_patch(before: object, after: object) -> Any:
     """The merge patch (RFC 7386) that turns one JSON value into another; objects only differ where they do."""
     if not isinstance(before, dict) or not isinstance(after, dict):

@@ -93,6 +93,8 @@ class Reconciler:
         self._conflicts = 0
         self._dropped = False
         """Did the server answer the last write of the record without the record?"""
+        self._fresh = False
+        """Was this decision made from a live read of what is written?"""
         self._watching = False
         self._wanted_at = 0.0
         self._discoverer = discover.Discoverer(deps.client, transitions, deps.etcd, deps.now)
@@ -166,6 +168,8 @@ class Reconciler:
                 raise
             except act.RecordDropped:
                 self._dropped = True
+                self._state = dataclasses.replace(self._state, unsure=True)
+            except act.Unread:
                 self._state = dataclasses.replace(self._state, unsure=True)
             else:
                 self._conflicts = 0
@@ -241,7 +245,8 @@ class Reconciler:
         Raises KubeError where the state of one of the two that the store has may be old. Where the right to read
         Infrastructure is missing the decision says so. What else cannot be read is read before a change.
         """
-        if not self._state.unsure and not self._state.misled:
+        self._fresh = self._state.unsure or self._state.misled
+        if not self._fresh:
             return
         watches, sources = self._deps.watches, (catalog.Sources.infrastructure, catalog.Sources.own_operator)
         kept = {source: watches.fact(source) for source in sources}
@@ -352,6 +357,7 @@ class Reconciler:
                 {"source": record.source, "target": record.target, **log.about(record)},
             )
         else:
+            self._hold_history()
             raw = await self._deps.act.save(infrastructure, record)
             _LOG.debug("the record is written: phase %(phase)s", {"phase": record.phase, **log.about(record)})
         self._deps.watches.apply(catalog.Sources.infrastructure, raw)
@@ -380,11 +386,20 @@ class Reconciler:
             if (wait := cadence.text_in(self._state, self._now())) is not None:
                 self._deps.queue.add_after(wait)
                 return
+        self._hold_history()
         raw = await self._deps.act.report(own, wanted)
         if raw is not None:
             self._deps.watches.apply(catalog.Sources.own_operator, raw)
             self._deps.latest.written()
             self._state = leader.reported(self._state, self._now(), news=news)
+
+    def _hold_history(self) -> None:
+        """Raises Unread where the server was away, and what is known was not read since.
+
+        A plain restore gives versions out a second time: the one that guards a write may be that of another state.
+        """
+        if not self._fresh and self._deps.watches.unsure():
+            raise act.Unread
 
     async def _gather(self, definition: model.Definition | None) -> live.Evidence:
         """Read the evidence live; what was watched only led here."""

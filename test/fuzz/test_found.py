@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import TYPE_CHECKING
+
 import pytest
 
 from . import client, stage, world
 from . import server as servers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def following(seconds: int = 0) -> Iterator[stage.Stage]:
+    """An operator that was asked `seconds` ago, and a cluster that follows."""
+    with stage.Stage() as on:
+        on.start()
+        on.ask_for("HighlyAvailable")
+        on.follow()
+        if seconds:
+            on.pass_time(seconds)
+        yield on
 
 
 def test_a_clock_that_is_a_minute_behind_delays_no_look() -> None:
@@ -25,11 +43,8 @@ def test_a_leader_that_was_blind_watches_for_the_whole_settle_time_again() -> No
     While ClusterOperator topology cannot be read nothing is recorded either, so the checks keep their old times, the
     watches of the open request are closed, and the first look after they were opened again completes the transition.
     """
-    with stage.Stage() as on:
-        process = on.start()
-        on.ask_for("HighlyAvailable")
-        on.follow()
-        on.pass_time(5)
+    with following(5) as on:
+        (process,) = on.processes
         process.client.lose()
         on.pass_time(300)
         process.client.come_back()
@@ -47,11 +62,7 @@ def test_a_fall_that_was_never_recorded_is_no_quiet(harm: client.Harm, quiet: fl
 
     Or it gets no answer for a while: what comes and goes meanwhile is never looked at.
     """
-    with stage.Stage() as on:
-        on.start()
-        on.ask_for("HighlyAvailable")
-        on.follow()
-        on.pass_time(40)
+    with following(40) as on:
         on.fault(client.Sort.SAVE, harm)
         on.harm(world.ROUTER, "one router")
         # It is written once it has lasted for ten seconds.
@@ -69,11 +80,7 @@ def test_a_fall_that_was_never_recorded_is_no_quiet(harm: client.Harm, quiet: fl
 
 def test_a_lease_that_moves_no_more_is_seen_to_have_expired() -> None:
     """Its times are hours old, and it moved just now: Unknown. Once it has stood still for long it has expired."""
-    with stage.Stage() as on:
-        on.start()
-        on.ask_for("HighlyAvailable")
-        on.follow()
-        on.pass_time(5)
+    with following(5) as on:
         on.harm(world.LEASE, "expired")
         on.settle()
         on.pass_time(962)
@@ -84,10 +91,7 @@ def test_a_lease_that_moves_no_more_is_seen_to_have_expired() -> None:
 
 def test_a_transition_is_stuck_when_nothing_is_new_and_an_accepted_check_is_recorded_at_once() -> None:
     """Three machines on platform None: two hours. Ten minutes without a new answer; then somebody accepts."""
-    with stage.Stage() as on:
-        on.start()
-        on.ask_for("HighlyAvailable")
-        on.follow()
+    with following() as on:
         on.harm(world.ROUTER, "one router")
         on.pass_time(7150)
         on.check()
@@ -110,10 +114,7 @@ def test_a_pool_that_falls_back_after_leases_were_listed_leaves_nothing_due() ->
 
     The time of the next list stayed in the past, and the loop asked for a look at once, as long as that lasted.
     """
-    with stage.Stage() as on:
-        on.start()
-        on.ask_for("HighlyAvailable")
-        on.follow()
+    with following() as on:
         on.harm(world.ROUTER, "one router")
         on.pass_time(65)
         on.harm(world.CUSTOM_POOL, "not all ready")
@@ -130,11 +131,7 @@ def test_templates_that_fail_for_a_minute_are_noticed_while_all_settles() -> Non
 
     Told it is ten seconds later, in record and report.
     """
-    with stage.Stage() as on:
-        on.start()
-        on.ask_for("HighlyAvailable")
-        on.follow()
-        on.pass_time(10)
+    with following(10) as on:
         on.harm(world.CONTROLLER_CONFIG, "templates failing")
         on.pass_time(30)
         on.harm(world.ROUTER, "one router")
@@ -186,10 +183,7 @@ def test_a_request_made_while_the_record_is_lost_waits_for_what_has_begun() -> N
 
 def test_a_transition_that_is_stuck_with_two_voters_says_so_in_degraded() -> None:
     """A member is lost for good: the record's problem is that of two voters, which comes before every other."""
-    with stage.Stage() as on:
-        on.start()
-        on.ask_for("HighlyAvailable")
-        on.follow()
+    with following() as on:
         on.interject("a member is lost")
         on.pass_time(7300)
         on.check()
@@ -287,11 +281,8 @@ def test_what_the_native_controller_has_changed_and_cannot_end_is_ended_here(mom
 @pytest.mark.parametrize("moment", ["the beginning", "Admitting", "Converging"])
 def test_half_a_minute_after_a_restored_store_answers_all_is_true(moment: str, raised: bool) -> None:  # noqa: FBT001 - a parameter
     """It was away for so long that nobody asked it often any more. Then the later backup is restored."""
-    with stage.Stage() as on:
-        process = on.start()
-        on.ask_for("HighlyAvailable")
-        on.follow()
-        on.pass_time(62)
+    with following(62) as on:
+        (process,) = on.processes
         assert on.server.phase == "Completed"
         on.put_back_alone(moment, raised=raised, away=40.0, asked=True)
         assert on.server.phase == "Converging"
@@ -326,11 +317,8 @@ def test_a_cancelled_request_is_seen_once_the_watches_have_shown_that_they_live(
 
 def test_a_backup_of_a_topology_that_was_set_back_asks_for_the_request_to_be_made_again() -> None:
     """Nobody has seen there that the request was gone in between: it may be the one that was fulfilled and undone."""
-    with stage.Stage() as on:
-        process = on.start()
-        on.ask_for("HighlyAvailable")
-        on.follow()
-        on.pass_time(62)
+    with following(62) as on:
+        (process,) = on.processes
         assert on.server.phase == "Completed"
         process.client.freeze()
         on.ask_for(None)

@@ -157,9 +157,9 @@ class Watches:
         return None if watch is None else watch.reflector.error
 
     def unsure(self) -> bool:
-        """Whether the watch of Infrastructure has yet to say if the store was put back: the API server was away."""
-        trouble = self.trouble(catalog.Sources.infrastructure)
-        return trouble is not None and trouble.may_pass
+        """Whether a watch of what we write has yet to say if the store was put back: the API server was away."""
+        written = (self.trouble(source) for source in (catalog.Sources.infrastructure, catalog.Sources.own_operator))
+        return any(trouble is not None and trouble.may_pass for trouble in written)
 
     def last_activity(self) -> dict[str, float]:
         """Unix time of the last sign of life of each open watch, by the key of its source."""

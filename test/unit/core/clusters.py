@@ -70,6 +70,8 @@ class Cluster:
         self.flowing = asyncio.Event()
         """While it is not set, what happens waits on its way to the watches."""
         self.flowing.set()
+        self.deaf: set[str] = set()
+        """Kinds by plural whose watches end with the next news, and whose lists are answered with 429."""
         self._watching: dict[int, tuple[resource.Selection, asyncio.Queue[tuple[str, Raw]]]] = {}
         for key, raw in raw_operands.cluster().items():
             self.put(key, raw)
@@ -179,6 +181,8 @@ class Cluster:
         await self._pause()
         if kind.plural in self.unserved:
             raise self.error(errors.Forbidden, 403, "list")
+        if kind.plural in self.deaf:
+            raise self.error(errors.Throttled, 429, "list")
         name = (options.get("field_selector") or "").partition("metadata.name=")[2] or None
         selection = resource.Selection(kind, options.get("namespace"), name, options.get("label_selector"))
         items = tuple(
@@ -202,6 +206,8 @@ class Cluster:
             while True:
                 news = await happening.get()
                 await self.flowing.wait()
+                if selection.resource.plural in self.deaf:
+                    raise self.error(errors.Unreachable, 0, "watch")
                 yield news
 
         try:

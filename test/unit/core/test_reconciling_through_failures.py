@@ -318,6 +318,27 @@ async def test_after_a_conflict_an_older_live_answer_ends_the_decisions_of_this_
         assert (operator.latest.number, len(cluster.writes)) == before
 
 
+async def test_a_version_that_a_restored_store_gives_out_again_guards_no_write(cluster: Cluster) -> None:
+    """Infrastructure of the backup has the version of the record in hand, and its watch is put off still."""
+    cluster.echo = False
+    cluster.ask_for("HighlyAvailable")
+    async with running(cluster):
+        await asyncio.sleep(5)
+        assert (cluster.phase, cluster.topology) == ("Admitting", "SingleReplica")
+        version = cluster.objects[INFRASTRUCTURE]["metadata"]["resourceVersion"]
+        cluster.deaf = {"infrastructures"}
+        record = {"phase": "Converging", "attempt": "of-the-backup"}
+        pair = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
+        cluster.change(INFRASTRUCTURE, {"status": {**pair, "topologyTransition": record}})
+        cluster.objects[INFRASTRUCTURE]["metadata"]["resourceVersion"] = version
+        await asyncio.sleep(0.1)
+        cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
+        for cluster.deaf in ({"infrastructures"}, set()):
+            await asyncio.sleep(60)
+            assert (cluster.phase, cluster.record.get("attempt")) == ("Converging", "of-the-backup"), cluster.record
+            assert (cluster.topology, cluster.changes) == ("HighlyAvailable", 0)
+
+
 async def test_a_last_read_that_fails_for_a_while_is_tried_again_by_itself(cluster: Cluster) -> None:
     """No watch brings news meanwhile: nobody but the loop can ask again."""
     tries: list[float] = []

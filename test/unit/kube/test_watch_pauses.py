@@ -178,16 +178,20 @@ async def test_a_version_that_is_gone_again_does_not_wait_for_the_trouble_in_bet
     assert kinds(seen)[-2:] == [(142, "Listed"), (142, "Opened")]
 
 
+async def _restored(store):
+    """After 100 s the server is younger than what was seen of it."""
+    await asyncio.sleep(100)
+    store.objects.clear()
+    store.log.clear()
+    store.version = 50
+
+
 async def test_a_history_that_went_back_leads_to_a_list(store):
     store.put("a")
     store.put("b")
 
     async def meanwhile():
-        await asyncio.sleep(100)
-        # A backup was restored: the server is younger than what we have seen.
-        store.objects.clear()
-        store.log.clear()
-        store.version = 50
+        await _restored(store)
         store.bookmark()
 
     seen = await collect(store, 200, meanwhile=meanwhile)
@@ -199,10 +203,7 @@ async def test_a_watch_from_the_future_is_silent_and_is_left_for_a_list(store):
     store.put("b")
 
     async def meanwhile():
-        await asyncio.sleep(100)
-        store.objects.clear()
-        store.log.clear()
-        store.version = 50
+        await _restored(store)
         store.cut(store.error(errors.Unreachable))
         # Nothing is compacted: the server opens a watch from 102, and would be silent for fifty writes.
         store.put("a")

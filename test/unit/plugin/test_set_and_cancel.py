@@ -9,7 +9,7 @@ import asyncio
 import dataclasses
 import sys
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import assume, given
@@ -26,6 +26,9 @@ from ..core import worlds
 from ..core.strategies import worlds_of_any_kind
 from . import replies
 from .infrastructure_api import Api, elsewhere, error, fails, lost
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
 
 DESIRED, NAMESPACE = "HighlyAvailable", "openshift-topology-operator"
 WAITING = {"phase": "Pending", "observedGeneration": 2}
@@ -144,16 +147,20 @@ def test_in_any_cluster_it_is_written_only_where_the_operator_would_take_it_up(k
 # Writing
 
 
-async def ask_for(api: Api, acting: cluster.Acting | None = None, **asked: Any) -> tuple[Any, int]:
-    wanted = replies.asked(DESIRED, **{"confirm": True, "allow_pending": True, **asked})
-    made = api.made(acting)
-    made.interruption.begin("set")
+async def answered(api: Api, made: Any, command: str, answer: Awaitable[tuple[Any, int]]) -> tuple[Any, int]:
+    made.interruption.begin(command)
     try:
-        found, code = await setting.request(made, worlds.TRANSITIONS, wanted)
+        found, code = await answer
         replies.conforms(replies.through_json(found))
         return found, code
     finally:
         api.left = made.interruption.text
+
+
+async def ask_for(api: Api, acting: cluster.Acting | None = None, **asked: Any) -> tuple[Any, int]:
+    wanted = replies.asked(DESIRED, **{"confirm": True, "allow_pending": True, **asked})
+    made = api.made(acting)
+    return await answered(api, made, "set", setting.request(made, worlds.TRANSITIONS, wanted))
 
 
 def records(phase: str) -> Any:
@@ -320,13 +327,7 @@ def test_what_can_be_cancelled(known: facts.Facts, result: str, code: int, words
 
 async def cancelled(api: Api) -> tuple[Any, int]:
     made = api.made()
-    made.interruption.begin("cancel")
-    try:
-        found, code = await cancel.cancel(made, worlds.TRANSITIONS, NAMESPACE)
-        replies.conforms(replies.through_json(found))
-        return found, code
-    finally:
-        api.left = made.interruption.text
+    return await answered(api, made, "cancel", cancel.cancel(made, worlds.TRANSITIONS, NAMESPACE))
 
 
 def idle(api: Api) -> None:
