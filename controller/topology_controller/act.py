@@ -44,8 +44,8 @@ class RecordDropped(Exception):  # noqa: N818 - what the server did with our wri
     """The server answered a write of the record without the record: the CRD does not have our fields."""
 
 
-class Unread(Exception):  # noqa: N818 - what must come first; nothing is broken
-    """A write was not sent: the server was away, and nothing was read live since."""
+class Unread(Voided):
+    """The server was away, and nothing was read live since."""
 
 
 def merge_patch(before: object, after: object) -> Any:

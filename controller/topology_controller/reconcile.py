@@ -399,7 +399,7 @@ class Reconciler:
         A plain restore gives versions out a second time: the one that guards a write may be that of another state.
         """
         if not self._fresh and self._deps.watches.unsure():
-            raise act.Unread
+            raise act.Unread("the API server was away, and nothing was read live since")
 
     async def _gather(self, definition: model.Definition | None) -> live.Evidence:
         """Read the evidence live; what was watched only led here."""
