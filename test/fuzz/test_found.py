@@ -21,8 +21,7 @@ def following(seconds: int = 0) -> Iterator[stage.Stage]:
         on.start()
         on.ask_for("HighlyAvailable")
         on.follow()
-        if seconds:
-            on.pass_time(seconds)
+        on.pass_time(seconds)
         yield on
 
 

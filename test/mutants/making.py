@@ -51,8 +51,6 @@ class Mutant:
 class Opposite(operator.Operator):  # type: ignore[misc] # cosmic-ray comes without types
     """Swaps min and max, any and all, membership and its contrary."""
 
-    SWAPPED = ("min", "max"), ("any", "all"), ("in", "not in")
-
     def mutation_positions(self, node: Any) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
         if _swapped(node):
             yield node.start_pos, node.end_pos

@@ -327,9 +327,8 @@ async def test_a_version_that_a_restored_store_gives_out_again_guards_no_write(c
         assert (cluster.phase, cluster.topology) == ("Admitting", "SingleReplica")
         version = cluster.objects[INFRASTRUCTURE]["metadata"]["resourceVersion"]
         cluster.deaf = {"infrastructures"}
-        record = {"phase": "Converging", "attempt": "of-the-backup"}
-        pair = {"controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable"}
-        cluster.change(INFRASTRUCTURE, {"status": {**pair, "topologyTransition": record}})
+        LAST_READS["the topology that is requested"][0](cluster)
+        _record({"phase": "Converging", "attempt": "of-the-backup"})(cluster)
         cluster.objects[INFRASTRUCTURE]["metadata"]["resourceVersion"] = version
         await asyncio.sleep(0.1)
         cluster.change(SCHEDULER, {"spec": {"mastersSchedulable": False}})
@@ -337,6 +336,27 @@ async def test_a_version_that_a_restored_store_gives_out_again_guards_no_write(c
             await asyncio.sleep(60)
             assert (cluster.phase, cluster.record.get("attempt")) == ("Converging", "of-the-backup"), cluster.record
             assert (cluster.topology, cluster.changes) == ("HighlyAvailable", 0)
+
+
+async def test_a_refusal_that_comes_while_the_server_goes_away_is_tried_again(cluster: Cluster) -> None:
+    def leave() -> float:
+        if cluster.asked[-1] == ("write", "infrastructures/cluster") and not cluster.deaf:
+            cluster.deaf = {"infrastructures"}
+            cluster.change(INFRASTRUCTURE, {"status": {"noise": 1}})
+        return 0.01
+
+    def refuse(where: str, _: Raw) -> None:
+        if where == "infrastructures/cluster":
+            raise cluster.error(errors.Forbidden, 403)
+
+    cluster.ask_for("HighlyAvailable")
+    cluster.latency, cluster.fault = leave, refuse
+    async with running(cluster):
+        await asyncio.sleep(30)
+        assert (cluster.phase, cluster.deaf) == (None, {"infrastructures"})
+        cluster.latency, cluster.fault, cluster.deaf = (lambda: 0.0), accept, set()
+        await asyncio.sleep(90)
+        assert (cluster.phase, cluster.changes) == ("Converging", 1)
 
 
 async def test_a_last_read_that_fails_for_a_while_is_tried_again_by_itself(cluster: Cluster) -> None:

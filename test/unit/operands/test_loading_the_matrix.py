@@ -15,6 +15,7 @@ from topology_controller.definitions import operands as matrices
 from topology_controller.definitions import read, registry
 
 ROOT = bindata.root()
+SETTINGS, OPTIONAL = "single-node-settings.yaml", "optional-operators.yaml"
 SNO = TopologyPair(control_plane="SingleReplica", infrastructure="SingleReplica")
 COMPACT = TopologyPair(control_plane="HighlyAvailable", infrastructure="HighlyAvailable")
 SPREADING = TopologyPair(control_plane="HighlyAvailable", infrastructure="SingleReplica")
@@ -23,7 +24,7 @@ SPREADING = TopologyPair(control_plane="HighlyAvailable", infrastructure="Single
 @pytest.fixture
 def folder(tmp_path):
     shutil.copytree(ROOT / "operands", tmp_path / "operands")
-    for name in ("startup-readers.yaml", "single-node-settings.yaml", "optional-operators.yaml"):
+    for name in ("startup-readers.yaml", SETTINGS, OPTIONAL):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 
@@ -72,7 +73,7 @@ def test_the_same_word_means_the_same_configuration(source, target, same):
     assert matrices.same(None, source, target)
 
 
-ROUTER, ETCD, OAUTH = "RouterReplicas", "EtcdRevision", "OAuthReplicas"
+ROUTER, ETCD, OAUTH, GUARDS = "RouterReplicas", "EtcdRevision", "OAuthReplicas", "GuardPodDisruptionBudgets"
 
 
 @pytest.mark.parametrize(
@@ -93,13 +94,7 @@ ROUTER, ETCD, OAUTH = "RouterReplicas", "EtcdRevision", "OAuthReplicas"
         (ETCD, "name: cluster", "name: cluster, namespace: a", True, "does not take namespace"),
         (ETCD, "follows: controlPlane", "variant: {SingleReplica: a}\nfollows: controlPlane", None, "does not"),
         ("MachineConfigPoolsRolledOut", "variant:", "# ", False, "needs variant"),
-        (
-            "GuardPodDisruptionBudgets",
-            "operator: kube-apiserver",
-            "variant: {SingleReplica: a}",
-            False,
-            "StaticPods do",
-        ),
+        (GUARDS, "operator: kube-apiserver", "variant: {SingleReplica: a}", False, "StaticPods do"),
         ("APIServerReplicas", "openshift-oauth-apiserver", "openshift-apiserver", False, "apiserver stands here twice"),
         (OAUTH, "oauth-openshift", "apiserver", False, "stands in APIServerReplicas.yaml already"),
     ],
@@ -141,38 +136,27 @@ def test_startup_readers_are_needed_and_each_is_named_once(folder):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("name", "old", "new", "told"),
     [
-        ("    field: spec.disableDrain\n", "    fild: spec.disableDrain\n", "unknown key 'fild'"),
-        ("field: spec.disableDrain", "field: status.x", "singleNodeSettings[2].field is 'status.x'"),
-        ("    name: default\n", "    anyNamespace: true\n", "takes either anyNamespace, or namespace and name"),
-        ("    back: High\n", "    back: Basic\n", "is set back to one of its values"),
-        ("    back: null\n", "", "key singleNodeSettings[0].back is missing"),
-        ("sriovvrb", "sriovfec", "stands here twice"),
+        (SETTINGS, "    field: spec.disableDrain\n", "    fild: spec.disableDrain\n", "unknown key 'fild'"),
+        (SETTINGS, "field: spec.disableDrain", "field: status.x", "singleNodeSettings[2].field is 'status.x'"),
+        (SETTINGS, "    name: default\n", "    anyNamespace: true\n", "either anyNamespace, or namespace and name"),
+        (SETTINGS, "    back: High\n", "    back: Basic\n", "is set back to one of its values"),
+        (SETTINGS, "    back: null\n", "", "key singleNodeSettings[0].back is missing"),
+        (SETTINGS, "sriovvrb", "sriovfec", "stands here twice"),
+        (OPTIONAL, "    pods: control-plane=ssp-operator\n", "", "either pods (start) or look (oneNode)"),
+        (OPTIONAL, "    look: oc get", "    pods: a=b\n    look: oc get", "either pods (start) or look (oneNode)"),
+        (OPTIONAL, "look: oc get", "look: oc delete", "look is 'oc delete"),
+        (OPTIONAL, "keeps: openshift-cnv/", "keeps: ", "optionalOperators[0].keeps is 'virt-template-validator'"),
+        (OPTIONAL, "deployment: sriov-fec-controller-manager", "deployment: ssp-operator", "stands here twice"),
     ],
 )
-def test_what_is_wrong_with_a_setting_for_one_node_is_told_with_its_line(folder, old, new, told):
-    place = folder / "single-node-settings.yaml"
+def test_what_is_wrong_with_an_entry_is_told_with_its_file(folder, name, old, new, told):
+    place = folder / name
     text = place.read_text(encoding="utf-8")
     assert old in text
     place.write_text(text.replace(old, new), encoding="utf-8")
-    assert [line for line in problems(folder) if line.startswith("single-node-settings.yaml:") and told in line]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ("    pods: control-plane=ssp-operator\n", "", "takes either pods (start) or look (oneNode)"),
-        ("    look: oc get", "    pods: a=b\n    look: oc get", "takes either pods (start) or look (oneNode)"),
-        ("look: oc get", "look: oc delete", "look is 'oc delete"),
-        ("keeps: openshift-cnv/", "keeps: ", "optionalOperators[0].keeps is 'virt-template-validator'"),
-        ("deployment: sriov-fec-controller-manager", "deployment: ssp-operator", "stands here twice"),
-    ],
-)
-def test_what_is_wrong_with_an_optional_operator_is_told(folder, old, new, told):
-    place = folder / "optional-operators.yaml"
-    place.write_text(place.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    assert [line for line in problems(folder) if line.startswith("optional-operators.yaml:") and told in line]
+    assert [line for line in problems(folder) if line.startswith(f"{name}:") and told in line]
 
 
 DEFINITION = (ROOT / "transitions" / "sno-to-ha-compact.yaml").read_text(encoding="utf-8")

@@ -62,9 +62,7 @@ ROWS = (
         SERVED,
         first(post(THINGS, THING)),
         first(delete(CRD)),
-        first(get(THINGS, until=lambda body: not _served(body), compared=False))
-        if False
-        else get(THINGS, until=lambda body: not _served(body)),
+        get(THINGS, until=lambda body: not _served(body)),
         first(post(s.DEFINITIONS, MADE, until=lambda body: body.get("kind") == "CustomResourceDefinition")),
         ESTABLISHED,
         get(THINGS, until=_served),
