@@ -4,7 +4,6 @@ The embedded server (`apiserver`, next door) is ours; this one is the truth that
 TLS, RBAC, tokens, audit log, all data in a temporary folder.
 
     binaries   where kube-apiserver, etcd and kubectl are; finding and building is what hack/envtest does
-    keeper     a small process that owns the servers, so that they end when its parent is killed
     server     `RealServer`: start, wait until ready, restart, stop; kubeconfigs for its users
     audit      the audit log, read back
 """

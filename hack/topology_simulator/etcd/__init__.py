@@ -1,12 +1,11 @@
 """Real etcd members with mutual TLS, for tests and for the cluster in a box.
 
 Everything that is said about membership elsewhere is a claim (a ConfigMap, conditions); here are the processes that
-the claims are about. Loopback only, free ports, data in a temporary folder, and gone even when their parent
-is killed (`keeper` owns them).
+the claims are about. Loopback only, free ports, data in a temporary folder, and gone even when their parent is killed.
 
     certificates  a CA, certificates of members and clients, and spoilt ones
     gateway       a client of the JSON gateway: members, status, health; add, promote, remove
-    keeping       the processes, by way of the keeper
+    keeping       the processes, in a group that ends with its owner
     member        one member: start, kill, pause, resume; ready or why not
     cluster       several: a first one, learners that are added and promoted, members that are taken away
 

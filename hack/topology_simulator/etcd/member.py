@@ -7,7 +7,6 @@ the others look for it. Heartbeats are five times as frequent as usual, so that 
 import asyncio
 import pathlib
 import shutil
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -67,11 +66,6 @@ class Member:
         """Whether there is a process that does not hold still."""
         return self.running and not self.paused
 
-    @property
-    def pid(self) -> int | None:
-        """Its process id, or None."""
-        return self._processes.pid(self.name)
-
     def give(self, secrets: Secrets) -> None:
         """Write its files. etcd reads certificates anew at every handshake, whom it trusts only when it starts."""
         certificates.write(self._folder / "serving", secrets.trust, secrets.serving)
@@ -116,18 +110,14 @@ class Member:
         """SIGKILL, and wait until it has ended. Raises KeepingError."""
         await self._processes.end(self.name)
 
-    async def stop(self) -> None:
-        """SIGTERM, and wait until it has ended: a leader hands over first. Raises KeepingError."""
-        await self._processes.end(self.name, signal.SIGTERM)
-
     async def pause(self) -> None:
         """SIGSTOP: connections are accepted by the kernel, and not answered. Raises KeepingError."""
         await self._processes.hold(self.name)
         self.paused = True
 
     async def resume(self) -> None:
-        """SIGCONT. Raises KeepingError."""
-        await self._processes.go_on(self.name)
+        """SIGCONT."""
+        self._processes.go_on(self.name)
         self.paused = False
 
     def forget(self) -> None:

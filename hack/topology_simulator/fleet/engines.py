@@ -12,7 +12,6 @@ import functools
 import json
 import pathlib
 import shutil
-import signal
 from collections.abc import Mapping
 from typing import Any
 
@@ -130,7 +129,7 @@ class Engines(opened.Opened):
 
     async def stop(self, name: str) -> None:
         """Kill a program, as a machine that loses its power does. Raises KeepingError."""
-        await self._processes.end(name, signal.SIGKILL)
+        await self._processes.end(name)
 
     async def start_again(self, name: str) -> None:
         """Start a program that was stopped, with the same command line. Raises KeepingError."""
