@@ -1,15 +1,9 @@
 """Reads a Dockerfile and performs it in a folder: its own lines, each RUN in a sandbox of its own, no container engine.
 
-The words are found by dockerfile-parse; what they mean stands here, as far as our Dockerfile needs it. Whatever is not
-known is refused with the line: a step that would be skipped unseen is one that nothing has checked.
-
-The base image is what cannot be had without an engine. In its place every stage sees the system's programs and
-libraries, read-only, and an interpreter of the version that the base has, or of another one, which is said. What a
-stage makes lands in the folders that are its own; a RUN that writes anywhere else fails. The
-context is what .dockerignore leaves of the checkout.
-
-`pin_base` renews the base's digest (`make base`): a tag is another image tomorrow, a digest is not, and has to be
-renewed with each security fix. The registry's answer must have the digest that it claims.
+The words are found by dockerfile-parse; what is not known here is refused with the line: a skipped step is one that
+nothing has checked. In place of the base image every stage sees the system's programs and libraries, read-only, and an
+interpreter of the version that the base has, or of another one, which is said. A RUN that writes anywhere but to the
+stage's own folders fails. `pin_base` renews the base's digest (`make base`): a tag is another image tomorrow.
 """
 
 from __future__ import annotations

@@ -1,15 +1,8 @@
 """The locked files: each requirement with its one version and the hashes that its files may have, and what they allow.
 
-`read` holds them to leaving nothing open. Whether a version was cancelled (yanked) only the index knows; `uv pip
-compile` would not have chosen one.
-
-`audit` compares them with known vulnerabilities: pip-audit asks a database over the network, and where there is none, a
-folder of records in the OSV format will do. A folder without a single record about a Python package is refused: nothing
-would match, and that would look like a good result.
-
-`licence` is what a package declares by itself (PEP 639), else its licence field where that is a known name, else its
-classifiers. A package that says nothing understandable, or a licence that is not allowed, is a fault: an image is
-handed on, and so are the duties that come with what is in it.
+`audit` compares them with known vulnerabilities: of a database over the network, or of a folder of records in the OSV
+format. `licence` is what a package declares by itself (PEP 639), else its licence field where that is a known name,
+else its classifiers. A package that says nothing understandable, or a licence that is not allowed, is a fault.
 """
 
 import collections

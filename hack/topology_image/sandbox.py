@@ -1,11 +1,8 @@
 """One process in a root folder of its own, as a container would have it: `enter` describes it, `main` goes in.
 
-A private mount namespace is made by `unshare`, a root folder is put together in it from the folders of the image and,
-in place of the base image, the system's own programs and libraries read-only. Then the process becomes who it is to
-be, gives up every capability, and is replaced by the program. Nothing is left to clean up: the mounts end with it.
-The process that was started is the program in the end, so a signal reaches it.
-
-It needs root, as mounting and another UID do.
+In a private mount namespace a root folder is put together from the folders of the image and, in place of the base
+image, the system's own programs and libraries, read-only. The process gives up every capability and is replaced by the
+program, so that signals reach it and nothing is left to clean up. It needs root, as mounting and another UID do.
 """
 
 import json

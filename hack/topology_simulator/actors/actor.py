@@ -1,11 +1,9 @@
 """What all actors share: a mirror of what they know, an endless look-and-act over it, and waiting that is a figure.
 
-`Mirror` keeps the objects of a few kinds current, one task a kind, and wakes its actor when they change; so an actor
-works by level, not by event. `step` is called after every change and whenever a waiting is over; it must bear being
-called at any time. A step that fails at the API is tried again after `pace.retry`: an actor that gave up would be a
-different fault than the one a scenario asked for. Only a write of a field that its definition does not have ends it:
-that is a mistake here. `Waits` remembers since when something holds, so that a step can say "once this has been so for
-two seconds" without holding up everything else.
+`Mirror` keeps the objects of a few kinds current and wakes its actor when they change; an actor works by level, not by
+event, and `step` must bear being called at any time. A step that fails at the API is tried again after `pace.retry`:
+only a write of a field that its definition does not have ends it, a mistake here. `Waits` remembers since when
+something holds, so that a step can say "once this has been so for two seconds" without holding up everything else.
 """
 
 import abc

@@ -1,11 +1,8 @@
 """All actors of a cluster, as one thing that is started and stopped.
 
-Each actor has a client of its own, with its own user agent, so that audit logs and managedFields tell them apart. They
-run in one task group: leaving the context cancels and awaits every task, and an actor that dies of a fault of ours
-takes the others with it instead of leaving a cluster in which nothing moves.
-
-Whatever follows the topology can be kept from it: `hold` an operator (by the name of its ClusterOperator) and it does
-not react until `release`.
+Each has a client and a user agent of its own, so that audit logs and managedFields tell them apart. They run in one
+task group: an actor that dies of a fault of ours takes the others with it instead of leaving a cluster in which nothing
+moves. Whatever follows the topology can be kept from it: `hold` an operator until `release`.
 """
 
 import asyncio

@@ -1,10 +1,8 @@
 """The kinds that every cluster has, as data, and what the server itself does to their objects: fill in, default, judge.
 
-Left out on purpose: whatever neither kubectl nor this project needs, and the types of these kinds: objects are stored
-as they come, and `writes` asks here for the few rules that clients rely on. Events are one store behind two APIs, which
-name several fields differently; they are stored in the core form. Reviews (`TokenReview`, `SubjectAccessReview`) are
-answered and never stored: everybody is allowed, because nothing here enforces RBAC; a client that asks about its own
-rights is warned of that.
+Objects are stored as they come; `writes` asks here for the few rules that clients rely on. Events are one store behind
+two APIs, in the core form. Reviews are answered and never stored: everybody is allowed, because nothing here enforces
+RBAC; a client that asks about its own rights is warned of that.
 """
 
 import base64

@@ -1,14 +1,9 @@
 """`x-kubernetes-validations`: the rules of a schema, compiled to a tree of programs and evaluated as the server does.
 
-A rule that does not compile is a cause that refuses the definition. The runtime knows no object types, so that
-selections are dynamic: of a field that is not there only an evaluation says so. Not available, and refused or failing
-with an error: the functions that Kubernetes adds (addresses, URLs, quantities, sets, `find`, formats), two-variable
-macros (`all(i, v, ...)`), and times inside of objects.
-
-`Rules.validate` walks an object along the places of a schema that have rules. A rule without `oldSelf` is skipped
-where the value equals its stored state; one with it runs only on updates, unless `optionalOldSelf` makes it an optional
-value. A rule that fails to evaluate refuses the request with the error in its message, `no such key` above all: a
-definition must guard with has(). Values get their CEL types from the schema (a `number` is a double however written).
+The runtime knows no object types: only an evaluation says that a field is not there. Not available, and refused or
+failing with an error: the functions that Kubernetes adds (addresses, URLs, quantities, sets, `find`, formats),
+two-variable macros (`all(i, v, ...)`), and times inside of objects. A rule that fails to evaluate refuses the request
+with the error in its message, `no such key` above all: a definition must guard with has().
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """CustomResourceDefinitions: served as soon as they are stored.
 
-`admit` fills in what the real server defaults (names, the Age column), refuses a definition whose rules do not compile,
-and sets the conditions `NamesAccepted` and `Established` at once: there is no controller to wait for. Whether a
-definition makes sense is for the real server to judge: those that are served here are given to it too. `serve`
-registers one `Resource` for every served version. Conversion between versions changes apiVersion only; a conversion
-webhook is refused.
+`admit` fills in what the real server defaults, refuses a definition whose rules do not compile, and sets its conditions
+at once: there is no controller to wait for. Whether it makes sense is for the real server to judge, which is given the
+same ones. Conversion between versions changes apiVersion only.
 """
 
 import functools

@@ -1,10 +1,8 @@
 """What a client asks first: the version, the groups, the kinds of each group version, and their OpenAPI documents.
 
-Served is the form that every client understands (`/api`, `/apis`, `/apis/GROUP/VERSION`, OpenAPI 3); one that asks for
-aggregated discovery first takes this in its place. All of it is computed from the registry. kubectl sends objects with
-`fieldValidation=Strict` when a document says that the kind's PATCH knows that parameter, and then validates nothing
-itself; `explain` reads the schemas: those of custom resources as they were defined, built-in kinds as objects with
-anything in them.
+Served is the form that every client understands (`/api`, `/apis`, `/apis/GROUP/VERSION`, OpenAPI 3). kubectl sends
+objects with `fieldValidation=Strict` when a document says that the kind's PATCH knows that parameter; `explain` reads
+the schemas: custom resources as they were defined, built-in kinds as objects with anything in them.
 """
 
 from collections.abc import Iterator

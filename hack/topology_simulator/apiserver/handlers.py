@@ -1,8 +1,6 @@
 """From a parsed request to an answer: who is responsible.
 
-Synchronous on purpose: everything between reading a request's body and having its answer happens in one
-step of the event loop, so a request sees one state and leaves one state. The server (`server`) does the
-reading, the waiting, the faults and the sending.
+Synchronous on purpose: a request sees one state and leaves one state. `server` reads, waits and sends.
 """
 
 import contextlib
@@ -147,10 +145,9 @@ class Handlers:
         else:
             value = requests.decode(request.body, media)
         with _warned(intent):
-            if intent.patch is not None:
-                obj = self.writes.update(resource, key, lambda old: _patched(old, value, media), intent)
-            else:
-                obj = self.writes.update(resource, key, lambda _: value, intent)
+            obj = self.writes.update(
+                resource, key, lambda old: value if intent.patch is None else _patched(old, value, media), intent
+            )
         return dataclasses.replace(self._shown(request, resource, 200, obj), warnings=intent.warnings)
 
     def _delete(self, request: requests.Request, resource: resources.Resource) -> Answer:

@@ -1,9 +1,7 @@
 """Which kinds exist: a `Resource` says everything that differs between one kind and the next, as data.
 
-The handlers know no kind by name: what is served where, what a status write may touch, which fields can be
-selected, how a table looks, all of it is asked of the `Resource`. `builtins` lists those of the cluster
-itself, `crds` makes one for every served version of a CustomResourceDefinition. The `Registry` finds them
-by path, and changes while the server runs.
+The handlers know no kind by name. `builtins` lists those of the cluster itself, `crds` makes one for every served
+version of a CustomResourceDefinition. The `Registry` finds them by path, and changes while the server runs.
 """
 
 from collections.abc import Callable, Iterable, Mapping

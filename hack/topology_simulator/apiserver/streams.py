@@ -1,10 +1,8 @@
 """Open watches: from the log's changes to lines of JSON for one client at its own pace, and what faults can do to any.
 
-`Selection` is which objects a client wants and in which form; lists use it as well. `Watcher` receives every change in
-the same step as the write and turns it into a line right away. An object that enters the selection is ADDED, one that
-leaves is DELETED with its last state in it. Lines go out as they come, bookmarks when it is quiet, and the end is a
-proper one when the time is over. A fault may mute a watch (the connection stays, nothing is sent any more, not even its
-end) or cut it, between two lines or in the middle of one.
+`Watcher` turns every change into a line in the same step as the write. An object that enters the selection is ADDED,
+one that leaves is DELETED with its last state in it. Lines go out as they come, bookmarks when it is quiet. A fault may
+mute a watch (nothing is sent any more, not even its end) or cut it, between two lines or in the middle of one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Answers in the form that a client wants: an object, its metadata, or the Table that `kubectl get` prints.
 
-Each row carries the whole object beside its cells. Here are the columns of the built-in kinds that a simulated cluster
-has, without what only `-o wide` adds; those of custom resources come from their definitions (`crds`).
+The columns are those of the built-in kinds that a simulated cluster has, without what only `-o wide` adds; those of
+custom resources come from their definitions (`crds`).
 """
 
 import datetime as dt
@@ -61,13 +61,9 @@ def age(text: str | None) -> str:
     if not text:
         return "<unknown>"
     try:
-        return _duration(max(0, int((dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(text)).total_seconds())))
+        seconds = max(0, int((dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(text)).total_seconds()))
     except (ValueError, TypeError):
         return "<invalid>"
-
-
-def _duration(seconds: int) -> str:
-    """Return a duration with at most two units, coarser as it grows (the rule of the field's printers)."""
     for limit, unit, size, below, part in _UNITS:
         if seconds < limit:
             rest = seconds % size // part if below else 0

@@ -1,10 +1,8 @@
 """What a structural schema does to an object: prune the unknown, fill in defaults, and judge, in the server's words.
 
-`validate` returns every broken rule as a cause. On updates it ratchets as real servers of 1.30 and later
-do: a part that equals its stored state is not judged again, so an object that became invalid under a newer
-schema can still be changed elsewhere. Parts of map-lists correspond by their keys, entries of other lists
-not at all. Pruning and defaulting return a part that nothing happens to as it is, which keeps versions of an object
-sharing memory; nulls where the schema does not allow null vanish before defaulting. `cel` judges the rules.
+On updates it ratchets as real servers of 1.30 and later do: a part that equals its stored state is not judged again.
+Parts of map-lists correspond by their keys, entries of other lists not at all. A part that nothing happens to is
+returned as it is, which keeps versions of an object sharing memory. `cel` judges the rules.
 """
 
 from __future__ import annotations

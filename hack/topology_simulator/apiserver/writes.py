@@ -1,12 +1,8 @@
-"""Everything that changes an object, in the order in which the real server does it.
+"""Everything that changes an object, in the order in which the real server does it, between two awaits.
 
 create: shape → prune and default → metadata → validate → managed fields → store. update (a PUT or a patch):
 current state → the new one → optimistic lock → what this subresource may touch → prune and default →
 nothing changed? → validate → generation → managed fields → store, or remove when the last finalizer went.
-All of it happens between two awaits, so that writes never interleave.
-
-What differs between kinds is asked of their `Resource`; custom resource definitions, which change what is
-served, are handed to `definitions` before (may it be stored?) and after (serve it).
 """
 
 from collections.abc import Callable

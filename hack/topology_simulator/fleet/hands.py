@@ -1,11 +1,8 @@
 """Wrong hands: ManifestWorks that people write without the pack, each with one mistake, and what becomes of them.
 
-Each is given to one cluster that nothing else is asked of. The ManifestWork must say why it is refused, nothing may
-change, and when it is deleted, Infrastructure stays.
-
-One mistake is not harmless, and is tried last: with the default delete option the agent applies first and takes
-possession in a second request. That one is refused, so the hub calls the work not applied; but the request of the
-first one stands, and the cluster converts.
+The ManifestWork must say why it is refused, nothing may change, and when it is deleted, Infrastructure stays. One
+mistake is not harmless, and is tried last: with the default delete option the agent applies first and takes possession
+in a second request. That one is refused, so the hub calls the work not applied; the cluster converts anyway.
 """
 
 import asyncio
