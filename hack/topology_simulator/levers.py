@@ -8,12 +8,11 @@ that is shown as a command can be pasted as it stands; tests run them with kubec
 """
 
 import asyncio
-import functools
 import json
 import pathlib
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -74,7 +73,6 @@ def _name(place: _Place, value: Any) -> str:
 class _Lever:
     place: _Place
     name: str
-    repair: Callable[[], object]
     marked: bool = False
 
 
@@ -83,21 +81,13 @@ class Levers:
 
     def __init__(self, api: client.Client, actors: hub.Actors) -> None:
         self._api = api
+        self._actors = actors
         self._pulled: list[_Lever] = []
-        self._repairs: dict[str, Callable[[str], object]] = {
-            "up": actors.kubelets.bring_up,
-            "heal_learner": actors.etcd.heal,
-            "release": actors.release,
-            "mend_pool": actors.mend_pool,
-            "mend_host": actors.hosts.mend,
-            "end_upgrade": lambda _: actors.version.release_upgrades(),
-        }
 
     def pulled(self, word: str, value: Any) -> None:
         """A step has broken something: let it be marked as soon as it exists, and repaired when the mark is gone."""
         if (place := _PLACES.get(word)) is not None:
-            name = _name(place, value)
-            self._pulled.append(_Lever(place, name, functools.partial(self._repairs[place.repair], name)))
+            self._pulled.append(_Lever(place, _name(place, value)))
 
     async def tend(self) -> None:
         """Mark what is broken, and repair what a person has unmarked."""
@@ -119,7 +109,7 @@ class Levers:
             await self._api.patch(place.kind, lever.name, change, place.namespace)
             lever.marked = True
         elif place.key not in (obj["metadata"].get("annotations") or {}):
-            lever.repair()
+            self._actors.order(place.repair, lever.name)
             self._pulled.remove(lever)
 
 

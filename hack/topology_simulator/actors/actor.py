@@ -19,14 +19,21 @@ _LOG = logging.getLogger(__name__)
 
 
 class Troubles:
-    """What does not work as it should: operators that do not react, and degraded pools. One for all actors.
-
-    Names are those of ClusterOperators, or namespace/name of one workload; of pools in `degraded`.
-    """
+    """What does not work as it should, each a set of names. One for all actors; `hub.Actors.order` has the words."""
 
     def __init__(self) -> None:
+        self.off: set[str] = set()
+        """Nodes without power."""
+        self.learners: set[str] = set()
+        """Nodes whose etcd member stays a learner."""
+        self.silent: set[str] = set()
+        """Hosts whose management controller does not answer, which is no error of what runs on them."""
         self.held: set[str] = set()
+        """Operators that do not react to a new topology: ClusterOperators, or namespace/name of one workload."""
         self.degraded: set[str] = set()
+        """Machine config pools that their first node degrades."""
+        self.upgrades: set[str] = set()
+        """ClusterVersion, while an upgrade goes on."""
 
     def holds(self, *names: str) -> bool:
         """Whether any of these does not react to a new topology."""

@@ -31,30 +31,21 @@ class Version(actor.Actor):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.release: Release | None = None
-        self._held = False
-        self._released = False
+        self._was_held = False
         self._opinion: list[conditions.Condition] = []
         self._looked = False
         self._seen = ""
         self._resync = random.uniform(1.0, 2.0)
-
-    def hold_upgrades(self) -> None:
-        """Let the present or next upgrade go on until `release_upgrades`."""
-        self._held, self._released = True, False
-
-    def release_upgrades(self) -> None:
-        """Let the held upgrade finish now."""
-        self._held = False
-        self._released = True
-        self.mirror.wake()
 
     async def step(self) -> None:
         """Echo objections, and move an upgrade on."""
         version = self.mirror.get(kinds.CLUSTER_VERSIONS, "version")
         if version is None:
             return
+        held = bool(self.troubles.upgrades)
+        self._was_held = self._was_held or held
         await self._echo(version)
-        await self._upgrade(self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or version)
+        await self._upgrade(self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or version, held=held)
 
     async def _echo(self, version: dict[str, Any]) -> None:
         release = self.release or of_version(version["status"]["desired"]["version"])
@@ -91,7 +82,7 @@ class Version(actor.Actor):
         self.waits.start(key, seconds)
         return True
 
-    async def _upgrade(self, version: dict[str, Any]) -> None:
+    async def _upgrade(self, version: dict[str, Any], *, held: bool) -> None:
         status = version["status"]
         wanted = ((version.get("spec") or {}).get("desiredUpdate") or {}).get("version") or ""
         running = next((update["version"] for update in status["history"] if update["state"] == "Completed"), "")
@@ -100,7 +91,7 @@ class Version(actor.Actor):
         if status["desired"]["version"] != wanted:
             self.waits.start("upgrade", self.pace.upgrade)
             await self._begin(version, wanted)
-        elif not self._held and (self._released or self.waits.due("upgrade", self.pace.upgrade)):
+        elif not held and (self._was_held or self.waits.due("upgrade", self.pace.upgrade)):
             await self._finish(version, wanted)
 
     async def _begin(self, version: dict[str, Any], wanted: str) -> None:
@@ -127,7 +118,7 @@ class Version(actor.Actor):
         self.mirror.keep(kinds.CLUSTER_VERSIONS, done)
 
     async def _finish(self, version: dict[str, Any], wanted: str) -> None:
-        self._released = False
+        self._was_held = False
         self.waits.clear("upgrade")
         newest, *older = version["status"]["history"]
         entry = {**newest, "state": "Completed", "completionTime": conditions.now()}

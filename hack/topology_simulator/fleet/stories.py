@@ -108,7 +108,7 @@ async def _wave_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
 
 
 def _repaired(fleet: running.Fleet, stuck: spoke.Spoke) -> None:
-    stuck.box.actors.release(_HELD)
+    stuck.box.actors.order("release", _HELD)
     fleet.chronicle.tell("story", f"operator {_HELD} of {stuck.name} reacts again")
 
 
@@ -118,7 +118,7 @@ async def _stuck(
     """Let the last of these never end: it and those before it are asked, and no other. Return the specifications."""
     *_, stuck = clusters
     before = await steps.prepared(fleet)
-    stuck.box.actors.hold(_HELD)
+    stuck.box.actors.order("hold", _HELD)
     await fleet.hub.apply(steps.rollout(fleet, deadline_seconds=_SHORT_SECONDS))
     fleet.chronicle.tell("story", f"operator {_HELD} of {stuck.name} does not react; the deadline is a minute")
     await steps.came(fleet, chronicle.FAILED, [stuck], _STUCK_SECONDS)
@@ -206,7 +206,7 @@ async def _bad_manifest(fleet: running.Fleet, judged: verdict.Verdict) -> None:
 async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     lacking, slow, *later = fleet.others
     before = await steps.prepared(fleet, without=[lacking])
-    slow.box.actors.hold(_HELD)
+    slow.box.actors.order("hold", _HELD)
     await fleet.hub.apply(steps.rollout(fleet, deadline_seconds=_PENDING_SECONDS, max_concurrency=2))
     await steps.came(fleet, chronicle.REQUESTED, [fleet.canary, lacking], steps.CONVERSION_SECONDS)
     await steps.came(fleet, chronicle.CHANGED, [slow], steps.CONVERSION_SECONDS)
@@ -228,7 +228,7 @@ async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
         holds="there is no way back" in sentence and await steps.open_requests(fleet) == [slow.name],
         actual=sentence,
     )
-    slow.box.actors.release(_HELD)
+    slow.box.actors.order("release", _HELD)
     await lacking.grow()
     fleet.chronicle.tell("story", f"{lacking.name} has its third machine now, and {slow.name} goes on")
     await steps.came(fleet, chronicle.CANCELLED, [slow], steps.CONVERSION_SECONDS)
