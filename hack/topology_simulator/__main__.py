@@ -12,7 +12,7 @@ import argparse
 import pathlib
 import sys
 
-from . import box, client, demo, drill, install, kubeconfig, pace, scenario
+from . import box, client, demo, drill, install, pace, scenario
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -90,7 +90,7 @@ def main(argv: list[str] | None = None) -> int:
     except (scenario.ScenarioError, drill.UnknownAlertError) as error:
         print(error, file=sys.stderr)
         return 2
-    except (OSError, demo.InUseError, client.ClientError, install.InstallError, kubeconfig.KubeconfigError) as error:
+    except (OSError, demo.InUseError, client.ClientError, install.InstallError) as error:
         print(error, file=sys.stderr)
         return 1
 

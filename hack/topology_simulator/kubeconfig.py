@@ -13,10 +13,6 @@ from typing import Any
 import yaml
 
 
-class KubeconfigError(Exception):
-    """A kubeconfig that cannot be used; the message names the file and what is wrong."""
-
-
 @dataclass(frozen=True, slots=True)
 class Access:
     """Where the API is, and what every request carries."""
@@ -27,13 +23,8 @@ class Access:
 
 
 def load(path: pathlib.Path) -> Access:
-    """Read the current context of a kubeconfig file. Raises KubeconfigError."""
-    try:
-        return access(yaml.safe_load(path.read_text()))
-    except OSError as error:
-        raise KubeconfigError(f"{path}: {error.strerror}") from error
-    except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-        raise KubeconfigError(f"{path}: not a kubeconfig of the simulator: {error}") from error
+    """Read the current context of a kubeconfig file."""
+    return access(yaml.safe_load(path.read_text()))
 
 
 def access(content: dict[str, Any]) -> Access:
