@@ -53,7 +53,7 @@ class ApiServer(faults.Front):
         super().__init__(None if tls is None else tls.context)
         self._authority = b"" if tls is None else tls.authority
         self.storage = storage.Storage(history)
-        self.registry = resources.Registry(builtins.kinds())
+        self.registry = resources.Registry(builtins.KINDS)
         self.bookmark_seconds = bookmark_seconds
         self._handlers = handlers.Handlers(self.storage, self.registry)
         for name in builtins.INITIAL_NAMESPACES:
