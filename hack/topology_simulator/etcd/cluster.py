@@ -93,8 +93,11 @@ class Cluster(opened.Opened):
                     with contextlib.suppress(gateway.GatewayError):
                         for entry in await self.listed(linearizable=False):
                             leader = self.members.get(entry.name)
-                            if leader is not None and leader.answering and await self._leads(leader, entry.id):
-                                return leader
+                            if leader is None or not leader.answering:
+                                continue
+                            with contextlib.suppress(gateway.GatewayError):
+                                if (await self.client.status(leader.url)).leader == entry.id:
+                                    return leader
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
             raise ClusterError(f"no member leads\n{self.last_words()}") from None
@@ -221,12 +224,6 @@ class Cluster(opened.Opened):
         except TimeoutError:
             words = f"{what} after {_PATIENCE_SECONDS:g} s: {problem}"
             raise ClusterError(f"{words}\n{self.last_words()}") from None
-
-    async def _leads(self, process: member.Member, member_id: int) -> bool:
-        try:
-            return (await self.client.status(process.url)).leader == member_id
-        except gateway.GatewayError:
-            return False
 
     async def _any(self, call: Callable[[str], Awaitable[T]]) -> T:
         """Ask one running member after the other until one does not fail for lack of an answer."""

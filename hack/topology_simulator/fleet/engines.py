@@ -12,7 +12,6 @@ import functools
 import json
 import pathlib
 import shutil
-from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -64,26 +63,12 @@ def _read() -> tuple[str, ...]:
     )
 
 
-class Engines(opened.Opened):
+class Engines(keeping.Keeping):
     """Programs of one cluster, hub or spoke; they end with their context, and with their parent."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._processes = keeping.Keeping("fleet-")
+        super().__init__("fleet-")
         self._commands: dict[str, list[str]] = {}
-
-    async def _open(self, parts: contextlib.AsyncExitStack) -> None:
-        await parts.enter_async_context(self._processes)
-
-    @property
-    def folder(self) -> pathlib.Path:
-        """Where logs and kubeconfigs are."""
-        return self._processes.folder
-
-    @property
-    def pids(self) -> dict[str, int]:
-        """The running programs by name."""
-        return self._processes.pids
 
     def kubeconfig(self, name: str, content: dict[str, Any]) -> pathlib.Path:
         """Write a kubeconfig and return its place."""
@@ -124,30 +109,17 @@ class Engines(opened.Opened):
             "--metrics-bind-address=0",
             "--leader-elect=false",
             f"--evaluation-backoff={_EVALUATION_SECONDS}",
-            environment={"WATCH_NAMESPACE": POLICY_NAMESPACE},
+            WATCH_NAMESPACE=POLICY_NAMESPACE,
         )
-
-    async def stop(self, name: str) -> None:
-        """Kill a program, as a machine that loses its power does. Raises KeepingError."""
-        await self._processes.end(name)
 
     async def start_again(self, name: str) -> None:
         """Start a program that was stopped, with the same command line. Raises KeepingError."""
-        await self._processes.start(name, self._commands[name])
+        await self.start(name, self._commands[name])
 
-    async def _start(
-        self, name: str, program: str, *arguments: str, environment: Mapping[str, str] | None = None
-    ) -> None:
-        settings = [f"{key}={value}" for key, value in (environment or {}).items()]
+    async def _start(self, name: str, program: str, *arguments: str, **environment: str) -> None:
+        settings = [f"{key}={value}" for key, value in environment.items()]
         self._commands[name] = ["/usr/bin/env", *settings, str(folder() / program), *arguments]
         await self.start_again(name)
-
-
-def keep_logs(target: pathlib.Path, *sources: pathlib.Path) -> None:
-    """Copy the logs of these folders, which go with their processes, to one that stays."""
-    target.mkdir(parents=True, exist_ok=True)
-    for log in (file for source in sources for file in source.glob("*.log")):
-        shutil.copy(log, target / log.name)
 
 
 class Site(opened.Opened):
@@ -167,10 +139,16 @@ class Site(opened.Opened):
     async def _open(self, parts: contextlib.AsyncExitStack) -> None:
         await parts.enter_async_context(self.server)
         await parts.enter_async_context(self.engines)
-        parts.callback(keep_logs, self._folder, self.server.folder, self.engines.folder)
+        parts.callback(self._keep_logs)
         access = kubeconfig.access(self.server.kubeconfig())
         self.api = await parts.enter_async_context(client.Client(access, "fleet-harness", strict=True))
         await self._furnish(parts)
+
+    def _keep_logs(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for source in (self.server.folder, self.engines.folder):
+            for log in source.glob("*.log"):
+                shutil.copy(log, self._folder / log.name)
 
     @abc.abstractmethod
     async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:

@@ -78,7 +78,7 @@ class Hub(engines.Site):
     async def stop(self) -> None:
         """Kill API server, placement and work manager. Raises KeepingError, RealServerError."""
         for name in (engines.PLACEMENT, engines.MANAGER):
-            await self.engines.stop(name)
+            await self.engines.end(name)
         await self.server.stop_api()
 
     async def start(self) -> None:

@@ -99,7 +99,7 @@ class Spoke(engines.Site):
 
     async def lose(self) -> None:
         """Take its power: API server, operator and agent are gone at once. Raises KeepingError, RealServerError."""
-        await self.engines.stop(engines.AGENT)
+        await self.engines.end(engines.AGENT)
         await self.server.stop_api()
         await self.stop_operator()
 
