@@ -47,19 +47,13 @@ class Read:
 
 def current() -> tuple[matrices.Matrix, *tuple[dict[str, Any], ...]]:
     """Return what `render` and `table` are made of. Raises load.DefinitionError when a definition is damaged."""
-    return _asked(), *_roles_by_hand()
-
-
-def _asked() -> matrices.Matrix:
-    """Return the operand matrix without what no definition asks about: that is not read either."""
     transitions = load.load(bindata.root() / "transitions")
+    # What no definition asks about is not read either.
     groups = tuple(group for group in transitions.matrix.groups if transitions.asks(group.check))
-    return transitions.matrix.model_copy(update={"groups": groups})
-
-
-def _roles_by_hand() -> list[dict[str, Any]]:
     texts = [place.read_text(encoding="utf-8") for place in manifests.files("manifests") if place.name != FILE]
-    return [obj for text in texts for obj in yaml.safe_load_all(text) if obj["kind"] in {"Role", "ClusterRole"}]
+    objects = [obj for text in texts for obj in yaml.safe_load_all(text)]
+    by_hand = [obj for obj in objects if obj["kind"] in {"Role", "ClusterRole"}]
+    return transitions.matrix.model_copy(update={"groups": groups}), *by_hand
 
 
 def reads(matrix: matrices.Matrix) -> Iterator[Read]:

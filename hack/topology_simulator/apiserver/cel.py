@@ -263,28 +263,17 @@ class Rules:
                 yield from self.items.validate(item, matched.get(mark, validation.MISSING), f"{path}[{index}]")
 
 
-class Schema:
-    """A version's schema, ready to be applied."""
-
-    def __init__(self, schema: Mapping[str, Any], rules: Rules) -> None:
-        self._schema = schema
-        self._rules = rules
-
-    def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Return the object without unknown fields, and the paths of those."""
-        return validation.prune_object(self._schema, obj)
-
-    def default(self, obj: dict[str, Any]) -> Any:
-        """Return the object with defaults filled in."""
-        return validation.default(self._schema, obj)
-
-    def validate(
-        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
-    ) -> list[field_errors.Cause]:
-        """Return every broken rule: `before`, those of the schema, and of CEL unless the others block it."""
-        causes = [*before, *validation.validate(self._schema, obj, old)]
-        if self._rules.empty:
-            return causes
-        if any(cause.reason in _BLOCKING for cause in causes):
-            return [*causes, field_errors.invalid("<nil>", None, _UNCHECKED)]
-        return [*causes, *self._rules.validate(obj, validation.MISSING if old is None else old)]
+def judge(
+    schema: Mapping[str, Any],
+    rules: Rules,
+    obj: dict[str, Any],
+    old: dict[str, Any] | None,
+    before: list[field_errors.Cause],
+) -> list[field_errors.Cause]:
+    """Return every broken rule: `before`, those of the schema, and of CEL unless the others block it."""
+    causes = [*before, *validation.validate(schema, obj, old)]
+    if rules.empty:
+        return causes
+    if any(cause.reason in _BLOCKING for cause in causes):
+        return [*causes, field_errors.invalid("<nil>", None, _UNCHECKED)]
+    return [*causes, *rules.validate(obj, validation.MISSING if old is None else old)]

@@ -45,8 +45,8 @@ def _schema(version: dict[str, Any]) -> tuple[str, str]:
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(schema: str, where: str) -> tuple[cel.Schema, tuple[field_errors.Cause, ...]]:
-    """Return the schema ready to be applied; the same text is compiled once in a process."""
+def _compiled(schema: str, where: str) -> tuple[cel.Rules, tuple[field_errors.Cause, ...]]:
+    """Return the rules of a schema; the same text is compiled once in a process."""
     parsed = json.loads(schema)
     causes: list[field_errors.Cause] = []
     rules = cel.compile_rules(parsed, where, causes, root=True)
@@ -55,7 +55,7 @@ def _compiled(schema: str, where: str) -> tuple[cel.Schema, tuple[field_errors.C
         for word in _NOT_JUDGED
         if f'"{word}":' in schema
     ]
-    return cel.Schema(parsed, rules), tuple(causes)
+    return rules, tuple(causes)
 
 
 def _status(spec: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
@@ -155,8 +155,8 @@ def resources_of(obj: dict[str, Any]) -> list[Resource]:
                 custom=True,
                 stored_as=f"{group}/{storage}",
                 columns=_columns(version),
-                schema=_compiled(*_schema(version))[0],
-                json_schema=version["schema"]["openAPIV3Schema"],
+                schema=version["schema"]["openAPIV3Schema"],
+                rules=_compiled(*_schema(version))[0],
                 unconditional_update=False,
                 counts_generation=True,
             )

@@ -92,7 +92,7 @@ def _schema_name(kind: resources.Resource) -> str:
 
 
 def _schema(kind: resources.Resource) -> dict[str, Any]:
-    schema = kind.json_schema or {"type": "object", validation.PRESERVE: True}
+    schema = kind.schema or {"type": "object", validation.PRESERVE: True}
     properties = {
         "apiVersion": {"type": "string", "description": "The version of the schema that this object is written in."},
         "kind": {"type": "string", "description": "The kind of this object, in CamelCase."},

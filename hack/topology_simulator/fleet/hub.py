@@ -16,6 +16,7 @@ from .. import binaries, conditions, install, kinds
 from ..envtest import server
 from . import engines, pack, verdict
 
+_GROUP = "system:open-cluster-management"
 _AGENT_ROLE = "fleet-work-agent"
 _UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 
@@ -27,12 +28,12 @@ class Hub(engines.Site):
     """
 
     def __init__(self, clusters: Sequence[str], folder: pathlib.Path) -> None:
-        super().__init__(server.RealServer({name: _agent(name) for name in clusters}), folder)
+        agents = {
+            name: server.User(f"{_GROUP}:{name}:agent", (f"{_GROUP}:{name}", f"{_GROUP}:managed-clusters"))
+            for name in clusters
+        }
+        super().__init__(server.RealServer(agents), folder)
         self.clusters = tuple(clusters)
-
-    def kubeconfig_of(self, cluster: str) -> dict[str, Any]:
-        """Return what the work agent of a cluster comes in with: it sees its own namespace only."""
-        return self.server.kubeconfig(cluster)
 
     async def apply(self, objects: Sequence[dict[str, Any]]) -> None:
         """Create objects; a ManifestWorkReplicaSet that is there already is given the new spec. Raises ClientError."""
@@ -113,15 +114,10 @@ async def _run(*command: str) -> tuple[int, str]:
     return process.returncode or 0, output.decode()
 
 
-def _agent(cluster: str) -> server.User:
-    group = f"system:open-cluster-management:{cluster}"
-    return server.User(f"{group}:agent", (group, "system:open-cluster-management:managed-clusters"))
-
-
 def _registered(cluster: str, *, wave: int) -> list[dict[str, Any]]:
     managed = pack.MANAGED_CLUSTERS.new(cluster, spec={"hubAcceptsClient": True, "leaseDurationSeconds": 60})
     managed["metadata"]["labels"] = {pack.WAVE: str(wave)}
-    group = {"kind": "Group", "apiGroup": pack.RBAC, "name": f"system:open-cluster-management:{cluster}"}
+    group = {"kind": "Group", "apiGroup": pack.RBAC, "name": f"{_GROUP}:{cluster}"}
     return [kinds.NAMESPACES.new(cluster), managed, pack.binding(_AGENT_ROLE, group, namespace=cluster)]
 
 

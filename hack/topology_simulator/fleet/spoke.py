@@ -86,7 +86,7 @@ class Spoke(engines.Site):
         )
         await self.engines.agent(
             self.name,
-            self.engines.kubeconfig("hub", self._hub.kubeconfig_of(self.name)),
+            self.engines.kubeconfig("hub", self._hub.server.kubeconfig(self.name)),
             self.engines.kubeconfig("spoke", self.server.kubeconfig("agent")),
         )
 
