@@ -1,9 +1,8 @@
 """Makes docs/api.md and the tables of docs/api: every word, field and figure that others can see and script against.
 
-Fields come from the schema of the CRD, stages and parameters of checks from the model of the transition definitions,
-these from `bindata/transitions`, operands from `bindata/operands`, words, metrics and alerts from `explained`. So a
-table cannot know more than the code, nor less. What needs more words than a table has is written by hand, around the
-marks between which each table is put. `generate` writes the pages and compares them; docs/api.md lists their headings.
+A table cannot know more than the code, nor less: fields come from the schema of the CRD, parameters of checks from the
+model of the transition definitions, these and operands from `bindata`, words, metrics and alerts from `explained`. What
+needs more words is written by hand, around the marks between which each table is put.
 """
 
 import itertools

@@ -1,10 +1,9 @@
 """Makes the roles that it takes to read what the operand matrix names: one file of `bindata/manifests`, and its table.
 
-The last role in it is for people: what they read with `oc topology` and OpenShift's `cluster-reader` lacks.
-A right that has to be remembered is a right that is missing, so these roles are made from the matrix. What the operator
-reads besides operands, and what it writes, is granted in the files beside it, by hand: each of those rules has a reason
-of its own. What one of them grants already is not granted again. Unit tests hold every rule against the sources of
-`observe.catalog`; docs/development/rights.md says what each is for, and tests on a real API server take each away.
+The last role in it is for people: what they read with `oc topology` and OpenShift's `cluster-reader` lacks. What the
+operator reads besides operands, and what it writes, is granted in the files beside it, by hand, and not again here.
+Unit tests hold every rule against the sources of `observe.catalog`; docs/development/rights.md says what each is
+for.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,11 +1,8 @@
 """Records sessions of `oc topology` on clusters in a box, for docs/development/sessions: what is typed, and printed.
 
-Each session is a scenario of the simulator, played by the operator as its own process, with the installed command in
-front of it. So the pages are never written by hand, and what reads badly there is changed in the command. What
-differs from run to run is a word in angle brackets: times, ages, versions, ids.
-
-    hack/record_sessions.py [SCENARIO ...]            record, and write the pages
-    hack/record_sessions.py --check [SCENARIO ...]    record, and compare: exit code 1 where a page is another one
+Each session is a scenario, played by the operator as its own process, with the installed command in front of it. What
+differs from run to run is a word in angle brackets: times, ages, versions, ids. With names of scenarios only those;
+with `--check` nothing is written, and the exit code is 1 where a page is another one.
 """
 
 import argparse

@@ -1,10 +1,7 @@
-"""`make sbom`: what is in the application layer, as CycloneDX 1.6.
+"""`make sbom`: what is in the application layer, as CycloneDX 1.6; what the base image has is not in it.
 
-cyclonedx-py lists the environment that was built: packages, licences, who needs whom. What it cannot know is added
-here: the file that each package came from, by the hash that pip found and the locked file allows, and the version that
-was stamped. The result says the same for the same layer, byte by byte, and is validated against the schema.
-
-What the base image has is not in it: the base image has a list of its own.
+cyclonedx-py lists the environment that was built. Added here is the file that each package came from, by the hash that
+pip found and the locked file allows, and the version that was stamped. The same layer gives the same list.
 """
 
 import hashlib

@@ -1,7 +1,6 @@
-"""`make image-check`: performs the Dockerfile in a folder and compares the result with docs/development/image.md.
+"""`make image-check`: performs the Dockerfile in build/image and compares the result with docs/development/image.md.
 
-The folder is left behind in build/image, where `make sbom` reads it. What was measured is printed, and written to
-figures.json there.
+What was measured is printed, and written to figures.json there; `make sbom` reads the folder.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Whether an alert of the product fires on what an operator reports now, judged by the alert's own rule.
 
 promtool plays the rules as bindata has them: what is scraped at this moment is taken to stay for three hours, and the
-rule is asked at the end of them. So its `for` is not waited for, and no expression is repeated here. Of a fleet, the
-recording rules of the cluster come first, with its name, and of those only what the hub collects.
+rule is asked at the end of them, so that its `for` is not waited for. Of a fleet, the recording rules of the cluster
+come first, with its name, and of those only what the hub collects.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
 """A cluster in a box: API server, installed cluster, actors, and the operator, opened and closed as one.
 
-Files go into one folder and nowhere else: `kubeconfig`, and `operator.log` when there is an operator. A scenario that
-wants another deadline has its definitions there too, in `transitions`. Parts are opened
-in the order in which they need each other and closed in reverse; nothing of it outlives the context.
+Files go into one folder and nowhere else: `kubeconfig`, `operator.log`, and `transitions` for a scenario that wants
+another deadline. Nothing of it outlives the context.
 """
 
 from __future__ import annotations

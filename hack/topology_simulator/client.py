@@ -1,9 +1,8 @@
 """The actors' client: plain HTTP to whatever API server a kubeconfig names.
 
 Verbs and one endless `follow` (list, then watch from there, again and again), because an actor is to be no better
-connected than a real operator: it sees what the API shows, late and interrupted. Every unary call has a deadline;
-a watch is renewed every few minutes and given up when it says nothing for too long. The neighbours: `kinds` gives
-the paths, `actors.actor` keeps what `follow` yields, `apiserver` is one of the servers that may answer.
+connected than a real operator. Every unary call has a deadline; a watch is renewed every few minutes and given up when
+it says nothing for too long.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
 """A drill for who is on call: an alert fires in a cluster in a box, and nothing but the person ends it.
 
-`drills` has a scenario for each alert of a cluster and of a hub. Its steps make the trouble; then the screen has what a
-pager has, and a way into the cluster. Whether the alert fires is judged by its own rule (`alerts`), before and after.
-The cure is in docs/runbooks; `cure` of a scenario has the sentence there that leads to it, for the test which types it.
+A scenario of `drills` makes the trouble; then the screen has what a pager has, and a way into the cluster. The alert's
+own rule (`alerts`) judges, before and after. `cure` of a scenario has the sentence of docs/runbooks that leads to it.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
 """A hub with one managed cluster, as far as `oc topology fleet` and the alerts of a fleet need it.
 
-No engine of a fleet runs here (`fleet` has those): the survey's own expression, as the product prints it, is evaluated
-for the one cluster and written where the work agent writes it. What the hub collects is the ConfigMap that lists it.
-The kubeconfig of the box gets a second context, `hub`, which is the current one from then on.
+No engine of a fleet runs here: the survey's own expression, as the product prints it, is evaluated for the one cluster
+and written where the work agent writes it. The kubeconfig of the box gets a second context, `hub`, the current one.
 """
 
 import asyncio

@@ -1,10 +1,9 @@
 """Lets the operands of a cluster follow its topology and its nodes at once, where no actor runs.
 
-`follow(api)` leaves every object as the operators of a real cluster leave it once they are done. It is idempotent,
-writes only what differs, and works before a change (after nodes have joined) as well as after it. With `without`, some
-stay as they are: ClusterOperators by name ("console", "machine-config"), or one part of what such an operator does: a
-workload as "openshift-console/downloads", a budget as "openshift-etcd/etcd-guard-pdb", "machine-config/controller"
-(ControllerConfig and the annotations of nodes), "machine-config/pools". `actors` do the same in a cluster's own time.
+`follow(api)` leaves every object as the operators of a real cluster leave it once they are done, before a change (after
+nodes have joined) as well as after it. With `without`, some stay as they are: ClusterOperators by name, or one part of
+what such an operator does: a workload as "openshift-console/downloads", a budget as "openshift-etcd/etcd-guard-pdb",
+"machine-config/controller" (ControllerConfig and the annotations of nodes), "machine-config/pools".
 """
 
 import asyncio

@@ -1,9 +1,7 @@
 """Puts a cluster into an API server: definitions, then objects, then their status.
 
-Refused when there is an Infrastructure `cluster` already: whatever that is, half of a second cluster on top of it
-would be neither. With `reuse`, what exists is left exactly as it is and the rest is added.
-The definitions are stand-ins (crds/), with the one of Infrastructure that the operator
-itself ships (bindata/crd); a real API server is given OpenShift's own (`envtest.openshift`).
+The definitions are stand-ins (crds/), with the one of Infrastructure that the operator itself ships (bindata/crd); a
+real API server is given OpenShift's own (`envtest.openshift`).
 """
 
 import asyncio

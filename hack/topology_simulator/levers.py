@@ -1,10 +1,8 @@
 """What a kept cluster invites a person to try, what is broken in it, and how that is repaired: by taking a mark off.
 
-A scenario breaks something and repairs it later. Where a person plays (`play.Player` with `by_hand`), the repair is
-left to them: what is broken carries an annotation, `commands` has what takes it off, and `tend` notices that.
-Only what a real cluster has no command for is repaired so: a machine without power, a disk that is too slow, an
-operator that does not react. What an administrator would repair with `oc` is repaired with that. Every line of `lines`
-that is shown as a command can be pasted as it stands; tests run them with kubectl on both API servers.
+Where a person plays, what a scenario breaks carries an annotation, `commands` has what takes it off, and `tend` notices
+that. Only what a real cluster has no command for is repaired so: a machine without power, a disk that is too slow, an
+operator that does not react. Every line of `lines` that is shown as a command can be pasted as it stands.
 """
 
 import asyncio

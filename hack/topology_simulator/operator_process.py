@@ -1,8 +1,7 @@
 """The operator as what it is in production: a process of its own, known by its command line and nothing else.
 
-It runs in a session of its own, so that Ctrl-C in the terminal reaches only its parent, which then stops it in
-order: SIGTERM, ten seconds, SIGKILL, and always waited for. What it says goes to a log file. An eviction ends it and
-starts another one with the same command line, as the drain of its node would.
+It runs in a session of its own, so that Ctrl-C in the terminal reaches only its parent, which then stops it in order.
+What it says goes to a log file.
 """
 
 import asyncio

@@ -1,9 +1,8 @@
 """What the operator's manifests bring to a kept cluster, and the pod in which its process seems to run.
 
-`apply` prints the manifests with the operator's own command and creates them: roles, bindings and policies, which a
-real API server judges by, the Deployment, and a ClusterRole `cluster-reader` as OpenShift has it. `OwnPod` shows the
-process as a pod of that Deployment. A pod that is deleted comes back with a new process, a Deployment without replicas
-has none, and a process that ends stays ended: nothing here repairs it.
+`apply` creates them, and a ClusterRole `cluster-reader` as OpenShift has it. `OwnPod` shows the process as a pod of the
+Deployment: deleted, it comes back with a new process, a Deployment without replicas has none, and a process that ends
+stays ended: nothing here repairs it.
 """
 
 import asyncio

@@ -1,9 +1,8 @@
 """Plays a scenario on a running cluster: the steps through the API or a word to an actor, then the expectation.
 
-Wherever an administrator would act, this patches the API as they would (request, pause, upgrade). Only what cannot be
-had from a real cluster (a node that dies, a learner that never catches up) goes to an actor. With `levers` a person
-plays: requests and conditions are waited for without limit, what is broken can be repaired by hand and stays broken
-until then, and a command is shown instead of run. That is how `cluster` leaves everything to the user.
+Wherever an administrator would act, this patches the API as they would; only what cannot be had from a real cluster
+goes to an actor. With `levers` a person plays: requests and conditions are waited for without limit, what is broken
+stays broken until it is repaired by hand, and a command is shown instead of run.
 """
 
 import asyncio

@@ -1,9 +1,8 @@
 """Questions to the API in a scenario's words, and what an `oc` command says that the operator has printed, done.
 
-Each question is answered from a fresh read: does it hold, and what was found? Of commands is understood what the
-operator's advisories and messages use: `patch --type merge`, `delete` by name or by label, `annotate` and `label`,
-joined with `&&`. Anything else (a shell's substitution, `oc debug`) is refused: a command that is done by halves would
-prove nothing. There is no oc here: the demo runs on a machine that has none.
+Each question is answered from a fresh read. Of commands is understood what the operator's advisories and messages use:
+`patch --type merge`, `delete` by name or by label, `annotate` and `label`, joined with `&&`. Anything else is refused:
+a command that is done by halves would prove nothing. The demo runs on a machine that has no oc.
 """
 
 import argparse

@@ -1,9 +1,8 @@
 """Tells what happens in the cluster as it happens, from watches: phases, checks, conditions, nodes, voters.
 
-It reads only what anybody may read, and prints a thing once, when it changes. Every event is looked at (no mirror in
-between), so that a phase that lasts a moment is shown too. What changes by the dozen while a cluster converges (nodes,
-pools, checks) is printed in beats: where things stand now, not each step between. The message of a convergence check is
-printed only when the check has been among the last ones for a while: that is the one that may need action.
+A thing is printed once, when it changes; every event is looked at, so that a phase that lasts a moment is shown too.
+What changes by the dozen while a cluster converges is printed in beats. The message of a convergence check is printed
+only when the check has been among the last ones for a while: that is the one that may need action.
 """
 
 import asyncio

@@ -1,9 +1,7 @@
 """Kubelets: every Node in the API gets one that boots, beats, reboots on order, and can be taken down.
 
-Joining is nothing but creating a Node (`join` here, or `kubectl create`): the kubelet finds it, and after its boot
-time it is Ready. Its machine is off as long as the Node has the annotation `POWER` with the value `off`. The not-ready
-taint, which the API server puts on new nodes, is handled here too, because the controller that does it in a real
-cluster would be an actor with nothing else to do.
+Joining is nothing but creating a Node. Its machine is off as long as the Node has the annotation `POWER` with the value
+`off`. The not-ready taint, which the API server puts on new nodes, is handled here too.
 """
 
 import base64

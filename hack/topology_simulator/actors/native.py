@@ -1,18 +1,15 @@
 """OpenShift's own controller of topologies, as far as others see it: it plays what the real one was seen to do.
 
-Seen: openshift/cluster-config-operator PR 495, head 3c62e476, on a real kube-apiserver beside this operator. It
+Seen: openshift/cluster-config-operator PR 495, head 3c62e476, on a real kube-apiserver beside this operator. It knows
+one transition, and
 
 * works while its gate is on for the version that runs. When that changes its process exits, and keeps its Lease: the
-  next one begins once the Lease has expired (`pace.native_away`);
-* leaves its conditions on configs.operator.openshift.io/cluster when the gate goes off, and with them Progressing and
-  Upgradeable of ClusterOperator `config-operator`, which are made from them;
-* wants every other ClusterOperator Available, not Progressing, not Degraded, ours too;
-* says what is unmet in its condition Progressing only; the message of Upgradeable is one sentence for each reason;
-* forgets Progressing when a request is cancelled;
-* writes the topology as a typed PUT of status, which drops our record; a request stays, since spec is not written;
-* says Complete after a pause (`pace.native`), whether anything has followed or not.
-
-It knows one transition.
+  next one begins once that has expired. Its conditions stay on configs.operator.openshift.io/cluster, and with them
+  Progressing and Upgradeable of ClusterOperator `config-operator`;
+* wants every other ClusterOperator Available, not Progressing, not Degraded, ours too, says what is unmet in its
+  condition Progressing only, and forgets that when a request is cancelled;
+* writes the topology as a typed PUT of status, which drops our record, and says Complete after a pause
+  (`pace.native`), whether anything has followed or not.
 """
 
 from collections.abc import Iterator

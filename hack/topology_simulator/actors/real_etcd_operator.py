@@ -1,10 +1,9 @@
 """The etcd operator with a real etcd behind it: what it publishes is what the members say, and nothing else.
 
-Growing is real: member add as a learner, a process, promotion when etcd lets it. The ConfigMap has the ids that etcd
-gave to its voters and the addresses of their nodes; the processes listen on loopback, so a client of theirs
-needs their URLs (`etcd.cluster.Cluster.urls`). A node that is not Ready is a machine that is off, and its member with
-it. When members cannot be listed (no quorum), the ConfigMap falls to node names, as the real operator's does, and the
-conditions stay as they were: what looks like three voters then proves nothing, which is the point of having it here.
+The ConfigMap has the ids that etcd gave to its voters and the addresses of their nodes; the processes listen on
+loopback. A node that is not Ready is a machine that is off, and its member with it. When members cannot be listed (no
+quorum), the ConfigMap falls to node names, as the real operator's does, and the conditions stay as they were: what
+looks like three voters then proves nothing, which is the point of having it here.
 """
 
 import asyncio

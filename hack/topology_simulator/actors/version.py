@@ -1,15 +1,12 @@
 """The cluster version operator, in the two things that matter here: its echo of Upgradeable, and an upgrade.
 
-The echo: what ClusterOperators object to is in ClusterVersion too, a while later, in the words of the release that
-runs. Up to 4.22 one objection is passed on with its reason, several are joined and stand beside it as conditions of
-their own; later ones are risks, whose messages alone are passed on. Without objections there is no condition, never a
-True. Left out: acknowledgements, deletions in progress. How much later is a matter of pace, unless a release is wanted:
-* Up to 4.22 it looks when ClusterVersion has changed or its informer resyncs, every one to two throttling periods, and
-  only when a whole period has passed since it last looked: one to three periods (2 to almost 6 minutes).
-* Later ones look at regular intervals (15 s).
-An upgrade starts when `spec.desiredUpdate.version` differs from what runs; it takes its time, or waits to be released
-while it is held. Sources: cluster-version-operator pkg/cvo/upgradeable.go, pkg/cvo/cvo.go, pkg/start/start.go
-(release-4.20, 4.21, 4.22, main); pkg/cvo/status.go and pkg/risk/upgradeable/upgradeable.go (main).
+What ClusterOperators object to is in ClusterVersion too, a while later, in the words of the release that runs. Up to
+4.22 one objection is passed on with its reason, several are joined and stand beside it; later ones are risks, whose
+messages alone are passed on. Without objections there is no condition, never a True. How much later is a matter of
+pace, unless a release is wanted: up to 4.22 it looks when ClusterVersion has changed or its informer resyncs, and only
+when a throttling period has passed since it last looked (2 to almost 6 minutes); later ones look at regular intervals
+(15 s). Sources: cluster-version-operator pkg/cvo/upgradeable.go, pkg/cvo/cvo.go, pkg/start/start.go (release-4.20,
+4.21, 4.22, main); pkg/cvo/status.go and pkg/risk/upgradeable/upgradeable.go (main).
 """
 
 import random

@@ -1,11 +1,8 @@
 """`RealServer`: etcd and kube-apiserver, up in a few seconds, restarted when a test wants it, and gone afterwards.
 
-Nothing reconciles there, until a test asks for single controllers of kube-controller-manager.
-
-A second kube-apiserver may serve the same etcd (`start_api(SECOND)`), and several clusters may keep their objects in
-one etcd, each under a prefix of its own (`beside`).
-Who may come in is a table of users with one token each; with RBAC on, anybody but a member of `system:masters` can
-do only what a binding allows. Start lines and what was measured about them: hack/envtest/README.md.
+Nothing reconciles there, until a test asks for single controllers. A second kube-apiserver may serve the same etcd
+(`start_api(SECOND)`), and several clusters may keep their objects in one etcd (`beside`). With RBAC on, anybody but a
+member of `system:masters` can do only what a binding allows. Start lines: hack/envtest/README.md.
 """
 
 from __future__ import annotations

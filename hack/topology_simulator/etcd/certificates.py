@@ -1,8 +1,7 @@
 """Certificates of etcd members and of their clients, made on the spot; and spoilt ones, on demand.
 
-As in OpenShift: one CA signs everybody, a member's certificate serves and dials (both extended key usages, because
-etcd's JSON gateway dials its own server with it), clients have a common name and no address. A folder holds `ca.crt`,
-`tls.crt` and `tls.key`, the names that a mounted Secret has. Keys are EC P-256: made in a millisecond.
+As in OpenShift: one CA signs everybody, a member's certificate serves and dials (etcd's JSON gateway dials its own
+server with it), clients have a common name and no address. A folder has the names that a mounted Secret has.
 """
 
 import datetime as dt

@@ -1,8 +1,7 @@
 """Several members that are one etcd: founded by one, grown by learners that become voters, shrunk again.
 
 The membership is never remembered here, it is asked of the members; only which process has which peer URL is known,
-which is how a member that has no name yet is recognised. Growing goes as it goes in OpenShift: add a learner, start
-it into the existing cluster, promote it once it has caught up. etcd refuses that before, so it is asked again.
+which is how a member that has no name yet is recognised.
 """
 
 import asyncio

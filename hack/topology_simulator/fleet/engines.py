@@ -1,9 +1,8 @@
 """The engines as processes: where the programs are (hack/engines is asked), how they are started, and their kinds.
 
 They are real and unchanged. What differs from a cluster is where they run: beside their API servers, with a kubeconfig
-file in place of a mounted one, without leader election, and on a free port of loopback. The work agent looks for news
-every two seconds where nothing is watched; ten are its default, and sixty on a single node. A policy is evaluated once
-a second at most; five are the default.
+file in place of a mounted one, without leader election, and on a free port of loopback. They look for news every two
+seconds (ten are the default), and evaluate a policy once a second at most (five).
 """
 
 import abc

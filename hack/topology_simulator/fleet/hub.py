@@ -1,7 +1,7 @@
 """The hub of a fleet: a real API server, placement, the work manager, and what a registration would have made.
 
-There is no registration agent: ManagedClusters, their namespaces, labels and taints, and the rights of each work agent
-in its own namespace are made here by hand, as a registration makes them. Placement and work manager are administrators.
+ManagedClusters, their namespaces, labels and taints, and the rights of each work agent in its own namespace are made
+here by hand. Placement and work manager are administrators.
 """
 
 import asyncio
