@@ -64,22 +64,12 @@ def _run(arguments: argparse.Namespace) -> int:
             f"no scenario {arguments.scenario!r}; there are, besides a file *.yaml:\n{_scenarios()}"
         )
     played, speeds = scenario.load(arguments.scenario), pace.PACES[arguments.pace]
+    servers = {"apiserver": arguments.apiserver, "etcd": arguments.etcd}
     if arguments.command == "demo":
         seconds = 90.0 * max(1.0, speeds.scale) + 60.0 * (played.deadline_minutes or 0)
-        return demo.run(
-            demo.demo(played, speeds, timeout_seconds=seconds, apiserver=arguments.apiserver, etcd=arguments.etcd)
-        )
+        return demo.run(demo.demo(played, speeds, timeout_seconds=seconds, **servers))
     with demo.claimed(arguments.folder) as folder:
-        return demo.run(
-            demo.cluster(
-                played,
-                speeds,
-                operator=not arguments.no_operator,
-                folder=folder,
-                apiserver=arguments.apiserver,
-                etcd=arguments.etcd,
-            )
-        )
+        return demo.run(demo.cluster(played, speeds, operator=not arguments.no_operator, folder=folder, **servers))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -84,12 +84,7 @@ def claimed(wanted: pathlib.Path | None) -> Iterator[pathlib.Path]:
 
 
 async def demo(
-    played: scenario.Scenario,
-    speeds: pace.Pace,
-    *,
-    timeout_seconds: float,
-    apiserver: str = "embedded",
-    etcd: str = "pretended",
+    played: scenario.Scenario, speeds: pace.Pace, *, timeout_seconds: float, apiserver: str, etcd: str
 ) -> int:
     """Play a scenario with the operator as its own process; return the exit code."""
     screen = terminal.Terminal(sys.stdout)
@@ -123,13 +118,7 @@ async def demo(
 
 
 async def cluster(  # noqa: PLR0913 - what the command line offers
-    played: scenario.Scenario,
-    speeds: pace.Pace,
-    *,
-    operator: bool,
-    folder: pathlib.Path,
-    apiserver: str = "embedded",
-    etcd: str = "pretended",
+    played: scenario.Scenario, speeds: pace.Pace, *, operator: bool, folder: pathlib.Path, apiserver: str, etcd: str
 ) -> int:
     """Keep a cluster running until it is interrupted, whatever becomes of the operator: nothing is repaired here.
 

@@ -59,20 +59,16 @@ def _compiled(schema: str, where: str) -> tuple[cel.Rules, tuple[field_errors.Ca
 
 
 def _status(spec: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
-    before = {item["type"]: item for item in ((old or {}).get("status") or {}).get("conditions") or ()}
-
-    def condition(kind: str, reason: str, message: str) -> dict[str, Any]:
-        since = before.get(kind, {}).get("lastTransitionTime") or conditions.now()
-        return {"lastTransitionTime": since, "message": message, "reason": reason, "status": "True", "type": kind}
-
+    wanted = (
+        conditions.Condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
+        conditions.Condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted"),
+    )
+    before = (old or {}).get("status") or {}
     storage = next(item["name"] for item in spec["versions"] if item.get("storage"))
-    stored = list(((old or {}).get("status") or {}).get("storedVersions") or ())
+    stored = list(before.get("storedVersions") or ())
     return {
         "acceptedNames": spec["names"],
-        "conditions": [
-            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-        ],
+        "conditions": conditions.merged({"status": before}, wanted) or before["conditions"],
         "storedVersions": stored if storage in stored else [*stored, storage],
     }
 

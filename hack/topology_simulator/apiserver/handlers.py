@@ -44,7 +44,7 @@ class Handlers:
         self.reads = reads.Reads(store)
         self.writes = writes.Writes(store, registry)
 
-    def handle(self, request: requests.Request) -> Answer | streams.Opening:
+    def handle(self, request: requests.Request) -> Answer | streams.Watcher:
         """Return the answer, or the watch that was opened. Raises StatusError."""
         if not request.target.is_resource:
             return self._other(request)
@@ -61,7 +61,7 @@ class Handlers:
         self._check_method(request, resource)
         return self._execute(request, resource)
 
-    def _execute(self, request: requests.Request, resource: resources.Resource) -> Answer | streams.Opening:
+    def _execute(self, request: requests.Request, resource: resources.Resource) -> Answer | streams.Watcher:
         match request.verb:
             case "watch":
                 return self.reads.watch(request, resource)

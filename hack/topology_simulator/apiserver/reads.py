@@ -123,14 +123,14 @@ class Reads:
             encoded = [selection.list_item_bytes(item) for item in items]
         return storage.encode(head)[:-1] + b',"items":[' + b",".join(encoded) + b"]}"
 
-    def watch(self, request: requests.Request, resource: resources.Resource) -> streams.Opening:
+    def watch(self, request: requests.Request, resource: resources.Resource) -> streams.Watcher:
         """Return an open watch, subscribed and filled with what it starts with. Raises StatusError."""
         selection = select(request, resource)
         wanted = request.revision()
         bookmarks, initial = request.flag("allowWatchBookmarks"), request.flag("sendInitialEvents")
         seconds = request.number("timeoutSeconds")
-        watcher = streams.Watcher(selection)
-        opening = streams.Opening(watcher, float(seconds) if seconds else random.uniform(*_WATCH_SECONDS), bookmarks)
+        lasts = float(seconds) if seconds else random.uniform(*_WATCH_SECONDS)
+        watcher = streams.Watcher(selection, lasts, bookmarks=bookmarks)
         try:
             if wanted and not initial:
                 for change in self._storage.since(resource.store, wanted):
@@ -143,11 +143,11 @@ class Reads:
                     watcher.add_bookmark(self._storage.revision, initial_end=True)
         except storage.Compacted as error:
             watcher.add_error(statuses.StatusError(410, str(error)).body())
-            return opening
+            return watcher
         except storage.FutureRevision:
             watcher.begin_after(wanted or 0)
         self._storage.subscribe(resource.store, watcher)
-        return opening
+        return watcher
 
 
 def _token(revision: int, key: tuple[str, str]) -> str:

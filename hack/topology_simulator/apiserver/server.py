@@ -107,8 +107,8 @@ class ApiServer(faults.Front):
         except statuses.StatusError as error:
             return faults.response(handlers.refusal(error))
 
-    async def _outcome(self, http: web.Request, request: requests.Request) -> web.Response | streams.Opening:  # noqa: ARG002 - the proxy's
-        answer: handlers.Answer | streams.Opening | None
+    async def _outcome(self, http: web.Request, request: requests.Request) -> web.Response | streams.Watcher:  # noqa: ARG002 - the proxy's
+        answer: handlers.Answer | streams.Watcher | None
         answer, lost = await self._disturbed(request)
         try:
             answer = answer or self._handlers.handle(request)
@@ -118,16 +118,16 @@ class ApiServer(faults.Front):
             _LOG.exception("%s %s", request.method, request.path)
             answer = handlers.refusal(statuses.StatusError(500, "Internal error occurred: see the simulator's log"))
         if lost is not None:
-            if isinstance(answer, streams.Opening):
+            if isinstance(answer, streams.Watcher):
                 self._forget(answer)
             await asyncio.sleep(lost.delay)
             raise faults.DroppedError
-        return answer if isinstance(answer, streams.Opening) else faults.response(answer)
+        return answer if isinstance(answer, streams.Watcher) else faults.response(answer)
 
-    def _forget(self, opening: streams.Opening) -> None:
-        self.storage.unsubscribe(opening.watcher.selection.resource.store, opening.watcher)
+    def _forget(self, watcher: streams.Watcher) -> None:
+        self.storage.unsubscribe(watcher.selection.resource.store, watcher)
 
-    async def _watch(self, http: web.Request, request: requests.Request, opened: streams.Opening) -> web.StreamResponse:
+    async def _watch(self, http: web.Request, request: requests.Request, opened: streams.Watcher) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Cache-Control": "no-cache, private"})
         response.content_type = "application/json"
         stream = streams.WatchStream(
