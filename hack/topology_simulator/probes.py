@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import aiohttp
 
 from . import client, cluster, conditions, kinds, machines, scenario
+from .apiserver import crds
 
 _SCRAPE_SECONDS = 5.0
-
-_SEGMENT = re.compile(r"^(?P<name>[^\[\]]*)(?:\[(?P<key>[^=\]]+)=(?P<value>[^\]]*)\])?$")
 
 
 class Answer(NamedTuple):
@@ -31,16 +30,8 @@ class Answer(NamedTuple):
 
 def pick(obj: Any, path: str) -> Any:
     """Follow a dotted path; `list[key=value]` takes the first element with that value. None when it leads nowhere."""
-    for segment in re.split(r"\.(?![^\[]*\])", path):
-        match = _SEGMENT.match(segment)
-        if match is None:
-            return None
-        if match["name"]:
-            obj = obj.get(match["name"]) if isinstance(obj, dict) else None
-        if match["key"]:
-            items = obj if isinstance(obj, list) else []
-            obj = next((item for item in items if str(item.get(match["key"])) == match["value"]), None)
-    return obj
+    steps = re.sub(r"\[(\w+)=([^\]]*)\]", r'[?(@.\1=="\2")]', path)
+    return next(iter(crds.json_path(f".{steps}")(obj)), None)
 
 
 async def ask(

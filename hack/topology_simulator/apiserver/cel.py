@@ -33,20 +33,19 @@ _OLD_SELF = re.compile(r"\boldSelf\b")
 EXTENSIONS = [ext_strings.ExtStrings(), ext_optional.ExtOptional(), ext_math.ExtMath(), ext_bindings.ExtBindings()]
 
 
+_TYPES = {
+    "string": cel.Type.STRING, "integer": cel.Type.INT, "number": cel.Type.DOUBLE, "boolean": cel.Type.BOOL,
+}  # fmt: skip
+
+
 def _type_of(schema: Mapping[str, Any]) -> cel.Type:
+    kind = schema.get("type")
     if schema.get(validation.INT_OR_STRING):
         return cel.Type.DYN
-    match schema.get("type"):
-        case "string":
-            return cel.Type.STRING
-        case "integer":
-            return cel.Type.INT
-        case "number":
-            return cel.Type.DOUBLE
-        case "boolean":
-            return cel.Type.BOOL
-        case "array":
-            return cel.Type.List(_type_of(schema.get("items") or {}))
+    if kind in _TYPES:
+        return _TYPES[kind]
+    if kind == "array":
+        return cel.Type.List(_type_of(schema.get("items") or {}))
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
         return cel.Type.Map(cel.Type.STRING, _type_of(additional))

@@ -73,7 +73,7 @@ def _status(spec: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _path(text: str) -> Callable[[Any], list[Any]]:
+def json_path(text: str) -> Callable[[Any], list[Any]]:
     r"""Return the function from a JSON value to all values at the simple JSON path of a column.
 
     Known are names (`\.` is a dot in one), and a field compared with a text, as
@@ -102,7 +102,7 @@ def _path(text: str) -> Callable[[Any], list[Any]]:
 
 
 def _cell(kind: str, path: str) -> Callable[[dict[str, Any]], Any]:
-    find = _path(path)
+    find = json_path(path)
 
     def cell(obj: dict[str, Any]) -> Any:
         values = find(obj)
