@@ -7,7 +7,6 @@ locked files, licences and known vulnerabilities (`make audit`), `bom` what is i
 
 
 class ImageError(Exception):
-    """What was wanted was not done; the message says why."""
+    """What was wanted was not done; the message says why, `code` is the exit code of the program."""
 
     code = 1
-    """The exit code of the program."""

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from . import bom, builder, layer_rules, locks, running, sandbox
+from . import ImageError, bom, builder, layer_rules, locks, running, sandbox
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "image"
@@ -73,7 +73,7 @@ def interpreter(asked: str | None) -> Interpreter:
             continue
         path, prefix, version = json.loads(done.stdout)
         return Interpreter(path, pathlib.Path(prefix), version)
-    raise builder.BuildError(f"{asked} is not an interpreter that runs here")
+    raise ImageError(f"{asked} is not an interpreter that runs here")
 
 
 def _candidates() -> Iterator[str]:
@@ -86,14 +86,14 @@ def version() -> str:
     """Return the version that is stamped: the one of the source, and a commit."""
     match = re.search(r'__version__ = "([^"]+)"', _VERSION_FILE.read_text(encoding="utf-8"))
     if match is None:
-        raise builder.BuildError(f"{_VERSION_FILE} has no __version__")
+        raise ImageError(f"{_VERSION_FILE} has no __version__")
     return f"{match[1]}+g{_COMMIT}"
 
 
 def build(place: pathlib.Path, context: pathlib.Path, asked: str | None, tell: Callable[[str], None]) -> Built:
     """Perform the Dockerfile of a context below a folder, which is emptied before.
 
-    Raises BuildError, DockerfileError, SandboxError.
+    Raises ImageError.
     """
     sandbox.need()
     chosen = interpreter(asked)
@@ -159,7 +159,7 @@ def listed(asked: str | None = None) -> tuple[pathlib.Path, int]:
     """Write what is in the layer beside it; return where, and how many packages that is.
 
     The Dockerfile is performed first, unless what lies there was made of the same files and found right. Raises what
-    `build` raises, and BomError.
+    `build` raises, and ImageError.
     """
     right = PLACE / _RIGHT
     before = right.read_text(encoding="utf-8") if right.is_file() else ""

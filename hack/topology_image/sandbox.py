@@ -21,10 +21,6 @@ _TOOLS = ("mount", "setpriv", "unshare")
 _MOUNT_SECONDS = 10.0
 
 
-class SandboxError(ImageError):
-    """No such sandbox can be made on this machine; the message says what is missing."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
     """What a process finds around itself.
@@ -48,20 +44,20 @@ class Sandbox:
 
 
 def need() -> None:
-    """Raise SandboxError where no sandbox can be made."""
+    """Raise ImageError where no sandbox can be made."""
     if sys.platform != "linux":
-        raise SandboxError("this needs Linux: mounts and users of its own")
+        raise ImageError("this needs Linux: mounts and users of its own")
     if os.geteuid() != 0:
-        raise SandboxError("this needs root, to mount folders and to run as another UID: sudo make image-check")
+        raise ImageError("this needs root, to mount folders and to run as another UID: sudo make image-check")
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if missing:
-        raise SandboxError(f"this needs {', '.join(missing)} (util-linux)")
+        raise ImageError(f"this needs {', '.join(missing)} (util-linux)")
     tried = subprocess.run(  # noqa: S603 - a fixed command
         [_which("unshare"), "--mount", "--propagation", "private", _which("true")],
         capture_output=True, text=True, check=False, timeout=_MOUNT_SECONDS,
     )  # fmt: skip
     if tried.returncode != 0:
-        raise SandboxError(f"this needs the right to make a mount namespace: {tried.stderr.strip()}")
+        raise ImageError(f"this needs the right to make a mount namespace: {tried.stderr.strip()}")
 
 
 def enter(sandbox: Sandbox) -> list[str]:

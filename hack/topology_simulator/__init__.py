@@ -6,3 +6,7 @@ puts what `cluster` makes of a `shape` (`configured`, `machines`, `operands`) on
 `pace`, `follow` does the same at once. `apiserver` is embedded, `envtest` a real one, `proxy` gives that the same
 faults; `etcd` has real members, `fleet` a hub and its clusters with real engines.
 """
+
+
+class SimulatorError(Exception):
+    """What ends a demonstration with a sentence: the message says what is wrong, and what to do where that is known."""

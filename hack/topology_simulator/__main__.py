@@ -12,7 +12,7 @@ import argparse
 import pathlib
 import sys
 
-from . import box, client, demo, drill, install, pace, scenario
+from . import SimulatorError, box, demo, drill, pace, scenario
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -77,10 +77,10 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _arguments(argv)
     try:
         return _run(arguments)
-    except (scenario.ScenarioError, drill.UnknownAlertError) as error:
+    except scenario.ScenarioError as error:
         print(error, file=sys.stderr)
         return 2
-    except (OSError, demo.InUseError, client.ClientError, install.InstallError) as error:
+    except (SimulatorError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
 

@@ -19,6 +19,8 @@ from typing import Any
 
 import yaml
 
+from . import SimulatorError
+
 _BINDATA = pathlib.Path(__file__).parents[2] / "bindata"
 _CLUSTER = _BINDATA / "monitoring" / "0000_90_topology-operator_prometheusrule.yaml"
 _HUB = _BINDATA / "fleet" / "thanos-ruler-custom-rules.yaml"
@@ -32,10 +34,6 @@ _OF_MANY = "TopologyFleetBudgetBurn"
 _TARGET = 'namespace="openshift-topology-operator",job="cluster-topology-operator",instance="10.128.0.7:8443"'
 _LIVELY = "topology_watch_last_activity_timestamp_seconds"
 """A time that goes on: what is so old now is as old later."""
-
-
-class PromtoolError(Exception):
-    """There is no promtool, or it cannot read what it is given; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ def reported(operator: dict[str, Any] | None) -> str:
 
 
 async def firing(alert: Alert, metrics: str, cluster: str = "", collected: Collection[str] = ()) -> Firing | None:
-    """Return the alert as a pager shows it, None when it does not fire; raises PromtoolError.
+    """Return the alert as a pager shows it, None when it does not fire; raises SimulatorError.
 
     `metrics` is what was scraped a moment ago. Of a fleet, `cluster` is its name and `collected` what the hub collects.
     """
@@ -106,7 +104,7 @@ async def firing(alert: Alert, metrics: str, cluster: str = "", collected: Colle
     if verdict is None:
         return None
     if (got := _GOT.search(verdict)) is None:
-        raise PromtoolError(f"promtool refuses the rules or the story:\n{verdict}")
+        raise SimulatorError(f"promtool refuses the rules or the story:\n{verdict}")
     labels, annotations = ({name: json.loads(text) for name, text in _PAIR.findall(part)} for part in got.groups())
     return Firing(labels, annotations)
 
@@ -141,10 +139,10 @@ async def _judged(rules: dict[str, Any], story: dict[str, Any]) -> str | None:
 
 
 def binary() -> str:
-    """Return where promtool is. Raises PromtoolError."""
+    """Return where promtool is. Raises SimulatorError."""
     program = shutil.which("promtool")
     if program is None:
-        raise PromtoolError(
+        raise SimulatorError(
             "a drill asks promtool whether the alert fires, and there is none: run hack/observability/install"
         )
     return program

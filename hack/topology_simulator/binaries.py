@@ -9,10 +9,12 @@ import pathlib
 import re
 import subprocess
 
+from . import SimulatorError
+
 _HACK = pathlib.Path(__file__).parents[1]
 
 
-class MissingError(Exception):
+class MissingError(SimulatorError):
     """Something is not there; the message is one line that says what to do."""
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import aiohttp
 
-from . import kinds, kubeconfig, opened
+from . import SimulatorError, kinds, kubeconfig, opened
 
 _UNARY_SECONDS = 10.0
 _WATCH_SECONDS = 240
@@ -24,7 +24,7 @@ _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _LONGEST_LINE = 4 << 20
 
 
-class ClientError(Exception):
+class ClientError(SimulatorError):
     """A request that did not succeed."""
 
 

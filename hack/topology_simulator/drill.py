@@ -13,6 +13,8 @@ import tempfile
 import textwrap
 from collections.abc import AsyncIterator
 
+from topology_simulator import SimulatorError
+
 from . import alerts, box, client, demo, fleet_hub, kinds, levers, own_objects, pace, play, probes, scenario, terminal
 from .actors import kubelets
 
@@ -21,14 +23,6 @@ _SCRAPE_SECONDS = 1.0
 _LOOK_SECONDS = 0.5
 PACE = dataclasses.replace(pace.DEMO.scaled(0.05), heartbeat=5.0, lease_renew=5.0, retry=0.2, inertia=120.0)
 """The person sees the trouble, not how it comes about."""
-
-
-class UnknownAlertError(Exception):
-    """No alert of that name, or none that can be rehearsed; the message lists those that can."""
-
-
-class NotFiringError(Exception):
-    """The trouble is there and the alert does not fire: a fault of the drill, or of the rule."""
 
 
 def names() -> list[str]:
@@ -43,11 +37,11 @@ def listed() -> str:
 
 
 def find(name: str) -> tuple[alerts.Alert, scenario.Scenario]:
-    """Return an alert and its scenario. Raises UnknownAlertError, ScenarioError."""
+    """Return an alert and its scenario. Raises ScenarioError."""
     for alert in alerts.all_alerts():
         if alert.name == name:
             return alert, scenario.load(str(FOLDER / f"{name}.yaml"))
-    raise UnknownAlertError(f"no alert {name!r}\n{listed()}")
+    raise scenario.ScenarioError(f"no alert {name!r}\n{listed()}")
 
 
 class Drill:
@@ -59,17 +53,17 @@ class Drill:
         self._hub = fleet
 
     async def fires(self) -> alerts.Firing | None:
-        """Return the alert as the pager shows it, None when it does not fire. Raises PromtoolError, ClientError."""
+        """Return the alert as the pager shows it, None when it does not fire. Raises SimulatorError."""
         metrics = await self._scraped() + alerts.reported(await self.box.api.find(kinds.CLUSTER_OPERATORS, "topology"))
         collected = await self._hub.collected() if self._hub is not None else ()
         return await alerts.firing(self.alert, metrics, box.CONTEXT, collected)
 
     async def until_firing(self, seconds: float) -> alerts.Firing:
-        """Wait until it fires. Raises NotFiringError."""
+        """Wait until it fires. Raises SimulatorError."""
         end = asyncio.get_running_loop().time() + seconds
         while (firing := await self.fires()) is None:
             if asyncio.get_running_loop().time() > end:
-                raise NotFiringError(f"{self.alert.name} does not fire after {seconds:g} s")
+                raise SimulatorError(f"{self.alert.name} does not fire after {seconds:g} s")
             await asyncio.sleep(_LOOK_SECONDS)
         return firing
 
@@ -124,7 +118,7 @@ async def _ended(task: asyncio.Future[None]) -> None:
 
 
 async def run(name: str, apiserver: str = "embedded") -> int:
-    """Rehearse one alert on this terminal; 0 when the person has ended it. Raises UnknownAlertError, ScenarioError."""
+    """Rehearse one alert on this terminal; 0 when the person has ended it. Raises ScenarioError."""
     screen = terminal.Terminal(sys.stdout)
     alert, played = find(name)
     screen.print(f"Setting the scene for {alert.name}; it takes some seconds ...")
@@ -137,7 +131,7 @@ async def run(name: str, apiserver: str = "embedded") -> int:
                 began = asyncio.get_running_loop().time()
                 await drill.until_cured()
                 seconds = round(asyncio.get_running_loop().time() - began)
-        except (alerts.PromtoolError, NotFiringError, *demo.FAILURES) as error:
+        except (SimulatorError, OSError) as error:
             return demo.failed(screen, error, folder / "operator.log")
     took = f"{seconds // 60} min {seconds % 60} s" if seconds >= 60 else f"{seconds} s"
     screen.print(screen.paint(f"[RESOLVED] {alert.name}. You needed {took}.", "green"))

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from . import client, cluster, kinds, operands
+from . import SimulatorError, client, cluster, kinds, operands
 from .apiserver import patch
 
 _CRDS = pathlib.Path(__file__).parent / "crds"
@@ -37,7 +37,7 @@ _TOPOLOGIES = {kinds.INFRASTRUCTURES: ("status",), kinds.CONTROLLER_CONFIGS: ("s
 _STATIC_PODS = tuple(pods.kind for pods in operands.STATIC_PODS)
 
 
-class InstallError(Exception):
+class InstallError(SimulatorError):
     """The cluster could not be installed; the message says what to do."""
 
 

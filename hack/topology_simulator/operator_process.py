@@ -13,13 +13,14 @@ import ssl
 import sys
 from collections.abc import AsyncIterator, Sequence
 
-from topology_simulator.etcd import keeping
+from . import SimulatorError
+from .etcd import keeping
 
 _STOP_SECONDS = 10.0
 _LAST_LINES = 20
 
 
-class OperatorDiedError(Exception):
+class OperatorDiedError(SimulatorError):
     """The operator ended by itself; the message has its exit code and its last words."""
 
 

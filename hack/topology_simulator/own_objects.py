@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from . import client, conditions, install, kinds, machines, operator_process
+from . import SimulatorError, client, conditions, install, kinds, machines, operator_process
 
 NAMESPACE, NAME = "openshift-topology-operator", "cluster-topology-operator"
 LOG = "topology-simulator/log"
@@ -26,7 +26,7 @@ _TOKENS = kinds.Kind("", f"serviceaccounts/{NAME}/token", "TokenRequest", namesp
 _TOKEN_SECONDS = 86400
 
 
-class ManifestsError(Exception):
+class ManifestsError(SimulatorError):
     """The manifests could not be printed; the message is what the program complained of."""
 
 

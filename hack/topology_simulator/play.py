@@ -11,6 +11,8 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from topology_simulator import SimulatorError
+
 from . import backups, client, conditions, kinds, levers, machine_api, operator_process, pace, probes, scenario
 from .actors import hub, kubelets
 
@@ -34,7 +36,7 @@ _SENTENCES = {
 _LEAST_POLL, _POLL = 0.02, 0.15
 
 
-class ScenarioFailedError(Exception):
+class ScenarioFailedError(SimulatorError):
     """The story went another way; the message says what was wanted and what was found."""
 
 

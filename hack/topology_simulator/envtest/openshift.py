@@ -16,7 +16,7 @@ import yaml
 
 from topology_api import crd, crd_patch, types
 
-from .. import binaries, install
+from .. import SimulatorError, binaries, install
 
 STAND_INS = (
     "baremetalhosts.metal3.io",
@@ -32,12 +32,8 @@ _NAME = re.compile(r"^  name: (\S+)$", re.MULTILINE)
 _TRANSITIONS = pathlib.Path(__file__).parents[3] / "bindata" / "transitions"
 
 
-class UnknownKindError(Exception):
-    """The module has no definition of a kind, or several that a cluster could run by default."""
-
-
 def definitions() -> list[dict[str, Any]]:
-    """Return every definition of the simulated cluster. Raises binaries.MissingError, UnknownKindError."""
+    """Return every definition of the simulated cluster. Raises binaries.MissingError, SimulatorError."""
     served = {definition["metadata"]["name"]: definition for definition in payload()}
     ours = served[crd.NAME]
     return list({**served, crd.NAME: crd_patch.apply(ours, crd_patch.add(ours, tuple(_edges())))}.values())
@@ -59,7 +55,7 @@ def _read() -> tuple[str, ...]:
             continue
         ours = _defaults(name, texts)
         if len(ours) != 1:
-            raise UnknownKindError(
+            raise SimulatorError(
                 f"{len(ours)} definitions of {name} are for a self-managed cluster by default, not one"
             )
         crds.append(yaml.load(ours[0], install.LOADER))  # noqa: S506 - a safe one

@@ -22,7 +22,7 @@ import aiohttp
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from .. import binaries, kubeconfig
+from .. import SimulatorError, binaries, kubeconfig
 from ..etcd import certificates, gateway, keeping
 from . import audit
 
@@ -40,7 +40,7 @@ API, SECOND = "kube-apiserver", "kube-apiserver-2"
 """The API servers by name; the second one is started only on demand."""
 
 
-class RealServerError(Exception):
+class RealServerError(SimulatorError):
     """The servers did not start or did not answer; the message has the last words of the one that failed."""
 
 

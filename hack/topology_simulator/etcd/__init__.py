@@ -5,6 +5,8 @@ has several `member`s, by a `gateway` to their JSON API and with `certificates`,
 knows Kubernetes: `actors.real_etcd_operator` drives a cluster from the API, test/etcd has the operator's own check.
 """
 
+from .. import SimulatorError
 
-class EtcdError(Exception):
+
+class EtcdError(SimulatorError):
     """Members or their processes did not do what was wanted; the message says what they said last."""

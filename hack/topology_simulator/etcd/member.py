@@ -20,10 +20,6 @@ _ELECTION_MS = 200
 _TOKEN = "topology"  # noqa: S105 - the name of the cluster, so that members of two never mix
 
 
-class MemberError(etcd.EtcdError):
-    """A member did not become ready; the message has its last words."""
-
-
 @dataclass(frozen=True, slots=True)
 class Secrets:
     """What a member is given: whom it trusts (PEM of one CA or several), and its certificates."""
@@ -125,7 +121,7 @@ class Member:
         shutil.rmtree(self._folder / "data", ignore_errors=True)
 
     async def ready(self, asked: gateway.Gateway, seconds: float = _READY_SECONDS) -> gateway.Status:
-        """Wait until it is healthy and knows a leader, and return what it says of itself. Raises MemberError."""
+        """Wait until it is healthy and knows a leader, and return what it says of itself. Raises EtcdError."""
         answer: object = "nothing"
         try:
             async with asyncio.timeout(seconds):
@@ -139,11 +135,11 @@ class Member:
                         if status.leader and await asked.healthy(self.url):
                             return status
                     if not self.running:
-                        raise MemberError(f"{self.name} has ended\n{self.last_words()}")
+                        raise etcd.EtcdError(f"{self.name} has ended\n{self.last_words()}")
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
             words = f"{self.name} is not ready after {seconds:g} s; it says {answer}"
-            raise MemberError(f"{words}\n{self.last_words()}") from None
+            raise etcd.EtcdError(f"{words}\n{self.last_words()}") from None
 
     def last_words(self) -> str:
         """Return the end of its log."""

@@ -13,7 +13,7 @@ import pathlib
 import shutil
 import sys
 
-from .. import demo, pace, terminal
+from .. import SimulatorError, demo, pace, terminal
 from . import engines, pack, running, stories, verdict
 
 _FOLDER = pathlib.Path("build") / "fleet"
@@ -51,7 +51,7 @@ async def _play(name: str, spokes: int, folder: pathlib.Path, mutant: pack.Mutan
                 judged.claim("the story comes to its end", holds=False, actual=error)
             finally:
                 lines = fleet.chronicle.table()
-    except demo.FAILURES as error:
+    except (SimulatorError, OSError) as error:
         words = f"\nFailed after {screen.seconds:.0f} s, logs are in {folder}: {error}"
         print(screen.paint(words, "red"), file=sys.stderr)
         return 1
