@@ -5,7 +5,6 @@ rule is asked at the end of them, so that its `for` is not waited for. Of a flee
 come first, with its name, and of those only what the hub collects.
 """
 
-import asyncio
 import json
 import math
 import pathlib
@@ -19,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from . import SimulatorError
+from . import SimulatorError, binaries
 
 _BINDATA = pathlib.Path(__file__).parents[2] / "bindata"
 _CLUSTER = _BINDATA / "monitoring" / "0000_90_topology-operator_prometheusrule.yaml"
@@ -130,12 +129,8 @@ async def _judged(rules: dict[str, Any], story: dict[str, Any]) -> str | None:
         folder = pathlib.Path(name)
         (folder / "rules.yaml").write_text(yaml.safe_dump(rules), encoding="utf-8")
         (folder / "story.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], **story}), encoding="utf-8")
-        process = await asyncio.create_subprocess_exec(
-            program, "test", "rules", folder / "story.yaml",
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
-        output, _ = await process.communicate()
-    return output.decode(errors="replace") if process.returncode else None
+        code, output, errors = await binaries.ran(program, "test", "rules", folder / "story.yaml")
+    return output + errors if code else None
 
 
 def binary() -> str:

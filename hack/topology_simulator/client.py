@@ -173,6 +173,23 @@ class Client(opened.Opened):
             except ClientError:
                 await asyncio.sleep(retry_seconds)
 
+    async def states(self, kind: kinds.Kind, *, retry_seconds: float) -> AsyncIterator[tuple[dict[str, Any], bool]]:
+        """Yield each state of each object, and whether it was deleted; what vanished during a gap is deleted, too."""
+        known: dict[tuple[str, str], dict[str, Any]] = {}
+        async for event in self.follow(kind, retry_seconds=retry_seconds):
+            if isinstance(event, Changed):
+                changes = [(event.obj, event.deleted)]
+            else:
+                listed = {_key(obj): obj for obj in event.objects}
+                changes = [(obj, True) for key, obj in known.items() if key not in listed]
+                changes += [(obj, False) for obj in listed.values()]
+            for obj, deleted in changes:
+                if deleted:
+                    known.pop(_key(obj), None)
+                else:
+                    known[_key(obj)] = obj
+                yield obj, deleted
+
     async def _watch(self, kind: kinds.Kind, version: str) -> AsyncIterator[Changed]:
         """Yield the events of one watch, bookmarks as objects without uid; ends as the server wants."""
         query = {
@@ -223,6 +240,10 @@ class Client(opened.Opened):
         if not isinstance(answer, dict):
             raise UnreachableError(f"{method} {path}: the answer is no object")
         return answer
+
+
+def _key(obj: dict[str, Any]) -> tuple[str, str]:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def _typed(kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:

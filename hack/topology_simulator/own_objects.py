@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from . import SimulatorError, client, conditions, install, kinds, machines, operator_process
+from . import SimulatorError, binaries, client, conditions, install, kinds, machines, operator_process
 
 NAMESPACE, NAME = "openshift-topology-operator", "cluster-topology-operator"
 LOG = "topology-simulator/log"
@@ -47,18 +47,10 @@ async def apply(api: client.Client, without: Collection[str] = ()) -> None:
 
 async def printed(*command: str) -> str:
     """Return what the program prints that makes manifests. Raises ManifestsError."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "topology_deploy",
-        *command,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    output, complaint = await process.communicate()
-    if process.returncode:
-        raise ManifestsError(complaint.decode(errors="replace").strip())
-    return output.decode()
+    code, output, complaint = await binaries.ran(sys.executable, "-m", "topology_deploy", *command)
+    if code:
+        raise ManifestsError(complaint.strip())
+    return output
 
 
 async def token(api: client.Client) -> str:

@@ -55,15 +55,11 @@ class Story:
                 self._beat()
 
     async def _follow(self, kind: kinds.Kind) -> None:
-        tell = self._tellers[kind]
-        async for event in self._api.follow(kind, retry_seconds=_RETRY_SECONDS):
-            if isinstance(event, client.Listed):
-                for obj in event.objects:
-                    tell(obj)
-            elif event.deleted:
-                self._screen.say(kind.kind.lower(), f"{event.obj['metadata']['name']} is deleted")
+        async for obj, deleted in self._api.states(kind, retry_seconds=_RETRY_SECONDS):
+            if deleted:
+                self._screen.say(kind.kind.lower(), f"{obj['metadata']['name']} is deleted")
             else:
-                tell(event.obj)
+                self._tellers[kind](obj)
 
     def _new(self, key: object, value: object, *, first: bool = True) -> bool:
         """Whether this value is news; with `first` false the first value is only remembered."""

@@ -191,13 +191,11 @@ class RealServer(keeping.Keeping):
         peers = f"http://127.0.0.1:{self._peer_port}"
         raised = (f"--bump-revision={bump}", "--mark-compacted") if bump else ()
         where = (f"--data-dir={self.folder / 'etcd'}", f"--initial-cluster=default={peers}")
-        process = await asyncio.create_subprocess_exec(
-            program, "snapshot", "restore", snapshot, *where, f"--initial-advertise-peer-urls={peers}", *raised,
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        _, words = await process.communicate()
-        if process.returncode:
-            raise RealServerError(f"etcdutl did not restore {snapshot}\n{words.decode(errors='replace')[-2000:]}")
+        code, _, words = await binaries.ran(
+            program, "snapshot", "restore", snapshot, *where, f"--initial-advertise-peer-urls={peers}", *raised
+        )
+        if code:
+            raise RealServerError(f"etcdutl did not restore {snapshot}\n{words[-2000:]}")
         await asyncio.sleep(down)
         await self.start("etcd", self._etcd_command(self._peer_port))
         await self.start_api()

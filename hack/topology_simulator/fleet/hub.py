@@ -4,7 +4,6 @@ ManagedClusters, their namespaces, labels and taints, and the rights of each wor
 here by hand. Placement and work manager are administrators.
 """
 
-import asyncio
 import contextlib
 import pathlib
 import shlex
@@ -48,14 +47,15 @@ class Hub(engines.Site):
     async def run(self, arguments: Sequence[str]) -> None:
         """Run kubectl with these arguments, as its administrator. Raises verdict.StoryFailedError with what it says."""
         kubectl = str(binaries.folder() / "kubectl")
-        code, output = await _run(kubectl, f"--kubeconfig={self._administrator()}", *arguments)
+        code, output, errors = await binaries.ran(kubectl, f"--kubeconfig={self._administrator()}", *arguments)
         if code:
-            raise verdict.StoryFailedError(f"{shlex.join(['kubectl', *arguments])}: exit {code}, {output}")
+            raise verdict.StoryFailedError(f"{shlex.join(['kubectl', *arguments])}: exit {code}, {output}{errors}")
 
     async def surveyed(self) -> tuple[int, str]:
         """Return what `oc topology fleet` ends with and prints here."""
         command = (sys.executable, "-m", "kubectl_topology", "fleet")
-        return await _run(*command, f"--kubeconfig={self._administrator()}")
+        code, output, errors = await binaries.ran(*command, f"--kubeconfig={self._administrator()}")
+        return code, output + errors
 
     async def replica_set(self) -> dict[str, Any]:
         """Return the ManifestWorkReplicaSet of the roll-out. Raises ClientError."""
@@ -100,18 +100,6 @@ class Hub(engines.Site):
         place = self.engines.kubeconfig("hub", self.server.kubeconfig())
         await self.engines.placement(place)
         await self.engines.manager(place)
-
-
-async def _run(*command: str) -> tuple[int, str]:
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    try:
-        output, _ = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-    return process.returncode or 0, output.decode()
 
 
 def _registered(cluster: str, *, wave: int) -> list[dict[str, Any]]:
