@@ -137,11 +137,14 @@ def check(asked: str | None = None, *, twice: bool = False) -> int:
             again = build(pathlib.Path(folder, "image"), context, asked, tell)
             if layer_rules.digest(again.layer()) != before:
                 wrong.append("performed twice, the Dockerfile makes two different layers")
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=6) as archive:
+        archive.add(layer.root, arcname=".")
     figures = {
         "python": built.interpreter.version,
         "files": sum(1 for _ in layer.files()),
         "layerMiB": round(layer.size() / 2**20, 1),
-        "compressedMiB": round(_compressed(layer) / 2**20, 1),
+        "compressedMiB": round(packed.tell() / 2**20, 1),
         "digest": before,
     }
     (PLACE / FIGURES).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
@@ -223,10 +226,3 @@ def _label_faults(image: builder.Image) -> list[str]:
     if not user.isdigit() or user == "0" or group != "0":
         wrong.append(f"USER {image.user}: not a number, or not in group 0")
     return wrong
-
-
-def _compressed(layer: layer_rules.Layer) -> int:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as archive:
-        archive.add(layer.root, arcname=".")
-    return buffer.tell()

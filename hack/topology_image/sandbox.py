@@ -95,15 +95,10 @@ def main(arguments: list[str]) -> None:
     os.umask(0o022)
     command = sandbox.command
     if sandbox.uid is not None:
-        command = [*_become(sandbox, sandbox.uid), *command]
+        # What takes every privilege from the program, as `restricted` pods are.
+        who = ["--reuid", str(sandbox.uid), "--regid", "0", "--groups", ",".join(map(str, (0, *sandbox.groups)))]
+        command = [_which("setpriv"), *who, "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all", *command]
     os.execvpe(command[0], command, sandbox.environment)  # noqa: S606 - this is what a sandbox is for
-
-
-def _become(sandbox: Sandbox, uid: int) -> list[str]:
-    """Return what takes every privilege from the program, as `restricted` pods are."""
-    groups = ",".join(str(group) for group in (0, *sandbox.groups))
-    who = ["--reuid", str(uid), "--regid", "0", "--groups", groups]
-    return [_which("setpriv"), *who, "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"]
 
 
 def _system(root: pathlib.Path) -> None:

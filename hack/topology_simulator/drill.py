@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from topology_simulator import SimulatorError
 
 from . import alerts, box, client, demo, fleet_hub, kinds, levers, own_objects, pace, play, probes, scenario, terminal
+from . import opened as parts
 from .actors import kubelets
 
 FOLDER = pathlib.Path(__file__).parent / "drills"
@@ -104,17 +105,10 @@ async def opened(
             living.append(own_objects.OwnPod(opened_box.api, opened_box.operator, lambda _: None).run())
         if rehearsed.waiting:
             living.append(kubelets.Bootstrap(opened_box.api, rehearsed.waiting, PACE).run())
-        task = asyncio.ensure_future(box.first_of(*living))
-        stack.push_async_callback(_ended, task)
+        await stack.enter_async_context(parts.running(box.first_of(*living)))
         player = play.Player(opened_box.api, opened_box.actors, PACE, lambda _: None, operator=opened_box.operator)
         await player.play(played, to_the_end=False)
         yield Drill(alert, opened_box, fleet)
-
-
-async def _ended(task: asyncio.Future[None]) -> None:
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
 
 
 async def run(name: str, apiserver: str = "embedded") -> int:

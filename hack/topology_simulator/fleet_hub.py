@@ -14,6 +14,7 @@ import yaml
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
 
 from . import box, client, conditions, install, kinds, kubeconfig, own_objects, probes
+from . import opened as parts
 from .apiserver import cel as rules
 from .apiserver import server
 
@@ -100,11 +101,7 @@ async def opened(target: box.Box, *, collects: bool) -> AsyncIterator[Hub]:
             await fleet.install(collects=collects)
             edge = yaml.safe_load(target.kubeconfig.read_text())
             kubeconfig.write(target.kubeconfig, kubeconfig.joined(access, edge))
-            task = asyncio.ensure_future(fleet.report())
-            try:
+            async with parts.running(fleet.report()):
                 yield fleet
-            finally:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
     finally:
         await simulated.stop()

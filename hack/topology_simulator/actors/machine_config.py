@@ -136,15 +136,13 @@ class MachineConfig(actor.Actor):
         if not topology or not behind:
             self.waits.clear("render")
         elif self.waits.due("render", self.pace.render):
+            noted = ((self._controller() or {})["metadata"].get("annotations") or {}).get(configured.RELEASE_VERSION)
             for pool in behind:
-                await self._render(pool, wanted[_name(pool)], topology)
-
-    async def _render(self, pool: dict[str, Any], wanted: str, topology: str) -> None:
-        noted = ((self._controller() or {})["metadata"].get("annotations") or {}).get(configured.RELEASE_VERSION)
-        config = cluster.machine_config(_name(pool), topology, noted or cluster.VERSION)
-        with client.allowing(409):
-            await self.api.create(kinds.MACHINE_CONFIGS, config)
-        await self.patch(kinds.MACHINE_CONFIG_POOLS, pool, {"spec": {"configuration": {"name": wanted}}})
+                config = cluster.machine_config(_name(pool), topology, noted or cluster.VERSION)
+                with client.allowing(409):
+                    await self.api.create(kinds.MACHINE_CONFIGS, config)
+                change = {"spec": {"configuration": {"name": wanted[_name(pool)]}}}
+                await self.patch(kinds.MACHINE_CONFIG_POOLS, pool, change)
 
     # -- the controller: nodes
 

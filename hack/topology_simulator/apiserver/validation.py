@@ -82,15 +82,11 @@ def _validate(place: Place) -> list[field_errors.Cause]:
     return causes
 
 
-def _type_name(value: Any) -> str:
-    if isinstance(value, float):
-        return "integer" if value.is_integer() else "number"
-    names = {type(None): "null", bool: "boolean", int: "integer", str: "string", list: "array"}
-    return names.get(type(value), "object")
-
-
 def _check_type(place: Place) -> field_errors.Cause | None:
-    wanted, actual = place.schema.get("type"), _type_name(place.value)
+    wanted, value = place.schema.get("type"), place.value
+    names = {type(None): "null", bool: "boolean", int: "integer", str: "string", list: "array"}
+    whole = isinstance(value, float) and value.is_integer()
+    actual = "integer" if whole else "number" if isinstance(value, float) else names.get(type(value), "object")
     if place.schema.get(INT_OR_STRING):
         if actual in ("integer", "string"):
             return None
