@@ -46,19 +46,13 @@ async def follow(api: client.Client, *, without: Collection[str] = ()) -> None:
     def wanted(operator: str, part: str) -> bool:
         return not {operator, part} & set(without)
 
-    async def machine_config() -> set[str]:
-        moved = wanted("machine-config", _CONTROLLER) and await _controller(api, scene)
-        if wanted("machine-config", _POOLS):
-            moved |= await _pools(api, scene)
-        return {"machine-config"} if moved else set()
-
-    async def one(operator: str, act: _Act) -> set[str]:
-        return {operator} if await act(api, scene) else set()
-
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(operator, act)) for operator, part, act in todo if wanted(operator, part)]
-        tasks.append(group.create_task(machine_config()))
-    moved = set[str]().union(*(task.result() for task in tasks))
+    todo = [each for each in todo if wanted(each[0], each[1])]
+    done = await asyncio.gather(*(act(api, scene) for _, _, act in todo))
+    moved = {operator for (operator, _, _), did in zip(todo, done, strict=True) if did}
+    # In this order: pools follow what the controller has observed.
+    for part, act in ((_CONTROLLER, _controller), (_POOLS, _pools)):
+        if wanted("machine-config", part) and await act(api, scene):
+            moved.add("machine-config")
     await asyncio.gather(*(_has_moved(api, name) for name in sorted(moved)))
 
 

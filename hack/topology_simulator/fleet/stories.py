@@ -64,13 +64,10 @@ async def _all_converted(
 async def _canary_then_wave(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet))
-    await steps.all_done(fleet)
-    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
+    await _all_converted(fleet, judged, before)
     steps.one_at_a_time(fleet, judged)
-    await steps.converted(judged, fleet.spokes)
     number = len(fleet.spokes)
     await steps.surveyed(fleet, judged, "at the end", f"{number} surveyed: {number} done", 0)
-    await steps.least_writes(fleet, judged, before)
 
 
 @_story("An operand of the canary never follows: no other cluster starts until that is repaired", deadline_minutes=1)
@@ -171,11 +168,8 @@ async def _spoke_unreachable(fleet: running.Fleet, judged: verdict.Verdict) -> N
     rolled = await steps.rolled_out(fleet)
     judged.claim("the others are done, and the roll-out is not complete", holds=rolled != "Complete", actual=rolled)
     await steps.regained(fleet, silent)
-    await steps.all_done(fleet)
+    await _all_converted(fleet, judged, before)
     steps.asked_once(fleet, judged)
-    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    await steps.converted(judged, fleet.spokes)
-    await steps.least_writes(fleet, judged, before)
 
 
 @_story("Manifests that are wrong are refused or harmless, and the reason is in the ManifestWork")
@@ -332,13 +326,10 @@ async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     )
     await fleet.hub.start()
     fleet.chronicle.tell("story", "the hub is back")
-    await steps.all_done(fleet)
+    await _all_converted(fleet, judged, before)
     steps.asked_once(fleet, judged)
+    steps.one_at_a_time(fleet, judged)
     generations = {name: work["metadata"]["generation"] for name, work in (await fleet.hub.works()).items()}
     judged.claim(
         "no ManifestWork was written a second time", holds=set(generations.values()) == {1}, actual=generations
     )
-    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    steps.one_at_a_time(fleet, judged)
-    await steps.converted(judged, fleet.spokes)
-    await steps.least_writes(fleet, judged, before)
