@@ -180,14 +180,14 @@ class Client(opened.Opened):
             if isinstance(event, Changed):
                 changes = [(event.obj, event.deleted)]
             else:
-                listed = {_key(obj): obj for obj in event.objects}
-                changes = [(obj, True) for key, obj in known.items() if key not in listed]
+                listed = {key(obj): obj for obj in event.objects}
+                changes = [(obj, True) for place, obj in known.items() if place not in listed]
                 changes += [(obj, False) for obj in listed.values()]
             for obj, deleted in changes:
                 if deleted:
-                    known.pop(_key(obj), None)
+                    known.pop(key(obj), None)
                 else:
-                    known[_key(obj)] = obj
+                    known[key(obj)] = obj
                 yield obj, deleted
 
     async def _watch(self, kind: kinds.Kind, version: str) -> AsyncIterator[Changed]:
@@ -242,7 +242,8 @@ class Client(opened.Opened):
         return answer
 
 
-def _key(obj: dict[str, Any]) -> tuple[str, str]:
+def key(obj: dict[str, Any]) -> tuple[str, str]:
+    """Return namespace and name of an object."""
     return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 

@@ -57,12 +57,6 @@ def command(word: str, value: Any) -> str | None:
     return shlex.join(["kubectl", *where, "annotate", place.kind.kind.lower(), _name(place, value), f"{place.key}-"])
 
 
-def commands(played: scenario.Scenario) -> Iterator[str]:
-    """Yield the commands that repair what a scenario breaks, in their order."""
-    repairs = (command(*step.action) for step in played.steps)
-    yield from dict.fromkeys(repair for repair in repairs if repair is not None)
-
-
 def _name(place: _Place, value: Any) -> str:
     return place.name or str(value)
 
@@ -132,7 +126,8 @@ def experiments(played: scenario.Scenario) -> Iterator[tuple[str, list[str]]]:
 
     Where the scenario breaks something, that is to be found and repaired; else there is something to break.
     """
-    if repairs := list(commands(played)):
+    commanded = (command(*step.action) for step in played.steps)
+    if repairs := list(dict.fromkeys(repair for repair in commanded if repair is not None)):
         yield "Find out what is wrong here:", ["kubectl topology status", "kubectl topology plan"]
         yield "Repair it, when you have seen enough. Nothing else does:", repairs
         return

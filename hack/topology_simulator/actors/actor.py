@@ -186,9 +186,9 @@ class Mirror:
         Another client may have written after us, and the news of that may have overtaken the answer: it stays.
         """
         objects = self._objects.setdefault(kind, {})
-        known = objects.get(_key(obj))
+        known = objects.get(client.key(obj))
         if known is None or _version(known) <= _version(obj):
-            objects[_key(obj)] = obj
+            objects[client.key(obj)] = obj
 
     def wake(self) -> None:
         """End the present wait: something that is not an object has changed."""
@@ -215,17 +215,12 @@ class Mirror:
     async def _follow(self, api: client.Client, kind: kinds.Kind, retry_seconds: float) -> None:
         async for event in api.follow(kind, retry_seconds=retry_seconds):
             if isinstance(event, client.Listed):
-                self._objects[kind] = {_key(obj): obj for obj in event.objects}
+                self._objects[kind] = {client.key(obj): obj for obj in event.objects}
             elif event.deleted:
-                self._objects[kind].pop(_key(event.obj), None)
+                self._objects[kind].pop(client.key(event.obj), None)
             else:
-                self._objects[kind][_key(event.obj)] = event.obj
+                self._objects[kind][client.key(event.obj)] = event.obj
             self._news.set()
-
-
-def _key(obj: dict[str, Any]) -> tuple[str, str]:
-    meta = obj["metadata"]
-    return meta.get("namespace", ""), meta["name"]
 
 
 def _version(obj: dict[str, Any]) -> int:

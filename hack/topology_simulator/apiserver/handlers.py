@@ -46,7 +46,7 @@ class Handlers:
 
     def handle(self, request: requests.Request) -> Answer | streams.Watcher:
         """Return the answer, or the watch that was opened. Raises StatusError."""
-        if not request.target.is_resource:
+        if not request.target.plural:
             return self._other(request)
         target = request.target
         resource = self._registry.find(target.group, target.version, target.plural)

@@ -46,11 +46,6 @@ class Target:
     name: str = ""
     subresource: str = ""
 
-    @property
-    def is_resource(self) -> bool:
-        """Whether the path goes further than a group version."""
-        return bool(self.plural)
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -124,7 +119,7 @@ def parse(method: str, path: str, query: Mapping[str, str], headers: Mapping[str
     parts = [part for part in path.split("/") if part]
     target = _target(parts) if parts and parts[0] in ("api", "apis") else Target()
     verb = _METHODS.get(method, method.lower())
-    if target.is_resource:
+    if target.plural:
         if verb == "get" and not target.name:
             verb = "watch" if query.get("watch", "") in _TRUE else "list"
         elif verb == "delete" and not target.name:
