@@ -25,8 +25,7 @@ from .etcd import cluster as etcds
 
 API_SERVERS = ("embedded", "real")
 ETCDS = ("pretended", "real")
-CONTEXT = "edge-1"
-"""Of the kubeconfig: the name of a cluster in docs/examples and on the pages."""
+CONTEXT = kubeconfig.NAME
 _SETTLE_SECONDS = 3
 _TRANSITIONS = pathlib.Path(__file__).parents[2] / "bindata" / "transitions"
 
@@ -123,7 +122,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
     async with contextlib.AsyncExitStack() as stack:
         if served is None:
             served = await stack.enter_async_context(_served(apiserver))
-        kubeconfig.write(file, kubeconfig.renamed(served.administrator, CONTEXT))
+        kubeconfig.write(file, served.administrator)
         access = kubeconfig.access(served.administrator)
         api = await stack.enter_async_context(client.Client(access, strict=True))
         await install.install(api, story.shape(), crds=served.definitions)

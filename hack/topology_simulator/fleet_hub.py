@@ -95,7 +95,7 @@ async def opened(target: box.Box, *, collects: bool) -> AsyncIterator[Hub]:
     simulated = server.ApiServer(crds=[install.of_anything(kind, status={}) for kind in (_CLUSTERS, _WORKS)])
     await simulated.start()
     try:
-        access = kubeconfig.renamed(simulated.kubeconfig(), CONTEXT)
+        access = kubeconfig.content(simulated.url, name=CONTEXT)
         async with client.Client(kubeconfig.access(access), strict=True) as api:
             fleet = Hub(api, target.api, survey)
             await fleet.install(collects=collects)

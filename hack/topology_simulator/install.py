@@ -43,18 +43,23 @@ class InstallError(SimulatorError):
 
 def definitions() -> list[dict[str, Any]]:
     """Return a stand-in for every CRD of the simulated cluster. Raises InstallError."""
-    crds: list[dict[str, Any]] = [json.loads(text) for text in _read()]
+    texts = [path.read_text() for folder in (_CRDS, _OWN_CRDS) for path in sorted(folder.glob("*.yaml"))]
+    texts += [_renamed(kind) for kind in _STATIC_PODS if kind is not kinds.KUBE_API_SERVERS]
+    crds = [definition(text) for text in texts]
     if not any(crd["metadata"]["name"].startswith("infrastructures.") for crd in crds):
         raise InstallError(f"no CRD of Infrastructure in {_OWN_CRDS}: run this from a checkout of the repository")
     return crds
 
 
+def definition(text: str) -> dict[str, Any]:
+    """Return a definition that is the caller's own; reading YAML takes longer than the rest of an installation."""
+    read: dict[str, Any] = json.loads(_as_json(text))
+    return read
+
+
 @functools.cache
-def _read() -> tuple[str, ...]:
-    """Return the definitions as JSON: tests install many clusters, and reading YAML takes longer than the rest."""
-    texts = [path.read_text() for folder in (_CRDS, _OWN_CRDS) for path in sorted(folder.glob("*.yaml"))]
-    texts += [_renamed(kind) for kind in _STATIC_PODS if kind is not kinds.KUBE_API_SERVERS]
-    return tuple(json.dumps(yaml.load(text, LOADER)) for text in texts)  # noqa: S506 - a safe one
+def _as_json(text: str) -> str:
+    return json.dumps(yaml.load(text, LOADER))  # noqa: S506 - a safe one
 
 
 def _renamed(kind: kinds.Kind) -> str:

@@ -8,12 +8,9 @@ seconds (ten are the default), and evaluate a policy once a second at most (five
 import abc
 import contextlib
 import functools
-import json
 import pathlib
 import shutil
 from typing import Any
-
-import yaml
 
 from .. import binaries, client, install, kubeconfig, opened
 from ..envtest import server
@@ -49,17 +46,10 @@ def folder() -> pathlib.Path:
 
 def definitions(names: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return the engines' own definitions of these names. Raises binaries.MissingError."""
-    known = {definition["metadata"]["name"]: definition for definition in map(json.loads, _read())}
-    return [known[name] for name in names]
-
-
-@functools.cache
-def _read() -> tuple[str, ...]:
     place = binaries.asked_of("engines", "crds")
-    return tuple(
-        json.dumps(yaml.load(path.read_text(), install.LOADER))  # noqa: S506 - a safe one
-        for path in sorted(place.glob("*.yaml"))
-    )
+    read = (install.definition(path.read_text()) for path in sorted(place.glob("*.yaml")))
+    known = {definition["metadata"]["name"]: definition for definition in read}
+    return [known[name] for name in names]
 
 
 class Engines(keeping.Keeping):
