@@ -147,17 +147,13 @@ async def _type(typed: Typed, opened: box.Box, player: play.Player, story: scena
     for what, word in _BLURRED:
         text = what.sub(word, text)
     if shlex.split(typed.text)[0] == "wait" or "--wait" in typed.text:
-        text = _shortened(text)
+        # The last of its news only: those before depend on when it looked.
+        lines = text.splitlines()
+        news = [number for number, line in enumerate(lines) if _NEWS.match(line)]
+        if len(news) > 1:
+            del lines[news[0] : news[-1]]
+        text = "\n".join(lines) + "\n"
     return text, process.returncode or 0
-
-
-def _shortened(text: str) -> str:
-    """A wait with the last of its news only: those before depend on when it looked."""
-    lines = text.splitlines()
-    news = [number for number, line in enumerate(lines) if _NEWS.match(line)]
-    if len(news) > 1:
-        del lines[news[0] : news[-1]]
-    return "\n".join(lines) + "\n"
 
 
 def once(text: str, seen: set[str]) -> str:

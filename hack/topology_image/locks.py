@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -42,7 +42,9 @@ class Locked:
 def read(path: pathlib.Path) -> dict[str, Locked]:
     """Return the requirements of a locked file by name. Raises ImageError where it leaves something open."""
     locked: dict[str, Locked] = {}
-    for line in _lines(path.read_text(encoding="utf-8")):
+    text = re.sub(r"(?m)^\s*#.*\n?", "", path.read_text(encoding="utf-8"))
+    lines = (line.partition(" #")[0].strip() for line in re.sub(r"\\\n", " ", text).splitlines())
+    for line in filter(None, lines):
         try:
             requirement = requirements.Requirement(_HASH.sub("", line).strip())
         except requirements.InvalidRequirement as error:
@@ -57,13 +59,6 @@ def read(path: pathlib.Path) -> dict[str, Locked]:
         name, digests = utils.canonicalize_name(requirement.name), (digest.partition(":")[2] for digest in hashes)
         locked[name] = Locked(name, pins[0].version, str(requirement.marker or ""), frozenset(digests))
     return locked
-
-
-def _lines(text: str) -> Iterator[str]:
-    for line in re.sub(r"\\\n", " ", re.sub(r"(?m)^\s*#.*\n?", "", text)).splitlines():
-        kept = line.partition(" #")[0].strip()
-        if kept:
-            yield kept
 
 
 _SECONDS = 300.0

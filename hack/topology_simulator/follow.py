@@ -36,7 +36,16 @@ class _Scene:
 
 async def follow(api: client.Client, *, without: Collection[str] = ()) -> None:
     """Bring every operand to where its operator will bring it. Raises ClientError, LookupError for an unknown name."""
-    scene = await _read(api)
+    infrastructure, version, console, registry, monitoring, nodes = await asyncio.gather(
+        api.find(kinds.INFRASTRUCTURES, "cluster"),
+        api.find(kinds.CLUSTER_VERSIONS, "version"),
+        api.find(kinds.CONSOLES, "cluster"),
+        api.find(kinds.REGISTRIES, "cluster"),
+        api.find(kinds.CONFIG_MAPS, *operands.MONITORING),
+        api.list(kinds.NODES),
+    )
+    configurations = {kinds.CONSOLES: console, kinds.REGISTRIES: registry}
+    scene = _Scene(operands.sight(infrastructure, nodes, version, configurations, monitoring), nodes)
     todo = _todo()
     known = {name for operator, part, _ in todo for name in (operator, part)}
     unknown = set(without) - known - {"machine-config", _CONTROLLER, _POOLS}
@@ -63,19 +72,6 @@ def _todo() -> list[tuple[str, str, _Act]]:
         acts.append((pods.operator, f"static-pods/{pods.operator}", functools.partial(_static_pods, pods)))
         acts.append((pods.operator, f"{pods.namespace}/{pods.budget}", functools.partial(_budget, pods)))
     return acts + [(work.operator, work.key, functools.partial(_workload, work)) for work in operands.WORKLOADS]
-
-
-async def _read(api: client.Client) -> _Scene:
-    infrastructure, version, console, registry, monitoring, nodes = await asyncio.gather(
-        api.find(kinds.INFRASTRUCTURES, "cluster"),
-        api.find(kinds.CLUSTER_VERSIONS, "version"),
-        api.find(kinds.CONSOLES, "cluster"),
-        api.find(kinds.REGISTRIES, "cluster"),
-        api.find(kinds.CONFIG_MAPS, *operands.MONITORING),
-        api.list(kinds.NODES),
-    )
-    configurations = {kinds.CONSOLES: console, kinds.REGISTRIES: registry}
-    return _Scene(operands.sight(infrastructure, nodes, version, configurations, monitoring), nodes)
 
 
 async def _put_status(

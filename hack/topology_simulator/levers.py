@@ -54,11 +54,7 @@ def command(word: str, value: Any) -> str | None:
     if place is None:
         return None
     where = ["-n", place.namespace] if place.namespace else []
-    return shlex.join(["kubectl", *where, "annotate", place.kind.kind.lower(), _name(place, value), f"{place.key}-"])
-
-
-def _name(place: _Place, value: Any) -> str:
-    return place.name or str(value)
+    return shlex.join(["kubectl", *where, "annotate", place.kind.kind.lower(), place.name or value, f"{place.key}-"])
 
 
 @dataclass(slots=True)
@@ -79,7 +75,7 @@ class Levers:
     def pulled(self, word: str, value: Any) -> None:
         """A step has broken something: let it be marked as soon as it exists, and repaired when the mark is gone."""
         if (place := _PLACES.get(word)) is not None:
-            self._pulled.append(_Lever(place, _name(place, value)))
+            self._pulled.append(_Lever(place, place.name or str(value)))
 
     async def tend(self) -> None:
         """Mark what is broken, and repair what a person has unmarked."""

@@ -49,7 +49,10 @@ class NativeController(actor.Actor):
 
     async def step(self) -> None:
         """Be there, or be away; where the gate is on, look at the request and change the topology once."""
-        on = self._switched_on()
+        version = ((self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or {}).get("status") or {}).get("desired") or {}
+        gates = ((self.mirror.get(kinds.FEATURE_GATES, "cluster") or {}).get("status") or {}).get("featureGates") or []
+        enabled = (details.get("enabled") or [] for details in gates if details["version"] == version.get("version"))
+        on = any(gate["name"] == GATE for each in enabled for gate in each)
         if self.topology in {"", "External"}:
             return
         if self._gate is not None and self._gate is not on:
@@ -113,12 +116,6 @@ class NativeController(actor.Actor):
         self.waits.start("lease", self.pace.lease_renew)
         change = {"spec": operands.lease_spec(f"config-operator-{self._starts}", self._starts, single=self.single)}
         await self.api.patch(kinds.LEASES, cluster.NATIVE_LEASE, change, cluster.NATIVE_NAMESPACE)
-
-    def _switched_on(self) -> bool:
-        version = ((self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or {}).get("status") or {}).get("desired") or {}
-        gates = ((self.mirror.get(kinds.FEATURE_GATES, "cluster") or {}).get("status") or {}).get("featureGates") or []
-        enabled = (details.get("enabled") or [] for details in gates if details["version"] == version.get("version"))
-        return any(gate["name"] == GATE for each in enabled for gate in each)
 
     def _unmet(self) -> Iterator[str]:
         operators = {item["metadata"]["name"]: [*_unrest(item)] for item in self.mirror.all(kinds.CLUSTER_OPERATORS)}

@@ -101,8 +101,11 @@ class Reads:
         wanted = request.revision(prefix="invalid resource version: ", code=400)
         current = self._storage.revision
         if token:
-            revision, after = _parse_token(token)
-            return (current if revision == _LATEST else revision), after
+            revision, _, key = token.partition("/")
+            namespace, slash, name = key.partition("/")
+            if not slash or not revision.removeprefix("-").isdecimal():
+                raise statuses.bad_request("invalid continue token: continue key is not valid")
+            return (current if int(revision) == _LATEST else int(revision)), (namespace, name)
         if wanted is not None and wanted > current:
             raise _too_new(storage.FutureRevision(wanted, current))
         return current, None
@@ -152,14 +155,6 @@ class Reads:
 
 def _token(revision: int, key: tuple[str, str]) -> str:
     return "/".join((str(revision), *key))
-
-
-def _parse_token(token: str) -> tuple[int, tuple[str, str]]:
-    revision, _, key = token.partition("/")
-    namespace, slash, name = key.partition("/")
-    if not slash or not revision.removeprefix("-").isdecimal():
-        raise statuses.bad_request("invalid continue token: continue key is not valid")
-    return int(revision), (namespace, name)
 
 
 _PREFIX = r"(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
