@@ -85,12 +85,6 @@ _OBJECT_META: dict[str, Any] = {
 }
 
 
-def _schema_name(kind: resources.Resource) -> str:
-    group = kind.group or "core"
-    reverse = ".".join(reversed(group.split("."))) if kind.custom else f"io.k8s.api.{group.split('.')[0]}"
-    return f"{reverse}.{kind.version}.{kind.kind}"
-
-
 def _schema(kind: resources.Resource) -> dict[str, Any]:
     schema = kind.schema or {"type": "object", validation.PRESERVE: True}
     properties = {
@@ -134,9 +128,14 @@ def _openapi(registry: resources.Registry, request: requests.Request) -> Any:
     if group_version is None:
         return None
     kinds = registry.kinds_of(*group_version)
+    schemas = {}
+    for kind in kinds:
+        group = kind.group or "core"
+        prefix = ".".join(reversed(group.split("."))) if kind.custom else f"io.k8s.api.{group.split('.')[0]}"
+        schemas[f"{prefix}.{kind.version}.{kind.kind}"] = _schema(kind)
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "v1.33.0"},
         "paths": {path: value for kind in kinds for path, value in _paths(kind)},
-        "components": {"schemas": {_META_NAME: _OBJECT_META, **{_schema_name(kind): _schema(kind) for kind in kinds}}},
+        "components": {"schemas": {_META_NAME: _OBJECT_META, **schemas}},
     }

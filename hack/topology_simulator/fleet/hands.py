@@ -75,7 +75,14 @@ async def _try(
 ) -> None:
     before = await cluster.infrastructure()
     await hub.apply([pack.WORKS.new(mistake.name, cluster.name, spec=mistake.spec)])
-    sentence = await _answer(hub, cluster, mistake)
+    work: dict[str, Any] = {}
+
+    async def answered() -> bool:
+        work.update(await hub.api.get(pack.WORKS, mistake.name, cluster.name))
+        return bool(conditions.find(work, "Applied"))
+
+    await verdict.until(f"{cluster.name} answers {mistake.name}", answered, _SECONDS)
+    sentence = refusal(work)
     tell(cluster.name, f"{mistake.what}: {sentence or 'applied'}")
     judged.claim(
         f"{mistake.what} is called not applied, and the ManifestWork says why",
@@ -100,17 +107,6 @@ async def _try(
         and all(after["metadata"].get(part) == before["metadata"].get(part) for part in _KEPT),
         actual=after and {"spec": spec, "metadata": after["metadata"]},
     )
-
-
-async def _answer(hub: hubs.Hub, cluster: spoke.Spoke, mistake: _Mistake) -> str:
-    work: dict[str, Any] = {}
-
-    async def answered() -> bool:
-        work.update(await hub.api.get(pack.WORKS, mistake.name, cluster.name))
-        return bool(conditions.find(work, "Applied"))
-
-    await verdict.until(f"{cluster.name} answers {mistake.name}", answered, _SECONDS)
-    return refusal(work)
 
 
 async def _give(cluster: spoke.Spoke, role: dict[str, Any]) -> None:

@@ -109,14 +109,6 @@ class Spoke(engines.Site):
         await self.start_operator()
         await self.engines.start_again(engines.AGENT)
 
-    async def request(self, topology: str) -> None:
-        """Let its administrator request a topology. Raises ClientError."""
-        await self.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": topology}})
-
-    async def start_policies(self) -> None:
-        """Start config-policy-controller, as its restricted identity. Raises KeepingError."""
-        await self.engines.policies(self.name, self.engines.kubeconfig("policy", self.server.kubeconfig("policy")))
-
     async def apply_policy(self, spec: dict[str, Any], name: str = pack.NAME) -> None:
         """Give it a ConfigurationPolicy, as a hub's policies are copied. Raises ClientError."""
         kind = pack.CONFIGURATION_POLICIES

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .. import kinds
 from . import chronicle, hands, pack, running, spoke, steps, verdict
 
 Play = Callable[[running.Fleet, verdict.Verdict], Awaitable[None]]
@@ -264,7 +265,7 @@ async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     informed, enforced, asked = fleet.canary, *fleet.others[:2]
     before = await steps.prepared(fleet, without=[enforced, asked])
     for each in (informed, enforced, asked):
-        await each.start_policies()
+        await each.engines.policies(each.name, each.engines.kubeconfig("policy", each.server.kubeconfig("policy")))
     for each in (informed, enforced):
         await each.apply_policy(fleet.pack.policy())
         await steps.complies(each, "NonCompliant")
@@ -290,7 +291,7 @@ async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     )
     await steps.came(fleet, chronicle.COMPLETED, [enforced], steps.CONVERSION_SECONDS)
     await steps.complies(enforced, "Compliant")
-    await asked.request(pack.TARGET)
+    await asked.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": pack.TARGET}})
     await steps.came(fleet, chronicle.REQUESTED, [asked], steps.READY_SECONDS)
     await asked.apply_policy(fleet.pack.policy(_WITHDRAW, enforced=True), _WITHDRAW)
     fleet.chronicle.tell("story", f"{asked.name} was asked and is not ready; what is left is cancelled")
