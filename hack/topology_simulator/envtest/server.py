@@ -68,7 +68,7 @@ class RealServer(keeping.Keeping):
     ) -> None:
         super().__init__("envtest-")
         self._beside = beside
-        self._prefix = prefix
+        self._keys = prefix
         self._users = {"admin": ADMIN, **(users or {})}
         self._assets = binaries.folder()
         self.port = self._second_port = 0
@@ -275,7 +275,7 @@ class RealServer(keeping.Keeping):
         return [
             str(self._assets / "kube-apiserver"),
             f"--etcd-servers={self.etcd_url}",
-            f"--etcd-prefix={self._prefix}",
+            f"--etcd-prefix={self._keys}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self._port_of(name)}",
             "--advertise-address=127.0.0.1",

@@ -53,10 +53,13 @@ class Keeping(opened.Opened):
         parts.push_async_callback(self._close, self._leader)
 
     async def _close(self, leader: asyncio.subprocess.Process) -> None:
-        if leader.stdin is not None:
-            leader.stdin.close()
         for name in self.pids:
             self._send(name, signal.SIGKILL)
+        # Not by the end of its input: what was forked meanwhile may hold that open.
+        with contextlib.suppress(ProcessLookupError):
+            leader.kill()
+        if leader.stdin is not None:
+            leader.stdin.close()
         await asyncio.gather(leader.wait(), *(process.wait() for process in self._processes.values()))
 
     @property
