@@ -21,7 +21,7 @@ INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system"
 
 def _kind(*, columns: str = "DEFAULT", selectable: Iterable[str] = (), **fields: Any) -> Resource:
     """Return a kind of builtins.yaml; lists are tuples, columns those of `table`, fields to select by their paths."""
-    given = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
     if fields["group"] == EVENTS_GROUP:
         given |= {
             "read": lambda obj: {_RENAMED.get(key, key): value for key, value in obj.items()},

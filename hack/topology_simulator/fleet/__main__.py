@@ -12,6 +12,7 @@ import argparse
 import pathlib
 import shutil
 import sys
+from typing import Any
 
 from .. import SimulatorError, demo, pace, terminal
 from . import engines, pack, running, stories, verdict
@@ -43,7 +44,7 @@ async def _play(name: str, spokes: int, folder: pathlib.Path, mutant: pack.Mutan
     try:
         engines.folder()
         given = pack.Pack(mutant.edit if mutant else None)
-        wanted = {"masters": story.masters, "deadline_minutes": story.deadline_minutes}
+        wanted: dict[str, Any] = {"masters": story.masters, "deadline_minutes": story.deadline_minutes}
         async with running.opened(spokes, _PACE, folder, screen, given=given, **wanted) as fleet:
             try:
                 await story.play(fleet, judged)
