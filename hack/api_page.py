@@ -1,9 +1,8 @@
 """Makes docs/api.md and the tables of docs/api: every word, field and figure that others can see and script against.
 
-Fields come from the schema of the CRD, stages and parameters of checks from the model of the transition definitions,
-these from `bindata/transitions`, operands from `bindata/operands`, words, metrics and alerts from `explained`. So a
-table cannot know more than the code, nor less. What needs more words than a table has is written by hand, around the
-marks between which each table is put. `generate` writes the pages and compares them; docs/api.md lists their headings.
+A table cannot know more than the code, nor less: fields come from the schema of the CRD, parameters of checks from the
+model of the transition definitions, these and operands from `bindata`, words, metrics and alerts from `explained`. What
+needs more words is written by hand, around the marks between which each table is put.
 """
 
 import itertools
@@ -35,6 +34,7 @@ _BOUNDS = (
     ("minItems", "at least {} items"),
     ("maxItems", "at most {} items"),
 )
+_LIMITS = (("exclusiveMinimum", "more than {:g}"), ("minimum", "at least {:g}"), ("maximum", "at most {:g}"))
 
 
 class MarksError(Exception):
@@ -139,21 +139,14 @@ def _bounds(field: dict[str, Any], inner: dict[str, Any]) -> str:
 
 
 def _checks(facts: Facts) -> str:
-    rows = (
-        (
-            f"`{item['name']}`",
-            "both" if " and " in item["detail"] else item["detail"],
-            _parameters(vocabulary.CheckName(item["name"])),
-            item["meaning"],
-        )
-        for item in facts.of("check")
-    )
+    rows = []
+    for item in facts.of("check"):
+        traits = registry.TRAITS[vocabulary.CheckName(item["name"])]
+        names = sorted(traits.parameters)
+        parameters = ", ".join(f"*`{name}`*" if name in traits.required else f"`{name}`" for name in names)
+        stage = "both" if " and " in item["detail"] else item["detail"]
+        rows.append((f"`{item['name']}`", stage, parameters, item["meaning"]))
     return _table(("check", "stage", "parameters", "Met when"), rows)
-
-
-def _parameters(check: vocabulary.CheckName) -> str:
-    traits = registry.TRAITS[check]
-    return ", ".join(f"*`{name}`*" if name in traits.required else f"`{name}`" for name in sorted(traits.parameters))
 
 
 def _parameter_meanings(facts: Facts) -> str:
@@ -162,13 +155,9 @@ def _parameter_meanings(facts: Facts) -> str:
     for item in facts.of("parameter"):
         field = schema[item["name"]]["anyOf"][0]
         takers = ", ".join(f"`{taker}`" for taker in item["detail"].removeprefix("of ").split(", "))
-        rows.append((f"`{item['name']}`", takers, ", ".join([field["type"], *_limits(field)]), item["meaning"]))
+        limits = [text.format(field[key]) for key, text in _LIMITS if key in field]
+        rows.append((f"`{item['name']}`", takers, ", ".join([field["type"], *limits]), item["meaning"]))
     return _table(("parameter", "of", "values", "meaning"), rows)
-
-
-def _limits(schema: dict[str, Any]) -> Iterator[str]:
-    words = (("exclusiveMinimum", "more than {:g}"), ("minimum", "at least {:g}"), ("maximum", "at most {:g}"))
-    return (text.format(schema[key]) for key, text in words if key in schema)
 
 
 def _reasons(facts: Facts) -> str:
@@ -266,17 +255,17 @@ def _metrics(facts: Facts) -> str:
 
 
 def _labels(labels: Mapping[str, frozenset[str] | None]) -> str:
+    phases: Sequence[str] = list(vocabulary.Phase)
     shown = []
     for label, values in labels.items():
         few = values is not None and len(values) <= _FEW
-        listed = ", ".join(sorted(values or (), key=_in_order)) if few else ""
+        listed = (
+            ", ".join(sorted(sorted(values or ()), key=lambda value: value in phases and phases.index(value)))
+            if few
+            else ""
+        )
         shown.append(f"`{label}`" + (f" ({listed})" if listed else ""))
     return ", ".join(shown).replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _in_order(value: str) -> tuple[int, str]:
-    phases: Sequence[str] = list(vocabulary.Phase)
-    return (phases.index(value) if value in phases else 0, value)
 
 
 _CONTENTS = "contents"

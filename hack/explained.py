@@ -1,11 +1,9 @@
 """Collects what is said about every name that a user can see: meaning, what to look at and do, where it comes from.
 
-One source for three readers: `oc topology explain` (bindata/explanations.json, offline), the tables of docs/api.md
-(`api_page`) and the runbooks (`runbooks`). Meanings stand where the names are: in the docstrings of `topology_api`, the
-help of the metrics, the schema of the CRD and the transition definitions. The interpreter drops docstrings below
-members, so they are read from the source here, and the plugin gets a file. What to do stands in hack/explanations.
-
-A name without a meaning, advice for a name that does not exist, and a runbook without an alert are errors.
+One source for `oc topology explain` (bindata/explanations.json), docs/api.md (`api_page`) and the `runbooks`. Meanings
+stand where the names are: in docstrings, the help of the metrics, the schema of the CRD and the transition definitions;
+what to do stands in hack/explanations. A name without a meaning, or advice for a name that does not exist, is an
+error.
 """
 
 import ast

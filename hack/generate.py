@@ -1,8 +1,5 @@
-"""Writes the files that are generated and committed, in whole or in part.
+"""Writes the files that are generated and committed, in whole or in part: see `_texts`.
 
-That is the CRD of Infrastructure, the roles that reading operands takes and their table in docs/development/rights.md,
-the list of all manifests for kustomize, what each name means, the tables of docs/api, docs/runbooks, the schemas of
-answers, the dashboards, and for a fleet of the documented size the files of its engines and of docs/examples/gitops.
 `make generate` runs it; `--check` only says whether the committed files are current (exit code 1 when one is not).
 """
 

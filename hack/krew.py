@@ -1,11 +1,8 @@
 """Builds `kubectl-topology` as an archive that krew, or tar alone, installs, and the manifest that leads krew to it.
 
-    python hack/krew.py --base https://downloads.example.com/topology [--platform linux/amd64]... [--python 3.12]...
-
 The archive of a platform holds one program, `kubectl-topology` (`krew_launcher.py`), and `lib` with the libraries of
-requirements.lock, each held to its hash. Compiled parts carry the version of Python in their names, so those for
-all supported versions lie side by side, and the program takes what fits. The same sources give the same archive, byte
-by byte. It talks to the package index and to nothing else; `make krew` runs it.
+requirements.lock, each held to its hash, for all supported versions of Python side by side. The same sources give the
+same archive, byte by byte. `make krew` runs it.
 """
 
 import argparse

@@ -1,10 +1,9 @@
 """Makes the roles that it takes to read what the operand matrix names: one file of `bindata/manifests`, and its table.
 
-The last role in it is for people: what they read with `oc topology` and OpenShift's `cluster-reader` lacks.
-A right that has to be remembered is a right that is missing, so these roles are made from the matrix. What the operator
-reads besides operands, and what it writes, is granted in the files beside it, by hand: each of those rules has a reason
-of its own. What one of them grants already is not granted again. Unit tests hold every rule against the sources of
-`observe.catalog`; docs/development/rights.md says what each is for, and tests on a real API server take each away.
+The last role in it is for people: what they read with `oc topology` and OpenShift's `cluster-reader` lacks. What the
+operator reads besides operands, and what it writes, is granted in the files beside it, by hand, and not again here.
+Unit tests hold every rule against the sources of `observe.catalog`; docs/development/rights.md says what each is
+for.
 """
 
 from collections.abc import Iterable, Iterator
@@ -47,19 +46,13 @@ class Read:
 
 def current() -> tuple[matrices.Matrix, *tuple[dict[str, Any], ...]]:
     """Return what `render` and `table` are made of. Raises load.DefinitionError when a definition is damaged."""
-    return _asked(), *_roles_by_hand()
-
-
-def _asked() -> matrices.Matrix:
-    """Return the operand matrix without what no definition asks about: that is not read either."""
     transitions = load.load(bindata.root() / "transitions")
+    # What no definition asks about is not read either.
     groups = tuple(group for group in transitions.matrix.groups if transitions.asks(group.check))
-    return transitions.matrix.model_copy(update={"groups": groups})
-
-
-def _roles_by_hand() -> list[dict[str, Any]]:
     texts = [place.read_text(encoding="utf-8") for place in manifests.files("manifests") if place.name != FILE]
-    return [obj for text in texts for obj in yaml.safe_load_all(text) if obj["kind"] in {"Role", "ClusterRole"}]
+    objects = [obj for text in texts for obj in yaml.safe_load_all(text)]
+    by_hand = [obj for obj in objects if obj["kind"] in {"Role", "ClusterRole"}]
+    return transitions.matrix.model_copy(update={"groups": groups}), *by_hand
 
 
 def reads(matrix: matrices.Matrix) -> Iterator[Read]:

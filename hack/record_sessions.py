@@ -1,11 +1,8 @@
 """Records sessions of `oc topology` on clusters in a box, for docs/development/sessions: what is typed, and printed.
 
-Each session is a scenario of the simulator, played by the operator as its own process, with the installed command in
-front of it. So the pages are never written by hand, and what reads badly there is changed in the command. What
-differs from run to run is a word in angle brackets: times, ages, versions, ids.
-
-    hack/record_sessions.py [SCENARIO ...]            record, and write the pages
-    hack/record_sessions.py --check [SCENARIO ...]    record, and compare: exit code 1 where a page is another one
+Each session is a scenario, played by the operator as its own process, with the installed command in front of it. What
+differs from run to run is a word in angle brackets: times, ages, versions, ids. With names of scenarios only those;
+with `--check` nothing is written, and the exit code is 1 where a page is another one.
 """
 
 import argparse
@@ -150,17 +147,13 @@ async def _type(typed: Typed, opened: box.Box, player: play.Player, story: scena
     for what, word in _BLURRED:
         text = what.sub(word, text)
     if shlex.split(typed.text)[0] == "wait" or "--wait" in typed.text:
-        text = _shortened(text)
+        # The last of its news only: those before depend on when it looked.
+        lines = text.splitlines()
+        news = [number for number, line in enumerate(lines) if _NEWS.match(line)]
+        if len(news) > 1:
+            del lines[news[0] : news[-1]]
+        text = "\n".join(lines) + "\n"
     return text, process.returncode or 0
-
-
-def _shortened(text: str) -> str:
-    """A wait with the last of its news only: those before depend on when it looked."""
-    lines = text.splitlines()
-    news = [number for number, line in enumerate(lines) if _NEWS.match(line)]
-    if len(news) > 1:
-        del lines[news[0] : news[-1]]
-    return "\n".join(lines) + "\n"
 
 
 def once(text: str, seen: set[str]) -> str:

@@ -34,12 +34,12 @@ def _page(alert: Explanation, every: list[Explanation]) -> str:
         f"# {alert['name']}",
         "<!-- made by `make generate` from hack/explanations/alerts.yaml; do not edit -->",
         f"Run this first. It shows {first['why']}:",
-        _command(first["command"]),
+        f"    {first['command']}",
         f"{severity}. `oc topology explain {alert['name']}` has this page offline.",
         f"## Meaning\n\n{_filled(advice.meaning)}",
         f"## Impact\n\n{_filled(advice.impact)}",
         "## Look at",
-        *(f"{_item(look['why'])}\n\n{_command(look['command'], 6)}" for look in rest),
+        *(f"{_item(look['why'])}\n\n      {look['command']}" for look in rest),
         "## What to do\n\n" + _list(advice.do) + f"\n\n{_filled('The alert ends ' + advice.ends)}",
         _table(
             item for kind in _LEADING for item in every if item["kind"] == kind and alert["name"] in item["runbooks"]
@@ -59,10 +59,6 @@ def _table(items: Iterable[Explanation]) -> str:
     lines = [f"| {', '.join(names)} | {sentence} |" for sentence, names in rows.items()]
     heads = ("| what the message names | what to do first |", "| --- | --- |")
     return "\n".join((*heads, *lines)) if len(lines) > 1 else ""
-
-
-def _command(text: str, indent: int = 4) -> str:
-    return " " * indent + text
 
 
 def _item(why: str) -> str:

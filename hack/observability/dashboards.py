@@ -2,13 +2,10 @@
 
 """Makes the dashboards of a cluster and of a fleet from the YAML files beside this one; `generate` writes them.
 
-dashboard.yaml is for one cluster: the OpenShift console's and Grafana's. fleet.yaml is for Grafana on a hub, and
-grafana.yaml has what that wants besides.
-
 The console reads JSON that looks like that of an old Grafana, and only a part of it: rows of panels `graph`,
 `singlestat` and `table`, widths of twelfths, one query and value mappings for a singlestat, `styles` for the columns of
-a table. Source: openshift/monitoring-plugin, src/components/dashboards. Grafana gets the panels of today (`stat`,
-`timeseries`, `state-timeline`, `table`), with a data source that is asked for when it is imported.
+a table (openshift/monitoring-plugin, src/components/dashboards). Grafana gets the panels of today, with a data source
+that is asked for when it is imported.
 """
 
 import json

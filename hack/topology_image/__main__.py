@@ -13,45 +13,10 @@ source at hand.
 import argparse
 import pathlib
 import sys
-from collections.abc import Callable
 
 from . import ImageError
 
 # ruff: noqa: PLC0415 - each command needs libraries of its own
-
-
-def _check(options: argparse.Namespace) -> int:
-    from . import check
-
-    return check.check(options.python, twice=options.twice)
-
-
-def _sbom(options: argparse.Namespace) -> int:
-    from . import check
-
-    place, packages = check.listed(options.python)
-    print(f"{place}: {packages} packages")
-    return 0
-
-
-def _licences(_: argparse.Namespace) -> int:
-    from . import check, locks
-
-    print(locks.table(locks.read(check.ROOT / "requirements.lock").values()), end="")
-    return 0
-
-
-def _audit(options: argparse.Namespace) -> int:
-    from . import check, locks
-
-    return locks.audit([check.ROOT / name for name in locks.FILES], options.advisories)
-
-
-def _base(_: argparse.Namespace) -> int:
-    from . import builder, check
-
-    print(builder.pin_base(check.ROOT / "Dockerfile"))
-    return 0
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -70,14 +35,29 @@ def main(arguments: list[str] | None = None) -> int:
         "--advisories", type=pathlib.Path, metavar="D", help="records in the OSV format; default: ask osv.dev"
     )
     options = parser.parse_args(arguments)
-    perform: dict[str, Callable[[argparse.Namespace], int]] = {
-        "check": _check, "sbom": _sbom, "licences": _licences, "audit": _audit, "base": _base,
-    }  # fmt: skip
     try:
-        return perform[options.command](options)
+        return _perform(options)
     except (ImageError, OSError) as error:
         print(f"topology_image: {error}", file=sys.stderr)
         return error.code if isinstance(error, ImageError) else 1
+
+
+def _perform(options: argparse.Namespace) -> int:
+    from . import builder, check, locks
+
+    match options.command:
+        case "check":
+            return check.check(options.python, twice=options.twice)
+        case "audit":
+            return locks.audit([check.ROOT / name for name in locks.FILES], options.advisories)
+        case "sbom":
+            place, packages = check.listed(options.python)
+            print(f"{place}: {packages} packages")
+        case "licences":
+            print(locks.table(locks.read(check.ROOT / "requirements.lock").values()), end="")
+        case "base":
+            print(builder.pin_base(check.ROOT / "Dockerfile"))
+    return 0
 
 
 if __name__ == "__main__":

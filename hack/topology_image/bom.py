@@ -1,10 +1,7 @@
-"""`make sbom`: what is in the application layer, as CycloneDX 1.6.
+"""`make sbom`: what is in the application layer, as CycloneDX 1.6; what the base image has is not in it.
 
-cyclonedx-py lists the environment that was built: packages, licences, who needs whom. What it cannot know is added
-here: the file that each package came from, by the hash that pip found and the locked file allows, and the version that
-was stamped. The result says the same for the same layer, byte by byte, and is validated against the schema.
-
-What the base image has is not in it: the base image has a list of its own.
+cyclonedx-py lists the environment that was built. Added here is the file that each package came from, by the hash that
+pip found and the locked file allows, and the version that was stamped. The same layer gives the same list.
 """
 
 import hashlib
@@ -25,12 +22,8 @@ _SECONDS = 120.0
 _ROOT_REF = "root-component"
 
 
-class BomError(ImageError):
-    """The list cannot be made, or would not be true; the message says why."""
-
-
 def environment(interpreter: pathlib.Path, pyproject: pathlib.Path, epoch: int) -> dict[str, Any]:
-    """Return what cyclonedx-py finds in an environment. Raises BomError."""
+    """Return what cyclonedx-py finds in an environment. Raises ImageError."""
     tool = pathlib.Path(sys.executable).with_name("cyclonedx-py")
     flags = ["--sv", "1.6", "--output-reproducible", "--validate", "--pyproject", str(pyproject)]
     done = subprocess.run(  # noqa: S603 - a tool of the development environment
@@ -39,7 +32,7 @@ def environment(interpreter: pathlib.Path, pyproject: pathlib.Path, epoch: int) 
         env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
     if done.returncode != 0:
-        raise BomError(f"cyclonedx-py: {done.stderr.strip()}")
+        raise ImageError(f"cyclonedx-py: {done.stderr.strip()}")
     bom: dict[str, Any] = json.loads(done.stdout)
     return bom
 
@@ -54,7 +47,7 @@ def completed(
     """Return the list with hashes and our own version.
 
     `wheel` is the sha256 of our own wheel, `installed` that of every other file by the name of its package. Raises
-    BomError for a package that has none, whose hash is not among the locked ones, or that is not locked at all.
+    ImageError for a package that has none, whose hash is not among the locked ones, or that is not locked at all.
     """
     bom: dict[str, Any] = json.loads(json.dumps(environment_bom))
     root = bom["metadata"]["component"]
@@ -63,28 +56,28 @@ def completed(
         name = utils.canonicalize_name(component["name"])
         lock, digest = locked.get(name), installed.get(name)
         if lock is None:
-            raise BomError(f"{component['name']} is in the layer and in no locked file")
+            raise ImageError(f"{component['name']} is in the layer and in no locked file")
         if component["version"] != lock.version or digest not in lock.hashes:
-            raise BomError(f"{name} {component['version']} with hash {digest} is not what is locked: {lock.version}")
+            raise ImageError(f"{name} {component['version']} with hash {digest} is not what is locked: {lock.version}")
         component["hashes"] = _hashes([digest])
     missing = set(installed) - {utils.canonicalize_name(component["name"]) for component in bom["components"]}
     if missing:
-        raise BomError(f"installed, and not in the list: {sorted(missing)}")
+        raise ImageError(f"installed, and not in the list: {sorted(missing)}")
     return bom
 
 
 def text(bom: dict[str, Any]) -> str:
-    """Return the list as it is written. Raises BomError where it is not what the schema wants."""
+    """Return the list as it is written. Raises ImageError where it is not what the schema wants."""
     written = json.dumps(bom, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     from cyclonedx.validation import json as validation  # noqa: PLC0415 - takes seconds to import
 
     wrong = validation.JsonStrictValidator(schema.SchemaVersion.V1_6).validate_str(written)
     if wrong is not None:
-        raise BomError(f"not CycloneDX 1.6: {wrong}")
+        raise ImageError(f"not CycloneDX 1.6: {wrong}")
     names = {_ROOT_REF, *(component["bom-ref"] for component in bom["components"])}
     listed = {dependency["ref"] for dependency in bom["dependencies"]}
     if listed != names:
-        raise BomError(f"the graph speaks of {sorted(listed ^ names)}")
+        raise ImageError(f"the graph speaks of {sorted(listed ^ names)}")
     return written
 
 
@@ -98,10 +91,10 @@ def hashes_of(report: pathlib.Path) -> dict[str, str]:
 
 
 def hash_of(wheels: pathlib.Path) -> str:
-    """Return the sha256 of the one wheel of a folder. Raises BomError."""
+    """Return the sha256 of the one wheel of a folder. Raises ImageError."""
     built = sorted(wheels.glob("*.whl"))
     if len(built) != 1:
-        raise BomError(f"{wheels}: {len(built)} wheels")
+        raise ImageError(f"{wheels}: {len(built)} wheels")
     return hashlib.sha256(built[0].read_bytes()).hexdigest()
 
 

@@ -1,15 +1,9 @@
 """Reads a Dockerfile and performs it in a folder: its own lines, each RUN in a sandbox of its own, no container engine.
 
-The words are found by dockerfile-parse; what they mean stands here, as far as our Dockerfile needs it. Whatever is not
-known is refused with the line: a step that would be skipped unseen is one that nothing has checked.
-
-The base image is what cannot be had without an engine. In its place every stage sees the system's programs and
-libraries, read-only, and an interpreter of the version that the base has, or of another one, which is said. What a
-stage makes lands in the folders that are its own; a RUN that writes anywhere else fails. The
-context is what .dockerignore leaves of the checkout.
-
-`pin_base` renews the base's digest (`make base`): a tag is another image tomorrow, a digest is not, and has to be
-renewed with each security fix. The registry's answer must have the digest that it claims.
+The words are found by dockerfile-parse; what is not known here is refused with the line: a skipped step is one that
+nothing has checked. In place of the base image every stage sees the system's programs and libraries, read-only, and an
+interpreter of the version that the base has, or of another one, which is said. A RUN that writes anywhere but to the
+stage's own folders fails. `pin_base` renews the base's digest (`make base`): a tag is another image tomorrow.
 """
 
 from __future__ import annotations
@@ -41,10 +35,6 @@ _REACHING = ("PIP_CERT", "PIP_CONFIG_FILE", "PIP_DEFAULT_TIMEOUT", "PIP_INDEX_UR
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
 _CACHE = "/cache"
 _RUN_SECONDS = 300.0
-
-
-class BuildError(ImageError):
-    """A step failed; the message has its line and what it said."""
 
 
 @dataclass(slots=True)
@@ -80,7 +70,7 @@ class Builder:
     cache: pathlib.Path | None = None
 
     def build(self, place: pathlib.Path) -> Image:
-        """Perform every stage below an empty folder; return the last one. Raises BuildError, DockerfileError."""
+        """Perform every stage below an empty folder; return the last one. Raises ImageError."""
         before = {**self.recipe.arguments, **{k: v for k, v in self.given.items() if k in self.recipe.arguments}}
         built: dict[str, Image] = {}
         for stage in self.recipe.stages:
@@ -119,13 +109,13 @@ class Builder:
         target = pathlib.PurePosixPath(image.workdir, to)
         place = image.root / str(target).lstrip("/")
         if target.parts[1:2] and target.parts[1] not in OWN:
-            raise BuildError(f"line {step.line}: COPY to {target}: not one of {', '.join(OWN)}")
+            raise ImageError(f"line {step.line}: COPY to {target}: not one of {', '.join(OWN)}")
         paths = [path for name in froms for path in sorted(source.glob(name.strip("/")))]
         if len(paths) < len(froms):
-            raise BuildError(f"line {step.line}: COPY {value}: found only {[str(path) for path in paths]}")
+            raise ImageError(f"line {step.line}: COPY {value}: found only {[str(path) for path in paths]}")
         for path in paths:
             if ignored(path):
-                raise BuildError(f"line {step.line}: COPY {path.name}: .dockerignore keeps it out")
+                raise ImageError(f"line {step.line}: COPY {path.name}: .dockerignore keeps it out")
             if path.is_dir():
                 shutil.copytree(
                     path,
@@ -156,7 +146,7 @@ class Builder:
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_RUN_SECONDS,
         )  # fmt: skip
         if done.returncode != 0:
-            raise BuildError(
+            raise ImageError(
                 f"line {step.line}: RUN {step.value}\nexit code {done.returncode}\n{done.stdout}{done.stderr}"
             )
 
@@ -187,7 +177,7 @@ def _exec_form(step: Step) -> list[str]:
     try:
         words = json.loads(step.value)
     except ValueError:
-        raise BuildError(f"line {step.line}: {step.word} {step.value}: only the exec form needs no shell") from None
+        raise ImageError(f"line {step.line}: {step.word} {step.value}: only the exec form needs no shell") from None
     return [str(word) for word in words]
 
 
@@ -208,7 +198,7 @@ def _ignored(context: pathlib.Path) -> Callable[[pathlib.Path], bool]:
     anywhere = {rule[3:] for rule in rules if rule.startswith("**/")}
     odd = [rule for rule in rules if rule != "*" and rule[1:] not in inside and rule[3:] not in anywhere]
     if odd or "*" not in rules:
-        raise BuildError(f".dockerignore: {odd or 'no line *'} is not understood here")
+        raise ImageError(f".dockerignore: {odd or 'no line *'} is not understood here")
 
     def kept_out(path: pathlib.Path) -> bool:
         parts = path.relative_to(context).parts
@@ -222,10 +212,6 @@ _VARIABLE = re.compile(r"\$(?:(?P<bare>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\
 _FROM = re.compile(r"(?P<base>\S+)(?:\s+[Aa][Ss]\s+(?P<name>\S+))?")
 
 
-class DockerfileError(ImageError):
-    """The Dockerfile says something that is not understood here; the message has the line."""
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """One instruction; `line` counts from 1."""
@@ -235,12 +221,12 @@ class Step:
     value: str
 
     def pairs(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Return what ENV or LABEL sets, with its variables filled in. Raises DockerfileError."""
+        """Return what ENV or LABEL sets, with its variables filled in. Raises ImageError."""
         pairs = {}
         for part in shlex.split(self.value):
             name, equals, text = part.partition("=")
             if not equals:
-                raise DockerfileError(f"line {self.line}: {self.word} {part}: only NAME=VALUE is understood")
+                raise ImageError(f"line {self.line}: {self.word} {part}: only NAME=VALUE is understood")
             pairs[name] = filled(text, values)
         return pairs
 
@@ -268,7 +254,7 @@ class Recipe:
 
 
 def read_recipe(path: pathlib.Path) -> Recipe:
-    """Read a Dockerfile. Raises DockerfileError, OSError."""
+    """Read a Dockerfile. Raises ImageError, OSError."""
     structure = dockerfile_parse.DockerfileParser(fileobj=io.BytesIO(path.read_bytes())).structure
     arguments: dict[str, str] = {}
     stages: list[tuple[str, str, list[Step]]] = []
@@ -279,17 +265,17 @@ def read_recipe(path: pathlib.Path) -> Recipe:
         if step.word == "FROM":
             match = _FROM.fullmatch(step.value)
             if match is None:
-                raise DockerfileError(f"line {step.line}: FROM {step.value} is not understood")
+                raise ImageError(f"line {step.line}: FROM {step.value} is not understood")
             stages.append((match["name"] or f"stage-{len(stages)}", match["base"], []))
         elif step.word not in WORDS:
-            raise DockerfileError(f"line {step.line}: {step.word} is not understood")
+            raise ImageError(f"line {step.line}: {step.word} is not understood")
         elif stages:
             stages[-1][2].append(step)
         else:
             name, default = step.argument()
             arguments[name] = default or ""
     if not stages:
-        raise DockerfileError("there is no FROM")
+        raise ImageError("there is no FROM")
     return Recipe(arguments, tuple(Stage(name, base, tuple(steps)) for name, base, steps in stages))
 
 
@@ -306,26 +292,22 @@ _LARGEST = 4 * 1024 * 1024
 _SECONDS = 30.0
 
 
-class BaseError(ImageError):
-    """The digest could not be had; the message says of what, and why."""
-
-
 def pin_base(recipe: pathlib.Path) -> str:
-    """Write the digest of the base's tag into this Dockerfile; return the whole name. Raises BaseError."""
+    """Write the digest of the base's tag into this Dockerfile; return the whole name. Raises ImageError."""
     text = recipe.read_text(encoding="utf-8")
     base = _BASE.search(text)
     if base is None:
-        raise BaseError(f"{recipe}: no line ARG BASE=HOST/NAME:TAG")
+        raise ImageError(f"{recipe}: no line ARG BASE=HOST/NAME:TAG")
     url = f"https://{base['host']}/v2/{base['name']}/manifests/{base['tag']}"
     request = urllib.request.Request(url, headers={"Accept": _INDEXES})
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - https
             claimed, body = answer.headers.get("Docker-Content-Digest"), answer.read(_LARGEST + 1)
     except (OSError, http.client.HTTPException) as error:
-        raise BaseError(f"{base['image']}: the registry does not answer: {error}") from None
+        raise ImageError(f"{base['image']}: the registry does not answer: {error}") from None
     digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
     if len(body) > _LARGEST or claimed != digest:
-        raise BaseError(f"{base['image']}: the registry claims digest {claimed}, its answer has {digest}")
+        raise ImageError(f"{base['image']}: the registry claims digest {claimed}, its answer has {digest}")
     recipe.write_text(
         text[: base.start()] + f"ARG BASE={base['image']}@{digest}" + text[base.end() :], encoding="utf-8"
     )

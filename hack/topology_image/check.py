@@ -1,7 +1,6 @@
-"""`make image-check`: performs the Dockerfile in a folder and compares the result with docs/development/image.md.
+"""`make image-check`: performs the Dockerfile in build/image and compares the result with docs/development/image.md.
 
-The folder is left behind in build/image, where `make sbom` reads it. What was measured is printed, and written to
-figures.json there.
+What was measured is printed, and written to figures.json there; `make sbom` reads the folder.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from . import bom, builder, layer_rules, locks, running, sandbox
+from . import ImageError, bom, builder, layer_rules, locks, running, sandbox
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "image"
@@ -45,20 +44,6 @@ class Interpreter:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A build: the last stage, and who compiled it."""
-
-    image: builder.Image
-    interpreter: Interpreter
-
-    def layer(self) -> layer_rules.Layer:
-        """Return the application layer, with the folders that nothing in it may name."""
-        place = self.image.root.parent
-        inner = tuple(f"/build/{name}" for name in ("api", "bindata", "controller", "dist"))
-        return layer_rules.Layer(self.image.root, self.interpreter.path, (str(ROOT), str(place), *inner), EPOCH)
-
-
 def interpreter(asked: str | None) -> Interpreter:
     """Return the one that is asked for; else one of the base image's version; else the one that runs here."""
     for candidate in [asked] if asked else [*_candidates(), os.path.realpath(sys.executable)]:
@@ -74,7 +59,7 @@ def interpreter(asked: str | None) -> Interpreter:
             continue
         path, prefix, version = json.loads(done.stdout)
         return Interpreter(path, pathlib.Path(prefix), version)
-    raise builder.BuildError(f"{asked} is not an interpreter that runs here")
+    raise ImageError(f"{asked} is not an interpreter that runs here")
 
 
 def _candidates() -> Iterator[str]:
@@ -83,18 +68,26 @@ def _candidates() -> Iterator[str]:
     yield from (str(path) for path in sorted(versions.glob(f"{_WANTED}.*/bin/python{_WANTED}"), reverse=True))
 
 
+def layer_of(image: builder.Image, chosen: Interpreter) -> layer_rules.Layer:
+    """Return the application layer, with the folders that nothing in it may name."""
+    inner = tuple(f"/build/{name}" for name in ("api", "bindata", "controller", "dist"))
+    return layer_rules.Layer(image.root, chosen.path, (str(ROOT), str(image.root.parent), *inner), EPOCH)
+
+
 def version() -> str:
     """Return the version that is stamped: the one of the source, and a commit."""
     match = re.search(r'__version__ = "([^"]+)"', _VERSION_FILE.read_text(encoding="utf-8"))
     if match is None:
-        raise builder.BuildError(f"{_VERSION_FILE} has no __version__")
+        raise ImageError(f"{_VERSION_FILE} has no __version__")
     return f"{match[1]}+g{_COMMIT}"
 
 
-def build(place: pathlib.Path, context: pathlib.Path, asked: str | None, tell: Callable[[str], None]) -> Built:
+def build(
+    place: pathlib.Path, context: pathlib.Path, asked: str | None, tell: Callable[[str], None]
+) -> tuple[builder.Image, Interpreter]:
     """Perform the Dockerfile of a context below a folder, which is emptied before.
 
-    Raises BuildError, DockerfileError, SandboxError.
+    Raises ImageError.
     """
     sandbox.need()
     chosen = interpreter(asked)
@@ -107,7 +100,7 @@ def build(place: pathlib.Path, context: pathlib.Path, asked: str | None, tell: C
     cache.mkdir(parents=True, exist_ok=True)
     given = {"PYTHON": chosen.path, "VERSION": version(), "COMMIT": _COMMIT, "SOURCE_DATE_EPOCH": str(EPOCH)}
     recipe = builder.read_recipe(context / "Dockerfile")
-    return Built(builder.Builder(recipe, context, given, chosen.prefix, tell, cache).build(place), chosen)
+    return builder.Builder(recipe, context, given, chosen.prefix, tell, cache).build(place), chosen
 
 
 def check(asked: str | None = None, *, twice: bool = False) -> int:
@@ -121,11 +114,11 @@ def check(asked: str | None = None, *, twice: bool = False) -> int:
         print(f"{time.monotonic() - begun:6.1f} s  {text}", flush=True)
 
     context = _snapshot()
-    built = build(STAGES, context, asked, tell)
-    layer = built.layer()
-    wrong = [*layer_rules.findings(layer), *_label_faults(built.image)]
+    image, chosen = build(STAGES, context, asked, tell)
+    layer = layer_of(image, chosen)
+    wrong = [*layer_rules.findings(layer), *_label_faults(image)]
     tell(f"looked at {sum(1 for _ in layer.files())} files")
-    runner = running.Runner(built.image, builder.shown(built.interpreter.prefix))
+    runner = running.Runner(image, builder.shown(chosen.prefix))
     before = layer_rules.digest(layer)
     wrong += running.words(runner, version())
     tell("ran its programs; now a whole transition")
@@ -136,13 +129,16 @@ def check(asked: str | None = None, *, twice: bool = False) -> int:
     if twice:
         with tempfile.TemporaryDirectory(prefix="image-again-") as folder:
             again = build(pathlib.Path(folder, "image"), context, asked, tell)
-            if layer_rules.digest(again.layer()) != before:
+            if layer_rules.digest(layer_of(*again)) != before:
                 wrong.append("performed twice, the Dockerfile makes two different layers")
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=6) as archive:
+        archive.add(layer.root, arcname=".")
     figures = {
-        "python": built.interpreter.version,
+        "python": chosen.version,
         "files": sum(1 for _ in layer.files()),
         "layerMiB": round(layer.size() / 2**20, 1),
-        "compressedMiB": round(_compressed(layer) / 2**20, 1),
+        "compressedMiB": round(packed.tell() / 2**20, 1),
         "digest": before,
     }
     (PLACE / FIGURES).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
@@ -160,7 +156,7 @@ def listed(asked: str | None = None) -> tuple[pathlib.Path, int]:
     """Write what is in the layer beside it; return where, and how many packages that is.
 
     The Dockerfile is performed first, unless what lies there was made of the same files and found right. Raises what
-    `build` raises, and BomError.
+    `build` raises, and ImageError.
     """
     right = PLACE / _RIGHT
     before = right.read_text(encoding="utf-8") if right.is_file() else ""
@@ -224,10 +220,3 @@ def _label_faults(image: builder.Image) -> list[str]:
     if not user.isdigit() or user == "0" or group != "0":
         wrong.append(f"USER {image.user}: not a number, or not in group 0")
     return wrong
-
-
-def _compressed(layer: layer_rules.Layer) -> int:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as archive:
-        archive.add(layer.root, arcname=".")
-    return buffer.tell()

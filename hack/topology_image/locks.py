@@ -1,15 +1,8 @@
 """The locked files: each requirement with its one version and the hashes that its files may have, and what they allow.
 
-`read` holds them to leaving nothing open. Whether a version was cancelled (yanked) only the index knows; `uv pip
-compile` would not have chosen one.
-
-`audit` compares them with known vulnerabilities: pip-audit asks a database over the network, and where there is none, a
-folder of records in the OSV format will do. A folder without a single record about a Python package is refused: nothing
-would match, and that would look like a good result.
-
-`licence` is what a package declares by itself (PEP 639), else its licence field where that is a known name, else its
-classifiers. A package that says nothing understandable, or a licence that is not allowed, is a fault: an image is
-handed on, and so are the duties that come with what is in it.
+`audit` compares them with known vulnerabilities: of a database over the network, or of a folder of records in the OSV
+format. `licence` is what a package declares by itself (PEP 639), else its licence field where that is a known name,
+else its classifiers. A package that says nothing understandable, or a licence that is not allowed, is a fault.
 """
 
 import collections
@@ -20,7 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -47,52 +40,33 @@ class Locked:
 
 
 def read(path: pathlib.Path) -> dict[str, Locked]:
-    """Return the requirements of a locked file by name. Raises LockError where it leaves something open."""
+    """Return the requirements of a locked file by name. Raises ImageError where it leaves something open."""
     locked: dict[str, Locked] = {}
-    for line in _lines(path.read_text(encoding="utf-8")):
+    text = re.sub(r"(?m)^\s*#.*\n?", "", path.read_text(encoding="utf-8"))
+    lines = (line.partition(" #")[0].strip() for line in re.sub(r"\\\n", " ", text).splitlines())
+    for line in filter(None, lines):
         try:
             requirement = requirements.Requirement(_HASH.sub("", line).strip())
         except requirements.InvalidRequirement as error:
             # An option, too: where packages come from is not this file's affair.
-            raise LockError(f"{path.name}: {line[:80]}: {str(error).splitlines()[0]}") from None
+            raise ImageError(f"{path.name}: {line[:80]}: {str(error).splitlines()[0]}") from None
         pins, hashes = list(requirement.specifier), _HASH.findall(line)
         pinned = len(pins) == 1 and pins[0].operator == "==" and "*" not in pins[0].version
         if requirement.url or not pinned or version.Version(pins[0].version).is_prerelease:
-            raise LockError(f"{path.name}: {line[:80]}: not one version, and a release")
+            raise ImageError(f"{path.name}: {line[:80]}: not one version, and a release")
         if not hashes or not all(map(_SHA256.fullmatch, hashes)):
-            raise LockError(f"{path.name}: {line[:80]}: not with whole sha256 hashes of its files")
+            raise ImageError(f"{path.name}: {line[:80]}: not with whole sha256 hashes of its files")
         name, digests = utils.canonicalize_name(requirement.name), (digest.partition(":")[2] for digest in hashes)
         locked[name] = Locked(name, pins[0].version, str(requirement.marker or ""), frozenset(digests))
     return locked
-
-
-def _lines(text: str) -> Iterator[str]:
-    for line in re.sub(r"\\\n", " ", re.sub(r"(?m)^\s*#.*\n?", "", text)).splitlines():
-        kept = line.partition(" #")[0].strip()
-        if kept:
-            yield kept
 
 
 _SECONDS = 300.0
 Records = dict[str, list[dict[str, Any]]]
 
 
-class LockError(ImageError):
-    """A locked file leaves something open; the message has the line."""
-
-
-class AuditError(ImageError):
-    """It could not be audited; the message says what is missing."""
-
-
-class NoSourceError(AuditError):
-    """No folder was given, and the database over the network gave no answer."""
-
-    code = 3
-
-
 def records(folder: pathlib.Path) -> Records:
-    """Return the records of a folder, by name of the package. Raises AuditError."""
+    """Return the records of a folder, by name of the package. Raises ImageError."""
     records_by_name: Records = collections.defaultdict(list)
     for path in sorted(folder.rglob("*")):
         if path.suffix not in {".json", ".yaml", ".yml"} or not path.is_file():
@@ -101,7 +75,7 @@ def records(folder: pathlib.Path) -> Records:
         try:
             record = json.loads(content) if path.suffix == ".json" else yaml.load(content, yaml.CBaseLoader)  # noqa: S506 - safe: all of it stays text, dates too
         except (ValueError, yaml.YAMLError) as error:
-            raise AuditError(f"{path}: {error}") from None
+            raise ImageError(f"{path}: {error}") from None
         if not isinstance(record, dict) or not isinstance(record.get("affected"), list):
             continue
         names = {
@@ -112,7 +86,7 @@ def records(folder: pathlib.Path) -> Records:
         for name in names:
             records_by_name[name].append(record)
     if not records_by_name:
-        raise AuditError(f"{folder}: no record about a Python package in the OSV format (*.json, *.yaml)")
+        raise ImageError(f"{folder}: no record about a Python package in the OSV format (*.json, *.yaml)")
     return records_by_name
 
 
@@ -135,7 +109,7 @@ def affects(record: Mapping[str, Any], name: str, asked: str) -> bool:
 def audit(files: Sequence[pathlib.Path], folder: pathlib.Path | None) -> int:
     """Audit locked files, and print what is known; return 0 for nothing, 1 for something.
 
-    Raises AuditError, and of these NoSourceError where there is nothing to ask.
+    Raises ImageError, with code 3 where there is nothing to ask.
     """
     if folder is None:
         return _by_network(files)
@@ -167,10 +141,12 @@ def _by_network(files: Sequence[pathlib.Path]) -> int:
     # It ends with 1 both when it finds something and when it cannot ask; only what it found is on its output.
     if done.returncode != 0 and not done.stdout.strip():
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise NoSourceError(
+        error = ImageError(
             "not audited, no advisory source is at hand: give a folder of OSV records (ADVISORIES=FOLDER) or a "
             f"network. pip-audit: {last}"
         )
+        error.code = 3
+        raise error
     print(done.stdout + done.stderr, end="")
     return done.returncode
 
@@ -214,10 +190,6 @@ _NAMES = {
 }
 
 
-class UnknownLicenceError(ImageError):
-    """A package does not say under which licence it is, in a way that can be read; the message has what it says."""
-
-
 @dataclass(frozen=True, slots=True)
 class Licensed:
     """A package and its SPDX expression."""
@@ -233,7 +205,7 @@ def _licensing() -> Any:
 
 
 def licence(name: str) -> Licensed:
-    """Return the licence of a package that is installed here. Raises UnknownLicenceError."""
+    """Return the licence of a package that is installed here. Raises ImageError."""
     distribution = metadata.distribution(name)
     about = distribution.metadata
     stated = [*(about[field] for field in ("License-Expression", "License") if field in about)]
@@ -242,9 +214,7 @@ def licence(name: str) -> Licensed:
         expression = expressed(text or "")
         if expression is not None:
             return Licensed(about["Name"], distribution.version, expression)
-    raise UnknownLicenceError(
-        f"{about['Name']} {distribution.version} says of its licence: {[text for text in stated if text]}"
-    )
+    raise ImageError(f"{about['Name']} {distribution.version} says of its licence: {[text for text in stated if text]}")
 
 
 def expressed(text: str) -> str | None:
@@ -270,7 +240,7 @@ def _refused(part: Any) -> list[str]:
 
 
 def table(locked: Iterable[Locked]) -> str:
-    """Return the table of docs/development/image.md. Raises UnknownLicenceError."""
+    """Return the table of docs/development/image.md. Raises ImageError."""
     rows = [licence(lock.name) for lock in locked]
     lines = ["| package | version | licence |", "|---|---|---|"]
     lines += [

@@ -1,11 +1,8 @@
 """One process in a root folder of its own, as a container would have it: `enter` describes it, `main` goes in.
 
-A private mount namespace is made by `unshare`, a root folder is put together in it from the folders of the image and,
-in place of the base image, the system's own programs and libraries read-only. Then the process becomes who it is to
-be, gives up every capability, and is replaced by the program. Nothing is left to clean up: the mounts end with it.
-The process that was started is the program in the end, so a signal reaches it.
-
-It needs root, as mounting and another UID do.
+In a private mount namespace a root folder is put together from the folders of the image and, in place of the base
+image, the system's own programs and libraries, read-only. The process gives up every capability and is replaced by the
+program, so that signals reach it and nothing is left to clean up. It needs root, as mounting and another UID do.
 """
 
 import json
@@ -22,10 +19,6 @@ _SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "sbin", "usr")
 _SHELLS = ("bash", "busybox", "dash", "ksh", "sh", "zsh")
 _TOOLS = ("mount", "setpriv", "unshare")
 _MOUNT_SECONDS = 10.0
-
-
-class SandboxError(ImageError):
-    """No such sandbox can be made on this machine; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,20 +44,20 @@ class Sandbox:
 
 
 def need() -> None:
-    """Raise SandboxError where no sandbox can be made."""
+    """Raise ImageError where no sandbox can be made."""
     if sys.platform != "linux":
-        raise SandboxError("this needs Linux: mounts and users of its own")
+        raise ImageError("this needs Linux: mounts and users of its own")
     if os.geteuid() != 0:
-        raise SandboxError("this needs root, to mount folders and to run as another UID: sudo make image-check")
+        raise ImageError("this needs root, to mount folders and to run as another UID: sudo make image-check")
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if missing:
-        raise SandboxError(f"this needs {', '.join(missing)} (util-linux)")
+        raise ImageError(f"this needs {', '.join(missing)} (util-linux)")
     tried = subprocess.run(  # noqa: S603 - a fixed command
         [_which("unshare"), "--mount", "--propagation", "private", _which("true")],
         capture_output=True, text=True, check=False, timeout=_MOUNT_SECONDS,
     )  # fmt: skip
     if tried.returncode != 0:
-        raise SandboxError(f"this needs the right to make a mount namespace: {tried.stderr.strip()}")
+        raise ImageError(f"this needs the right to make a mount namespace: {tried.stderr.strip()}")
 
 
 def enter(sandbox: Sandbox) -> list[str]:
@@ -102,15 +95,10 @@ def main(arguments: list[str]) -> None:
     os.umask(0o022)
     command = sandbox.command
     if sandbox.uid is not None:
-        command = [*_become(sandbox, sandbox.uid), *command]
+        # What takes every privilege from the program, as `restricted` pods are.
+        who = ["--reuid", str(sandbox.uid), "--regid", "0", "--groups", ",".join(map(str, (0, *sandbox.groups)))]
+        command = [_which("setpriv"), *who, "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all", *command]
     os.execvpe(command[0], command, sandbox.environment)  # noqa: S606 - this is what a sandbox is for
-
-
-def _become(sandbox: Sandbox, uid: int) -> list[str]:
-    """Return what takes every privilege from the program, as `restricted` pods are."""
-    groups = ",".join(str(group) for group in (0, *sandbox.groups))
-    who = ["--reuid", str(uid), "--regid", "0", "--groups", groups]
-    return [_which("setpriv"), *who, "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"]
 
 
 def _system(root: pathlib.Path) -> None:

@@ -12,7 +12,7 @@ import argparse
 import pathlib
 import sys
 
-from . import box, client, demo, drill, install, kubeconfig, pace, scenario
+from . import SimulatorError, box, demo, drill, pace, scenario
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -64,22 +64,12 @@ def _run(arguments: argparse.Namespace) -> int:
             f"no scenario {arguments.scenario!r}; there are, besides a file *.yaml:\n{_scenarios()}"
         )
     played, speeds = scenario.load(arguments.scenario), pace.PACES[arguments.pace]
+    servers = {"apiserver": arguments.apiserver, "etcd": arguments.etcd}
     if arguments.command == "demo":
         seconds = 90.0 * max(1.0, speeds.scale) + 60.0 * (played.deadline_minutes or 0)
-        return demo.run(
-            demo.demo(played, speeds, timeout_seconds=seconds, apiserver=arguments.apiserver, etcd=arguments.etcd)
-        )
+        return demo.run(demo.demo(played, speeds, timeout_seconds=seconds, **servers))
     with demo.claimed(arguments.folder) as folder:
-        return demo.run(
-            demo.cluster(
-                played,
-                speeds,
-                operator=not arguments.no_operator,
-                folder=folder,
-                apiserver=arguments.apiserver,
-                etcd=arguments.etcd,
-            )
-        )
+        return demo.run(demo.cluster(played, speeds, operator=not arguments.no_operator, folder=folder, **servers))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -87,10 +77,10 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _arguments(argv)
     try:
         return _run(arguments)
-    except (scenario.ScenarioError, drill.UnknownAlertError) as error:
+    except scenario.ScenarioError as error:
         print(error, file=sys.stderr)
         return 2
-    except (OSError, demo.InUseError, client.ClientError, install.InstallError, kubeconfig.KubeconfigError) as error:
+    except (SimulatorError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
 

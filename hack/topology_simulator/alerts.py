@@ -1,11 +1,10 @@
 """Whether an alert of the product fires on what an operator reports now, judged by the alert's own rule.
 
 promtool plays the rules as bindata has them: what is scraped at this moment is taken to stay for three hours, and the
-rule is asked at the end of them. So its `for` is not waited for, and no expression is repeated here. Of a fleet, the
-recording rules of the cluster come first, with its name, and of those only what the hub collects.
+rule is asked at the end of them, so that its `for` is not waited for. Of a fleet, the recording rules of the cluster
+come first, with its name, and of those only what the hub collects.
 """
 
-import asyncio
 import json
 import math
 import pathlib
@@ -18,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
+
+from . import SimulatorError, binaries
 
 _BINDATA = pathlib.Path(__file__).parents[2] / "bindata"
 _CLUSTER = _BINDATA / "monitoring" / "0000_90_topology-operator_prometheusrule.yaml"
@@ -32,10 +33,6 @@ _OF_MANY = "TopologyFleetBudgetBurn"
 _TARGET = 'namespace="openshift-topology-operator",job="cluster-topology-operator",instance="10.128.0.7:8443"'
 _LIVELY = "topology_watch_last_activity_timestamp_seconds"
 """A time that goes on: what is so old now is as old later."""
-
-
-class PromtoolError(Exception):
-    """There is no promtool, or it cannot read what it is given; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ def reported(operator: dict[str, Any] | None) -> str:
 
 
 async def firing(alert: Alert, metrics: str, cluster: str = "", collected: Collection[str] = ()) -> Firing | None:
-    """Return the alert as a pager shows it, None when it does not fire; raises PromtoolError.
+    """Return the alert as a pager shows it, None when it does not fire; raises SimulatorError.
 
     `metrics` is what was scraped a moment ago. Of a fleet, `cluster` is its name and `collected` what the hub collects.
     """
@@ -106,7 +103,7 @@ async def firing(alert: Alert, metrics: str, cluster: str = "", collected: Colle
     if verdict is None:
         return None
     if (got := _GOT.search(verdict)) is None:
-        raise PromtoolError(f"promtool refuses the rules or the story:\n{verdict}")
+        raise SimulatorError(f"promtool refuses the rules or the story:\n{verdict}")
     labels, annotations = ({name: json.loads(text) for name, text in _PAIR.findall(part)} for part in got.groups())
     return Firing(labels, annotations)
 
@@ -132,19 +129,15 @@ async def _judged(rules: dict[str, Any], story: dict[str, Any]) -> str | None:
         folder = pathlib.Path(name)
         (folder / "rules.yaml").write_text(yaml.safe_dump(rules), encoding="utf-8")
         (folder / "story.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], **story}), encoding="utf-8")
-        process = await asyncio.create_subprocess_exec(
-            program, "test", "rules", folder / "story.yaml",
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
-        output, _ = await process.communicate()
-    return output.decode(errors="replace") if process.returncode else None
+        code, output, errors = await binaries.ran(program, "test", "rules", folder / "story.yaml")
+    return output + errors if code else None
 
 
 def binary() -> str:
-    """Return where promtool is. Raises PromtoolError."""
+    """Return where promtool is. Raises SimulatorError."""
     program = shutil.which("promtool")
     if program is None:
-        raise PromtoolError(
+        raise SimulatorError(
             "a drill asks promtool whether the alert fires, and there is none: run hack/observability/install"
         )
     return program

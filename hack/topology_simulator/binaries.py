@@ -4,15 +4,18 @@ KUBEBUILDER_ASSETS, then a cache keyed by the Go modules; with ENVTEST_KUBERNETE
 Nothing is built from here: a test run that compiled a Kubernetes for minutes would look as if it hung.
 """
 
+import asyncio
 import functools
 import pathlib
 import re
 import subprocess
 
+from . import SimulatorError
+
 _HACK = pathlib.Path(__file__).parents[1]
 
 
-class MissingError(Exception):
+class MissingError(SimulatorError):
     """Something is not there; the message is one line that says what to do."""
 
 
@@ -60,3 +63,15 @@ def asked_of(name: str, *what: str) -> pathlib.Path:
     if asked.returncode != 0:
         raise MissingError(asked.stderr.strip().removeprefix(f"{name}: ") or f"{script} failed without a word")
     return pathlib.Path(asked.stdout.strip())
+
+
+async def ran(*command: str | pathlib.Path) -> tuple[int, str, str]:
+    """Run a program to its end; return its exit code, and what it has printed on its output and as errors."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe, start_new_session=True)
+    try:
+        output, errors = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+    return process.returncode or 0, output.decode(errors="replace"), errors.decode(errors="replace")

@@ -1,8 +1,7 @@
 """A cluster in a box: API server, installed cluster, actors, and the operator, opened and closed as one.
 
-Files go into one folder and nowhere else: `kubeconfig`, and `operator.log` when there is an operator. A scenario that
-wants another deadline has its definitions there too, in `transitions`. Parts are opened
-in the order in which they need each other and closed in reverse; nothing of it outlives the context.
+Files go into one folder and nowhere else: `kubeconfig`, `operator.log`, and `transitions` for a scenario that wants
+another deadline. Nothing of it outlives the context.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from .etcd import cluster as etcds
 
 API_SERVERS = ("embedded", "real")
 ETCDS = ("pretended", "real")
-CONTEXT = "edge-1"
-"""Of the kubeconfig: the name of a cluster in docs/examples and on the pages."""
+CONTEXT = kubeconfig.NAME
 _SETTLE_SECONDS = 3
 _TRANSITIONS = pathlib.Path(__file__).parents[2] / "bindata" / "transitions"
 
@@ -124,7 +122,7 @@ async def opened(  # noqa: PLR0913 - what the command line offers
     async with contextlib.AsyncExitStack() as stack:
         if served is None:
             served = await stack.enter_async_context(_served(apiserver))
-        kubeconfig.write(file, kubeconfig.renamed(served.administrator, CONTEXT))
+        kubeconfig.write(file, served.administrator)
         access = kubeconfig.access(served.administrator)
         api = await stack.enter_async_context(client.Client(access, strict=True))
         await install.install(api, story.shape(), crds=served.definitions)

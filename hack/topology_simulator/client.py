@@ -1,9 +1,8 @@
 """The actors' client: plain HTTP to whatever API server a kubeconfig names.
 
 Verbs and one endless `follow` (list, then watch from there, again and again), because an actor is to be no better
-connected than a real operator: it sees what the API shows, late and interrupted. Every unary call has a deadline;
-a watch is renewed every few minutes and given up when it says nothing for too long. The neighbours: `kinds` gives
-the paths, `actors.actor` keeps what `follow` yields, `apiserver` is one of the servers that may answer.
+connected than a real operator. Every unary call has a deadline; a watch is renewed every few minutes and given up when
+it says nothing for too long.
 """
 
 import asyncio
@@ -15,7 +14,7 @@ from typing import Any
 
 import aiohttp
 
-from . import kinds, kubeconfig, opened
+from . import SimulatorError, kinds, kubeconfig, opened
 
 _UNARY_SECONDS = 10.0
 _WATCH_SECONDS = 240
@@ -25,7 +24,7 @@ _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _LONGEST_LINE = 4 << 20
 
 
-class ClientError(Exception):
+class ClientError(SimulatorError):
     """A request that did not succeed."""
 
 
@@ -174,6 +173,23 @@ class Client(opened.Opened):
             except ClientError:
                 await asyncio.sleep(retry_seconds)
 
+    async def states(self, kind: kinds.Kind, *, retry_seconds: float) -> AsyncIterator[tuple[dict[str, Any], bool]]:
+        """Yield each state of each object, and whether it was deleted; what vanished during a gap is deleted, too."""
+        known: dict[tuple[str, str], dict[str, Any]] = {}
+        async for event in self.follow(kind, retry_seconds=retry_seconds):
+            if isinstance(event, Changed):
+                changes = [(event.obj, event.deleted)]
+            else:
+                listed = {key(obj): obj for obj in event.objects}
+                changes = [(obj, True) for place, obj in known.items() if place not in listed]
+                changes += [(obj, False) for obj in listed.values()]
+            for obj, deleted in changes:
+                if deleted:
+                    known.pop(key(obj), None)
+                else:
+                    known[key(obj)] = obj
+                yield obj, deleted
+
     async def _watch(self, kind: kinds.Kind, version: str) -> AsyncIterator[Changed]:
         """Yield the events of one watch, bookmarks as objects without uid; ends as the server wants."""
         query = {
@@ -224,6 +240,11 @@ class Client(opened.Opened):
         if not isinstance(answer, dict):
             raise UnreachableError(f"{method} {path}: the answer is no object")
         return answer
+
+
+def key(obj: dict[str, Any]) -> tuple[str, str]:
+    """Return namespace and name of an object."""
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def _typed(kind: kinds.Kind, obj: dict[str, Any]) -> dict[str, Any]:

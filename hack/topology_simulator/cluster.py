@@ -85,13 +85,11 @@ def objects(shape: Shape) -> list[dict[str, Any]]:
         # monitoring-configuration/ReduceMonitoringFootprint.yaml (6fdaa259).
         parts = {key: {"enabled": False} for key in ("alertmanagerMain", "telemeterClient")}
         created.append(kinds.CONFIG_MAPS.new(*operands.MONITORING, data={"config.yaml": json.dumps(parts)}))
-    return _with(created if shape.hosted else [*created, *_control_plane(shape), *_operands(shape)], shape.objects)
-
-
-def _with(installed: list[dict[str, Any]], given: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what is installed with a site's own objects: those of the same name are merged, the rest is added."""
-    merged = {_key(obj): obj for obj in installed}
-    for obj in given:
+    if not shape.hosted:
+        created += [*_control_plane(shape), *_operands(shape)]
+    # A site's own objects: those of the same name are merged, the rest is added.
+    merged = {_key(obj): obj for obj in created}
+    for obj in shape.objects:
         merged[_key(obj)] = patch.merge(merged.get(_key(obj), {}), obj)
     return list(merged.values())
 

@@ -18,48 +18,19 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Iterator
 
-from . import (
-    binaries,
-    box,
-    client,
-    etcd,
-    install,
-    kinds,
-    levers,
-    operator_process,
-    own_objects,
-    pace,
-    play,
-    scenario,
-    story,
-    terminal,
-)
-from .envtest import server as real
+from topology_simulator import SimulatorError
+
+from . import box, client, kinds, levers, operator_process, own_objects, pace, play, scenario, story, terminal
 
 CLUSTER_FOLDER = pathlib.Path("build") / "cluster"
-FAILURES = (
-    play.ScenarioFailedError,
-    operator_process.OperatorDiedError,
-    client.ClientError,
-    install.InstallError,
-    binaries.MissingError,
-    real.RealServerError,
-    etcd.EtcdError,
-    own_objects.ManifestsError,
-    OSError,
-)
-"""What ends a demonstration with a sentence."""
-
-
-class InUseError(Exception):
-    """Another cluster that runs has the folder; the message says which, and what to do."""
 
 
 @contextlib.contextmanager
 def claimed(wanted: pathlib.Path | None) -> Iterator[pathlib.Path]:
     """Lend a folder that no other running cluster has: the wanted one, or the first free one of build/cluster.
 
-    A lock says so that ends with its process, so what a dead run has left is taken over. Raises InUseError, OSError.
+    A lock says so that ends with its process, so what a dead run has left is taken over.
+    Raises SimulatorError, OSError.
     """
     numbers = itertools.count(2)
     folder = (wanted or CLUSTER_FOLDER).absolute()
@@ -72,7 +43,7 @@ def claimed(wanted: pathlib.Path | None) -> Iterator[pathlib.Path]:
                 lock.seek(0)
                 holder = f"{folder} is in use by process {lock.read().strip()}"
                 if wanted is not None:
-                    raise InUseError(f"{holder}: choose another name, e.g. make cluster NAME=second") from None
+                    raise SimulatorError(f"{holder}: choose another name, e.g. make cluster NAME=second") from None
                 folder = folder.with_name(f"{CLUSTER_FOLDER.name}-{next(numbers)}")
                 print(f"{holder}; trying {folder.name} (NAME=... chooses a name)")
                 continue
@@ -84,12 +55,7 @@ def claimed(wanted: pathlib.Path | None) -> Iterator[pathlib.Path]:
 
 
 async def demo(
-    played: scenario.Scenario,
-    speeds: pace.Pace,
-    *,
-    timeout_seconds: float,
-    apiserver: str = "embedded",
-    etcd: str = "pretended",
+    played: scenario.Scenario, speeds: pace.Pace, *, timeout_seconds: float, apiserver: str, etcd: str
 ) -> int:
     """Play a scenario with the operator as its own process; return the exit code."""
     screen = terminal.Terminal(sys.stdout)
@@ -110,7 +76,7 @@ async def demo(
         if not limit.expired():
             raise
         return failed(screen, TimeoutError(f"not done after {timeout_seconds:g} s"), log)
-    except FAILURES as error:
+    except (SimulatorError, OSError) as error:
         return failed(screen, error, log)
     except asyncio.CancelledError:
         shutil.rmtree(folder, ignore_errors=True)
@@ -123,13 +89,7 @@ async def demo(
 
 
 async def cluster(  # noqa: PLR0913 - what the command line offers
-    played: scenario.Scenario,
-    speeds: pace.Pace,
-    *,
-    operator: bool,
-    folder: pathlib.Path,
-    apiserver: str = "embedded",
-    etcd: str = "pretended",
+    played: scenario.Scenario, speeds: pace.Pace, *, operator: bool, folder: pathlib.Path, apiserver: str, etcd: str
 ) -> int:
     """Keep a cluster running until it is interrupted, whatever becomes of the operator: nothing is repaired here.
 
@@ -143,7 +103,7 @@ async def cluster(  # noqa: PLR0913 - what the command line offers
         ) as opened:
             _invite(screen, opened, played, apiserver)
             await kept(opened, played, speeds, screen, story.Story(opened.api, screen).run())
-    except FAILURES as error:
+    except (SimulatorError, OSError) as error:
         return failed(screen, error, folder / "operator.log" if operator else None)
     return 0
 

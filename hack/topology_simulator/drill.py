@@ -1,8 +1,7 @@
 """A drill for who is on call: an alert fires in a cluster in a box, and nothing but the person ends it.
 
-`drills` has a scenario for each alert of a cluster and of a hub. Its steps make the trouble; then the screen has what a
-pager has, and a way into the cluster. Whether the alert fires is judged by its own rule (`alerts`), before and after.
-The cure is in docs/runbooks; `cure` of a scenario has the sentence there that leads to it, for the test which types it.
+A scenario of `drills` makes the trouble; then the screen has what a pager has, and a way into the cluster. The alert's
+own rule (`alerts`) judges, before and after. `cure` of a scenario has the sentence of docs/runbooks that leads to it.
 """
 
 import asyncio
@@ -14,7 +13,10 @@ import tempfile
 import textwrap
 from collections.abc import AsyncIterator
 
+from topology_simulator import SimulatorError
+
 from . import alerts, box, client, demo, fleet_hub, kinds, levers, own_objects, pace, play, probes, scenario, terminal
+from . import opened as parts
 from .actors import kubelets
 
 FOLDER = pathlib.Path(__file__).parent / "drills"
@@ -22,14 +24,6 @@ _SCRAPE_SECONDS = 1.0
 _LOOK_SECONDS = 0.5
 PACE = dataclasses.replace(pace.DEMO.scaled(0.05), heartbeat=5.0, lease_renew=5.0, retry=0.2, inertia=120.0)
 """The person sees the trouble, not how it comes about."""
-
-
-class UnknownAlertError(Exception):
-    """No alert of that name, or none that can be rehearsed; the message lists those that can."""
-
-
-class NotFiringError(Exception):
-    """The trouble is there and the alert does not fire: a fault of the drill, or of the rule."""
 
 
 def names() -> list[str]:
@@ -44,11 +38,11 @@ def listed() -> str:
 
 
 def find(name: str) -> tuple[alerts.Alert, scenario.Scenario]:
-    """Return an alert and its scenario. Raises UnknownAlertError, ScenarioError."""
+    """Return an alert and its scenario. Raises ScenarioError."""
     for alert in alerts.all_alerts():
         if alert.name == name:
             return alert, scenario.load(str(FOLDER / f"{name}.yaml"))
-    raise UnknownAlertError(f"no alert {name!r}\n{listed()}")
+    raise scenario.ScenarioError(f"no alert {name!r}\n{listed()}")
 
 
 class Drill:
@@ -60,17 +54,17 @@ class Drill:
         self._hub = fleet
 
     async def fires(self) -> alerts.Firing | None:
-        """Return the alert as the pager shows it, None when it does not fire. Raises PromtoolError, ClientError."""
+        """Return the alert as the pager shows it, None when it does not fire. Raises SimulatorError."""
         metrics = await self._scraped() + alerts.reported(await self.box.api.find(kinds.CLUSTER_OPERATORS, "topology"))
         collected = await self._hub.collected() if self._hub is not None else ()
         return await alerts.firing(self.alert, metrics, box.CONTEXT, collected)
 
     async def until_firing(self, seconds: float) -> alerts.Firing:
-        """Wait until it fires. Raises NotFiringError."""
+        """Wait until it fires. Raises SimulatorError."""
         end = asyncio.get_running_loop().time() + seconds
         while (firing := await self.fires()) is None:
             if asyncio.get_running_loop().time() > end:
-                raise NotFiringError(f"{self.alert.name} does not fire after {seconds:g} s")
+                raise SimulatorError(f"{self.alert.name} does not fire after {seconds:g} s")
             await asyncio.sleep(_LOOK_SECONDS)
         return firing
 
@@ -111,21 +105,14 @@ async def opened(
             living.append(own_objects.OwnPod(opened_box.api, opened_box.operator, lambda _: None).run())
         if rehearsed.waiting:
             living.append(kubelets.Bootstrap(opened_box.api, rehearsed.waiting, PACE).run())
-        task = asyncio.ensure_future(box.first_of(*living))
-        stack.push_async_callback(_ended, task)
+        await stack.enter_async_context(parts.running(box.first_of(*living)))
         player = play.Player(opened_box.api, opened_box.actors, PACE, lambda _: None, operator=opened_box.operator)
         await player.play(played, to_the_end=False)
         yield Drill(alert, opened_box, fleet)
 
 
-async def _ended(task: asyncio.Future[None]) -> None:
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
-
-
 async def run(name: str, apiserver: str = "embedded") -> int:
-    """Rehearse one alert on this terminal; 0 when the person has ended it. Raises UnknownAlertError, ScenarioError."""
+    """Rehearse one alert on this terminal; 0 when the person has ended it. Raises ScenarioError."""
     screen = terminal.Terminal(sys.stdout)
     alert, played = find(name)
     screen.print(f"Setting the scene for {alert.name}; it takes some seconds ...")
@@ -138,7 +125,7 @@ async def run(name: str, apiserver: str = "embedded") -> int:
                 began = asyncio.get_running_loop().time()
                 await drill.until_cured()
                 seconds = round(asyncio.get_running_loop().time() - began)
-        except (alerts.PromtoolError, NotFiringError, *demo.FAILURES) as error:
+        except (SimulatorError, OSError) as error:
             return demo.failed(screen, error, folder / "operator.log")
     took = f"{seconds // 60} min {seconds % 60} s" if seconds >= 60 else f"{seconds} s"
     screen.print(screen.paint(f"[RESOLVED] {alert.name}. You needed {took}.", "green"))

@@ -1,8 +1,7 @@
 """A hub with one managed cluster, as far as `oc topology fleet` and the alerts of a fleet need it.
 
-No engine of a fleet runs here (`fleet` has those): the survey's own expression, as the product prints it, is evaluated
-for the one cluster and written where the work agent writes it. What the hub collects is the ConfigMap that lists it.
-The kubeconfig of the box gets a second context, `hub`, which is the current one from then on.
+No engine of a fleet runs here: the survey's own expression, as the product prints it, is evaluated for the one cluster
+and written where the work agent writes it. The kubeconfig of the box gets a second context, `hub`, the current one.
 """
 
 import asyncio
@@ -15,6 +14,7 @@ import yaml
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has .pyi files, but no py.typed
 
 from . import box, client, conditions, install, kinds, kubeconfig, own_objects, probes
+from . import opened as parts
 from .apiserver import cel as rules
 from .apiserver import server
 
@@ -95,17 +95,13 @@ async def opened(target: box.Box, *, collects: bool) -> AsyncIterator[Hub]:
     simulated = server.ApiServer(crds=[install.of_anything(kind, status={}) for kind in (_CLUSTERS, _WORKS)])
     await simulated.start()
     try:
-        access = kubeconfig.renamed(simulated.kubeconfig(), CONTEXT)
+        access = kubeconfig.content(simulated.url, name=CONTEXT)
         async with client.Client(kubeconfig.access(access), strict=True) as api:
             fleet = Hub(api, target.api, survey)
             await fleet.install(collects=collects)
             edge = yaml.safe_load(target.kubeconfig.read_text())
             kubeconfig.write(target.kubeconfig, kubeconfig.joined(access, edge))
-            task = asyncio.ensure_future(fleet.report())
-            try:
+            async with parts.running(fleet.report()):
                 yield fleet
-            finally:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
     finally:
         await simulated.stop()

@@ -1,10 +1,9 @@
 """Lets the operands of a cluster follow its topology and its nodes at once, where no actor runs.
 
-`follow(api)` leaves every object as the operators of a real cluster leave it once they are done. It is idempotent,
-writes only what differs, and works before a change (after nodes have joined) as well as after it. With `without`, some
-stay as they are: ClusterOperators by name ("console", "machine-config"), or one part of what such an operator does: a
-workload as "openshift-console/downloads", a budget as "openshift-etcd/etcd-guard-pdb", "machine-config/controller"
-(ControllerConfig and the annotations of nodes), "machine-config/pools". `actors` do the same in a cluster's own time.
+`follow(api)` leaves every object as the operators of a real cluster leave it once they are done, before a change (after
+nodes have joined) as well as after it. With `without`, some stay as they are: ClusterOperators by name, or one part of
+what such an operator does: a workload as "openshift-console/downloads", a budget as "openshift-etcd/etcd-guard-pdb",
+"machine-config/controller" (ControllerConfig and the annotations of nodes), "machine-config/pools".
 """
 
 import asyncio
@@ -37,7 +36,16 @@ class _Scene:
 
 async def follow(api: client.Client, *, without: Collection[str] = ()) -> None:
     """Bring every operand to where its operator will bring it. Raises ClientError, LookupError for an unknown name."""
-    scene = await _read(api)
+    infrastructure, version, console, registry, monitoring, nodes = await asyncio.gather(
+        api.find(kinds.INFRASTRUCTURES, "cluster"),
+        api.find(kinds.CLUSTER_VERSIONS, "version"),
+        api.find(kinds.CONSOLES, "cluster"),
+        api.find(kinds.REGISTRIES, "cluster"),
+        api.find(kinds.CONFIG_MAPS, *operands.MONITORING),
+        api.list(kinds.NODES),
+    )
+    configurations = {kinds.CONSOLES: console, kinds.REGISTRIES: registry}
+    scene = _Scene(operands.sight(infrastructure, nodes, version, configurations, monitoring), nodes)
     todo = _todo()
     known = {name for operator, part, _ in todo for name in (operator, part)}
     unknown = set(without) - known - {"machine-config", _CONTROLLER, _POOLS}
@@ -47,19 +55,13 @@ async def follow(api: client.Client, *, without: Collection[str] = ()) -> None:
     def wanted(operator: str, part: str) -> bool:
         return not {operator, part} & set(without)
 
-    async def machine_config() -> set[str]:
-        moved = wanted("machine-config", _CONTROLLER) and await _controller(api, scene)
-        if wanted("machine-config", _POOLS):
-            moved |= await _pools(api, scene)
-        return {"machine-config"} if moved else set()
-
-    async def one(operator: str, act: _Act) -> set[str]:
-        return {operator} if await act(api, scene) else set()
-
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(operator, act)) for operator, part, act in todo if wanted(operator, part)]
-        tasks.append(group.create_task(machine_config()))
-    moved = set[str]().union(*(task.result() for task in tasks))
+    todo = [each for each in todo if wanted(each[0], each[1])]
+    done = await asyncio.gather(*(act(api, scene) for _, _, act in todo))
+    moved = {operator for (operator, _, _), did in zip(todo, done, strict=True) if did}
+    # In this order: pools follow what the controller has observed.
+    for part, act in ((_CONTROLLER, _controller), (_POOLS, _pools)):
+        if wanted("machine-config", part) and await act(api, scene):
+            moved.add("machine-config")
     await asyncio.gather(*(_has_moved(api, name) for name in sorted(moved)))
 
 
@@ -70,19 +72,6 @@ def _todo() -> list[tuple[str, str, _Act]]:
         acts.append((pods.operator, f"static-pods/{pods.operator}", functools.partial(_static_pods, pods)))
         acts.append((pods.operator, f"{pods.namespace}/{pods.budget}", functools.partial(_budget, pods)))
     return acts + [(work.operator, work.key, functools.partial(_workload, work)) for work in operands.WORKLOADS]
-
-
-async def _read(api: client.Client) -> _Scene:
-    infrastructure, version, console, registry, monitoring, nodes = await asyncio.gather(
-        api.find(kinds.INFRASTRUCTURES, "cluster"),
-        api.find(kinds.CLUSTER_VERSIONS, "version"),
-        api.find(kinds.CONSOLES, "cluster"),
-        api.find(kinds.REGISTRIES, "cluster"),
-        api.find(kinds.CONFIG_MAPS, *operands.MONITORING),
-        api.list(kinds.NODES),
-    )
-    configurations = {kinds.CONSOLES: console, kinds.REGISTRIES: registry}
-    return _Scene(operands.sight(infrastructure, nodes, version, configurations, monitoring), nodes)
 
 
 async def _put_status(

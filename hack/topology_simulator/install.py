@@ -1,9 +1,7 @@
 """Puts a cluster into an API server: definitions, then objects, then their status.
 
-Refused when there is an Infrastructure `cluster` already: whatever that is, half of a second cluster on top of it
-would be neither. With `reuse`, what exists is left exactly as it is and the rest is added.
-The definitions are stand-ins (crds/), with the one of Infrastructure that the operator
-itself ships (bindata/crd); a real API server is given OpenShift's own (`envtest.openshift`).
+The definitions are stand-ins (crds/), with the one of Infrastructure that the operator itself ships (bindata/crd); a
+real API server is given OpenShift's own (`envtest.openshift`).
 """
 
 import asyncio
@@ -16,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from . import client, cluster, kinds, operands
+from . import SimulatorError, client, cluster, kinds, operands
 from .apiserver import patch
 
 _CRDS = pathlib.Path(__file__).parent / "crds"
@@ -39,24 +37,29 @@ _TOPOLOGIES = {kinds.INFRASTRUCTURES: ("status",), kinds.CONTROLLER_CONFIGS: ("s
 _STATIC_PODS = tuple(pods.kind for pods in operands.STATIC_PODS)
 
 
-class InstallError(Exception):
+class InstallError(SimulatorError):
     """The cluster could not be installed; the message says what to do."""
 
 
 def definitions() -> list[dict[str, Any]]:
     """Return a stand-in for every CRD of the simulated cluster. Raises InstallError."""
-    crds: list[dict[str, Any]] = [json.loads(text) for text in _read()]
+    texts = [path.read_text() for folder in (_CRDS, _OWN_CRDS) for path in sorted(folder.glob("*.yaml"))]
+    texts += [_renamed(kind) for kind in _STATIC_PODS if kind is not kinds.KUBE_API_SERVERS]
+    crds = [definition(text) for text in texts]
     if not any(crd["metadata"]["name"].startswith("infrastructures.") for crd in crds):
         raise InstallError(f"no CRD of Infrastructure in {_OWN_CRDS}: run this from a checkout of the repository")
     return crds
 
 
+def definition(text: str) -> dict[str, Any]:
+    """Return a definition that is the caller's own; reading YAML takes longer than the rest of an installation."""
+    read: dict[str, Any] = json.loads(_as_json(text))
+    return read
+
+
 @functools.cache
-def _read() -> tuple[str, ...]:
-    """Return the definitions as JSON: tests install many clusters, and reading YAML takes longer than the rest."""
-    texts = [path.read_text() for folder in (_CRDS, _OWN_CRDS) for path in sorted(folder.glob("*.yaml"))]
-    texts += [_renamed(kind) for kind in _STATIC_PODS if kind is not kinds.KUBE_API_SERVERS]
-    return tuple(json.dumps(yaml.load(text, LOADER)) for text in texts)  # noqa: S506 - a safe one
+def _as_json(text: str) -> str:
+    return json.dumps(yaml.load(text, LOADER))  # noqa: S506 - a safe one
 
 
 def _renamed(kind: kinds.Kind) -> str:

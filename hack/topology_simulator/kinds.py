@@ -1,8 +1,7 @@
 """The kinds that actors, installer and demo talk about: where they live on the wire, and nothing else.
 
-A table instead of discovery: an actor that asks for a kind that is not there is to fail with 404 and try again,
-as a real operator does whose CRD comes later. The neighbours: `client` builds paths from these, `crds/` defines
-those that are not built in.
+A table instead of discovery: an actor that asks for a kind that is not there is to fail with 404 and try again, as a
+real operator does whose CRD comes later.
 """
 
 import pathlib

@@ -12,9 +12,8 @@ from typing import Any
 
 import yaml
 
-
-class KubeconfigError(Exception):
-    """A kubeconfig that cannot be used; the message names the file and what is wrong."""
+NAME = "edge-1"
+"""Of a cluster, and of its context: the name of one in docs/examples and on the pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +26,8 @@ class Access:
 
 
 def load(path: pathlib.Path) -> Access:
-    """Read the current context of a kubeconfig file. Raises KubeconfigError."""
-    try:
-        return access(yaml.safe_load(path.read_text()))
-    except OSError as error:
-        raise KubeconfigError(f"{path}: {error.strerror}") from error
-    except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-        raise KubeconfigError(f"{path}: not a kubeconfig of the simulator: {error}") from error
+    """Read the current context of a kubeconfig file."""
+    return access(yaml.safe_load(path.read_text()))
 
 
 def access(content: dict[str, Any]) -> Access:
@@ -54,9 +48,9 @@ def _named(content: dict[str, Any], key: str, name: str) -> dict[str, Any]:
     return named
 
 
-def content(server: str, *, authority: bytes = b"", token: str = "") -> dict[str, Any]:
+def content(server: str, *, authority: bytes = b"", token: str = "", name: str = NAME) -> dict[str, Any]:
     """Return a kubeconfig; `authority` is whom to trust in PEM, `token` the user's, whose name it is too."""
-    name, who = "topology-simulator", token or "admin"
+    who = token or "admin"
     cluster = {"server": server}
     if authority:
         cluster["certificate-authority-data"] = base64.b64encode(authority).decode()
@@ -66,17 +60,6 @@ def content(server: str, *, authority: bytes = b"", token: str = "") -> dict[str
         "clusters": [{"name": name, "cluster": cluster}],
         "users": [{"name": who, "user": {"token": token} if token else {}}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": who}}],
-        "current-context": name,
-    }
-
-
-def renamed(content: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a kubeconfig of one context with the cluster and the context called so."""
-    (cluster,), (context,) = content["clusters"], content["contexts"]
-    return {
-        **content,
-        "clusters": [{**cluster, "name": name}],
-        "contexts": [{"name": name, "context": {**context["context"], "cluster": name}}],
         "current-context": name,
     }
 

@@ -1,19 +1,16 @@
 """What a kept cluster invites a person to try, what is broken in it, and how that is repaired: by taking a mark off.
 
-A scenario breaks something and repairs it later. Where a person plays (`play.Player` with `by_hand`), the repair is
-left to them: what is broken carries an annotation, `commands` has what takes it off, and `tend` notices that.
-Only what a real cluster has no command for is repaired so: a machine without power, a disk that is too slow, an
-operator that does not react. What an administrator would repair with `oc` is repaired with that. Every line of `lines`
-that is shown as a command can be pasted as it stands; tests run them with kubectl on both API servers.
+Where a person plays, what a scenario breaks carries an annotation, `commands` has what takes it off, and `tend` notices
+that. Only what a real cluster has no command for is repaired so: a machine without power, a disk that is too slow, an
+operator that does not react. Every line of `lines` that is shown as a command can be pasted as it stands.
 """
 
 import asyncio
-import functools
 import json
 import pathlib
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -57,24 +54,13 @@ def command(word: str, value: Any) -> str | None:
     if place is None:
         return None
     where = ["-n", place.namespace] if place.namespace else []
-    return shlex.join(["kubectl", *where, "annotate", place.kind.kind.lower(), _name(place, value), f"{place.key}-"])
-
-
-def commands(played: scenario.Scenario) -> Iterator[str]:
-    """Yield the commands that repair what a scenario breaks, in their order."""
-    repairs = (command(*step.action) for step in played.steps)
-    yield from dict.fromkeys(repair for repair in repairs if repair is not None)
-
-
-def _name(place: _Place, value: Any) -> str:
-    return place.name or str(value)
+    return shlex.join(["kubectl", *where, "annotate", place.kind.kind.lower(), place.name or value, f"{place.key}-"])
 
 
 @dataclass(slots=True)
 class _Lever:
     place: _Place
     name: str
-    repair: Callable[[], object]
     marked: bool = False
 
 
@@ -83,21 +69,13 @@ class Levers:
 
     def __init__(self, api: client.Client, actors: hub.Actors) -> None:
         self._api = api
+        self._actors = actors
         self._pulled: list[_Lever] = []
-        self._repairs: dict[str, Callable[[str], object]] = {
-            "up": actors.kubelets.bring_up,
-            "heal_learner": actors.etcd.heal,
-            "release": actors.release,
-            "mend_pool": actors.mend_pool,
-            "mend_host": actors.hosts.mend,
-            "end_upgrade": lambda _: actors.version.release_upgrades(),
-        }
 
     def pulled(self, word: str, value: Any) -> None:
         """A step has broken something: let it be marked as soon as it exists, and repaired when the mark is gone."""
         if (place := _PLACES.get(word)) is not None:
-            name = _name(place, value)
-            self._pulled.append(_Lever(place, name, functools.partial(self._repairs[place.repair], name)))
+            self._pulled.append(_Lever(place, place.name or str(value)))
 
     async def tend(self) -> None:
         """Mark what is broken, and repair what a person has unmarked."""
@@ -119,7 +97,7 @@ class Levers:
             await self._api.patch(place.kind, lever.name, change, place.namespace)
             lever.marked = True
         elif place.key not in (obj["metadata"].get("annotations") or {}):
-            lever.repair()
+            self._actors.order(place.repair, lever.name)
             self._pulled.remove(lever)
 
 
@@ -144,7 +122,8 @@ def experiments(played: scenario.Scenario) -> Iterator[tuple[str, list[str]]]:
 
     Where the scenario breaks something, that is to be found and repaired; else there is something to break.
     """
-    if repairs := list(commands(played)):
+    commanded = (command(*step.action) for step in played.steps)
+    if repairs := list(dict.fromkeys(repair for repair in commanded if repair is not None)):
         yield "Find out what is wrong here:", ["kubectl topology status", "kubectl topology plan"]
         yield "Repair it, when you have seen enough. Nothing else does:", repairs
         return

@@ -1,8 +1,7 @@
-"""Machines and bare-metal hosts as objects: what an installer, an administrator and their controllers write.
+"""Machines and bare-metal hosts as objects: what an installer, an administrator and their controllers write. Pure.
 
-Pure: `cluster` installs them, `actors.machine_controller` and `actors.bare_metal` keep them, `play` adds and deletes
-them as an administrator does. Fields and names: openshift/api machine/v1beta1 (types_machine.go), metal3-io
-baremetal-operator apis/metal3.io/v1alpha1 (baremetalhost_types.go), and cluster-api-provider-baremetal
+Fields and names: openshift/api machine/v1beta1 (types_machine.go), metal3-io baremetal-operator
+apis/metal3.io/v1alpha1 (baremetalhost_types.go), and cluster-api-provider-baremetal
 pkg/cloud/baremetal/actuators/machine/actuator.go, which ties the two together.
 """
 

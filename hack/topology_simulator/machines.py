@@ -36,6 +36,32 @@ def node(
 ) -> dict[str, Any]:
     """Return the Node that a kubelet registers, with its status."""
     labels = kinds.ACCOUNT["node_labels"] | {"kubernetes.io/hostname": name}
+    capacity = {"cpu": str(cpus), "memory": f"{memory_kib}Ki"} | kinds.ACCOUNT["node_capacity"]
+    reserved = {"cpu": f"{cpus * 1000 - 500}m", "memory": f"{memory_kib - (1152 << 10)}Ki"}
+    beat = {"lastHeartbeatTime": conditions.now()}
+    tags = [digest("image", name, number) for number in range(_IMAGES)]
+    where = address(number_of(name))
+    status = {
+        "addresses": [{"type": "InternalIP", "address": where}, {"type": "Hostname", "address": name}],
+        "capacity": capacity,
+        # A tenth of the disk is kept free by eviction, and a GiB is the system's.
+        "allocatable": capacity | reserved | {"ephemeral-storage": "113910777036"},
+        "conditions": [{**condition, **beat} for condition in conditions.written(states(ready=ready))],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "nodeInfo": kinds.ACCOUNT["node_info"]
+        | {
+            "bootID": boot_id(name, 0),
+            "machineID": digest("machine", name)[:32],
+            "systemUUID": digest("system", name)[:32],
+        },
+        "images": [
+            {
+                "names": [f"{_REGISTRY}@sha256:{tag}", f"{_REGISTRY}:<none>"],
+                "sizeBytes": 200_000_000 + int(tag[:6], 16) * 40,
+            }
+            for tag in tags
+        ],
+    }
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -43,13 +69,13 @@ def node(
             "name": name,
             "labels": labels | {LABEL + role: "" for role in roles},
             "annotations": {
-                "k8s.ovn.org/node-primary-ifaddr": f'{{"ipv4":"{address(number_of(name))}/24"}}',
+                "k8s.ovn.org/node-primary-ifaddr": f'{{"ipv4":"{where}/24"}}',
                 "k8s.ovn.org/node-chassis-id": digest("chassis", name)[:36],
                 "volumes.kubernetes.io/controller-managed-attach-detach": "true",
             },
         },
         "spec": {},
-        "status": _status(name, ready=ready, cpus=cpus, memory_kib=memory_kib),
+        "status": status,
     }
 
 
@@ -65,38 +91,6 @@ def states(*, ready: bool) -> list[conditions.Condition]:
         if ready
         else conditions.Condition("Ready", "False", "KubeletNotReady", network),
     ]
-
-
-def _status(name: str, *, ready: bool, cpus: int, memory_kib: int) -> dict[str, Any]:
-    capacity = {"cpu": str(cpus), "memory": f"{memory_kib}Ki"} | kinds.ACCOUNT["node_capacity"]
-    reserved = {"cpu": f"{cpus * 1000 - 500}m", "memory": f"{memory_kib - (1152 << 10)}Ki"}
-    since = conditions.now()
-    return {
-        "addresses": [
-            {"type": "InternalIP", "address": address(number_of(name))},
-            {"type": "Hostname", "address": name},
-        ],
-        "capacity": capacity,
-        # A tenth of the disk is kept free by eviction, and a GiB is the system's.
-        "allocatable": capacity | reserved | {"ephemeral-storage": "113910777036"},
-        "conditions": [
-            {**condition, "lastHeartbeatTime": since} for condition in conditions.written(states(ready=ready))
-        ],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-        "nodeInfo": kinds.ACCOUNT["node_info"]
-        | {
-            "bootID": boot_id(name, 0),
-            "machineID": digest("machine", name)[:32],
-            "systemUUID": digest("system", name)[:32],
-        },
-        "images": [
-            {
-                "names": [f"{_REGISTRY}@sha256:{tag}", f"{_REGISTRY}:<none>"],
-                "sizeBytes": 200_000_000 + int(tag[:6], 16) * 40,
-            }
-            for tag in (digest("image", name, number) for number in range(_IMAGES))
-        ],
-    }
 
 
 def boot_id(name: str, boots: int) -> str:

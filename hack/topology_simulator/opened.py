@@ -1,9 +1,11 @@
 """What consists of parts that are opened one after the other, and closed in reverse, also when only some could be."""
 
 import abc
+import asyncio
 import contextlib
+from collections.abc import AsyncIterator, Coroutine
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 
 class Opened(abc.ABC):
@@ -26,3 +28,14 @@ class Opened(abc.ABC):
     @abc.abstractmethod
     async def _open(self, parts: contextlib.AsyncExitStack) -> None:
         """Enter every part into the stack."""
+
+
+@contextlib.asynccontextmanager
+async def running(part: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Let a part run inside this context."""
+    task = asyncio.create_task(part)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -1,8 +1,7 @@
 """The operator as what it is in production: a process of its own, known by its command line and nothing else.
 
-It runs in a session of its own, so that Ctrl-C in the terminal reaches only its parent, which then stops it in
-order: SIGTERM, ten seconds, SIGKILL, and always waited for. What it says goes to a log file. An eviction ends it and
-starts another one with the same command line, as the drain of its node would.
+It runs in a session of its own, so that Ctrl-C in the terminal reaches only its parent, which then stops it in order.
+What it says goes to a log file.
 """
 
 import asyncio
@@ -14,13 +13,14 @@ import ssl
 import sys
 from collections.abc import AsyncIterator, Sequence
 
-from topology_simulator.etcd import keeping
+from . import SimulatorError
+from .etcd import keeping
 
 _STOP_SECONDS = 10.0
 _LAST_LINES = 20
 
 
-class OperatorDiedError(Exception):
+class OperatorDiedError(SimulatorError):
     """The operator ended by itself; the message has its exit code and its last words."""
 
 

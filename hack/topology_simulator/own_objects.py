@@ -1,9 +1,8 @@
 """What the operator's manifests bring to a kept cluster, and the pod in which its process seems to run.
 
-`apply` prints the manifests with the operator's own command and creates them: roles, bindings and policies, which a
-real API server judges by, the Deployment, and a ClusterRole `cluster-reader` as OpenShift has it. `OwnPod` shows the
-process as a pod of that Deployment. A pod that is deleted comes back with a new process, a Deployment without replicas
-has none, and a process that ends stays ended: nothing here repairs it.
+`apply` creates them, and a ClusterRole `cluster-reader` as OpenShift has it. `OwnPod` shows the process as a pod of the
+Deployment: deleted, it comes back with a new process, a Deployment without replicas has none, and a process that ends
+stays ended: nothing here repairs it.
 """
 
 import asyncio
@@ -15,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from . import client, conditions, install, kinds, machines, operator_process
+from . import SimulatorError, binaries, client, conditions, install, kinds, machines, operator_process
 
 NAMESPACE, NAME = "openshift-topology-operator", "cluster-topology-operator"
 LOG = "topology-simulator/log"
@@ -27,7 +26,7 @@ _TOKENS = kinds.Kind("", f"serviceaccounts/{NAME}/token", "TokenRequest", namesp
 _TOKEN_SECONDS = 86400
 
 
-class ManifestsError(Exception):
+class ManifestsError(SimulatorError):
     """The manifests could not be printed; the message is what the program complained of."""
 
 
@@ -48,18 +47,10 @@ async def apply(api: client.Client, without: Collection[str] = ()) -> None:
 
 async def printed(*command: str) -> str:
     """Return what the program prints that makes manifests. Raises ManifestsError."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "topology_deploy",
-        *command,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    output, complaint = await process.communicate()
-    if process.returncode:
-        raise ManifestsError(complaint.decode(errors="replace").strip())
-    return output.decode()
+    code, output, complaint = await binaries.ran(sys.executable, "-m", "topology_deploy", *command)
+    if code:
+        raise ManifestsError(complaint.strip())
+    return output
 
 
 async def token(api: client.Client) -> str:

@@ -1,15 +1,17 @@
 """Plays a scenario on a running cluster: the steps through the API or a word to an actor, then the expectation.
 
-Wherever an administrator would act, this patches the API as they would (request, pause, upgrade). Only what cannot be
-had from a real cluster (a node that dies, a learner that never catches up) goes to an actor. With `levers` a person
-plays: requests and conditions are waited for without limit, what is broken can be repaired by hand and stays broken
-until then, and a command is shown instead of run. That is how `cluster` leaves everything to the user.
+Wherever an administrator would act, this patches the API as they would; only what cannot be had from a real cluster
+goes to an actor. With `levers` a person plays: requests and conditions are waited for without limit, what is broken
+stays broken until it is repaired by hand, and a command is shown instead of run.
 """
 
 import asyncio
+import functools
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+from topology_simulator import SimulatorError
 
 from . import backups, client, conditions, kinds, levers, machine_api, operator_process, pace, probes, scenario
 from .actors import hub, kubelets
@@ -19,11 +21,22 @@ Answered = Callable[[], Awaitable[list[probes.Answer]]]
 _LEFT_TO_A_PERSON = levers.REPAIRS | {"unpause_pool", "cancel", "stays"}
 """Repairs, and what would have to stay as it is while a person may repair it."""
 _END_SECONDS = 10.0
-_SILENT_CONTROLLER = "Failed to get power state for node: the management controller does not answer"
+_SENTENCES = {
+    "stick_learner": "the etcd member of {} will stay a learner",
+    "heal_learner": "the etcd member of {} can catch up again",
+    "fail_host": "the management controller of {} is silent",
+    "mend_host": "the management controller of {} answers again",
+    "end_upgrade": "the upgrade may finish",
+    "hold": "operator {} will not react to a new topology",
+    "release": "operator {} reacts again",
+    "degrade_pool": "machine config pool {} is degraded",
+    "mend_pool": "machine config pool {} is no longer degraded",
+}
+"""What is said on the screen beside an order to an actor."""
 _LEAST_POLL, _POLL = 0.02, 0.15
 
 
-class ScenarioFailedError(Exception):
+class ScenarioFailedError(SimulatorError):
     """The story went another way; the message says what was wanted and what was found."""
 
 
@@ -68,14 +81,12 @@ class Player:
             "pause": lambda seconds: asyncio.sleep(seconds * speeds.scale),
             "tell": tell,
             "flap": self._flap,
-            "down": actors.kubelets.take_down,
-            "up": actors.kubelets.bring_up,
             "evict_operator": lambda _: self._evict(),
             "freeze_operator": lambda _: self._running().freeze(),
             "age_minutes": self._age,
             "backup": lambda _: self._take_backup(),
             "restore": self._restore,
-            **self._orders(),
+            **{word: functools.partial(self._order, word) for word in hub.ORDERS},
         }
         self._poll = min(1.0, max(_LEAST_POLL, _POLL * speeds.scale))
 
@@ -116,7 +127,7 @@ class Player:
         await self._api.patch(kind, name, {"spec": spec})
 
     async def _start_upgrade(self, version: str) -> None:
-        self._actors.version.hold_upgrades()
+        self._actors.order("hold_upgrade", version)
         await self._merge(kinds.CLUSTER_VERSIONS, "version", {"desiredUpdate": {"version": version}})
         self._tell(f"an upgrade to {version} starts")
 
@@ -174,7 +185,10 @@ class Player:
 
     async def _request(self, desired: scenario.Request) -> None:
         if self._levers is not None and not desired.refused:
-            await self._until_requested(desired.topology)
+            infrastructure: dict[str, Any] = {"spec": {}}
+            while infrastructure["spec"].get("desiredTopology") != desired.topology:
+                await asyncio.sleep(max(self._poll, 0.5))
+                infrastructure = await self._api.get(kinds.INFRASTRUCTURES, "cluster")
             return
         try:
             change = {"spec": {"desiredTopology": desired.topology}}
@@ -188,13 +202,6 @@ class Player:
             return
         if desired.refused:
             raise ScenarioFailedError(f"the request {desired.topology} was accepted; the API should have refused it")
-
-    async def _until_requested(self, topology: str) -> None:
-        while True:
-            infrastructure = await self._api.get(kinds.INFRASTRUCTURES, "cluster")
-            if infrastructure["spec"].get("desiredTopology") == topology:
-                return
-            await asyncio.sleep(max(self._poll, 0.5))
 
     # -- what is waited for
 
@@ -229,30 +236,10 @@ class Player:
 
     # -- what cannot be asked of a real cluster, said to an actor
 
-    def _orders(self) -> dict[str, Callable[[Any], None]]:
-        """Return what is said to an actor, with a sentence about it for the screen."""
-        actors = self._actors
-
-        def announced(order: Callable[[str], None], sentence: str) -> Callable[[str], None]:
-            def obey(name: str) -> None:
-                order(name)
-                self._tell(sentence.format(name))
-
-            return obey
-
-        return {
-            "stick_learner": announced(actors.etcd.stick, "the etcd member of {} will stay a learner"),
-            "heal_learner": announced(actors.etcd.heal, "the etcd member of {} can catch up again"),
-            "fail_host": announced(
-                lambda name: actors.hosts.fail(name, _SILENT_CONTROLLER), "the management controller of {} is silent"
-            ),
-            "mend_host": announced(actors.hosts.mend, "the management controller of {} answers again"),
-            "end_upgrade": announced(lambda _: actors.version.release_upgrades(), "the upgrade may finish"),
-            "hold": announced(actors.hold, "operator {} will not react to a new topology"),
-            "release": announced(actors.release, "operator {} reacts again"),
-            "degrade_pool": announced(actors.degrade_pool, "machine config pool {} is degraded"),
-            "mend_pool": announced(actors.mend_pool, "machine config pool {} is no longer degraded"),
-        }
+    def _order(self, word: str, name: object) -> None:
+        self._actors.order(word, str(name))
+        if word in _SENTENCES:
+            self._tell(_SENTENCES[word].format(name))
 
     def _running(self) -> operator_process.Operator:
         if self._operator is None:
@@ -287,7 +274,7 @@ class Player:
 
     async def _flap(self, flap: scenario.Flap) -> None:
         for _ in range(flap.times):
-            self._actors.kubelets.take_down(flap.node)
+            self._actors.order("down", flap.node)
             await asyncio.sleep(flap.seconds * self._pace.scale)
-            self._actors.kubelets.bring_up(flap.node)
+            self._actors.order("up", flap.node)
             await asyncio.sleep(flap.seconds * self._pace.scale)

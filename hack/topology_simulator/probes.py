@@ -1,9 +1,8 @@
 """Questions to the API in a scenario's words, and what an `oc` command says that the operator has printed, done.
 
-Each question is answered from a fresh read: does it hold, and what was found? Of commands is understood what the
-operator's advisories and messages use: `patch --type merge`, `delete` by name or by label, `annotate` and `label`,
-joined with `&&`. Anything else (a shell's substitution, `oc debug`) is refused: a command that is done by halves would
-prove nothing. There is no oc here: the demo runs on a machine that has none.
+Each question is answered from a fresh read. Of commands is understood what the operator's advisories and messages use:
+`patch --type merge`, `delete` by name or by label, `annotate` and `label`, joined with `&&`. Anything else is refused:
+a command that is done by halves would prove nothing. The demo runs on a machine that has no oc.
 """
 
 import argparse
@@ -16,10 +15,9 @@ from typing import Any, NamedTuple
 import aiohttp
 
 from . import client, cluster, conditions, kinds, machines, scenario
+from .apiserver import crds
 
 _SCRAPE_SECONDS = 5.0
-
-_SEGMENT = re.compile(r"^(?P<name>[^\[\]]*)(?:\[(?P<key>[^=\]]+)=(?P<value>[^\]]*)\])?$")
 
 
 class Answer(NamedTuple):
@@ -32,16 +30,8 @@ class Answer(NamedTuple):
 
 def pick(obj: Any, path: str) -> Any:
     """Follow a dotted path; `list[key=value]` takes the first element with that value. None when it leads nowhere."""
-    for segment in re.split(r"\.(?![^\[]*\])", path):
-        match = _SEGMENT.match(segment)
-        if match is None:
-            return None
-        if match["name"]:
-            obj = obj.get(match["name"]) if isinstance(obj, dict) else None
-        if match["key"]:
-            items = obj if isinstance(obj, list) else []
-            obj = next((item for item in items if str(item.get(match["key"])) == match["value"]), None)
-    return obj
+    steps = re.sub(r"\[(\w+)=([^\]]*)\]", r'[?(@.\1=="\2")]', path)
+    return next(iter(crds.json_path(f".{steps}")(obj)), None)
 
 
 async def ask(

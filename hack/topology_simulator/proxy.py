@@ -1,23 +1,16 @@
-"""A reverse proxy before a real API server, with the same seams for tests as the embedded one has.
+"""A reverse proxy before a real API server, with the same seams for tests as the embedded one has (`faults.Front`).
 
-Clients speak TLS to a loopback port, because over plain HTTP they would send no credentials. The proxy speaks TLS to
-the server and passes everything on as it is. What it adds is what a test can do in between: faults, hooks before a
-request is executed (`apiserver.faults`), the record of who asked what (`apiserver.requests`), the list of open watches,
-and going away with its port kept. A write that was sent on is finished also when its client has gone: what a hook has
-let through is executed. A watch passes line by line, so that a line of ours never lands in the middle of one of the
-server's. Upgraded connections (exec, port-forward) are not passed on.
+Clients speak TLS to a loopback port, because over plain HTTP they would send no credentials. Everything is passed on as
+it is. A write that was sent on is finished also when its client has gone; a watch passes line by line, so that a line
+of ours never lands in the middle of one of the server's. Upgraded connections (exec, port-forward) are not passed on.
 """
 
 import asyncio
-import dataclasses
 import io
 import json
 import ssl
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
 
 import aiohttp
 import yarl
@@ -25,7 +18,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from . import client
-from .apiserver import faults, handlers, requests, statuses, streams
+from .apiserver import faults, requests, streams
 
 _UNARY_SECONDS = 70.0
 """Longer than the server's own limit of a minute, which is the one that should decide."""
@@ -34,15 +27,6 @@ _OF_THE_CONNECTION = frozenset({
     "connection", "content-length", "host", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
     "transfer-encoding", "upgrade",
 })  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    """A whole answer of the server."""
-
-    code: int
-    headers: CIMultiDict[str]
-    body: bytes
 
 
 class _Stream(streams.Stream):
@@ -119,7 +103,7 @@ class Proxy(faults.Front):
         self._upstream = upstream.rstrip("/")
         self._tls = tls
         self._choose: Callable[[requests.Request], str] | None = None
-        self._exchanges: set[asyncio.Task[_Reply | None]] = set()
+        self._exchanges: set[asyncio.Task[web.Response | None]] = set()
         self._session: aiohttp.ClientSession | None = None
 
     def lead(self, choose: Callable[[requests.Request], str] | None) -> None:
@@ -160,60 +144,43 @@ class Proxy(faults.Front):
 
     # -- one request
 
-    async def _serve(self, http: web.Request) -> web.StreamResponse:
-        request = requests.parse(http.method, unquote(http.rel_url.raw_path), http.query, http.headers)
-        arrived, code = time.time(), 0
-        try:
-            outcome = await self._outcome(http, request)
-            if outcome is not None:
-                code = outcome.code if isinstance(outcome, _Reply) else outcome.status
-        finally:
-            self.requests.append(requests.record(request, http.path_qs, code, arrived))
-        if outcome is None:
-            return faults.vanish(http)
-        if isinstance(outcome, _Reply):
-            return web.Response(status=outcome.code, headers=outcome.headers, body=outcome.body)
-        response = web.StreamResponse(status=outcome.status, headers=_passed(outcome.headers))
-        try:
-            return await self._send(http, _Stream(request, response, http.transport, outcome))
-        finally:
-            client.hang_up(outcome)
-
-    async def _outcome(self, http: web.Request, request: requests.Request) -> _Reply | aiohttp.ClientResponse | None:
-        """Return the answer, or the watch that was opened; None: nothing, the connection is to end."""
-        try:
-            body = await http.read() if http.can_read_body else b""
-            verdict = await self.faults.before(dataclasses.replace(request, body=body))
-        except statuses.StatusError as error:
-            return _reply(handlers.refusal(error))
-        if verdict.answer is not None:
-            return _reply(verdict.answer)
-        if verdict.hold is not None:
-            await self._hold(verdict.hold)
-        if verdict.hold is not None or verdict.drop:
-            return None
+    async def _outcome(
+        self, http: web.Request, request: requests.Request
+    ) -> web.Response | aiohttp.ClientResponse | None:
+        answer, lost = await self._disturbed(request)
+        if answer is not None:
+            return faults.response(answer)
         if request.watch:
             opened = await self._open(http, request)
-            if opened is not None and verdict.lost is None and opened.status == 200:
+            if opened is not None and lost is None and opened.status == 200:
                 return opened
-            reply = None if opened is None else await _whole(opened, wanted=verdict.lost is None)
+            reply = None if opened is None else await _whole(opened, wanted=lost is None)
         else:
             # Finished also when the client has gone: a write is executed or not, and never half.
-            exchange = asyncio.create_task(self._exchange(http, request, body))
+            exchange = asyncio.create_task(self._exchange(http, request))
             self._exchanges.add(exchange)
             exchange.add_done_callback(self._exchanges.discard)
             reply = await asyncio.shield(exchange)
-        if verdict.lost is not None:
-            await asyncio.sleep(verdict.lost.delay)
+        if lost is not None:
+            await asyncio.sleep(lost.delay)
             return None
         return reply
 
-    async def _exchange(self, http: web.Request, request: requests.Request, body: bytes) -> _Reply | None:
-        opened = await self._open(http, request, body, total=_UNARY_SECONDS)
+    async def _watch(
+        self, http: web.Request, request: requests.Request, opened: aiohttp.ClientResponse
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(status=opened.status, headers=_passed(opened.headers))
+        try:
+            return await self._send(http, _Stream(request, response, http.transport, opened))
+        finally:
+            client.hang_up(opened)
+
+    async def _exchange(self, http: web.Request, request: requests.Request) -> web.Response | None:
+        opened = await self._open(http, request, total=_UNARY_SECONDS)
         return None if opened is None else await _whole(opened, wanted=True)
 
     async def _open(
-        self, http: web.Request, request: requests.Request, body: bytes = b"", *, total: float | None = None
+        self, http: web.Request, request: requests.Request, *, total: float | None = None
     ) -> aiohttp.ClientResponse | None:
         """Send a request on and return the beginning of the answer; None when there is none."""
         if self._session is None:
@@ -224,7 +191,7 @@ class Proxy(faults.Front):
                 http.method,
                 yarl.URL(upstream + http.raw_path, encoded=True),
                 headers=_passed(http.headers),
-                data=io.BytesIO(body) if body else None,
+                data=io.BytesIO(request.body) if request.body else None,
                 timeout=aiohttp.ClientTimeout(total=total, sock_connect=_CONNECT_SECONDS),
                 allow_redirects=False,
             )
@@ -237,7 +204,7 @@ def _passed(headers: Mapping[str, str]) -> CIMultiDict[str]:
     return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in _OF_THE_CONNECTION)
 
 
-async def _whole(opened: aiohttp.ClientResponse, *, wanted: bool) -> _Reply | None:
+async def _whole(opened: aiohttp.ClientResponse, *, wanted: bool) -> web.Response | None:
     """Read an answer to its end, or leave it alone; None when it has no proper end."""
     try:
         body = await opened.read() if wanted else b""
@@ -245,8 +212,4 @@ async def _whole(opened: aiohttp.ClientResponse, *, wanted: bool) -> _Reply | No
         return None
     finally:
         client.hang_up(opened)
-    return _Reply(opened.status, _passed(opened.headers), body)
-
-
-def _reply(answer: handlers.Answer) -> _Reply:
-    return _Reply(answer.code, CIMultiDict({"Content-Type": answer.content_type, **answer.headers}), answer.body)
+    return web.Response(status=opened.status, headers=_passed(opened.headers), body=body)

@@ -1,9 +1,8 @@
 """What the operator's HTTPS needs from the cluster around it: a serving certificate, and a CA of clients.
 
-On OpenShift the service CA signs the serving certificate and mounts it, and kube-apiserver publishes the CA that signs
-clients in ConfigMap kube-system/extension-apiserver-authentication. Here both are made on the spot: `Serving` is the
-folder for `--serving-cert-dir`, `Scraper` what a client with a certificate needs, as the cluster's Prometheus does. A
-real kube-apiserver publishes its ConfigMap itself (`envtest.server`); for the embedded one `publish` does.
+On OpenShift the service CA and kube-apiserver have them. Here `Serving` is the folder for `--serving-cert-dir`,
+`Scraper` what a client with a certificate needs, as the cluster's Prometheus does. A real kube-apiserver publishes its
+CA of clients itself; for the embedded one `publish` does.
 """
 
 import pathlib

@@ -1,9 +1,8 @@
 """Tells what happens in the cluster as it happens, from watches: phases, checks, conditions, nodes, voters.
 
-It reads only what anybody may read, and prints a thing once, when it changes. Every event is looked at (no mirror in
-between), so that a phase that lasts a moment is shown too. What changes by the dozen while a cluster converges (nodes,
-pools, checks) is printed in beats: where things stand now, not each step between. The message of a convergence check is
-printed only when the check has been among the last ones for a while: that is the one that may need action.
+A thing is printed once, when it changes; every event is looked at, so that a phase that lasts a moment is shown too.
+What changes by the dozen while a cluster converges is printed in beats. The message of a convergence check is printed
+only when the check has been among the last ones for a while: that is the one that may need action.
 """
 
 import asyncio
@@ -56,15 +55,11 @@ class Story:
                 self._beat()
 
     async def _follow(self, kind: kinds.Kind) -> None:
-        tell = self._tellers[kind]
-        async for event in self._api.follow(kind, retry_seconds=_RETRY_SECONDS):
-            if isinstance(event, client.Listed):
-                for obj in event.objects:
-                    tell(obj)
-            elif event.deleted:
-                self._screen.say(kind.kind.lower(), f"{event.obj['metadata']['name']} is deleted")
+        async for obj, deleted in self._api.states(kind, retry_seconds=_RETRY_SECONDS):
+            if deleted:
+                self._screen.say(kind.kind.lower(), f"{obj['metadata']['name']} is deleted")
             else:
-                tell(event.obj)
+                self._tellers[kind](obj)
 
     def _new(self, key: object, value: object, *, first: bool = True) -> bool:
         """Whether this value is news; with `first` false the first value is only remembered."""

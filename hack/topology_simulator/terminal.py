@@ -43,7 +43,11 @@ class Terminal:
         """Print one line of the story."""
         when = self.paint(f"{self.seconds:6.1f}s", "dim")
         shown = self.paint(f"{subject:<12}", colour) if colour else f"{subject:<12}"
-        body = self._wrapped(" ".join(text.split()))
+        body = " ".join(text.split())
+        if self._is_terminal:
+            width = max(40, shutil.get_terminal_size().columns - _INDENT - 1)
+            lines = textwrap.wrap(body, width, break_long_words=False, break_on_hyphens=False)
+            body = ("\n" + " " * _INDENT).join(lines)
         self.print(f"{when} {shown} {body}")
 
     def print(self, text: str = "") -> None:
@@ -51,13 +55,6 @@ class Terminal:
         encoding = self._stream.encoding or "utf-8"
         self._stream.write(text.encode(encoding, "replace").decode(encoding) + "\n")
         self._stream.flush()
-
-    def _wrapped(self, text: str) -> str:
-        if not self._is_terminal:
-            return text
-        width = max(40, shutil.get_terminal_size().columns - _INDENT - 1)
-        lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-        return ("\n" + " " * _INDENT).join(lines)
 
 
 def layout(table: dict[str, Any]) -> str:

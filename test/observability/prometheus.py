@@ -1,6 +1,6 @@
 """A real Prometheus: loopback only, data in a temporary folder, and gone whatever becomes of the test.
 
-It runs under the simulator's keeper, as etcd's members do: the keeper knows its pid, ends it when this context is left,
+It runs under the simulator's keeping, as etcd's members do: that knows its pid, ends it when this context is left,
 and also when the test's own process is killed. Its configuration is what bindata/monitoring makes of a cluster's
 (`monitoring`), scraping once a second.
 """

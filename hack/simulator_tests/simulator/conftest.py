@@ -119,7 +119,7 @@ def running(served, access, api):
         await install.install(api, cluster.Shape(**shape))
         cast = hub.Actors(access, speeds, release=release)
         for name in hold:
-            cast.hold(name)
+            cast.order("hold", name)
         async with cast as actors:
             made = SimulatedCluster(api, actors, served)
             await made.eventually(lambda: asyncio.sleep(0, actors.current), True)  # noqa: FBT003 - an answer

@@ -119,12 +119,12 @@ async def test_static_pods_come_to_every_node_and_only_kube_apiserver_gets_new_r
 
 async def test_an_operator_that_is_held_does_not_react_until_it_is_released(living):
     await grown(living)
-    living.actors.hold("console")
+    living.actors.order("hold", "console")
     await living.change()
     await living.eventually(lambda: living.ready_of("openshift-multus", "multus-admission-controller"), 2)
     assert await living.ready_of("openshift-console", "console") == 1
     assert await living.operator("console", "Progressing") == "False"
-    living.actors.release("console")
+    living.actors.order("release", "console")
     await living.eventually(lambda: living.ready_of("openshift-console", "console"), 2)
 
 

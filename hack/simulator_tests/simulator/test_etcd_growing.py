@@ -43,28 +43,28 @@ async def test_a_stuck_learner_looks_calm_but_is_no_voter_until_it_is_healed(liv
 
     watching = asyncio.create_task(watch())
     await opened.wait()
-    living.actors.etcd.stick("master-1")
+    living.actors.order("stick_learner", "master-1")
     await living.join("master-1")
     await living.eventually(heard, ["False", "True", "False"])
     await living.eventually(lambda: living.operator("etcd", "Progressing"), "False")
     assert await living.voters() == ["master-0"]
     watching.cancel()
     await asyncio.wait([watching])
-    living.actors.etcd.heal("master-1")
+    living.actors.order("heal_learner", "master-1")
     await living.eventually(living.voters, ["master-0", "master-1"])
 
 
 async def test_no_member_is_added_while_one_is_unhealthy(living):
     await living.join("master-1", "master-2")
     await living.eventually(living.voters, ["master-0", "master-1", "master-2"])
-    living.actors.kubelets.take_down("master-1")
+    living.actors.order("down", "master-1")
     await living.eventually(lambda: living.condition(kinds.ETCDS, "cluster", "EtcdMembersDegraded"), "True")
     assert await living.condition(kinds.ETCDS, "cluster", "EtcdMembersAvailable") == "True"
     await living.join("master-3")
     await living.eventually(living.ready, ["master-0", "master-2", "master-3"])
     await living.eventually(lambda: living.operator("etcd", "Degraded"), "True")
     assert await living.voters() == ["master-0", "master-1", "master-2"]
-    living.actors.kubelets.bring_up("master-1")
+    living.actors.order("up", "master-1")
     await living.eventually(living.voters, ["master-0", "master-1", "master-2", "master-3"])
     await living.eventually(lambda: living.operator("etcd", "Degraded"), "False")
 

@@ -201,11 +201,11 @@ async def test_leaving_the_arbiter_moves_no_pool_and_no_annotation_until_the_poo
 
 async def test_a_pool_degraded_by_a_node_is_said_and_blocks_upgrades_until_mended(running):
     async with running(masters=3, workers=2, schedulable=False) as living:
-        living.actors.degrade_pool("worker")
+        living.actors.order("degrade_pool", "worker")
         await living.eventually(
             lambda: looks(living, "worker"), ([2, 1, 1, 1], {"Updating", "NodeDegraded", "Degraded"})
         )
         await living.eventually(lambda: living.operator("machine-config", "Upgradeable"), "False")
-        living.actors.mend_pool("worker")
+        living.actors.order("mend_pool", "worker")
         await living.eventually(lambda: looks(living, "worker"), ([2, 2, 2, 0], {"Updated"}))
         await living.eventually(lambda: living.operator("machine-config", "Upgradeable"), "True")

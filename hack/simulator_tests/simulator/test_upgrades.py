@@ -53,11 +53,11 @@ async def version(living):
 
 
 async def test_a_held_upgrade_goes_on_until_it_is_released(living):
-    living.actors.version.hold_upgrades()
+    living.actors.order("hold_upgrade", "version")
     change = {"spec": {"desiredUpdate": {"version": "4.21.9"}}}
     await living.api.patch(kinds.CLUSTER_VERSIONS, "version", change)
     await living.eventually(lambda: version(living), ("4.21.9", "Partial", "True"))
-    living.actors.version.release_upgrades()
+    living.actors.order("end_upgrade", "version")
     await living.eventually(lambda: version(living), ("4.21.9", "Completed", "False"))
     console = await living.api.get(kinds.CLUSTER_OPERATORS, "console")
     assert console["status"]["versions"] == [{"name": "operator", "version": "4.21.9"}]

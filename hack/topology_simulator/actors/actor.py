@@ -1,11 +1,9 @@
 """What all actors share: a mirror of what they know, an endless look-and-act over it, and waiting that is a figure.
 
-`Mirror` keeps the objects of a few kinds current, one task a kind, and wakes its actor when they change; so an actor
-works by level, not by event. `step` is called after every change and whenever a waiting is over; it must bear being
-called at any time. A step that fails at the API is tried again after `pace.retry`: an actor that gave up would be a
-different fault than the one a scenario asked for. Only a write of a field that its definition does not have ends it:
-that is a mistake here. `Waits` remembers since when something holds, so that a step can say "once this has been so for
-two seconds" without holding up everything else.
+`Mirror` keeps the objects of a few kinds current and wakes its actor when they change; an actor works by level, not by
+event, and `step` must bear being called at any time. A step that fails at the API is tried again after `pace.retry`:
+only a write of a field that its definition does not have ends it, a mistake here. `Waits` remembers since when
+something holds, so that a step can say "once this has been so for two seconds" without holding up everything else.
 """
 
 import abc
@@ -21,14 +19,21 @@ _LOG = logging.getLogger(__name__)
 
 
 class Troubles:
-    """What does not work as it should: operators that do not react, and degraded pools. One for all actors.
-
-    Names are those of ClusterOperators, or namespace/name of one workload; of pools in `degraded`.
-    """
+    """What does not work as it should, each a set of names. One for all actors; `hub.Actors.order` has the words."""
 
     def __init__(self) -> None:
+        self.off: set[str] = set()
+        """Nodes without power."""
+        self.learners: set[str] = set()
+        """Nodes whose etcd member stays a learner."""
+        self.silent: set[str] = set()
+        """Hosts whose management controller does not answer, which is no error of what runs on them."""
         self.held: set[str] = set()
+        """Operators that do not react to a new topology: ClusterOperators, or namespace/name of one workload."""
         self.degraded: set[str] = set()
+        """Machine config pools that their first node degrades."""
+        self.upgrades: set[str] = set()
+        """ClusterVersion, while an upgrade goes on."""
 
     def holds(self, *names: str) -> bool:
         """Whether any of these does not react to a new topology."""
@@ -181,9 +186,9 @@ class Mirror:
         Another client may have written after us, and the news of that may have overtaken the answer: it stays.
         """
         objects = self._objects.setdefault(kind, {})
-        known = objects.get(_key(obj))
+        known = objects.get(client.key(obj))
         if known is None or _version(known) <= _version(obj):
-            objects[_key(obj)] = obj
+            objects[client.key(obj)] = obj
 
     def wake(self) -> None:
         """End the present wait: something that is not an object has changed."""
@@ -210,17 +215,12 @@ class Mirror:
     async def _follow(self, api: client.Client, kind: kinds.Kind, retry_seconds: float) -> None:
         async for event in api.follow(kind, retry_seconds=retry_seconds):
             if isinstance(event, client.Listed):
-                self._objects[kind] = {_key(obj): obj for obj in event.objects}
+                self._objects[kind] = {client.key(obj): obj for obj in event.objects}
             elif event.deleted:
-                self._objects[kind].pop(_key(event.obj), None)
+                self._objects[kind].pop(client.key(event.obj), None)
             else:
-                self._objects[kind][_key(event.obj)] = event.obj
+                self._objects[kind][client.key(event.obj)] = event.obj
             self._news.set()
-
-
-def _key(obj: dict[str, Any]) -> tuple[str, str]:
-    meta = obj["metadata"]
-    return meta.get("namespace", ""), meta["name"]
 
 
 def _version(obj: dict[str, Any]) -> int:

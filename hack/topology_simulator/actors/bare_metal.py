@@ -2,9 +2,8 @@
 
 States, their order and what a deletion leads to are those of metal3-io/baremetal-operator at 02aa5059
 (internal/controller/metal3.io/host_state_machine.go: `checkInitiateDelete` and the handlers;
-baremetalhost_controller.go: finalizer, hardware details from an annotation). `fail` keeps a host's management
-controller from answering until `mend`, which is an error of the host and none of what runs on it. Left out: RAID,
-firmware, BIOS settings, images, detached and paused hosts, retries and their counts.
+baremetalhost_controller.go: finalizer, hardware details from an annotation). Left out: RAID, firmware, BIOS settings,
+images, detached and paused hosts, retries and their counts.
 """
 
 import json
@@ -32,6 +31,7 @@ _ON_DELETION = {
 }
 """Where the deletion of a host leads to; from all others to `powering off before delete`."""
 _UNDER_WAY = frozenset({"deprovisioning", "powering off before delete", "deleting"})
+_SILENT = "Failed to get power state for node: the management controller does not answer"
 
 
 class BareMetalOperator(actor.Actor):
@@ -39,20 +39,6 @@ class BareMetalOperator(actor.Actor):
 
     agent = "baremetal-operator"
     watched = (kinds.BARE_METAL_HOSTS,)
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._errors: dict[str, str] = {}
-
-    def fail(self, name: str, message: str) -> None:
-        """Let a host's management controller answer with this error until `mend`."""
-        self._errors[name] = message
-        self.mirror.wake()
-
-    def mend(self, name: str) -> None:
-        """Let it answer again."""
-        self._errors.pop(name, None)
-        self.mirror.wake()
 
     async def step(self) -> None:
         """Lead every host one step further."""
@@ -70,7 +56,7 @@ class BareMetalOperator(actor.Actor):
     async def _keep(self, host: dict[str, Any]) -> None:
         name, spec, state = host["metadata"]["name"], host["spec"], machine_api.host_state(host)
         deployed = "image" in spec or "customDeploy" in spec
-        error = self._errors.get(name, "")
+        error = _SILENT if name in self.troubles.silent else ""
         if error != (host.get("status") or {}).get("errorMessage", ""):
             await self._write(host, state, error=error)
         elif error:

@@ -1,12 +1,11 @@
 """The console operator: every write of Infrastructure `cluster`, whatever it says, restarts the pods of the console.
 
-It puts the resourceVersion of Infrastructure into Deployment console and into its pod template: console-operator
-pkg/console/subresource/deployment/deployment.go `withConsoleAnnotations` (release-4.20 to 4.22). Pods are replaced one
-by one: of several, one at a time may be missing; of one, the new one starts first (`withStrategy`). Until all pods are
-new, ClusterOperator console has Progressing=True: pkg/console/operator/sync_v400.go (release-4.20, 4.21; release-4.22
-has it only until the generation is observed). Deployment downloads follows the topology and is never progress:
-pkg/console/controllers/downloadsdeployment/controller.go (release-4.20 to 4.22). A write is answered at once, not in
-turn with the operators of `workloads`. Really a restart of two pods takes 45 to 65 s.
+It puts the resourceVersion of Infrastructure into Deployment console and its pod template: console-operator
+pkg/console/subresource/deployment/deployment.go `withConsoleAnnotations` and `withStrategy` (release-4.20 to 4.22).
+Until all pods are new, ClusterOperator console has Progressing=True: pkg/console/operator/sync_v400.go (release-4.20,
+4.21; release-4.22 has it only until the generation is observed). Deployment downloads follows the topology and is never
+progress: pkg/console/controllers/downloadsdeployment/controller.go (release-4.20 to 4.22). Really a restart of two pods
+takes 45 to 65 s.
 """
 
 from dataclasses import dataclass

@@ -1,16 +1,13 @@
 """The etcd operator: every Ready control-plane node becomes a voter, one at a time, by way of learner.
 
-What others can see of it, and what proves nothing by itself: a learner is a started member, so
-EtcdMembersProgressing is False again while it still learns; only the endpoints ConfigMap tells voters. No member is
-added while one is unhealthy. `stick` keeps a node's member a learner, which is the commonest way in which scaling
-stops in the field. The lease is renewed as long as this operator lives. Here the members are pretended: the
-ConfigMap is all there is. `real_etcd_operator` has processes behind it.
+A learner is a started member, so EtcdMembersProgressing is False again while it still learns; only the endpoints
+ConfigMap tells voters. No member is added while one is unhealthy. Here the members are pretended: the ConfigMap is all
+there is. `real_etcd_operator` has processes behind it.
 
 Where Machines are in use it goes by them, and says nothing about a node that it leaves out. What it decides by them are
 pure functions, from openshift/cluster-etcd-operator at b4786ae3: pkg/operator/ceohelpers/machine_api.go (`functional`),
-ceohelpers/common.go (addresses and hooks), clustermembercontroller (`may_join`), machinedeletionhooks (`hooked`), and
-clustermemberremovalcontroller (`leaving`). A Machine that the label selector of pkg/operator/starter.go leaves out is
-not there for it.
+ceohelpers/common.go (addresses and hooks), clustermembercontroller (`may_join`), machinedeletionhooks (`hooked`),
+clustermemberremovalcontroller (`leaving`), and the label selector of pkg/operator/starter.go (`considered`).
 """
 
 from collections.abc import Collection, Iterable
@@ -33,18 +30,7 @@ class EtcdOperator(actor.Actor):
         super().__init__(*args)
         self._learner = ""
         self._starting = ""
-        self._stuck: set[str] = set()
         self._alive = False
-
-    def stick(self, name: str) -> None:
-        """Keep this node's member a learner until `heal`."""
-        self._stuck.add(name)
-        self.mirror.wake()
-
-    def heal(self, name: str) -> None:
-        """Let a member become a voter again."""
-        self._stuck.discard(name)
-        self.mirror.wake()
 
     async def step(self) -> None:
         """Renew the lease, grow or shrink by one, say how it stands."""
@@ -150,7 +136,11 @@ class EtcdOperator(actor.Actor):
 
     async def _promote(self, endpoints: dict[str, Any]) -> None:
         name = self._learner
-        if not self.waits.due(("sync", name), self.pace.etcd_sync) or name in self._stuck or not self._may_join(name):
+        if (
+            not self.waits.due(("sync", name), self.pace.etcd_sync)
+            or name in self.troubles.learners
+            or not self._may_join(name)
+        ):
             return
         await self.patch(kinds.CONFIG_MAPS, endpoints, {"data": {cluster.member_id(name): self.address(name)}})
         self.waits.clear(("sync", name), "settled")
@@ -161,7 +151,7 @@ class EtcdOperator(actor.Actor):
         members = len((endpoints or {}).get("data") or {}) + bool(self._learner)
         starting = (self._starting,) if self._starting else ()
         await self.say(kinds.ETCDS, etcd, cluster.etcd_states(members, unhealthy=unhealthy, starting=starting))
-        learning = self._learner if self._learner not in self._stuck else ""
+        learning = self._learner if self._learner not in self.troubles.learners else ""
         await self._tell_operator(self._starting or learning, unhealthy)
 
     async def _tell_operator(self, rolling: str, unhealthy: tuple[str, ...]) -> None:

@@ -1,9 +1,7 @@
 """Kubelets: every Node in the API gets one that boots, beats, reboots on order, and can be taken down.
 
-Joining is nothing but creating a Node (`join` here, or `kubectl create`): the kubelet finds it, and after its boot
-time it is Ready. Its machine is off as long as the Node has the annotation `POWER` with the value `off`. The not-ready
-taint, which the API server puts on new nodes, is handled here too, because the controller that does it in a real
-cluster would be an actor with nothing else to do.
+Joining is nothing but creating a Node. Its machine is off as long as the Node has the annotation `POWER` with the value
+`off`. The not-ready taint, which the API server puts on new nodes, is handled here too.
 """
 
 import base64
@@ -33,7 +31,6 @@ class _Machine:
     """What a kubelet knows and the API does not."""
 
     booted: bool
-    down: bool = False
     boots: int = 0
     rebooted: bool = False
 
@@ -52,17 +49,6 @@ class Kubelets(actor.Actor):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._machines: dict[str, _Machine] = {}
-        self._down: set[str] = set()
-
-    def take_down(self, name: str) -> None:
-        """Make a node NotReady until `bring_up`."""
-        self._down.add(name)
-        self.mirror.wake()
-
-    def bring_up(self, name: str) -> None:
-        """Let a node be Ready again."""
-        self._down.discard(name)
-        self.mirror.wake()
 
     async def step(self) -> None:
         """Let every kubelet say what is new, or beat when it is time."""
@@ -85,7 +71,7 @@ class Kubelets(actor.Actor):
             machine.booted = self.waits.due(("boot", name), self.pace.boot)
         rebooting = self._reboot(name, node, machine)
         off = (node["metadata"].get("annotations") or {}).get(POWER) == "off"
-        ready = machine.booted and not rebooting and not off and name not in self._down
+        ready = machine.booted and not rebooting and not off and name not in self.troubles.off
         await self._report(name, node, machine, ready=ready)
 
     def _reboot(self, name: str, node: dict[str, Any], machine: _Machine) -> bool:

@@ -1,12 +1,12 @@
 """The machine config operator with its controller and daemons, as it was measured beside a real API server.
 
-* Every write of Infrastructure, by anybody, ends up in ControllerConfig: the whole object, resourceVersion included.
-  That is a new generation, so all templates are rendered again, and TemplateControllerCompleted is False meanwhile.
-  One copy a sync: what is written in between is copied as one, and nothing is while a pool holds the sync up.
+* Every write of Infrastructure ends up in ControllerConfig, the whole object, resourceVersion included. That is a new
+  generation, so all templates are rendered again. What is written in between two syncs is copied as one, and nothing is
+  while a pool holds the sync up.
 * A topology with other templates gives every pool another configuration, paused and empty ones too, a while after the
-  templates are done. Until then, and a while longer, every pool looks finished.
+  templates are done; until then every pool looks finished.
 * A pool's own sync annotates its nodes with the topology and moves them: one at a time, cordoned, installed, rebooted
-  (their kubelet does that) and let go. It runs with an event of the pool or of its nodes, and never for a paused pool.
+  (their kubelet does that) and let go. It runs with an event of the pool or its nodes, and never for a paused pool.
 
 Sources: machine-config-operator pkg/operator/sync.go, pkg/operator/status.go, lib/resourcemerge/machineconfig.go,
 pkg/controller/template/status.go, pkg/controller/render/render_controller.go, pkg/controller/node/node_controller.go
@@ -136,15 +136,13 @@ class MachineConfig(actor.Actor):
         if not topology or not behind:
             self.waits.clear("render")
         elif self.waits.due("render", self.pace.render):
+            noted = ((self._controller() or {})["metadata"].get("annotations") or {}).get(configured.RELEASE_VERSION)
             for pool in behind:
-                await self._render(pool, wanted[_name(pool)], topology)
-
-    async def _render(self, pool: dict[str, Any], wanted: str, topology: str) -> None:
-        noted = ((self._controller() or {})["metadata"].get("annotations") or {}).get(configured.RELEASE_VERSION)
-        config = cluster.machine_config(_name(pool), topology, noted or cluster.VERSION)
-        with client.allowing(409):
-            await self.api.create(kinds.MACHINE_CONFIGS, config)
-        await self.patch(kinds.MACHINE_CONFIG_POOLS, pool, {"spec": {"configuration": {"name": wanted}}})
+                config = cluster.machine_config(_name(pool), topology, noted or cluster.VERSION)
+                with client.allowing(409):
+                    await self.api.create(kinds.MACHINE_CONFIGS, config)
+                change = {"spec": {"configuration": {"name": wanted[_name(pool)]}}}
+                await self.patch(kinds.MACHINE_CONFIG_POOLS, pool, change)
 
     # -- the controller: nodes
 

@@ -1,13 +1,11 @@
 """The Machine API on bare metal: a Machine gets a host, an address and a node, and gives them back in its order.
 
-One actor for three controllers, which share nothing that others could see: the machine controller and the node link
-controller of openshift/machine-api-operator at 95119612 (pkg/controller/machine/controller.go, drain_controller.go,
-pkg/controller/nodelink/nodelink_controller.go), and the actuator of openshift/cluster-api-provider-baremetal at
-f2b0db19 (pkg/cloud/baremetal/actuators/machine/actuator.go). Provisioning until a host is chosen and deployed,
-Provisioned until a node has its address, then Running. A deleted Machine stays as long as a preDrain hook is on it;
-then its node is cordoned, its host deprovisioned and released, its Node deleted. A Machine whose authority is not the
-Machine API is left alone. Machines of other providers only get their node: who deploys those is not simulated.
-Left out: evictions, MachineSets, health checks, the providerID of nodes, remediation.
+One actor for the machine controller and the node link controller of openshift/machine-api-operator at 95119612
+(pkg/controller/machine/controller.go, drain_controller.go, pkg/controller/nodelink/nodelink_controller.go), and the
+actuator of openshift/cluster-api-provider-baremetal at f2b0db19 (pkg/cloud/baremetal/actuators/machine/actuator.go). A
+deleted Machine stays as long as a preDrain hook is on it. A Machine whose authority is not the Machine API is left
+alone; those of other providers only get their node. Left out: evictions, MachineSets, health checks, the providerID of
+nodes, remediation.
 """
 
 from typing import Any

@@ -1,18 +1,15 @@
 """OpenShift's own controller of topologies, as far as others see it: it plays what the real one was seen to do.
 
-Seen: openshift/cluster-config-operator PR 495, head 3c62e476, on a real kube-apiserver beside this operator. It
+Seen: openshift/cluster-config-operator PR 495, head 3c62e476, on a real kube-apiserver beside this operator. It knows
+one transition, and
 
 * works while its gate is on for the version that runs. When that changes its process exits, and keeps its Lease: the
-  next one begins once the Lease has expired (`pace.native_away`);
-* leaves its conditions on configs.operator.openshift.io/cluster when the gate goes off, and with them Progressing and
-  Upgradeable of ClusterOperator `config-operator`, which are made from them;
-* wants every other ClusterOperator Available, not Progressing, not Degraded, ours too;
-* says what is unmet in its condition Progressing only; the message of Upgradeable is one sentence for each reason;
-* forgets Progressing when a request is cancelled;
-* writes the topology as a typed PUT of status, which drops our record; a request stays, since spec is not written;
-* says Complete after a pause (`pace.native`), whether anything has followed or not.
-
-It knows one transition.
+  next one begins once that has expired. Its conditions stay on configs.operator.openshift.io/cluster, and with them
+  Progressing and Upgradeable of ClusterOperator `config-operator`;
+* wants every other ClusterOperator Available, not Progressing, not Degraded, ours too, says what is unmet in its
+  condition Progressing only, and forgets that when a request is cancelled;
+* writes the topology as a typed PUT of status, which drops our record, and says Complete after a pause
+  (`pace.native`), whether anything has followed or not.
 """
 
 from collections.abc import Iterator
@@ -52,7 +49,10 @@ class NativeController(actor.Actor):
 
     async def step(self) -> None:
         """Be there, or be away; where the gate is on, look at the request and change the topology once."""
-        on = self._switched_on()
+        version = ((self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or {}).get("status") or {}).get("desired") or {}
+        gates = ((self.mirror.get(kinds.FEATURE_GATES, "cluster") or {}).get("status") or {}).get("featureGates") or []
+        enabled = (details.get("enabled") or [] for details in gates if details["version"] == version.get("version"))
+        on = any(gate["name"] == GATE for each in enabled for gate in each)
         if self.topology in {"", "External"}:
             return
         if self._gate is not None and self._gate is not on:
@@ -116,12 +116,6 @@ class NativeController(actor.Actor):
         self.waits.start("lease", self.pace.lease_renew)
         change = {"spec": operands.lease_spec(f"config-operator-{self._starts}", self._starts, single=self.single)}
         await self.api.patch(kinds.LEASES, cluster.NATIVE_LEASE, change, cluster.NATIVE_NAMESPACE)
-
-    def _switched_on(self) -> bool:
-        version = ((self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or {}).get("status") or {}).get("desired") or {}
-        gates = ((self.mirror.get(kinds.FEATURE_GATES, "cluster") or {}).get("status") or {}).get("featureGates") or []
-        enabled = (details.get("enabled") or [] for details in gates if details["version"] == version.get("version"))
-        return any(gate["name"] == GATE for each in enabled for gate in each)
 
     def _unmet(self) -> Iterator[str]:
         operators = {item["metadata"]["name"]: [*_unrest(item)] for item in self.mirror.all(kinds.CLUSTER_OPERATORS)}

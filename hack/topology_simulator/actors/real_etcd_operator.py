@@ -1,20 +1,18 @@
 """The etcd operator with a real etcd behind it: what it publishes is what the members say, and nothing else.
 
-Growing is real: member add as a learner, a process, promotion when etcd lets it. The ConfigMap has the ids that etcd
-gave to its voters and the addresses of their nodes; the processes listen on loopback, so a client of theirs
-needs their URLs (`etcd.cluster.Cluster.urls`). A node that is not Ready is a machine that is off, and its member with
-it. When members cannot be listed (no quorum), the ConfigMap falls to node names, as the real operator's does, and the
-conditions stay as they were: what looks like three voters then proves nothing, which is the point of having it here.
+The ConfigMap has the ids that etcd gave to its voters and the addresses of their nodes; the processes listen on
+loopback. A node that is not Ready is a machine that is off, and its member with it. When members cannot be listed (no
+quorum), the ConfigMap falls to node names, as the real operator's does, and the conditions stay as they were: what
+looks like three voters then proves nothing, which is the point of having it here.
 """
 
 import asyncio
 import logging
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 from urllib import parse
 
-from topology_simulator import client, cluster, conditions, kinds, pace
+from topology_simulator import cluster, conditions, kinds
 from topology_simulator.etcd import EtcdError, gateway
 from topology_simulator.etcd import cluster as etcds
 
@@ -48,11 +46,11 @@ class _Seen:
 class RealEtcdOperator(etcd_operator.EtcdOperator):
     """Keeps the membership of a real etcd whose first member runs already."""
 
-    def __init__(
-        self, api: client.Client, speeds: pace.Pace, etcd: etcds.Cluster, *, absent: Collection[kinds.Kind] = ()
-    ) -> None:
-        super().__init__(api, speeds, None, absent)
-        self._etcd = etcd
+    etcd: etcds.Cluster
+    """Set before `run`."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self._off: set[str] = set()
         self._addresses: dict[str, str] = {}
 
@@ -88,9 +86,9 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
     # -- what is seen, and said
 
     async def _read_members(self) -> _Seen:
-        members = {self._etcd.name_of(member) or member.hexadecimal: member for member in await self._etcd.listed()}
+        members = {self.etcd.name_of(member) or member.hexadecimal: member for member in await self.etcd.listed()}
         started = [name for name, member in members.items() if member.client_urls]
-        healthy = await asyncio.gather(*(self._etcd.client.healthy(members[name].client_urls[0]) for name in started))
+        healthy = await asyncio.gather(*(self.etcd.client.healthy(members[name].client_urls[0]) for name in started))
         return _Seen(members, tuple(name for name, well in zip(started, healthy, strict=True) if not well))
 
     async def _cannot_look(self, endpoints: dict[str, Any], etcd: dict[str, Any], error: EtcdError) -> None:
@@ -113,7 +111,7 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
     async def _tell_seen(self, etcd: dict[str, Any], seen: _Seen) -> None:
         controller = conditions.Condition("EtcdMembersControllerDegraded", "False")
         states = cluster.etcd_states(len(seen.members), unhealthy=seen.unhealthy, starting=seen.unstarted)
-        rolling = [*seen.unstarted, *(name for name in seen.learners if name not in self._stuck)]
+        rolling = [*seen.unstarted, *(name for name in seen.learners if name not in self.troubles.learners)]
         await self.say(kinds.ETCDS, etcd, [*states, controller])
         await self._tell_operator(rolling[0] if rolling else "", seen.unhealthy)
 
@@ -122,7 +120,7 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
     async def _switch_machines(self) -> None:
         """Let a member go down with its machine, and come back with it."""
         masters = self._masters()
-        for name, member in tuple(self._etcd.members.items()):
+        for name, member in tuple(self.etcd.members.items()):
             if name not in masters:
                 continue
             up = conditions.is_true(masters[name], "Ready")
@@ -143,37 +141,37 @@ class RealEtcdOperator(etcd_operator.EtcdOperator):
             gone = name not in masters or (name in seen.learners and self._is_leaving(name))
             if gone and self.waits.due(("gone", name), self.pace.etcd_sync):
                 self.waits.clear(("gone", name))
-                await self._etcd.remove(name)
+                await self.etcd.remove(name)
                 self._off.discard(name)
                 return True
         left = self._left(set(seen.voters), seen.unhealthy)
         if left and self.waits.due(("left", left), self.pace.etcd_sync):
             self.waits.clear(("left", left))
-            await self._etcd.remove(left)
+            await self.etcd.remove(left)
             return True
         if seen.unhealthy:
             return False
         for name in seen.unstarted:
             if name in masters and self.waits.due(("start", name), self.pace.etcd_start):
                 self.waits.clear(("start", name))
-                await self._etcd.start(name)
+                await self.etcd.start(name)
                 return True
         if seen.learners or seen.unstarted:
             return await self._promote_one(seen)
         ready = [name for name, node in masters.items() if conditions.is_true(node, "Ready")]
         for name in ready:
             if name not in seen.members and self._may_join(name):
-                await self._etcd.announce(name)
+                await self.etcd.announce(name)
                 return True
         return False
 
     async def _promote_one(self, seen: _Seen) -> bool:
         for name in seen.learners:
-            if name in self._stuck or not self._may_join(name):
+            if name in self.troubles.learners or not self._may_join(name):
                 continue
             if not self.waits.due(("sync", name), self.pace.etcd_sync):
                 continue
-            if await self._etcd.try_to_promote(name) is None:
+            if await self.etcd.try_to_promote(name) is None:
                 self.waits.clear(("sync", name), "settled")
                 return True
         return False

@@ -1,14 +1,10 @@
 """The operators of static pods: a revision on every control-plane node, one node at a time, and budgets for the guards.
 
-A node that joins gets the latest revision. The kube-apiserver's configuration is another one on a single node, so its
-operator makes a new revision when the topology says something else (the configuration it last observed is in its spec,
-where the real one keeps it), and a second one a while later: always two. It is rolled out once no pod has become ready
-for a while, so that each node that restarts puts it off; its ClusterOperator says Progressing=False meanwhile. Guards
-and their PodDisruptionBudgets exist on several nodes only, with minAvailable one less than there are nodes. While a
-node is not Ready nothing is installed on it. Etcd's membership is `etcd_operator`'s.
-
-What goes there and back while that operator is held it never observes, and makes no revision (seen with the real one).
-Sources: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver, library-go
+The kube-apiserver's configuration is another one on a single node, so its operator makes a new revision when the
+topology says something else, and a second one a while later: always two. It is rolled out once no pod has become ready
+for a while; its ClusterOperator says Progressing=False meanwhile. Guards and their PodDisruptionBudgets exist on
+several nodes only, with minAvailable one less than there are nodes. What goes there and back while that operator is
+held it never observes. Sources: cluster-kube-apiserver-operator pkg/operator/configobservation/apiserver, library-go
 pkg/operator/staticpod/controller/installer/installer_controller.go, timeToWaitBeforeInstallingNextPod (release-4.22),
 and what the real ones did in five changes.
 """

@@ -1,20 +1,16 @@
 """The cluster version operator, in the two things that matter here: its echo of Upgradeable, and an upgrade.
 
-The echo: what ClusterOperators object to is in ClusterVersion too, a while later, in the words of the release that
-runs. Up to 4.22 one objection is passed on with its reason, several are joined and stand beside it as conditions of
-their own; later ones are risks, whose messages alone are passed on. Without objections there is no condition, never a
-True. Left out: acknowledgements, deletions in progress. How much later is a matter of pace, unless a release is wanted:
-* Up to 4.22 it looks when ClusterVersion has changed or its informer resyncs, every one to two throttling periods, and
-  only when a whole period has passed since it last looked: one to three periods (2 to almost 6 minutes).
-* Later ones look at regular intervals (15 s).
-An upgrade starts when `spec.desiredUpdate.version` differs from what runs; it takes its time, or waits to be released
-while it is held. Sources: cluster-version-operator pkg/cvo/upgradeable.go, pkg/cvo/cvo.go, pkg/start/start.go
-(release-4.20, 4.21, 4.22, main); pkg/cvo/status.go and pkg/risk/upgradeable/upgradeable.go (main).
+What ClusterOperators object to is in ClusterVersion too, a while later, in the words of the release that runs. Up to
+4.22 one objection is passed on with its reason, several are joined and stand beside it; later ones are risks, whose
+messages alone are passed on. Without objections there is no condition, never a True. How much later is a matter of
+pace, unless a release is wanted: up to 4.22 it looks when ClusterVersion has changed or its informer resyncs, and only
+when a throttling period has passed since it last looked (2 to almost 6 minutes); later ones look at regular intervals
+(15 s). Sources: cluster-version-operator pkg/cvo/upgradeable.go, pkg/cvo/cvo.go, pkg/start/start.go (release-4.20,
+4.21, 4.22, main); pkg/cvo/status.go and pkg/risk/upgradeable/upgradeable.go (main).
 """
 
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from topology_simulator import conditions, kinds, machines
@@ -31,30 +27,21 @@ class Version(actor.Actor):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.release: Release | None = None
-        self._held = False
-        self._released = False
+        self._was_held = False
         self._opinion: list[conditions.Condition] = []
         self._looked = False
         self._seen = ""
         self._resync = random.uniform(1.0, 2.0)
-
-    def hold_upgrades(self) -> None:
-        """Let the present or next upgrade go on until `release_upgrades`."""
-        self._held, self._released = True, False
-
-    def release_upgrades(self) -> None:
-        """Let the held upgrade finish now."""
-        self._held = False
-        self._released = True
-        self.mirror.wake()
 
     async def step(self) -> None:
         """Echo objections, and move an upgrade on."""
         version = self.mirror.get(kinds.CLUSTER_VERSIONS, "version")
         if version is None:
             return
+        held = bool(self.troubles.upgrades)
+        self._was_held = self._was_held or held
         await self._echo(version)
-        await self._upgrade(self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or version)
+        await self._upgrade(self.mirror.get(kinds.CLUSTER_VERSIONS, "version") or version, held=held)
 
     async def _echo(self, version: dict[str, Any]) -> None:
         release = self.release or of_version(version["status"]["desired"]["version"])
@@ -91,7 +78,7 @@ class Version(actor.Actor):
         self.waits.start(key, seconds)
         return True
 
-    async def _upgrade(self, version: dict[str, Any]) -> None:
+    async def _upgrade(self, version: dict[str, Any], *, held: bool) -> None:
         status = version["status"]
         wanted = ((version.get("spec") or {}).get("desiredUpdate") or {}).get("version") or ""
         running = next((update["version"] for update in status["history"] if update["state"] == "Completed"), "")
@@ -100,7 +87,7 @@ class Version(actor.Actor):
         if status["desired"]["version"] != wanted:
             self.waits.start("upgrade", self.pace.upgrade)
             await self._begin(version, wanted)
-        elif not self._held and (self._released or self.waits.due("upgrade", self.pace.upgrade)):
+        elif not held and (self._was_held or self.waits.due("upgrade", self.pace.upgrade)):
             await self._finish(version, wanted)
 
     async def _begin(self, version: dict[str, Any], wanted: str) -> None:
@@ -127,7 +114,7 @@ class Version(actor.Actor):
         self.mirror.keep(kinds.CLUSTER_VERSIONS, done)
 
     async def _finish(self, version: dict[str, Any], wanted: str) -> None:
-        self._released = False
+        self._was_held = False
         self.waits.clear("upgrade")
         newest, *older = version["status"]["history"]
         entry = {**newest, "state": "Completed", "completionTime": conditions.now()}
@@ -152,35 +139,14 @@ _UPDATING = "An update is already in progress and the details are in the Progres
 _ALL, _OPERATORS, _OVERRIDES, _UPDATE = TYPES
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """How a release says it."""
-
-    between: str
-    overrides: str
-    risks: bool = False
-
-
-_WORDS: Mapping[Release, _Words] = {
-    release: _Words(
-        _MINOR,
-        "Disabling ownership via cluster version overrides prevents upgrades. "
-        "Please remove overrides before continuing.",
-    )
-    for release in ("4.20", "4.21")
-} | {
-    "4.22": _Words(
-        _MAJOR,
-        f"Disabling ownership via cluster version overrides prevents upgrades {_MAJOR}. "
-        "Please remove overrides before requesting a minor or major version update.",
-    ),
-    "main": _Words(
-        _MAJOR,
-        f"Disabling ownership via cluster version overrides prevents updates {_MAJOR}. "
-        "Please remove overrides before requesting a minor or major version update.",
-        risks=True,
-    ),
+_UPDATES = "requesting a minor or major version update"
+_WORDS: Mapping[Release, tuple[str, str, str]] = {
+    "4.20": (_MINOR, "upgrades", "continuing"),
+    "4.21": (_MINOR, "upgrades", "continuing"),
+    "4.22": (_MAJOR, f"upgrades {_MAJOR}", _UPDATES),
+    "main": (_MAJOR, f"updates {_MAJOR}", _UPDATES),
 }
+"""How a release says it: between what, what overrides prevent, and before what they are to be removed."""
 
 
 def of_version(version: str) -> Release:
@@ -195,30 +161,40 @@ def echo(
     release: Release, version: Mapping[str, Any], operators: Iterable[Mapping[str, Any]]
 ) -> list[conditions.Condition]:
     """Return the conditions of ClusterVersion about upgrades; those of TYPES that are missing are to be removed."""
-    words = _WORDS[release]
+    between, prevented, removed = _WORDS[release]
+    overrides = f"Disabling ownership via cluster version overrides prevents {prevented}. "
+    overrides += f"Please remove overrides before {removed}."
     states = {operator["metadata"]["name"]: conditions.find(dict(operator), _ALL) for operator in operators}
     blocking = {name: state for name, state in sorted(states.items()) if state.get("status") == "False"}
     overridden = any(override.get("unmanaged") for override in (version.get("spec") or {}).get("overrides") or [])
     updating = conditions.is_true(dict(version), "Progressing")
-    if words.risks:
-        return _risks(words, blocking, overridden=overridden, updating=updating)
+    if release == "main":
+        risks = [("ClusterVersionUpdating", f"{_UPDATING}.")] if updating else []
+        risks += [("ClusterVersionOverrides", overrides)] if overridden else []
+        # A risk's name is the reason where it may be one; that of an operator has a hyphen, and may not.
+        risks += [("RiskNameNotCompatibleWithReasonProperty", state.get("message", "")) for state in blocking.values()]
+        if len(risks) < 2:
+            return [conditions.Condition(_ALL, "False", reason, message) for reason, message in risks]
+        lines = "\n* ".join(message for _, message in risks)
+        message = f"Cluster should not be upgraded {between} for multiple reasons:\n* {lines}"
+        return [conditions.Condition(_ALL, "False", "MultipleReasons", message)]
     objections = []
     if overridden:
-        objections = [conditions.Condition(_OVERRIDES, "False", "ClusterVersionOverridesSet", words.overrides)]
-    objections += _operators(words, blocking)
+        objections = [conditions.Condition(_OVERRIDES, "False", "ClusterVersionOverridesSet", overrides)]
+    objections += _operators(between, blocking)
     if updating:
         objections.append(conditions.Condition(_UPDATE, "True", "UpdateInProgress", _UPDATING))
     if len(objections) < 2:
         return [objection._replace(type=_ALL, status="False") for objection in objections]
     reasons = ",".join(objection.reason for objection in objections)
     lines = "\n* ".join(objection.message for objection in objections)
-    message = f"Cluster should not be upgraded {words.between} for multiple reasons: {reasons}\n* {lines}"
+    message = f"Cluster should not be upgraded {between} for multiple reasons: {reasons}\n* {lines}"
     return [conditions.Condition(_ALL, "False", "MultipleReasons", message), *objections]
 
 
-def _operators(words: _Words, blocking: Mapping[str, Mapping[str, Any]]) -> list[conditions.Condition]:
+def _operators(between: str, blocking: Mapping[str, Mapping[str, Any]]) -> list[conditions.Condition]:
     """Return the objection of ClusterOperators, if there is one: several are one, and then each with its reason."""
-    lines = {name: f"Cluster operator {name} should not be upgraded {words.between}: " for name in blocking}
+    lines = {name: f"Cluster operator {name} should not be upgraded {between}: " for name in blocking}
     if not blocking:
         return []
     if len(blocking) == 1:
@@ -229,19 +205,5 @@ def _operators(words: _Words, blocking: Mapping[str, Mapping[str, Any]]) -> list
     several = "\n* ".join(
         f"{lines[name]}{state.get('reason', '')}: {state.get('message', '')}" for name, state in blocking.items()
     )
-    message = f"Multiple cluster operators should not be upgraded {words.between}:\n* {several}"
+    message = f"Multiple cluster operators should not be upgraded {between}:\n* {several}"
     return [conditions.Condition(_OPERATORS, "False", "ClusterOperatorsNotUpgradeable", message)]
-
-
-def _risks(
-    words: _Words, blocking: Mapping[str, Mapping[str, Any]], *, overridden: bool, updating: bool
-) -> list[conditions.Condition]:
-    # A risk's name is the reason where it may be one; that of an operator has a hyphen, and may not.
-    risks = [("ClusterVersionUpdating", f"{_UPDATING}.")] if updating else []
-    risks += [("ClusterVersionOverrides", words.overrides)] if overridden else []
-    risks += [("RiskNameNotCompatibleWithReasonProperty", state.get("message", "")) for state in blocking.values()]
-    if len(risks) < 2:
-        return [conditions.Condition(_ALL, "False", reason, message) for reason, message in risks]
-    lines = "\n* ".join(message for _, message in risks)
-    message = f"Cluster should not be upgraded {words.between} for multiple reasons:\n* {lines}"
-    return [conditions.Condition(_ALL, "False", "MultipleReasons", message)]

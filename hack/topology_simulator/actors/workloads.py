@@ -1,11 +1,9 @@
 """The operators that deploy: monitoring, packageserver, multus, registry, the API servers and oauth; routers; own pods.
 
-`Workloads` have Deployments or StatefulSets in the table of `operands` and want as many replicas as that says. What
-matters to a watcher is the manner: no operator reacts at once, they do not react together, between two of them the
-cluster looks calm, and one is Progressing only while it rolls out, not when a node goes away for a moment. Replicas
-become ready one after the other and need a Ready node each. There is no controller manager, so the status of the
-workloads is written here too. `static_pods`, `machine_config` and `etcd_operator` have actors of their own; `console`
-does the same as `Workloads` and more.
+`Workloads` want as many replicas as the table of `operands` says. No operator reacts at once, they do not react
+together, between two of them the cluster looks calm, and one is Progressing only while it rolls out. Replicas become
+ready one after the other and need a Ready node each. There is no controller manager, so the status of the workloads is
+written here too. `console` does the same as `Workloads` and more.
 """
 
 from typing import Any, ClassVar

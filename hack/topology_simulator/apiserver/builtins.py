@@ -1,107 +1,43 @@
 """The kinds that every cluster has, as data, and what the server itself does to their objects: fill in, default, judge.
 
-Left out on purpose: whatever neither kubectl nor this project needs, and the types of these kinds: objects are stored
-as they come, and `writes` asks here for the few rules that clients rely on. Events are one store behind two APIs, which
-name several fields differently; they are stored in the core form. Reviews (`TokenReview`, `SubjectAccessReview`) are
-answered and never stored: everybody is allowed, because nothing here enforces RBAC; a client that asks about its own
-rights is warned of that.
+Objects are stored as they come; `writes` asks here for the few rules that clients rely on. Events are one store behind
+two APIs, in the core form. Reviews are answered and never stored: everybody is allowed, because nothing here enforces
+RBAC; a client that asks about its own rights is warned of that.
 """
 
 import base64
+import pathlib
+from collections.abc import Iterable
 from typing import Any
+
+import yaml
 
 from . import field_errors, table
 from .resources import Resource
 
 EVENTS_GROUP = "events.k8s.io"
-CRD_GROUP = "apiextensions.k8s.io"
-_ALL_ALLOWED = ("the embedded API server allows everything: start it with APISERVER=real to have rights judged",)
 INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-_ABOUT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-_EVENT_FIELDS = {f"involvedObject.{name}": table.at("involvedObject", name) for name in _ABOUT} | {
-    name: table.at(name) for name in ("reason", "type", "reportingComponent")
-}
-_POD_FIELDS = {"spec.nodeName": table.at("spec", "nodeName"), "status.phase": table.at("status", "phase")}
 
 
-def _kind(group: str, plural: str, kind: str, *short_names: str, namespaced: bool = True, **more: Any) -> Resource:
-    return Resource(group, "v1", plural, kind, namespaced, kind.lower(), short_names, **more)
+def _kind(*, columns: str = "DEFAULT", selectable: Iterable[str] = (), **fields: Any) -> Resource:
+    """Return a kind of builtins.yaml; lists are tuples, columns those of `table`, fields to select by their paths."""
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    if fields["group"] == EVENTS_GROUP:
+        given |= {
+            "read": lambda obj: {_RENAMED.get(key, key): value for key, value in obj.items()},
+            "write": lambda obj: {**_ALWAYS, **{_RESTORED.get(key, key): value for key, value in obj.items()}},
+        }
+    selected = {path: table.at(*path.split(".")) for path in selectable}
+    shown = getattr(table, columns)
+    return Resource(version="v1", singular=fields["kind"].lower(), columns=shown, selectable=selected, **given)
 
 
-def _review(group: str, plural: str, kind: str, **more: Any) -> Resource:
-    return _kind(group, plural, kind, namespaced=False, verbs=("create",), **more)
-
-
-def _rbac(plural: str, kind: str, *, namespaced: bool) -> Resource:
-    shown = table.WITH_CREATION
-    return _kind("rbac.authorization.k8s.io", plural, kind, namespaced=namespaced, columns=shown)
-
-
-def _extension(group: str, plural: str, kind: str, *short_names: str, **more: Any) -> Resource:
-    more |= {"namespaced": False, "categories": ("api-extensions",), "counts_generation": True}
-    return _kind(group, plural, kind, *short_names, **more)
-
-
-def _event(group: str, **more: Any) -> Resource:
-    return _kind(group, "events", "Event", "ev", columns=table.EVENTS, **more)
-
-
-_IN_ALL: dict[str, Any] = {"categories": ("all",)}
-_STATUS: dict[str, Any] = {"has_status": True, "always": ("spec", "status")}
-_RECONCILED: dict[str, Any] = {**_STATUS, "counts_generation": True}
-CUSTOM_RESOURCE_DEFINITIONS = _extension(
-    CRD_GROUP, "customresourcedefinitions", "CustomResourceDefinition", "crd", "crds",
-    unconditional_update=False, columns=table.WITH_CREATION, **_STATUS,
-)  # fmt: skip
-NAMESPACES = _kind("", "namespaces", "Namespace", "ns", namespaced=False, columns=table.NAMESPACES, **_STATUS)
-
-
-def kinds() -> list[Resource]:
-    """Return every built-in kind. Admission policies are stored and never asked: nothing here judges by them."""
-    policies = "admissionregistration.k8s.io"
-    return [
-        NAMESPACES,
-        _kind(
-            "", "nodes", "Node", "no",
-            namespaced=False, status_on_create=True, status_metadata=True, columns=table.NODES, **_STATUS,
-        ),
-        _kind("", "configmaps", "ConfigMap", "cm", columns=table.CONFIGMAPS),
-        _kind("", "secrets", "Secret", columns=table.SECRETS),
-        _kind("", "serviceaccounts", "ServiceAccount", "sa"),
-        _kind(
-            "", "pods", "Pod", "po",
-            status_metadata=True, columns=table.PODS, selectable=_POD_FIELDS, **_STATUS, **_IN_ALL,
-        ),
-        _kind("", "services", "Service", "svc", **_STATUS, **_IN_ALL),
-        _event("", selectable=_EVENT_FIELDS),
-        _event(
-            EVENTS_GROUP,
-            stored_as="v1", store_name="/events",
-            read=lambda obj: {_RENAMED.get(key, key): value for key, value in obj.items()},
-            write=lambda obj: {**_ALWAYS, **{_RESTORED.get(key, key): value for key, value in obj.items()}},
-        ),
-        _kind(
-            "coordination.k8s.io", "leases", "Lease",
-            columns=table.LEASES, always=("spec",), unconditional_update=False,
-        ),
-        _kind("apps", "deployments", "Deployment", "deploy", columns=table.DEPLOYMENTS, **_RECONCILED, **_IN_ALL),
-        _kind("apps", "statefulsets", "StatefulSet", "sts", columns=table.STATEFUL_SETS, **_RECONCILED, **_IN_ALL),
-        _kind(
-            "policy", "poddisruptionbudgets", "PodDisruptionBudget", "pdb",
-            columns=table.DISRUPTION_BUDGETS, **_RECONCILED,
-        ),
-        _kind("networking.k8s.io", "networkpolicies", "NetworkPolicy", "netpol", counts_generation=True),
-        _rbac("roles", "Role", namespaced=True),
-        _rbac("rolebindings", "RoleBinding", namespaced=True),
-        _rbac("clusterroles", "ClusterRole", namespaced=False),
-        _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
-        _extension(policies, "validatingadmissionpolicies", "ValidatingAdmissionPolicy", has_status=True),
-        _extension(policies, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
-        _review("authentication.k8s.io", "tokenreviews", "TokenReview"),
-        _review("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview"),
-        _review("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview", warnings=_ALL_ALLOWED),
-        CUSTOM_RESOURCE_DEFINITIONS,
-    ]  # fmt: skip
+KINDS = tuple(
+    _kind(**fields) for fields in yaml.safe_load(pathlib.Path(__file__).with_name("builtins.yaml").read_text())
+)
+"""Admission policies are stored and never asked: nothing here judges by them."""
+_BY_PLURAL = {kind.plural: kind for kind in KINDS}
+NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS = _BY_PLURAL["namespaces"], _BY_PLURAL["customresourcedefinitions"]
 
 
 def answer_review(resource: Resource, body: dict[str, Any]) -> dict[str, Any]:

@@ -1,14 +1,9 @@
 """`x-kubernetes-validations`: the rules of a schema, compiled to a tree of programs and evaluated as the server does.
 
-A rule that does not compile is a cause that refuses the definition. The runtime knows no object types, so that
-selections are dynamic: of a field that is not there only an evaluation says so. Not available, and refused or failing
-with an error: the functions that Kubernetes adds (addresses, URLs, quantities, sets, `find`, formats), two-variable
-macros (`all(i, v, ...)`), and times inside of objects.
-
-`Rules.validate` walks an object along the places of a schema that have rules. A rule without `oldSelf` is skipped
-where the value equals its stored state; one with it runs only on updates, unless `optionalOldSelf` makes it an optional
-value. A rule that fails to evaluate refuses the request with the error in its message, `no such key` above all: a
-definition must guard with has(). Values get their CEL types from the schema (a `number` is a double however written).
+The runtime knows no object types: only an evaluation says that a field is not there. Not available, and refused or
+failing with an error: the functions that Kubernetes adds (addresses, URLs, quantities, sets, `find`, formats),
+two-variable macros (`all(i, v, ...)`), and times inside of objects. A rule that fails to evaluate refuses the request
+with the error in its message, `no such key` above all: a definition must guard with has().
 """
 
 from __future__ import annotations
@@ -38,20 +33,19 @@ _OLD_SELF = re.compile(r"\boldSelf\b")
 EXTENSIONS = [ext_strings.ExtStrings(), ext_optional.ExtOptional(), ext_math.ExtMath(), ext_bindings.ExtBindings()]
 
 
+_TYPES = {
+    "string": cel.Type.STRING, "integer": cel.Type.INT, "number": cel.Type.DOUBLE, "boolean": cel.Type.BOOL,
+}  # fmt: skip
+
+
 def _type_of(schema: Mapping[str, Any]) -> cel.Type:
+    kind = schema.get("type")
     if schema.get(validation.INT_OR_STRING):
         return cel.Type.DYN
-    match schema.get("type"):
-        case "string":
-            return cel.Type.STRING
-        case "integer":
-            return cel.Type.INT
-        case "number":
-            return cel.Type.DOUBLE
-        case "boolean":
-            return cel.Type.BOOL
-        case "array":
-            return cel.Type.List(_type_of(schema.get("items") or {}))
+    if kind in _TYPES:
+        return _TYPES[kind]
+    if kind == "array":
+        return cel.Type.List(_type_of(schema.get("items") or {}))
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
         return cel.Type.Map(cel.Type.STRING, _type_of(additional))
@@ -268,28 +262,17 @@ class Rules:
                 yield from self.items.validate(item, matched.get(mark, validation.MISSING), f"{path}[{index}]")
 
 
-class Schema:
-    """A version's schema, ready to be applied."""
-
-    def __init__(self, schema: Mapping[str, Any], rules: Rules) -> None:
-        self._schema = schema
-        self._rules = rules
-
-    def prune(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Return the object without unknown fields, and the paths of those."""
-        return validation.prune_object(self._schema, obj)
-
-    def default(self, obj: dict[str, Any]) -> Any:
-        """Return the object with defaults filled in."""
-        return validation.default(self._schema, obj)
-
-    def validate(
-        self, obj: dict[str, Any], old: dict[str, Any] | None, before: list[field_errors.Cause]
-    ) -> list[field_errors.Cause]:
-        """Return every broken rule: `before`, those of the schema, and of CEL unless the others block it."""
-        causes = [*before, *validation.validate(self._schema, obj, old)]
-        if self._rules.empty:
-            return causes
-        if any(cause.reason in _BLOCKING for cause in causes):
-            return [*causes, field_errors.invalid("<nil>", None, _UNCHECKED)]
-        return [*causes, *self._rules.validate(obj, validation.MISSING if old is None else old)]
+def judge(
+    schema: Mapping[str, Any],
+    rules: Rules,
+    obj: dict[str, Any],
+    old: dict[str, Any] | None,
+    before: list[field_errors.Cause],
+) -> list[field_errors.Cause]:
+    """Return every broken rule: `before`, those of the schema, and of CEL unless the others block it."""
+    causes = [*before, *validation.validate(schema, obj, old)]
+    if rules.empty:
+        return causes
+    if any(cause.reason in _BLOCKING for cause in causes):
+        return [*causes, field_errors.invalid("<nil>", None, _UNCHECKED)]
+    return [*causes, *rules.validate(obj, validation.MISSING if old is None else old)]

@@ -1,10 +1,8 @@
 """CustomResourceDefinitions: served as soon as they are stored.
 
-`admit` fills in what the real server defaults (names, the Age column), refuses a definition whose rules do not compile,
-and sets the conditions `NamesAccepted` and `Established` at once: there is no controller to wait for. Whether a
-definition makes sense is for the real server to judge: those that are served here are given to it too. `serve`
-registers one `Resource` for every served version. Conversion between versions changes apiVersion only; a conversion
-webhook is refused.
+`admit` fills in what the real server defaults, refuses a definition whose rules do not compile, and sets its conditions
+at once: there is no controller to wait for. Whether it makes sense is for the real server to judge, which is given the
+same ones. Conversion between versions changes apiVersion only.
 """
 
 import functools
@@ -47,8 +45,8 @@ def _schema(version: dict[str, Any]) -> tuple[str, str]:
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(schema: str, where: str) -> tuple[cel.Schema, tuple[field_errors.Cause, ...]]:
-    """Return the schema ready to be applied; the same text is compiled once in a process."""
+def _compiled(schema: str, where: str) -> tuple[cel.Rules, tuple[field_errors.Cause, ...]]:
+    """Return the rules of a schema; the same text is compiled once in a process."""
     parsed = json.loads(schema)
     causes: list[field_errors.Cause] = []
     rules = cel.compile_rules(parsed, where, causes, root=True)
@@ -57,29 +55,25 @@ def _compiled(schema: str, where: str) -> tuple[cel.Schema, tuple[field_errors.C
         for word in _NOT_JUDGED
         if f'"{word}":' in schema
     ]
-    return cel.Schema(parsed, rules), tuple(causes)
+    return rules, tuple(causes)
 
 
 def _status(spec: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
-    before = {item["type"]: item for item in ((old or {}).get("status") or {}).get("conditions") or ()}
-
-    def condition(kind: str, reason: str, message: str) -> dict[str, Any]:
-        since = before.get(kind, {}).get("lastTransitionTime") or conditions.now()
-        return {"lastTransitionTime": since, "message": message, "reason": reason, "status": "True", "type": kind}
-
+    wanted = (
+        conditions.Condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
+        conditions.Condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted"),
+    )
+    before = (old or {}).get("status") or {}
     storage = next(item["name"] for item in spec["versions"] if item.get("storage"))
-    stored = list(((old or {}).get("status") or {}).get("storedVersions") or ())
+    stored = list(before.get("storedVersions") or ())
     return {
         "acceptedNames": spec["names"],
-        "conditions": [
-            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-        ],
+        "conditions": conditions.merged({"status": before}, wanted) or before["conditions"],
         "storedVersions": stored if storage in stored else [*stored, storage],
     }
 
 
-def _path(text: str) -> Callable[[Any], list[Any]]:
+def json_path(text: str) -> Callable[[Any], list[Any]]:
     r"""Return the function from a JSON value to all values at the simple JSON path of a column.
 
     Known are names (`\.` is a dot in one), and a field compared with a text, as
@@ -108,7 +102,7 @@ def _path(text: str) -> Callable[[Any], list[Any]]:
 
 
 def _cell(kind: str, path: str) -> Callable[[dict[str, Any]], Any]:
-    find = _path(path)
+    find = json_path(path)
 
     def cell(obj: dict[str, Any]) -> Any:
         values = find(obj)
@@ -157,8 +151,8 @@ def resources_of(obj: dict[str, Any]) -> list[Resource]:
                 custom=True,
                 stored_as=f"{group}/{storage}",
                 columns=_columns(version),
-                schema=_compiled(*_schema(version))[0],
-                json_schema=version["schema"]["openAPIV3Schema"],
+                schema=version["schema"]["openAPIV3Schema"],
+                rules=_compiled(*_schema(version))[0],
                 unconditional_update=False,
                 counts_generation=True,
             )

@@ -1,10 +1,8 @@
 """What a client asks first: the version, the groups, the kinds of each group version, and their OpenAPI documents.
 
-Served is the form that every client understands (`/api`, `/apis`, `/apis/GROUP/VERSION`, OpenAPI 3); one that asks for
-aggregated discovery first takes this in its place. All of it is computed from the registry. kubectl sends objects with
-`fieldValidation=Strict` when a document says that the kind's PATCH knows that parameter, and then validates nothing
-itself; `explain` reads the schemas: those of custom resources as they were defined, built-in kinds as objects with
-anything in them.
+Served is the form that every client understands (`/api`, `/apis`, `/apis/GROUP/VERSION`, OpenAPI 3). kubectl sends
+objects with `fieldValidation=Strict` when a document says that the kind's PATCH knows that parameter; `explain` reads
+the schemas: custom resources as they were defined, built-in kinds as objects with anything in them.
 """
 
 from collections.abc import Iterator
@@ -87,14 +85,8 @@ _OBJECT_META: dict[str, Any] = {
 }
 
 
-def _schema_name(kind: resources.Resource) -> str:
-    group = kind.group or "core"
-    reverse = ".".join(reversed(group.split("."))) if kind.custom else f"io.k8s.api.{group.split('.')[0]}"
-    return f"{reverse}.{kind.version}.{kind.kind}"
-
-
 def _schema(kind: resources.Resource) -> dict[str, Any]:
-    schema = kind.json_schema or {"type": "object", validation.PRESERVE: True}
+    schema = kind.schema or {"type": "object", validation.PRESERVE: True}
     properties = {
         "apiVersion": {"type": "string", "description": "The version of the schema that this object is written in."},
         "kind": {"type": "string", "description": "The kind of this object, in CamelCase."},
@@ -136,9 +128,14 @@ def _openapi(registry: resources.Registry, request: requests.Request) -> Any:
     if group_version is None:
         return None
     kinds = registry.kinds_of(*group_version)
+    schemas = {}
+    for kind in kinds:
+        group = kind.group or "core"
+        prefix = ".".join(reversed(group.split("."))) if kind.custom else f"io.k8s.api.{group.split('.')[0]}"
+        schemas[f"{prefix}.{kind.version}.{kind.kind}"] = _schema(kind)
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "v1.33.0"},
         "paths": {path: value for kind in kinds for path, value in _paths(kind)},
-        "components": {"schemas": {_META_NAME: _OBJECT_META, **{_schema_name(kind): _schema(kind) for kind in kinds}}},
+        "components": {"schemas": {_META_NAME: _OBJECT_META, **schemas}},
     }

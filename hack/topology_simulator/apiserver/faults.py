@@ -1,32 +1,22 @@
 """A loopback port whose clients can be disturbed, and what can go wrong there on purpose.
 
 `Front` is what the embedded server and the proxy before a real one share: listening and stopping, the faults, the
-audit log, and the watches that are open.
-
-A `Fault` says which requests it hits (every given field must match; texts are shell patterns) and what happens to them:
-
-* `status`: answered with `code` and not executed; 401 and 5xx in plain text, the others as a Status (429 with
-  Retry-After), as real servers and proxies do. `slow`: executed after `delay` seconds
-* `silent`: taken and never answered; open watches stop sending, bookmarks included, and stay connected
-* `drop`: the connection ends before the request is executed; `lost`: after it (and `delay` seconds), without an answer
-* `cut`: open watches end now, without a proper end; with `mid_line`, in the middle of a line
-* `expire`: open watches get the ERROR event of a compacted log (410) and end
-
-`count` limits how many requests are hit, `seconds` for how long; `cut` and `expire` act once, when they are
-added. Hooks (`on_request`) run before a matching request is executed, so that a test can do something
-exactly between two requests. In a process of its own the server takes faults as JSON at /simulator/faults.
+audit log, and the watches that are open. Hooks run before a matching request is executed, so that a test can do
+something exactly between two requests.
 """
 
 import abc
 import asyncio
 import contextlib
+import dataclasses
 import fnmatch
 import socket
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Any, Literal, cast
+from urllib.parse import unquote
 
 import aiohttp
 import pydantic
@@ -42,7 +32,17 @@ _EXPIRED = "too old resource version: 1 (2)"
 
 
 class Fault(pydantic.BaseModel):
-    """One rule. Empty patterns match everything; times are seconds. Raises ValidationError; JSON is in camelCase."""
+    """Which requests are hit, and what happens to them. Raises ValidationError; JSON is in camelCase.
+
+    Every pattern (of a shell) must match, an empty one does. At most `count` are hit, for `seconds`.
+
+    * `status`: answered with `code` and not executed; 401 and 5xx in plain text, the others as a Status (429 with
+      Retry-After), as real servers and proxies do. `slow`: executed after `delay` seconds
+    * `silent`: taken and never answered; open watches stop sending, bookmarks included, and stay connected
+    * `drop`: the connection ends before the request is executed; `lost`: after it (and `delay`), without an answer
+    * `cut`: open watches end at once, without a proper end; with `mid_line`, in the middle of a line
+    * `expire`: open watches get the ERROR event of a compacted log (410) and end
+    """
 
     model_config = pydantic.ConfigDict(
         alias_generator=alias_generators.to_camel, populate_by_name=True, extra="forbid", frozen=True, strict=True
@@ -118,16 +118,6 @@ class Hook:
     remaining: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What is to happen to a request. At most one is set; none: go on."""
-
-    answer: handlers.Answer | None = None
-    hold: Active | None = None
-    drop: bool = False
-    lost: Fault | None = None
-
-
 class Faults:
     """The faults of one server. `watches` tells which watches are open."""
 
@@ -182,8 +172,8 @@ class Faults:
         self._hooks.append(hook)
         return hook
 
-    async def before(self, request: requests.Request) -> Verdict:
-        """Run the hooks and return what the faults want; waits for as long as `slow` says."""
+    async def before(self, request: requests.Request) -> Active | None:
+        """Run the hooks and return the fault that the request is to meet; waits for as long as `slow` says."""
         for hook in [hook for hook in self._hooks if hook.predicate(request)]:
             if hook.remaining is not None:
                 hook.remaining -= 1
@@ -195,9 +185,9 @@ class Faults:
             if active.left is not None:
                 active.left -= 1
             if active.fault.action != "slow":
-                return _verdict(active)
+                return active
             await asyncio.sleep(active.fault.delay)
-        return Verdict()
+        return None
 
 
 def _disturb(stream: streams.Stream, fault: Fault) -> None:
@@ -209,18 +199,8 @@ def _disturb(stream: streams.Stream, fault: Fault) -> None:
         stream.mute()
 
 
-def _verdict(active: Active) -> Verdict:
-    match active.fault.action:
-        case "status":
-            return Verdict(answer=_answer(active.fault))
-        case "silent":
-            return Verdict(hold=active)
-        case "drop":
-            return Verdict(drop=True)
-    return Verdict(lost=active.fault)
-
-
-def _answer(fault: Fault) -> handlers.Answer:
+def answer(fault: Fault) -> handlers.Answer:
+    """Return what a `status` answers with."""
     if fault.code == 401 or fault.code >= 500:
         return handlers.Answer(fault.code, _TEXTS.get(fault.code, b""), "text/plain; charset=utf-8")
     message = _EXPIRED if fault.code == 410 else "refused by a fault of the simulator"
@@ -230,6 +210,10 @@ def _answer(fault: Fault) -> handlers.Answer:
 
 _AUDIT_LIMIT = 50_000
 _HOST = "127.0.0.1"
+
+
+class DroppedError(Exception):
+    """A connection is to end without an answer."""
 
 
 class Front(abc.ABC):
@@ -309,9 +293,45 @@ class Front(abc.ABC):
         with contextlib.suppress(OSError):
             await asyncio.get_running_loop().connect_accepted_socket(served, connection, ssl=self._served_tls)
 
-    @abc.abstractmethod
     async def _serve(self, http: web.Request) -> web.StreamResponse:
-        """Answer one request."""
+        """Answer one request, and record it."""
+        request = requests.parse(http.method, unquote(http.rel_url.raw_path), http.query, http.headers)
+        arrived, code, outcome = time.time(), 0, None
+        try:
+            with contextlib.suppress(DroppedError):
+                request = dataclasses.replace(request, body=await http.read())
+                outcome = await self._outcome(http, request)
+                code = 0 if outcome is None else outcome.status
+        finally:
+            self.requests.append(requests.record(request, http.path_qs, code, arrived))
+        if outcome is None:
+            return vanish(http)
+        return outcome if isinstance(outcome, web.Response) else await self._watch(http, request, outcome)
+
+    @abc.abstractmethod
+    async def _outcome(self, http: web.Request, request: requests.Request) -> Any:
+        """Return an answer, or a watch that was opened; None, or DroppedError: the connection is to end."""
+
+    @abc.abstractmethod
+    async def _watch(self, http: web.Request, request: requests.Request, opened: Any) -> web.StreamResponse:
+        """Send what is watched."""
+
+    async def _disturbed(self, request: requests.Request) -> tuple[handlers.Answer | None, Fault | None]:
+        """Let a request meet hooks and faults; return what to answer in its place, and the fault that loses its answer.
+
+        Raises DroppedError when the connection is to end.
+        """
+        active = await self.faults.before(request)
+        if active is None:
+            return None, None
+        match active.fault.action:
+            case "status":
+                return answer(active.fault), None
+            case "lost":
+                return None, active.fault
+            case "silent":
+                await self._hold(active)
+        raise DroppedError
 
     async def _hold(self, active: Active) -> None:
         """Wait until a silent fault is taken away or the port stops."""
@@ -335,6 +355,17 @@ class Front(abc.ABC):
         with contextlib.suppress(ConnectionError):
             await stream.response.write_eof()
         return stream.response
+
+
+def response(answer: handlers.Answer) -> web.Response:
+    """Return an answer as it is sent."""
+    response = web.Response(status=answer.code, body=answer.body, headers=answer.headers)
+    response.headers["Content-Type"] = answer.content_type
+    response.headers["Cache-Control"] = "no-cache, private"
+    for text in answer.warnings:
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{quoted}"')
+    return response
 
 
 def vanish(http: web.Request) -> web.Response:

@@ -1,8 +1,6 @@
 """From a parsed request to an answer: who is responsible.
 
-Synchronous on purpose: everything between reading a request's body and having its answer happens in one
-step of the event loop, so a request sees one state and leaves one state. The server (`server`) does the
-reading, the waiting, the faults and the sending.
+Synchronous on purpose: a request sees one state and leaves one state. `server` reads, waits and sends.
 """
 
 import contextlib
@@ -46,9 +44,9 @@ class Handlers:
         self.reads = reads.Reads(store)
         self.writes = writes.Writes(store, registry)
 
-    def handle(self, request: requests.Request) -> Answer | streams.Opening:
+    def handle(self, request: requests.Request) -> Answer | streams.Watcher:
         """Return the answer, or the watch that was opened. Raises StatusError."""
-        if not request.target.is_resource:
+        if not request.target.plural:
             return self._other(request)
         target = request.target
         resource = self._registry.find(target.group, target.version, target.plural)
@@ -63,7 +61,7 @@ class Handlers:
         self._check_method(request, resource)
         return self._execute(request, resource)
 
-    def _execute(self, request: requests.Request, resource: resources.Resource) -> Answer | streams.Opening:
+    def _execute(self, request: requests.Request, resource: resources.Resource) -> Answer | streams.Watcher:
         match request.verb:
             case "watch":
                 return self.reads.watch(request, resource)
@@ -147,10 +145,9 @@ class Handlers:
         else:
             value = requests.decode(request.body, media)
         with _warned(intent):
-            if intent.patch is not None:
-                obj = self.writes.update(resource, key, lambda old: _patched(old, value, media), intent)
-            else:
-                obj = self.writes.update(resource, key, lambda _: value, intent)
+            obj = self.writes.update(
+                resource, key, lambda old: value if intent.patch is None else _patched(old, value, media), intent
+            )
         return dataclasses.replace(self._shown(request, resource, 200, obj), warnings=intent.warnings)
 
     def _delete(self, request: requests.Request, resource: resources.Resource) -> Answer:

@@ -1,11 +1,8 @@
 """The rules of `metadata`: names, identity, what a client may not change, and who wrote which field.
 
-Creation gives an object its uid and time, an update keeps them whatever the body says. `writes` calls these in the
-order in which the real server does. `managedFields` are good enough to ask "who changed this last": one entry for each
-(manager, operation, subresource, apiVersion), with the time of its last change and, in `fieldsV1`, the paths that this
-manager was the last to change: one owner for a path, as on the real server as long as no client applies. A list is one
-path, whatever its schema says: no reader asks who wrote an item. Only leaves have owners, so there is no dot for the
-objects above them. Entries without a field left vanish.
+`managedFields` are good enough to ask "who changed this last": one entry for each (manager, operation, subresource,
+apiVersion), with the time of its last change and the paths that this manager was the last to change. A path has one
+owner, as on the real server as long as no client applies; a list is one path, and objects above leaves have no dot.
 """
 
 import random

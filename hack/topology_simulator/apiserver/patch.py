@@ -1,11 +1,9 @@
 """JSON patch (RFC 6902), JSON merge patch (RFC 7386) and strategic merge patch, and when two JSON values are the same.
 
 No patch changes its input: what a merge patch does not touch is shared with the result, which keeps a log of many
-versions of a large object small and comparisons fast. kubectl takes a strategic one for built-in kinds: it merges some
-lists by the key of their entries, or as sets where they are plain values; other lists are replaced. `_KEYS` has those
-lists by the names of their fields, from the tags of the Go types (k8s.io/api). Directives say what merging cannot:
-`$patch: replace|delete` in an object or among the entries of a list, `$deleteFromPrimitiveList/x`,
-`$setElementOrder/x`, `$retainKeys`. The rows of parity compare what kubectl sends, which always gives the order.
+versions small and comparisons fast. kubectl takes a strategic one for built-in kinds: it merges some lists by the key
+of their entries, or as sets (`_KEYS`, from the tags of the Go types in k8s.io/api). Directives say what merging cannot:
+`$patch: replace|delete`, `$deleteFromPrimitiveList/x`, `$setElementOrder/x`, `$retainKeys`.
 """
 
 import copy

@@ -1,9 +1,7 @@
 """get, list and the start of a watch: which revision is meant, and what a client gets to see of it.
 
-Lists are consistent: the pages of one list show one revision (`continue` carries it), and the log rebuilds
-it as long as it reaches back that far. A revision that is gone is 410 with the words that clients look for.
-Labels of a selector know `=`, `==`, `!=`, `in`, `notin`, existence and absence; fields know `=`, `==` and `!=` on the
-few that a kind declares. What cannot be parsed is a 400 with the words of the real server's parser.
+The pages of one list show one revision (`continue` carries it). Labels of a selector know `=`, `==`, `!=`, `in`,
+`notin`, existence and absence; fields know `=`, `==` and `!=` on the few that a kind declares.
 """
 
 import random
@@ -80,7 +78,12 @@ class Reads:
         try:
             items = self._storage.items(resource.store, request.target.namespace, at=revision)
         except storage.Compacted:
-            raise _expired_list(after) from None
+            if after is None:
+                raise statuses.StatusError(410, "The resourceVersion for the provided list is too old.") from None
+            error = statuses.StatusError(410, CONTINUE_EXPIRED)
+            # Of the rest as it is now, which no longer fits what was read before.
+            error.metadata["continue"] = _token(_LATEST, after)
+            raise error from None
         items = [item for item in items if (after is None or item.key > after) and selection.takes(item)]
         meta: dict[str, Any] = {"resourceVersion": str(revision)}
         if resource.custom and selection.form is requests.Form.OBJECT:
@@ -98,8 +101,11 @@ class Reads:
         wanted = request.revision(prefix="invalid resource version: ", code=400)
         current = self._storage.revision
         if token:
-            revision, after = _parse_token(token)
-            return (current if revision == _LATEST else revision), after
+            revision, _, key = token.partition("/")
+            namespace, slash, name = key.partition("/")
+            if not slash or not revision.removeprefix("-").isdecimal():
+                raise statuses.bad_request("invalid continue token: continue key is not valid")
+            return (current if int(revision) == _LATEST else int(revision)), (namespace, name)
         if wanted is not None and wanted > current:
             raise _too_new(storage.FutureRevision(wanted, current))
         return current, None
@@ -120,14 +126,14 @@ class Reads:
             encoded = [selection.list_item_bytes(item) for item in items]
         return storage.encode(head)[:-1] + b',"items":[' + b",".join(encoded) + b"]}"
 
-    def watch(self, request: requests.Request, resource: resources.Resource) -> streams.Opening:
+    def watch(self, request: requests.Request, resource: resources.Resource) -> streams.Watcher:
         """Return an open watch, subscribed and filled with what it starts with. Raises StatusError."""
         selection = select(request, resource)
         wanted = request.revision()
         bookmarks, initial = request.flag("allowWatchBookmarks"), request.flag("sendInitialEvents")
         seconds = request.number("timeoutSeconds")
-        watcher = streams.Watcher(selection)
-        opening = streams.Opening(watcher, float(seconds) if seconds else random.uniform(*_WATCH_SECONDS), bookmarks)
+        lasts = float(seconds) if seconds else random.uniform(*_WATCH_SECONDS)
+        watcher = streams.Watcher(selection, lasts, bookmarks=bookmarks)
         try:
             if wanted and not initial:
                 for change in self._storage.since(resource.store, wanted):
@@ -140,32 +146,15 @@ class Reads:
                     watcher.add_bookmark(self._storage.revision, initial_end=True)
         except storage.Compacted as error:
             watcher.add_error(statuses.StatusError(410, str(error)).body())
-            return opening
+            return watcher
         except storage.FutureRevision:
             watcher.begin_after(wanted or 0)
         self._storage.subscribe(resource.store, watcher)
-        return opening
-
-
-def _expired_list(after: tuple[str, str] | None) -> statuses.StatusError:
-    """Return 410; for a page with the token of the rest as it is now, which no longer fits what was read before."""
-    if after is None:
-        return statuses.StatusError(410, "The resourceVersion for the provided list is too old.")
-    error = statuses.StatusError(410, CONTINUE_EXPIRED)
-    error.metadata["continue"] = _token(_LATEST, after)
-    return error
+        return watcher
 
 
 def _token(revision: int, key: tuple[str, str]) -> str:
     return "/".join((str(revision), *key))
-
-
-def _parse_token(token: str) -> tuple[int, tuple[str, str]]:
-    revision, _, key = token.partition("/")
-    namespace, slash, name = key.partition("/")
-    if not slash or not revision.removeprefix("-").isdecimal():
-        raise statuses.bad_request("invalid continue token: continue key is not valid")
-    return int(revision), (namespace, name)
 
 
 _PREFIX = r"(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
@@ -178,36 +167,27 @@ _EXISTS = re.compile(rf"\s*(!?)\s*({_KEY})\s*(?:,|$)")
 Labels = dict[str, str]
 
 
-def _membership(key: str, values: frozenset[str], *, wanted: bool) -> Callable[[Labels], bool]:
-    if wanted:
-        return lambda labels: key in labels and labels[key] in values
-    return lambda labels: key not in labels or labels[key] not in values
-
-
-def _presence(key: str, *, wanted: bool) -> Callable[[Labels], bool]:
-    return lambda labels: (key in labels) is wanted
-
-
 def parse_labels(text: str) -> Callable[[Labels], bool]:
     """Return the predicate over labels of a label selector; an empty one takes everything. Raises StatusError 400."""
-    tests: list[Callable[[Labels], bool]] = []
+    tests: list[tuple[str, frozenset[str] | None, bool]] = []
     position = 0
     while text[position:].strip():
         if match := _SET.match(text, position):
             key, operator, raw = match.groups()
-            values = frozenset(part.strip() for part in raw.split(","))
-            tests.append(_membership(key, values, wanted=operator == "in"))
+            tests.append((key, frozenset(part.strip() for part in raw.split(",")), operator == "in"))
         elif match := _COMPARE.match(text, position):
             key, operator, value = match.groups()
-            tests.append(_membership(key, frozenset((value,)), wanted=operator != "!="))
+            tests.append((key, frozenset((value,)), operator != "!="))
         elif match := _EXISTS.match(text, position):
-            tests.append(_presence(match[2], wanted=not match[1]))
+            tests.append((match[2], None, not match[1]))
         else:
             raise statuses.bad_request(
                 f"unable to parse requirement: found '{text[position:].strip()}', expected: a label selector"
             )
         position = match.end()
-    return lambda labels: all(test(labels) for test in tests)
+    return lambda labels: all(
+        (key in labels and (values is None or labels[key] in values)) is wanted for key, values, wanted in tests
+    )
 
 
 def split_fields(text: str) -> list[tuple[str, str, str]]:
@@ -227,18 +207,14 @@ def split_fields(text: str) -> list[tuple[str, str, str]]:
     return terms
 
 
-def _metadata(name: str) -> Callable[[dict[str, Any]], str]:
-    return lambda obj: str(obj["metadata"].get(name, ""))
-
-
 def parse_fields(resource: resources.Resource, text: str) -> Callable[[dict[str, Any]], bool]:
     """Return the predicate over stored objects of a field selector.
 
     Raises StatusError 400 for a field that is not offered.
     """
     known: Mapping[str, Callable[[dict[str, Any]], str]] = {
-        "metadata.name": _metadata("name"),
-        "metadata.namespace": _metadata("namespace"),
+        "metadata.name": table.at("metadata", "name"),
+        "metadata.namespace": table.at("metadata", "namespace"),
         **resource.selectable,
     }
     tests: list[tuple[Callable[[dict[str, Any]], str], str, bool]] = []

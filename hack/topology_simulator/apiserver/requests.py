@@ -1,9 +1,7 @@
 """What a request asks for: path and query as verb, kind and object, the form of answer, and how it wants to write.
 
-`parse` knows the shape of API paths and nothing of which kinds exist. `negotiate` picks what to answer with: plain
-JSON, a Table, or metadata only; a client that accepts none of these (protobuf alone, say) gets 406. Request bodies are
-JSON; the rest is 415. `intent_of` and `delete_of` read what a write may want besides its body, which the real server
-judges like any other object. `record` is what the audit log has of a request, for tests that count.
+`parse` knows the shape of API paths and nothing of which kinds exist. Request bodies are JSON; the rest is 415. What a
+write may want besides its body is judged like any other object. `record` is what the audit log has of a request.
 """
 
 import collections
@@ -48,11 +46,6 @@ class Target:
     name: str = ""
     subresource: str = ""
 
-    @property
-    def is_resource(self) -> bool:
-        """Whether the path goes further than a group version."""
-        return bool(self.plural)
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -71,11 +64,6 @@ class Request:
     def watch(self) -> bool:
         """Whether this opens a watch."""
         return self.verb == "watch"
-
-    @property
-    def manager(self) -> str:
-        """The field manager: the parameter, or the first part of the user agent."""
-        return self.query.get("fieldManager") or self.user_agent.split("/", 1)[0] or "unknown"
 
     @property
     def dry_run(self) -> bool:
@@ -131,7 +119,7 @@ def parse(method: str, path: str, query: Mapping[str, str], headers: Mapping[str
     parts = [part for part in path.split("/") if part]
     target = _target(parts) if parts and parts[0] in ("api", "apis") else Target()
     verb = _METHODS.get(method, method.lower())
-    if target.is_resource:
+    if target.plural:
         if verb == "get" and not target.name:
             verb = "watch" if query.get("watch", "") in _TRUE else "list"
         elif verb == "delete" and not target.name:
@@ -139,20 +127,13 @@ def parse(method: str, path: str, query: Mapping[str, str], headers: Mapping[str
     return Request(method, path, query, headers, target, verb, headers.get("User-Agent", ""))
 
 
-def _accepted(header: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the media types of an Accept header with their parameters, in their order: no client here ranks them."""
-    accepted = []
-    for clause in header.split(","):
-        media, *raw = (part.strip() for part in clause.split(";"))
-        accepted.append((media.lower(), {key: value for key, _, value in (part.partition("=") for part in raw)}))
-    return accepted
-
-
 def negotiate(header: str) -> Form:
-    """Return the form of the answer for an Accept header. Raises StatusError 406 when none fits."""
-    for media, parameters in _accepted(header or "*/*"):
-        if media not in _JSONS:
+    """Return the form of the answer for an Accept header, in its order. Raises StatusError 406 when none fits."""
+    for clause in (header or "*/*").split(","):
+        media, *raw = (part.strip() for part in clause.split(";"))
+        if media.lower() not in _JSONS:
             continue
+        parameters = {key: value for key, _, value in (part.partition("=") for part in raw)}
         wanted = parameters.get("as")
         if wanted is None:
             return Form.OBJECT
@@ -246,7 +227,9 @@ def intent_of(request: Request, api_version: str) -> Intent:
     if causes:
         raise statuses.options(f"{request.verb.title()}Options", *causes)
     subresource = request.target.subresource
-    writer = metadata.Writer(request.manager, api_version, subresource)
+    # By default the first part of the user agent.
+    manager = request.query.get("fieldManager") or request.user_agent.split("/", 1)[0] or "unknown"
+    writer = metadata.Writer(manager, api_version, subresource)
     return Intent(writer, [], request.dry_run, validation, subresource)
 
 

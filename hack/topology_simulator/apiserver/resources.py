@@ -1,16 +1,14 @@
 """Which kinds exist: a `Resource` says everything that differs between one kind and the next, as data.
 
-The handlers know no kind by name: what is served where, what a status write may touch, which fields can be
-selected, how a table looks, all of it is asked of the `Resource`. `builtins` lists those of the cluster
-itself, `crds` makes one for every served version of a CustomResourceDefinition. The `Registry` finds them
-by path, and changes while the server runs.
+The handlers know no kind by name. `builtins` lists those of the cluster itself, `crds` makes one for every served
+version of a CustomResourceDefinition. The `Registry` finds them by path, and changes while the server runs.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import cel
+from . import cel, validation
 
 ALL_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
 
@@ -52,9 +50,9 @@ class Resource:
     """Of a review: what its answer carries."""
     selectable: Mapping[str, Callable[[dict[str, Any]], str]] = field(default_factory=dict)
     """Fields besides metadata.name and metadata.namespace that a field selector may ask for."""
-    schema: cel.Schema | None = None
-    json_schema: Mapping[str, Any] | None = None
-    """The OpenAPI schema to publish; None: an object with anything in it."""
+    schema: Mapping[str, Any] | None = None
+    """The OpenAPI schema; None: an object with anything in it."""
+    rules: cel.Rules | None = None
     unconditional_update: bool = True
     """Whether a PUT without resourceVersion overwrites; otherwise it is refused."""
     status_on_create: bool = False
@@ -87,7 +85,7 @@ class Resource:
         """Return a stored object as this version shows it."""
         shown = self.read(obj)
         if self.schema is not None:
-            shown = self.schema.default(self.schema.prune(shown)[0])
+            shown = validation.default(self.schema, validation.prune_object(self.schema, shown)[0])
         rest = {key: value for key, value in shown.items() if key not in ("apiVersion", "kind")}
         return {"apiVersion": self.api_version, "kind": self.kind, **rest}
 

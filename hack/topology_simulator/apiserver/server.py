@@ -1,9 +1,7 @@
-"""The server: the way from bytes to `handlers` and back, and what a test can reach.
+"""The embedded server: what a test can reach of it, and the way of a request to `handlers` and back.
 
 State lives in the object, not in the port: `start` again on the same port and clients find everything as it was, which
-is what restart tests need. Nothing listens on anything but a loopback address, because nothing here checks who is
-asking. A request goes: read (`requests`) → hooks and faults (`faults`) → executed in one step (`handlers`) → sent, or
-streamed (`streams`) when it is a watch → recorded.
+is what restart tests need. Nothing listens on anything but a loopback address, because nothing here checks who asks.
 """
 
 import asyncio
@@ -12,7 +10,6 @@ import logging
 import time
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import unquote
 
 import pydantic
 from aiohttp import web
@@ -56,7 +53,7 @@ class ApiServer(faults.Front):
         super().__init__(None if tls is None else tls.context)
         self._authority = b"" if tls is None else tls.authority
         self.storage = storage.Storage(history)
-        self.registry = resources.Registry(builtins.kinds())
+        self.registry = resources.Registry(builtins.KINDS)
         self.bookmark_seconds = bookmark_seconds
         self._handlers = handlers.Handlers(self.storage, self.registry)
         for name in builtins.INITIAL_NAMESPACES:
@@ -101,81 +98,50 @@ class ApiServer(faults.Front):
         self.registry.replace(saved.kinds)
 
     async def _serve(self, http: web.Request) -> web.StreamResponse:
-        request = requests.parse(http.method, unquote(http.rel_url.raw_path), http.query, http.headers)
-        if request.path.startswith(_PREFIX):
-            return await self._serve_control(http, request)
-        arrived, code = time.time(), 0
-        try:
-            answer = await self._answer(http, request)
-            code = 200 if isinstance(answer, streams.Opening) else answer.code if answer is not None else 0
-        finally:
-            self.requests.append(requests.record(request, http.path_qs, code, arrived))
-        if answer is None:
-            return faults.vanish(http)
-        if isinstance(answer, streams.Opening):
-            return await self._watch(http, request, answer)
-        return _response(answer)
-
-    async def _serve_control(self, http: web.Request, request: requests.Request) -> web.StreamResponse:
+        if not http.path.startswith(_PREFIX):
+            return await super()._serve(http)
+        request = requests.parse(http.method, http.path, http.query, http.headers)
         try:
             request = dataclasses.replace(request, body=await http.read())
-            return _response(_controlled(request, self.storage, self.faults, self.requests))
+            return faults.response(_controlled(request, self.storage, self.faults, self.requests))
         except statuses.StatusError as error:
-            return _response(handlers.refusal(error))
+            return faults.response(handlers.refusal(error))
 
-    async def _answer(self, http: web.Request, request: requests.Request) -> handlers.Answer | streams.Opening | None:
-        """Return what to send; None: nothing, the connection is to end."""
+    async def _outcome(self, http: web.Request, request: requests.Request) -> web.Response | streams.Watcher:  # noqa: ARG002 - the proxy's
+        answer: handlers.Answer | streams.Watcher | None
+        answer, lost = await self._disturbed(request)
         try:
-            request = dataclasses.replace(request, body=await http.read())
-            verdict = await self.faults.before(request)
-            if verdict.drop:
-                return None
-            if verdict.hold is not None:
-                await self._hold(verdict.hold)
-                return None
-            answer = verdict.answer or self._handlers.handle(request)
-            if verdict.lost is not None:
-                if isinstance(answer, streams.Opening):
-                    self._forget(answer)
-                await asyncio.sleep(verdict.lost.delay)
-                return None
+            answer = answer or self._handlers.handle(request)
         except statuses.StatusError as error:
-            return handlers.refusal(error)
+            answer = handlers.refusal(error)
         except Exception:  # noqa: BLE001  # a fault of ours is a 500 for the client and a traceback in the log
             _LOG.exception("%s %s", request.method, request.path)
-            return handlers.refusal(statuses.StatusError(500, "Internal error occurred: see the simulator's log"))
-        return answer
+            answer = handlers.refusal(statuses.StatusError(500, "Internal error occurred: see the simulator's log"))
+        if lost is not None:
+            if isinstance(answer, streams.Watcher):
+                self._forget(answer)
+            await asyncio.sleep(lost.delay)
+            raise faults.DroppedError
+        return answer if isinstance(answer, streams.Watcher) else faults.response(answer)
 
-    def _forget(self, opening: streams.Opening) -> None:
-        self.storage.unsubscribe(opening.watcher.selection.resource.store, opening.watcher)
+    def _forget(self, watcher: streams.Watcher) -> None:
+        self.storage.unsubscribe(watcher.selection.resource.store, watcher)
 
-    async def _watch(
-        self, http: web.Request, request: requests.Request, opening: streams.Opening
-    ) -> web.StreamResponse:
+    async def _watch(self, http: web.Request, request: requests.Request, opened: streams.Watcher) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Cache-Control": "no-cache, private"})
         response.content_type = "application/json"
         stream = streams.WatchStream(
             request,
             response,
             http.transport,
-            opening,
+            opened,
             revision=lambda: self.storage.revision,
             bookmark_seconds=self.bookmark_seconds,
         )
         try:
             return await self._send(http, stream)
         finally:
-            self._forget(opening)
-
-
-def _response(answer: handlers.Answer) -> web.Response:
-    response = web.Response(status=answer.code, body=answer.body, headers=answer.headers)
-    response.headers["Content-Type"] = answer.content_type
-    response.headers["Cache-Control"] = "no-cache, private"
-    for text in answer.warnings:
-        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-        response.headers.add("Warning", f'299 - "{quoted}"')
-    return response
+            self._forget(opened)
 
 
 def _controlled(

@@ -1,11 +1,8 @@
 """What the API server says when it refuses: `metav1.Status` bodies with the words that kubectl users know.
 
-Every refusal anywhere in this package is a `StatusError`, made by one of the functions here, so that code,
-reason, details and wording are decided in one place. Clients compare `reason` and `code`; people search for
-the words; both are therefore part of what this server promises. The causes of a 422 come from `field_errors`.
-
-The one refusal that is no Status is a path that nothing serves: the real server answers it in plain text
-(`handlers` does that), except below `/api/v1`, where it says `resource_unknown`.
+Every refusal of this package is a `StatusError`, made by one of the functions here: clients compare `reason` and
+`code`, people search for the words. The causes of a 422 come from `field_errors`. A path that nothing serves is
+answered in plain text (`handlers`), except below `/api/v1`: `resource_unknown`.
 """
 
 import json

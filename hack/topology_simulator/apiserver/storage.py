@@ -1,12 +1,9 @@
 """What etcd and the watch cache are to the real server: objects, one ordered log, one resourceVersion.
 
-Every write of any kind takes the next revision, is appended to the log and handed to the subscribers of its store in
-the same step, so that a client that lists at revision N and watches from N misses nothing. An object is never changed
-after it was stored, so that many readers share it. `Item` keeps the encoded form too: a list or a watch event costs one
-encoding however many read it.
-
-The log is bounded (`history` changes) and can be compacted; what is older is `Compacted`, a 410 for clients. A change
-carries the state before it, so any state that the log covers can be rebuilt: paged lists are of one moment.
+Every write takes the next revision, is appended to the log and handed to the subscribers of its store in the same step.
+An object is never changed after it was stored, so that many readers share it, its encoded form too (`Item`). What is
+older than the log, which is bounded and can be compacted, is `Compacted`, a 410 for clients. A change carries the state
+before it, so that any state which the log covers can be rebuilt: paged lists are of one moment.
 """
 
 import bisect

@@ -1,10 +1,8 @@
 """Open watches: from the log's changes to lines of JSON for one client at its own pace, and what faults can do to any.
 
-`Selection` is which objects a client wants and in which form; lists use it as well. `Watcher` receives every change in
-the same step as the write and turns it into a line right away. An object that enters the selection is ADDED, one that
-leaves is DELETED with its last state in it. Lines go out as they come, bookmarks when it is quiet, and the end is a
-proper one when the time is over. A fault may mute a watch (the connection stays, nothing is sent any more, not even its
-end) or cut it, between two lines or in the middle of one.
+`Watcher` turns every change into a line in the same step as the write. An object that enters the selection is ADDED,
+one that leaves is DELETED with its last state in it. Lines go out as they come, bookmarks when it is quiet. A fault may
+mute a watch (nothing is sent any more, not even its end) or cut it, between two lines or in the middle of one.
 """
 
 from __future__ import annotations
@@ -73,13 +71,13 @@ class WatchStream(Stream):
         request: requests.Request,
         response: web.StreamResponse,
         transport: asyncio.Transport | None,
-        opening: Opening,
+        watcher: Watcher,
         *,
         revision: Callable[[], int],
         bookmark_seconds: float,
     ) -> None:
         super().__init__(request, response, transport)
-        self._opening = opening
+        self._watcher = watcher
         self._revision = revision
         self._bookmark_seconds = bookmark_seconds
         self._next_bookmark = 0.0
@@ -87,16 +85,16 @@ class WatchStream(Stream):
 
     def fail(self, status: dict[str, Any]) -> None:
         """Send an ERROR event and end."""
-        self._opening.watcher.add_error(status)
+        self._watcher.add_error(status)
 
     def _end(self) -> None:
-        self._opening.watcher.close()
+        self._watcher.close()
 
     async def run(self) -> None:
         """Send until the client goes, the time is over, or the watch was ended. Raises ConnectionError."""
         loop = asyncio.get_running_loop()
-        watcher = self._opening.watcher
-        self._ends = loop.time() + self._opening.seconds
+        watcher = self._watcher
+        self._ends = loop.time() + self._watcher.seconds
         self._next_bookmark = min(
             loop.time() + self._bookmark_seconds, max(self._ends - _FINAL_BOOKMARK_SECONDS, loop.time())
         )
@@ -116,21 +114,21 @@ class WatchStream(Stream):
                 return
 
     async def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
-        watcher = self._opening.watcher
+        watcher = self._watcher
         if self.muted or not watcher.pending:
-            due = min(self._ends, self._next_bookmark) if self._opening.bookmarks else self._ends
+            due = min(self._ends, self._next_bookmark) if self._watcher.bookmarks else self._ends
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(None if self.muted else max(due, loop.time())):
                     await watcher.wake.wait()
         watcher.wake.clear()
 
     def _bookmark(self, now: float) -> None:
-        if not self._opening.bookmarks or now < self._next_bookmark:
+        if not self._watcher.bookmarks or now < self._next_bookmark:
             return
         last = self._ends - _FINAL_BOOKMARK_SECONDS
         following = now + self._bookmark_seconds
         self._next_bookmark = min(following, last) if now < last else self._ends + self._bookmark_seconds
-        self._opening.watcher.add_bookmark(self._revision())
+        self._watcher.add_bookmark(self._revision())
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +158,17 @@ class Selection:
 
 
 class Watcher:
-    """The lines that wait for one client. `wake` is set whenever there is something to do."""
+    """A watch that was granted: the lines that wait for one client. `wake` is set when there is something to do.
 
-    def __init__(self, selection: Selection) -> None:
+    `seconds` is its length; `bookmarks`: whether those are wanted.
+    """
+
+    status = 200
+
+    def __init__(self, selection: Selection, seconds: float, *, bookmarks: bool) -> None:
         self.selection = selection
+        self.seconds = seconds
+        self.bookmarks = bookmarks
         self.closed = False
         self.pending: collections.deque[bytes] = collections.deque()
         self.wake = asyncio.Event()
@@ -224,15 +229,3 @@ class Watcher:
     def _push(self, kind: str, payload: bytes) -> None:
         self.pending.append(b'{"type":"%s","object":%s}\n' % (kind.encode(), payload))
         self.wake.set()
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A watch that was granted.
-
-    Its watcher (subscribed already), its length in seconds and whether bookmarks are wanted.
-    """
-
-    watcher: Watcher
-    seconds: float
-    bookmarks: bool

@@ -1,7 +1,7 @@
 """Answers in the form that a client wants: an object, its metadata, or the Table that `kubectl get` prints.
 
-Each row carries the whole object beside its cells. Here are the columns of the built-in kinds that a simulated cluster
-has, without what only `-o wide` adds; those of custom resources come from their definitions (`crds`).
+The columns are those of the built-in kinds that a simulated cluster has, without what only `-o wide` adds; those of
+custom resources come from their definitions (`crds`).
 """
 
 import datetime as dt
@@ -61,13 +61,9 @@ def age(text: str | None) -> str:
     if not text:
         return "<unknown>"
     try:
-        return _duration(max(0, int((dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(text)).total_seconds())))
+        seconds = max(0, int((dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(text)).total_seconds()))
     except (ValueError, TypeError):
         return "<invalid>"
-
-
-def _duration(seconds: int) -> str:
-    """Return a duration with at most two units, coarser as it grows (the rule of the field's printers)."""
     for limit, unit, size, below, part in _UNITS:
         if seconds < limit:
             rest = seconds % size // part if below else 0
@@ -125,30 +121,20 @@ SECRETS = (NAME, _text("Type", at("type", default="Opaque")), _DATA, AGE)
 LEASES = (NAME, _text("Holder", at("spec", "holderIdentity")), AGE)
 
 
-def _event_object(obj: dict[str, Any]) -> str:
-    about = obj.get("involvedObject") or {}
-    return f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}"
-
-
 _SERIES = at("series", "lastObservedTime")
+_KIND, _NAME = at("involvedObject", "kind"), at("involvedObject", "name")
 EVENTS = (
     _text("Last Seen", lambda obj: age(_SERIES(obj) or obj.get("lastTimestamp") or obj.get("eventTime"))),
     _text("Type", at("type")), _text("Reason", at("reason")),
-    _text("Object", _event_object), _text("Message", at("message")),
+    _text("Object", lambda obj: f"{str(_KIND(obj)).lower()}/{_NAME(obj)}"), _text("Message", at("message")),
 )  # fmt: skip
 
 
-_CONTAINERS = at("status", "containerStatuses", default=[])
-
-
-def _pod_ready(obj: dict[str, Any]) -> str:
-    ready = sum(1 for container in _CONTAINERS(obj) if container.get("ready"))
-    return f"{ready}/{len(at('spec', 'containers', default=[])(obj))}"
-
-
+_CONTAINERS, _SPECIFIED = at("status", "containerStatuses", default=[]), at("spec", "containers", default=[])
 _IS_LEAVING = at("metadata", "deletionTimestamp")
 PODS = (
-    NAME, _text("Ready", _pod_ready),
+    NAME,
+    _text("Ready", lambda obj: f"{sum(bool(each.get('ready')) for each in _CONTAINERS(obj))}/{len(_SPECIFIED(obj))}"),
     _text("Status", lambda obj: "Terminating" if _IS_LEAVING(obj) else at("status", "phase")(obj)),
     _text("Restarts", lambda obj: str(sum(each.get("restartCount", 0) for each in _CONTAINERS(obj)))), AGE,
 )  # fmt: skip

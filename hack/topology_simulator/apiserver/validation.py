@@ -1,10 +1,8 @@
 """What a structural schema does to an object: prune the unknown, fill in defaults, and judge, in the server's words.
 
-`validate` returns every broken rule as a cause. On updates it ratchets as real servers of 1.30 and later
-do: a part that equals its stored state is not judged again, so an object that became invalid under a newer
-schema can still be changed elsewhere. Parts of map-lists correspond by their keys, entries of other lists
-not at all. Pruning and defaulting return a part that nothing happens to as it is, which keeps versions of an object
-sharing memory; nulls where the schema does not allow null vanish before defaulting. `cel` judges the rules.
+On updates it ratchets as real servers of 1.30 and later do: a part that equals its stored state is not judged again.
+Parts of map-lists correspond by their keys, entries of other lists not at all. A part that nothing happens to is
+returned as it is, which keeps versions of an object sharing memory. `cel` judges the rules.
 """
 
 from __future__ import annotations
@@ -84,15 +82,11 @@ def _validate(place: Place) -> list[field_errors.Cause]:
     return causes
 
 
-def _type_name(value: Any) -> str:
-    if isinstance(value, float):
-        return "integer" if value.is_integer() else "number"
-    names = {type(None): "null", bool: "boolean", int: "integer", str: "string", list: "array"}
-    return names.get(type(value), "object")
-
-
 def _check_type(place: Place) -> field_errors.Cause | None:
-    wanted, actual = place.schema.get("type"), _type_name(place.value)
+    wanted, value = place.schema.get("type"), place.value
+    names = {type(None): "null", bool: "boolean", int: "integer", str: "string", list: "array"}
+    whole = isinstance(value, float) and value.is_integer()
+    actual = "integer" if whole else "number" if isinstance(value, float) else names.get(type(value), "object")
     if place.schema.get(INT_OR_STRING):
         if actual in ("integer", "string"):
             return None

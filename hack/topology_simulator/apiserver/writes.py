@@ -1,19 +1,15 @@
-"""Everything that changes an object, in the order in which the real server does it.
+"""Everything that changes an object, in the order in which the real server does it, between two awaits.
 
 create: shape → prune and default → metadata → validate → managed fields → store. update (a PUT or a patch):
 current state → the new one → optimistic lock → what this subresource may touch → prune and default →
 nothing changed? → validate → generation → managed fields → store, or remove when the last finalizer went.
-All of it happens between two awaits, so that writes never interleave.
-
-What differs between kinds is asked of their `Resource`; custom resource definitions, which change what is
-served, are handed to `definitions` before (may it be stored?) and after (serve it).
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from .. import conditions
-from . import builtins, crds, metadata, patch, requests, resources, statuses, storage
+from . import builtins, cel, crds, metadata, patch, requests, resources, statuses, storage, validation
 
 
 class Writes:
@@ -167,9 +163,9 @@ class Writes:
             wanted = f"{resource.kind} of {resource.api_version}"
             raise statuses.bad_request(f"the body is {kind} of {version}, the path is for {wanted}")
         if resource.schema is not None:
-            body, unknown = resource.schema.prune(body)
+            body, unknown = validation.prune_object(resource.schema, body)
             self._report_unknown(resource, body, unknown, intent)
-            body = resource.schema.default(body)
+            body = validation.default(resource.schema, body)
         if not resource.custom:
             body = builtins.settle(resource, body)
         return resource.to_stored(body)
@@ -251,8 +247,8 @@ class Writes:
 
     def _validate(self, resource: resources.Resource, obj: dict[str, Any], old: dict[str, Any] | None) -> None:
         causes = metadata.check(resource, obj["metadata"])
-        if resource.schema is not None:
-            causes = resource.schema.validate(obj, old, causes)
+        if resource.schema is not None and resource.rules is not None:
+            causes = cel.judge(resource.schema, resource.rules, obj, old, causes)
         else:
             causes += builtins.check(resource, obj, old)
         if causes:

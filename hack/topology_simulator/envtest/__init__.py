@@ -1,10 +1,5 @@
-"""A real kube-apiserver with a real etcd, started for tests and demonstrations, and gone without leftovers.
+"""A real kube-apiserver with a real etcd for tests and demonstrations: the truth that `apiserver` is compared with.
 
-The embedded server (`apiserver`, next door) is ours; this one is the truth that it is compared with. Loopback only,
-TLS, RBAC, tokens, audit log, all data in a temporary folder.
-
-    binaries   where kube-apiserver, etcd and kubectl are; finding and building is what hack/envtest does
-    keeper     a small process that owns the servers, so that they end when its parent is killed
-    server     `RealServer`: start, wait until ready, restart, stop; kubeconfigs for its users
-    audit      the audit log, read back
+Loopback only, TLS, RBAC, tokens, audit log, all data in a temporary folder that goes with it. `server` has it, `audit`
+reads its log back, `openshift` has OpenShift's definitions, `second` another member of its etcd.
 """

@@ -16,7 +16,7 @@ import yaml
 
 from topology_api import crd, crd_patch, types
 
-from .. import binaries, install
+from .. import SimulatorError, binaries, install
 
 STAND_INS = (
     "baremetalhosts.metal3.io",
@@ -32,12 +32,8 @@ _NAME = re.compile(r"^  name: (\S+)$", re.MULTILINE)
 _TRANSITIONS = pathlib.Path(__file__).parents[3] / "bindata" / "transitions"
 
 
-class UnknownKindError(Exception):
-    """The module has no definition of a kind, or several that a cluster could run by default."""
-
-
 def definitions() -> list[dict[str, Any]]:
-    """Return every definition of the simulated cluster. Raises binaries.MissingError, UnknownKindError."""
+    """Return every definition of the simulated cluster. Raises binaries.MissingError, SimulatorError."""
     served = {definition["metadata"]["name"]: definition for definition in payload()}
     ours = served[crd.NAME]
     return list({**served, crd.NAME: crd_patch.apply(ours, crd_patch.add(ours, tuple(_edges())))}.values())
@@ -54,7 +50,15 @@ def _read() -> tuple[str, ...]:
     crds = []
     for stand_in in install.definitions():
         name = stand_in["metadata"]["name"]
-        crds.append(stand_in if name in STAND_INS else yaml.load(_default(name, texts), install.LOADER))  # noqa: S506 - a safe one
+        if name in STAND_INS:
+            crds.append(stand_in)
+            continue
+        ours = _defaults(name, texts)
+        if len(ours) != 1:
+            raise SimulatorError(
+                f"{len(ours)} definitions of {name} are for a self-managed cluster by default, not one"
+            )
+        crds.append(yaml.load(ours[0], install.LOADER))  # noqa: S506 - a safe one
     return tuple(json.dumps(definition) for definition in crds)
 
 
@@ -75,14 +79,6 @@ def _defaults(name: str, texts: list[str]) -> list[str]:
     named = [text for text in texts if f"\n  name: {name}\n" in text]
     plain = [text for text in named if _FEATURE_SET not in text or f"{_FEATURE_SET} Default\n" in text]
     return [text for text in plain if _PROFILE in text] if len(plain) > 1 else plain
-
-
-def _default(name: str, texts: list[str]) -> str:
-    """Return the one definition of that name that a self-managed cluster runs when no feature set is chosen."""
-    ours = _defaults(name, texts)
-    if len(ours) != 1:
-        raise UnknownKindError(f"{len(ours)} definitions of {name} are for a self-managed cluster by default, not one")
-    return ours[0]
 
 
 def _edges() -> Iterator[crd.Edge]:

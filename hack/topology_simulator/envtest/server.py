@@ -1,11 +1,8 @@
 """`RealServer`: etcd and kube-apiserver, up in a few seconds, restarted when a test wants it, and gone afterwards.
 
-Nothing reconciles there, until a test asks for single controllers of kube-controller-manager.
-
-A second kube-apiserver may serve the same etcd (`start_api(SECOND)`), and several clusters may keep their objects in
-one etcd, each under a prefix of its own (`beside`).
-Who may come in is a table of users with one token each; with RBAC on, anybody but a member of `system:masters` can
-do only what a binding allows. Start lines and what was measured about them: hack/envtest/README.md.
+Nothing reconciles there, until a test asks for single controllers. A second kube-apiserver may serve the same etcd
+(`start_api(SECOND)`), and several clusters may keep their objects in one etcd (`beside`). With RBAC on, anybody but a
+member of `system:masters` can do only what a binding allows. Start lines: hack/envtest/README.md.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ import aiohttp
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from .. import binaries, kubeconfig, opened
+from .. import SimulatorError, binaries, kubeconfig
 from ..etcd import certificates, gateway, keeping
 from . import audit
 
@@ -43,7 +40,7 @@ API, SECOND = "kube-apiserver", "kube-apiserver-2"
 """The API servers by name; the second one is started only on demand."""
 
 
-class RealServerError(Exception):
+class RealServerError(SimulatorError):
     """The servers did not start or did not answer; the message has the last words of the one that failed."""
 
 
@@ -58,8 +55,8 @@ class User:
 ADMIN = User("admin", (MASTERS,))
 
 
-class RealServer(opened.Opened):
-    """A real API server; use it as an async context manager.
+class RealServer(keeping.Keeping):
+    """A real API server; use it as an async context manager. Its `folder` has data and logs: audit.log, etcd.log, ...
 
     `users` maps tokens to users; the token `admin` is always there. `beside` is another
     server whose etcd is used, which must outlive this one; `prefix` is then where objects are kept there.
@@ -69,9 +66,9 @@ class RealServer(opened.Opened):
     def __init__(
         self, users: Mapping[str, User] | None = None, *, beside: RealServer | None = None, prefix: str = "/registry"
     ) -> None:
-        super().__init__()
+        super().__init__("envtest-")
         self._beside = beside
-        self._prefix = prefix
+        self._keys = prefix
         self._users = {"admin": ADMIN, **(users or {})}
         self._assets = binaries.folder()
         self.port = self._second_port = 0
@@ -82,10 +79,9 @@ class RealServer(opened.Opened):
         self._etcd_port = self._peer_port = 0
         self._snapshots = 0
         self._progress_flag = ""
-        self._processes = keeping.Keeping("envtest-")
 
     async def _open(self, parts: contextlib.AsyncExitStack) -> None:
-        await parts.enter_async_context(self._processes)
+        await super()._open(parts)
         await self._start_all()
 
     # -- what it offers
@@ -103,16 +99,6 @@ class RealServer(opened.Opened):
     def etcd_url(self) -> str:
         """Where its etcd is, plain HTTP: for compaction, never for objects."""
         return self._beside.etcd_url if self._beside is not None else f"http://127.0.0.1:{self._etcd_port}"
-
-    @property
-    def pids(self) -> dict[str, int]:
-        """The running processes by name: etcd, kube-apiserver, kube-controller-manager if controllers were started."""
-        return self._processes.pids
-
-    @property
-    def folder(self) -> pathlib.Path:
-        """Where its data and logs are: audit.log, and one log for each process, e.g. etcd.log."""
-        return self._processes.folder
 
     def audit(self) -> audit.Log:
         """Return a reader of the audit log that begins now."""
@@ -139,11 +125,11 @@ class RealServer(opened.Opened):
 
     async def stop_api(self, name: str = API) -> None:
         """Kill an API server; etcd keeps the state."""
-        await self._processes.end(name)
+        await self.end(name)
 
     async def start_api(self, name: str = API) -> None:
         """Start an API server again, on the same port with the same certificate, and wait until it is ready."""
-        await self._processes.start(name, self._api_command(name))
+        await self.start(name, self._api_command(name))
         await self._ready(name)
 
     async def restart_api(self, down: float = 0.0) -> None:
@@ -160,15 +146,15 @@ class RealServer(opened.Opened):
         program = await asyncio.to_thread(binaries.program, _CONTROLLERS)
         place = kubeconfig.write(self.folder / "controllers.kubeconfig", self.kubeconfig())
         key = f"--service-account-private-key-file={self.folder / 'service-account.key'}"
-        await self._processes.start(
+        await self.start(
             _CONTROLLERS, [str(program), f"--kubeconfig={place}", f"--controllers={','.join(names)}", key, *_LOCAL]
         )
 
     async def stop_controllers(self) -> None:
         """Kill the controllers. Raises RealServerError when they have ended by themselves, e.g. for an unknown name."""
         if _CONTROLLERS not in self.pids:
-            raise RealServerError(f"{_CONTROLLERS} has ended\n{self.last_words()}")
-        await self._processes.end(_CONTROLLERS)
+            raise RealServerError(f"{_CONTROLLERS} has ended\n{self._endings()}")
+        await self.end(_CONTROLLERS)
 
     async def compact(self) -> int:
         """Let etcd forget every revision but the latest, and return that one."""
@@ -200,20 +186,18 @@ class RealServer(opened.Opened):
         """
         program = await asyncio.to_thread(binaries.program, "etcdutl")
         await self.stop_api()
-        await self._processes.end("etcd")
+        await self.end("etcd")
         shutil.rmtree(self.folder / "etcd")
         peers = f"http://127.0.0.1:{self._peer_port}"
         raised = (f"--bump-revision={bump}", "--mark-compacted") if bump else ()
         where = (f"--data-dir={self.folder / 'etcd'}", f"--initial-cluster=default={peers}")
-        process = await asyncio.create_subprocess_exec(
-            program, "snapshot", "restore", snapshot, *where, f"--initial-advertise-peer-urls={peers}", *raised,
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        _, words = await process.communicate()
-        if process.returncode:
-            raise RealServerError(f"etcdutl did not restore {snapshot}\n{words.decode(errors='replace')[-2000:]}")
+        code, _, words = await binaries.ran(
+            program, "snapshot", "restore", snapshot, *where, f"--initial-advertise-peer-urls={peers}", *raised
+        )
+        if code:
+            raise RealServerError(f"etcdutl did not restore {snapshot}\n{words[-2000:]}")
         await asyncio.sleep(down)
-        await self._processes.start("etcd", self._etcd_command(self._peer_port))
+        await self.start("etcd", self._etcd_command(self._peer_port))
         await self.start_api()
 
     # -- opening
@@ -227,15 +211,15 @@ class RealServer(opened.Opened):
             self._etcd_port, self._peer_port, self.port, self._second_port = keeping.free_ports(4)
             try:
                 if self._own_etcd:
-                    await self._processes.start("etcd", self._etcd_command(self._peer_port))
+                    await self.start("etcd", self._etcd_command(self._peer_port))
                 await self.start_api()
             except RealServerError as error:
                 # Another process took a port between our look and their bind.
                 if "address already in use" not in str(error) or attempt == _ATTEMPTS - 1:
                     raise
-                await self._processes.end("kube-apiserver")
+                await self.end("kube-apiserver")
                 if self._own_etcd:
-                    await self._processes.end("etcd")
+                    await self.end("etcd")
                 shutil.rmtree(self.folder / "etcd", ignore_errors=True)
             else:
                 return
@@ -291,7 +275,7 @@ class RealServer(opened.Opened):
         return [
             str(self._assets / "kube-apiserver"),
             f"--etcd-servers={self.etcd_url}",
-            f"--etcd-prefix={self._prefix}",
+            f"--etcd-prefix={self._keys}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self._port_of(name)}",
             "--advertise-address=127.0.0.1",
@@ -332,14 +316,13 @@ class RealServer(opened.Opened):
                                 return
                     for server in ("etcd", name) if self._own_etcd else (name,):
                         if server not in self.pids:
-                            raise RealServerError(f"{server} has ended\n{self.last_words()}")
+                            raise RealServerError(f"{server} has ended\n{self._endings()}")
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
             raise RealServerError(
-                f"{name} is not ready after {_READY_SECONDS:g} s; /readyz says {answer}\n{self.last_words()}"
+                f"{name} is not ready after {_READY_SECONDS:g} s; /readyz says {answer}\n{self._endings()}"
             ) from None
 
-    def last_words(self) -> str:
-        """Return the ends of all logs."""
+    def _endings(self) -> str:
         logged = (name for name in ("etcd", API, SECOND, _CONTROLLERS) if (self.folder / f"{name}.log").exists())
-        return "\n".join(self._processes.last_words(name) for name in logged)
+        return "\n".join(self.last_words(name) for name in logged)

@@ -1,19 +1,12 @@
-"""Real etcd members with mutual TLS, for tests and for the cluster in a box.
+"""Real etcd members with mutual TLS: the processes that ConfigMap and conditions make claims about.
 
-Everything that is said about membership elsewhere is a claim (a ConfigMap, conditions); here are the processes that
-the claims are about. Loopback only, free ports, data in a temporary folder, and gone even when their parent
-is killed (`keeper` owns them).
-
-    certificates  a CA, certificates of members and clients, and spoilt ones
-    gateway       a client of the JSON gateway: members, status, health; add, promote, remove
-    keeping       the processes, by way of the keeper
-    member        one member: start, kill, pause, resume; ready or why not
-    cluster       several: a first one, learners that are added and promoted, members that are taken away
-
-Nothing here knows Kubernetes. Who drives a cluster from the API is `actors.real_etcd_operator`; `test/etcd` holds the
-operator's own check against it.
+Loopback only, free ports, data in a temporary folder, and gone even when their parent is killed (`keeping`). `cluster`
+has several `member`s, by a `gateway` to their JSON API and with `certificates`, spoilt ones on demand. Nothing here
+knows Kubernetes: `actors.real_etcd_operator` drives a cluster from the API, test/etcd has the operator's own check.
 """
 
+from .. import SimulatorError
 
-class EtcdError(Exception):
+
+class EtcdError(SimulatorError):
     """Members or their processes did not do what was wanted; the message says what they said last."""

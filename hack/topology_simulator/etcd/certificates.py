@@ -1,8 +1,7 @@
 """Certificates of etcd members and of their clients, made on the spot; and spoilt ones, on demand.
 
-As in OpenShift: one CA signs everybody, a member's certificate serves and dials (both extended key usages, because
-etcd's JSON gateway dials its own server with it), clients have a common name and no address. A folder holds `ca.crt`,
-`tls.crt` and `tls.key`, the names that a mounted Secret has. Keys are EC P-256: made in a millisecond.
+As in OpenShift: one CA signs everybody, a member's certificate serves and dials (etcd's JSON gateway dials its own
+server with it), clients have a common name and no address. A folder has the names that a mounted Secret has.
 """
 
 import datetime as dt
@@ -75,10 +74,14 @@ class Authority:
             .add_extension(_usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
         )
-        if hosts:
-            builder = builder.add_extension(
-                x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False
-            )
+        names: list[x509.GeneralName] = []
+        for host in hosts:
+            try:
+                names.append(x509.IPAddress(ipaddress.ip_address(host)))
+            except ValueError:
+                names.append(x509.DNSName(host))
+        if names:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
         return Pair(
             certificate.public_bytes(serialization.Encoding.PEM),
@@ -141,13 +144,6 @@ def _replace(file: pathlib.Path, content: bytes, mode: int) -> None:
     fresh.touch(mode=mode, exist_ok=False)
     fresh.write_bytes(content)
     fresh.replace(file)
-
-
-def _host(text: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(text))
-    except ValueError:
-        return x509.DNSName(text)
 
 
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:

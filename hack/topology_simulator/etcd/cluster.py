@@ -1,8 +1,7 @@
 """Several members that are one etcd: founded by one, grown by learners that become voters, shrunk again.
 
 The membership is never remembered here, it is asked of the members; only which process has which peer URL is known,
-which is how a member that has no name yet is recognised. Growing goes as it goes in OpenShift: add a learner, start
-it into the existing cluster, promote it once it has caught up. etcd refuses that before, so it is asked again.
+which is how a member that has no name yet is recognised.
 """
 
 import asyncio
@@ -22,10 +21,6 @@ _PATIENCE_SECONDS = 20.0
 _ASKED_SECONDS = 2.0
 _POLL_SECONDS = 0.02
 _UNDECIDED = "incompatible with current running cluster"
-
-
-class ClusterError(etcd.EtcdError):
-    """The members did not come to what was wanted; the message says what they said last."""
 
 
 class Cluster(opened.Opened):
@@ -86,23 +81,26 @@ class Cluster(opened.Opened):
         return entry.name or next((own[url] for url in entry.peer_urls if url in own), "")
 
     async def leader(self) -> member.Member:
-        """Return the leader, as the first member that knows one says. Raises ClusterError when none does in time."""
+        """Return the leader, as the first member that knows one says. Raises EtcdError when none does in time."""
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 while True:
                     with contextlib.suppress(gateway.GatewayError):
                         for entry in await self.listed(linearizable=False):
                             leader = self.members.get(entry.name)
-                            if leader is not None and leader.answering and await self._leads(leader, entry.id):
-                                return leader
+                            if leader is None or not leader.answering:
+                                continue
+                            with contextlib.suppress(gateway.GatewayError):
+                                if (await self.client.status(leader.url)).leader == entry.id:
+                                    return leader
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
-            raise ClusterError(f"no member leads\n{self.last_words()}") from None
+            raise etcd.EtcdError(f"no member leads\n{self.last_words()}") from None
 
     # -- what is done to them
 
     async def bootstrap(self, name: str) -> None:
-        """Start the first member. Raises KeepingError, MemberError."""
+        """Start the first member. Raises EtcdError."""
         first = self._new(name)
         await first.start({name: first.peer_url}, joins=False, strict=self._strict)
         await first.ready(self.client)
@@ -120,7 +118,7 @@ class Cluster(opened.Opened):
             raise
 
     async def start(self, name: str) -> member.Member:
-        """Start a member that was announced. Raises GatewayError, KeepingError, MemberError."""
+        """Start a member that was announced. Raises EtcdError."""
         newcomer = self.members[name]
         known = {self.name_of(entry): entry.peer_urls[0] for entry in await self.listed() if entry.name}
         await newcomer.start({**known, name: newcomer.peer_url}, joins=True, strict=self._strict)
@@ -128,7 +126,7 @@ class Cluster(opened.Opened):
         async def joined() -> str | None:
             try:
                 await newcomer.ready(self.client)
-            except member.MemberError as error:
+            except etcd.EtcdError as error:
                 # A cluster that was founded a moment ago has not agreed on its version; a member that joins then ends.
                 if _UNDECIDED not in str(error):
                     raise
@@ -148,7 +146,7 @@ class Cluster(opened.Opened):
     async def add(self, name: str) -> member.Member:
         """Add a learner as soon as etcd lets it, and start it.
 
-        Raises ClusterError, GatewayError, KeepingError, MemberError.
+        Raises EtcdError.
         """
 
         async def attempt() -> str | None:
@@ -162,7 +160,7 @@ class Cluster(opened.Opened):
         return await self.start(name)
 
     async def promote(self, name: str) -> None:
-        """Make a learner a voter, as soon as etcd lets it. Raises ClusterError, GatewayError."""
+        """Make a learner a voter, as soon as etcd lets it. Raises EtcdError."""
         await self._patiently(f"{name} is still a learner", lambda: self.try_to_promote(name))
 
     async def try_to_promote(self, name: str) -> str | None:
@@ -220,13 +218,7 @@ class Cluster(opened.Opened):
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
             words = f"{what} after {_PATIENCE_SECONDS:g} s: {problem}"
-            raise ClusterError(f"{words}\n{self.last_words()}") from None
-
-    async def _leads(self, process: member.Member, member_id: int) -> bool:
-        try:
-            return (await self.client.status(process.url)).leader == member_id
-        except gateway.GatewayError:
-            return False
+            raise etcd.EtcdError(f"{words}\n{self.last_words()}") from None
 
     async def _any(self, call: Callable[[str], Awaitable[T]]) -> T:
         """Ask one running member after the other until one does not fail for lack of an answer."""

@@ -1,8 +1,7 @@
-"""A client of etcd's JSON gateway, as small as the simulator needs it.
+"""A client of etcd's JSON gateway. It shares nothing with the operator's: what one gets wrong, the other must not hide.
 
-The operator has its own; this one shares nothing with it on purpose: what the one gets wrong, the other must not hide.
-Three habits of the gateway that are dealt with here: 64-bit numbers are strings; what is false or empty is left out
-(`isLearner`, the name of a member that has not started); and an error is `{code, message}` with gRPC's code numbers.
+64-bit numbers are strings there; what is false or empty is left out (`isLearner`, the name of a member that has not
+started); and an error is `{code, message}` with gRPC's code numbers.
 """
 
 import contextlib

@@ -7,7 +7,6 @@ the others look for it. Heartbeats are five times as frequent as usual, so that 
 import asyncio
 import pathlib
 import shutil
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,10 +18,6 @@ _POLL_SECONDS = 0.02
 _HEARTBEAT_MS = 20
 _ELECTION_MS = 200
 _TOKEN = "topology"  # noqa: S105 - the name of the cluster, so that members of two never mix
-
-
-class MemberError(etcd.EtcdError):
-    """A member did not become ready; the message has its last words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +61,6 @@ class Member:
     def answering(self) -> bool:
         """Whether there is a process that does not hold still."""
         return self.running and not self.paused
-
-    @property
-    def pid(self) -> int | None:
-        """Its process id, or None."""
-        return self._processes.pid(self.name)
 
     def give(self, secrets: Secrets) -> None:
         """Write its files. etcd reads certificates anew at every handshake, whom it trusts only when it starts."""
@@ -116,18 +106,14 @@ class Member:
         """SIGKILL, and wait until it has ended. Raises KeepingError."""
         await self._processes.end(self.name)
 
-    async def stop(self) -> None:
-        """SIGTERM, and wait until it has ended: a leader hands over first. Raises KeepingError."""
-        await self._processes.end(self.name, signal.SIGTERM)
-
     async def pause(self) -> None:
         """SIGSTOP: connections are accepted by the kernel, and not answered. Raises KeepingError."""
         await self._processes.hold(self.name)
         self.paused = True
 
     async def resume(self) -> None:
-        """SIGCONT. Raises KeepingError."""
-        await self._processes.go_on(self.name)
+        """SIGCONT."""
+        self._processes.go_on(self.name)
         self.paused = False
 
     def forget(self) -> None:
@@ -135,7 +121,7 @@ class Member:
         shutil.rmtree(self._folder / "data", ignore_errors=True)
 
     async def ready(self, asked: gateway.Gateway, seconds: float = _READY_SECONDS) -> gateway.Status:
-        """Wait until it is healthy and knows a leader, and return what it says of itself. Raises MemberError."""
+        """Wait until it is healthy and knows a leader, and return what it says of itself. Raises EtcdError."""
         answer: object = "nothing"
         try:
             async with asyncio.timeout(seconds):
@@ -149,11 +135,11 @@ class Member:
                         if status.leader and await asked.healthy(self.url):
                             return status
                     if not self.running:
-                        raise MemberError(f"{self.name} has ended\n{self.last_words()}")
+                        raise etcd.EtcdError(f"{self.name} has ended\n{self.last_words()}")
                     await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
             words = f"{self.name} is not ready after {seconds:g} s; it says {answer}"
-            raise MemberError(f"{words}\n{self.last_words()}") from None
+            raise etcd.EtcdError(f"{words}\n{self.last_words()}") from None
 
     def last_words(self) -> str:
         """Return the end of its log."""

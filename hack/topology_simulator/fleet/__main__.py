@@ -12,8 +12,9 @@ import argparse
 import pathlib
 import shutil
 import sys
+from typing import Any
 
-from .. import demo, kubeconfig, pace, terminal
+from .. import SimulatorError, demo, pace, terminal
 from . import engines, pack, running, stories, verdict
 
 _FOLDER = pathlib.Path("build") / "fleet"
@@ -42,26 +43,18 @@ async def _play(name: str, spokes: int, folder: pathlib.Path, mutant: pack.Mutan
     lines: list[str] = []
     try:
         engines.folder()
-        async with running.opened(
-            spokes,
-            _PACE,
-            folder,
-            screen,
-            masters=story.masters,
-            deadline_minutes=story.deadline_minutes,
-            given=pack.Pack(mutant.edit if mutant else None),
-        ) as fleet:
+        given = pack.Pack(mutant.edit if mutant else None)
+        wanted: dict[str, Any] = {"masters": story.masters, "deadline_minutes": story.deadline_minutes}
+        async with running.opened(spokes, _PACE, folder, screen, given=given, **wanted) as fleet:
             try:
                 await story.play(fleet, judged)
             except verdict.StoryFailedError as error:
                 judged.claim("the story comes to its end", holds=False, actual=error)
             finally:
                 lines = fleet.chronicle.table()
-    except (*demo.FAILURES, kubeconfig.KubeconfigError) as error:
-        print(
-            screen.paint(f"\nFailed after {screen.seconds:.0f} s, logs are in {folder}: {error}", "red"),
-            file=sys.stderr,
-        )
+    except (SimulatorError, OSError) as error:
+        words = f"\nFailed after {screen.seconds:.0f} s, logs are in {folder}: {error}"
+        print(screen.paint(words, "red"), file=sys.stderr)
         return 1
     screen.print("\nThe order of events, in seconds:")
     for line in lines:
@@ -70,12 +63,8 @@ async def _play(name: str, spokes: int, folder: pathlib.Path, mutant: pack.Mutan
     judged.show(screen)
     as_wanted = judged.holds is (mutant is None)
     answer = "The story holds" if judged.holds else "The story does not hold"
-    screen.print(
-        screen.paint(
-            f"\n{answer}{', and it should not with this pack' if mutant and as_wanted else ''}",
-            "green" if as_wanted else "red",
-        )
-    )
+    more = ", and it should not with this pack" if mutant and as_wanted else ""
+    screen.print(screen.paint(f"\n{answer}{more}", "green" if as_wanted else "red"))
     return 0 if as_wanted else 1
 
 

@@ -5,8 +5,9 @@ when it happens, and `table` shows at the end when each cluster came to what.
 """
 
 import asyncio
+import functools
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,10 +79,15 @@ class Chronicle:
     async def run(self) -> None:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._follow_works())
-            group.create_task(self._follow_replica_set())
+            group.create_task(self._follow(self._hub.api, pack.WORKS, self._work))
+            group.create_task(self._follow(self._hub.api, pack.REPLICA_SETS, self._replica_set))
             for each in self._spokes:
-                group.create_task(self._follow_infrastructure(each))
+                note = functools.partial(self._infrastructure, each.name)
+                group.create_task(self._follow(each.api, kinds.INFRASTRUCTURES, note))
+
+    async def _follow(self, api: client.Client, kind: kinds.Kind, note: Callable[[dict[str, Any], bool], None]) -> None:
+        async for obj, deleted in api.states(kind, retry_seconds=_RETRY_SECONDS):
+            note(obj, deleted)
 
     def tell(self, subject: str, text: str, colour: str = "") -> None:
         """Print a line of what happens."""
@@ -89,12 +95,10 @@ class Chronicle:
 
     # -- what the hub says
 
-    async def _follow_works(self) -> None:
-        async for obj, deleted in _each(self._hub.api, pack.WORKS):
-            if obj["metadata"]["name"] == pack.NAME:
-                self._work(obj["metadata"]["namespace"], obj, deleted=deleted)
-
-    def _work(self, cluster: str, work: dict[str, Any], *, deleted: bool) -> None:
+    def _work(self, work: dict[str, Any], deleted: bool) -> None:  # noqa: FBT001 - what is followed says so
+        cluster = work["metadata"]["namespace"]
+        if work["metadata"]["name"] != pack.NAME:
+            return
         self.works[cluster] = work
         if self._new(cluster, "work", not deleted):
             self._note(cluster, UNASKED if deleted else ASKED)
@@ -106,21 +110,16 @@ class Chronicle:
         if self._new(cluster, "verdict", verdict) and verdict:
             self._note(cluster, verdict)
 
-    async def _follow_replica_set(self) -> None:
-        async for obj, _ in _each(self._hub.api, pack.REPLICA_SETS):
-            status = obj.get("status") or {}
-            summary = ", ".join(f"{name} {number}" for name, number in (status.get("summary") or {}).items())
-            rolled = conditions.find(obj, "PlacementRolledOut").get("reason", "")
-            if summary and self._new("hub", "summary", (summary, rolled)):
-                self.tell("hub", f"{summary}; roll-out {rolled}", "dim")
+    def _replica_set(self, obj: dict[str, Any], _: bool) -> None:  # noqa: FBT001 - as above
+        status = obj.get("status") or {}
+        summary = ", ".join(f"{name} {number}" for name, number in (status.get("summary") or {}).items())
+        rolled = conditions.find(obj, "PlacementRolledOut").get("reason", "")
+        if summary and self._new("hub", "summary", (summary, rolled)):
+            self.tell("hub", f"{summary}; roll-out {rolled}", "dim")
 
     # -- what the clusters say
 
-    async def _follow_infrastructure(self, cluster: spoke.Spoke) -> None:
-        async for obj, _ in _each(cluster.api, kinds.INFRASTRUCTURES):
-            self._infrastructure(cluster.name, obj)
-
-    def _infrastructure(self, name: str, obj: dict[str, Any]) -> None:
+    def _infrastructure(self, name: str, obj: dict[str, Any], _: bool) -> None:  # noqa: FBT001 - as above
         before = self.infrastructures.get(name)
         self.infrastructures[name] = obj
         desired = (obj.get("spec") or {}).get("desiredTopology")
@@ -165,25 +164,3 @@ def _verdict(work: dict[str, Any]) -> str:
         return DONE
     failed = degraded.get("status") == "True" and degraded.get("observedGeneration") == generation
     return FAILED if failed else ""
-
-
-async def _each(api: client.Client, kind: kinds.Kind) -> AsyncIterator[tuple[dict[str, Any], bool]]:
-    """Yield each state of each object, and whether it was deleted; what vanished during a gap is deleted, too."""
-    known: dict[tuple[str, str], dict[str, Any]] = {}
-    async for event in api.follow(kind, retry_seconds=_RETRY_SECONDS):
-        if isinstance(event, client.Changed):
-            changes = [(event.obj, event.deleted)]
-        else:
-            listed = {_key(obj): obj for obj in event.objects}
-            changes = [(obj, True) for key, obj in known.items() if key not in listed]
-            changes += [(obj, False) for obj in listed.values()]
-        for obj, deleted in changes:
-            if deleted:
-                known.pop(_key(obj), None)
-            else:
-                known[_key(obj)] = obj
-            yield obj, deleted
-
-
-def _key(obj: dict[str, Any]) -> tuple[str, str]:
-    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]

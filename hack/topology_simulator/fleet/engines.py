@@ -1,22 +1,16 @@
 """The engines as processes: where the programs are (hack/engines is asked), how they are started, and their kinds.
 
 They are real and unchanged. What differs from a cluster is where they run: beside their API servers, with a kubeconfig
-file in place of a mounted one, without leader election, and on a free port of loopback. The work agent looks for news
-every two seconds where nothing is watched; ten are its default, and sixty on a single node. A policy is evaluated once
-a second at most; five are the default.
+file in place of a mounted one, without leader election, and on a free port of loopback. They look for news every two
+seconds (ten are the default), and evaluate a policy once a second at most (five).
 """
 
 import abc
 import contextlib
 import functools
-import json
 import pathlib
 import shutil
-import signal
-from collections.abc import Mapping
 from typing import Any
-
-import yaml
 
 from .. import binaries, client, install, kubeconfig, opened
 from ..envtest import server
@@ -52,39 +46,18 @@ def folder() -> pathlib.Path:
 
 def definitions(names: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return the engines' own definitions of these names. Raises binaries.MissingError."""
-    known = {definition["metadata"]["name"]: definition for definition in map(json.loads, _read())}
+    place = binaries.asked_of("engines", "crds")
+    read = (install.definition(path.read_text()) for path in sorted(place.glob("*.yaml")))
+    known = {definition["metadata"]["name"]: definition for definition in read}
     return [known[name] for name in names]
 
 
-@functools.cache
-def _read() -> tuple[str, ...]:
-    place = binaries.asked_of("engines", "crds")
-    return tuple(
-        json.dumps(yaml.load(path.read_text(), install.LOADER))  # noqa: S506 - a safe one
-        for path in sorted(place.glob("*.yaml"))
-    )
-
-
-class Engines(opened.Opened):
+class Engines(keeping.Keeping):
     """Programs of one cluster, hub or spoke; they end with their context, and with their parent."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._processes = keeping.Keeping("fleet-")
+        super().__init__("fleet-")
         self._commands: dict[str, list[str]] = {}
-
-    async def _open(self, parts: contextlib.AsyncExitStack) -> None:
-        await parts.enter_async_context(self._processes)
-
-    @property
-    def folder(self) -> pathlib.Path:
-        """Where logs and kubeconfigs are."""
-        return self._processes.folder
-
-    @property
-    def pids(self) -> dict[str, int]:
-        """The running programs by name."""
-        return self._processes.pids
 
     def kubeconfig(self, name: str, content: dict[str, Any]) -> pathlib.Path:
         """Write a kubeconfig and return its place."""
@@ -125,30 +98,17 @@ class Engines(opened.Opened):
             "--metrics-bind-address=0",
             "--leader-elect=false",
             f"--evaluation-backoff={_EVALUATION_SECONDS}",
-            environment={"WATCH_NAMESPACE": POLICY_NAMESPACE},
+            WATCH_NAMESPACE=POLICY_NAMESPACE,
         )
-
-    async def stop(self, name: str) -> None:
-        """Kill a program, as a machine that loses its power does. Raises KeepingError."""
-        await self._processes.end(name, signal.SIGKILL)
 
     async def start_again(self, name: str) -> None:
         """Start a program that was stopped, with the same command line. Raises KeepingError."""
-        await self._processes.start(name, self._commands[name])
+        await self.start(name, self._commands[name])
 
-    async def _start(
-        self, name: str, program: str, *arguments: str, environment: Mapping[str, str] | None = None
-    ) -> None:
-        settings = [f"{key}={value}" for key, value in (environment or {}).items()]
+    async def _start(self, name: str, program: str, *arguments: str, **environment: str) -> None:
+        settings = [f"{key}={value}" for key, value in environment.items()]
         self._commands[name] = ["/usr/bin/env", *settings, str(folder() / program), *arguments]
         await self.start_again(name)
-
-
-def keep_logs(target: pathlib.Path, *sources: pathlib.Path) -> None:
-    """Copy the logs of these folders, which go with their processes, to one that stays."""
-    target.mkdir(parents=True, exist_ok=True)
-    for log in (file for source in sources for file in source.glob("*.log")):
-        shutil.copy(log, target / log.name)
 
 
 class Site(opened.Opened):
@@ -168,10 +128,16 @@ class Site(opened.Opened):
     async def _open(self, parts: contextlib.AsyncExitStack) -> None:
         await parts.enter_async_context(self.server)
         await parts.enter_async_context(self.engines)
-        parts.callback(keep_logs, self._folder, self.server.folder, self.engines.folder)
+        parts.callback(self._keep_logs)
         access = kubeconfig.access(self.server.kubeconfig())
         self.api = await parts.enter_async_context(client.Client(access, "fleet-harness", strict=True))
         await self._furnish(parts)
+
+    def _keep_logs(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for source in (self.server.folder, self.engines.folder):
+            for log in source.glob("*.log"):
+                shutil.copy(log, self._folder / log.name)
 
     @abc.abstractmethod
     async def _furnish(self, parts: contextlib.AsyncExitStack) -> None:

@@ -1,11 +1,8 @@
 """Wrong hands: ManifestWorks that people write without the pack, each with one mistake, and what becomes of them.
 
-Each is given to one cluster that nothing else is asked of. The ManifestWork must say why it is refused, nothing may
-change, and when it is deleted, Infrastructure stays.
-
-One mistake is not harmless, and is tried last: with the default delete option the agent applies first and takes
-possession in a second request. That one is refused, so the hub calls the work not applied; but the request of the
-first one stands, and the cluster converts.
+The ManifestWork must say why it is refused, nothing may change, and when it is deleted, Infrastructure stays. One
+mistake is not harmless, and is tried last: with the default delete option the agent applies first and takes possession
+in a second request. That one is refused, so the hub calls the work not applied; the cluster converts anyway.
 """
 
 import asyncio
@@ -78,7 +75,14 @@ async def _try(
 ) -> None:
     before = await cluster.infrastructure()
     await hub.apply([pack.WORKS.new(mistake.name, cluster.name, spec=mistake.spec)])
-    sentence = await _answer(hub, cluster, mistake)
+    work: dict[str, Any] = {}
+
+    async def answered() -> bool:
+        work.update(await hub.api.get(pack.WORKS, mistake.name, cluster.name))
+        return bool(conditions.find(work, "Applied"))
+
+    await verdict.until(f"{cluster.name} answers {mistake.name}", answered, _SECONDS)
+    sentence = refusal(work)
     tell(cluster.name, f"{mistake.what}: {sentence or 'applied'}")
     judged.claim(
         f"{mistake.what} is called not applied, and the ManifestWork says why",
@@ -103,17 +107,6 @@ async def _try(
         and all(after["metadata"].get(part) == before["metadata"].get(part) for part in _KEPT),
         actual=after and {"spec": spec, "metadata": after["metadata"]},
     )
-
-
-async def _answer(hub: hubs.Hub, cluster: spoke.Spoke, mistake: _Mistake) -> str:
-    work: dict[str, Any] = {}
-
-    async def answered() -> bool:
-        work.update(await hub.api.get(pack.WORKS, mistake.name, cluster.name))
-        return bool(conditions.find(work, "Applied"))
-
-    await verdict.until(f"{cluster.name} answers {mistake.name}", answered, _SECONDS)
-    return refusal(work)
 
 
 async def _give(cluster: spoke.Spoke, role: dict[str, Any]) -> None:

@@ -1,10 +1,9 @@
 """The hub of a fleet: a real API server, placement, the work manager, and what a registration would have made.
 
-There is no registration agent: ManagedClusters, their namespaces, labels and taints, and the rights of each work agent
-in its own namespace are made here by hand, as a registration makes them. Placement and work manager are administrators.
+ManagedClusters, their namespaces, labels and taints, and the rights of each work agent in its own namespace are made
+here by hand. Placement and work manager are administrators.
 """
 
-import asyncio
 import contextlib
 import pathlib
 import shlex
@@ -16,6 +15,7 @@ from .. import binaries, conditions, install, kinds
 from ..envtest import server
 from . import engines, pack, verdict
 
+_GROUP = "system:open-cluster-management"
 _AGENT_ROLE = "fleet-work-agent"
 _UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 
@@ -27,12 +27,12 @@ class Hub(engines.Site):
     """
 
     def __init__(self, clusters: Sequence[str], folder: pathlib.Path) -> None:
-        super().__init__(server.RealServer({name: _agent(name) for name in clusters}), folder)
+        agents = {
+            name: server.User(f"{_GROUP}:{name}:agent", (f"{_GROUP}:{name}", f"{_GROUP}:managed-clusters"))
+            for name in clusters
+        }
+        super().__init__(server.RealServer(agents), folder)
         self.clusters = tuple(clusters)
-
-    def kubeconfig_of(self, cluster: str) -> dict[str, Any]:
-        """Return what the work agent of a cluster comes in with: it sees its own namespace only."""
-        return self.server.kubeconfig(cluster)
 
     async def apply(self, objects: Sequence[dict[str, Any]]) -> None:
         """Create objects; a ManifestWorkReplicaSet that is there already is given the new spec. Raises ClientError."""
@@ -47,14 +47,15 @@ class Hub(engines.Site):
     async def run(self, arguments: Sequence[str]) -> None:
         """Run kubectl with these arguments, as its administrator. Raises verdict.StoryFailedError with what it says."""
         kubectl = str(binaries.folder() / "kubectl")
-        code, output = await _run(kubectl, f"--kubeconfig={self._administrator()}", *arguments)
+        code, output, errors = await binaries.ran(kubectl, f"--kubeconfig={self._administrator()}", *arguments)
         if code:
-            raise verdict.StoryFailedError(f"{shlex.join(['kubectl', *arguments])}: exit {code}, {output}")
+            raise verdict.StoryFailedError(f"{shlex.join(['kubectl', *arguments])}: exit {code}, {output}{errors}")
 
     async def surveyed(self) -> tuple[int, str]:
         """Return what `oc topology fleet` ends with and prints here."""
         command = (sys.executable, "-m", "kubectl_topology", "fleet")
-        return await _run(*command, f"--kubeconfig={self._administrator()}")
+        code, output, errors = await binaries.ran(*command, f"--kubeconfig={self._administrator()}")
+        return code, output + errors
 
     async def replica_set(self) -> dict[str, Any]:
         """Return the ManifestWorkReplicaSet of the roll-out. Raises ClientError."""
@@ -78,7 +79,7 @@ class Hub(engines.Site):
     async def stop(self) -> None:
         """Kill API server, placement and work manager. Raises KeepingError, RealServerError."""
         for name in (engines.PLACEMENT, engines.MANAGER):
-            await self.engines.stop(name)
+            await self.engines.end(name)
         await self.server.stop_api()
 
     async def start(self) -> None:
@@ -101,27 +102,10 @@ class Hub(engines.Site):
         await self.engines.manager(place)
 
 
-async def _run(*command: str) -> tuple[int, str]:
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    try:
-        output, _ = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-    return process.returncode or 0, output.decode()
-
-
-def _agent(cluster: str) -> server.User:
-    group = f"system:open-cluster-management:{cluster}"
-    return server.User(f"{group}:agent", (group, "system:open-cluster-management:managed-clusters"))
-
-
 def _registered(cluster: str, *, wave: int) -> list[dict[str, Any]]:
     managed = pack.MANAGED_CLUSTERS.new(cluster, spec={"hubAcceptsClient": True, "leaseDurationSeconds": 60})
     managed["metadata"]["labels"] = {pack.WAVE: str(wave)}
-    group = {"kind": "Group", "apiGroup": pack.RBAC, "name": f"system:open-cluster-management:{cluster}"}
+    group = {"kind": "Group", "apiGroup": pack.RBAC, "name": f"{_GROUP}:{cluster}"}
     return [kinds.NAMESPACES.new(cluster), managed, pack.binding(_AGENT_ROLE, group, namespace=cluster)]
 
 

@@ -1,8 +1,8 @@
 """What the engines are given: what `cluster-topology-operator fleet` prints, as objects, so that users' text is played.
 
 Only the times of a roll-out are shorter, because a story has minutes. `edit` is where a mutant takes a safeguard out of
-the text (`MUTANTS`); one that changes nothing is an error, because its story would show nothing. Here are also the
-kinds of a hub, and objects of kinds that are in no table: the engines' and those that give rights.
+the text (mutants.yaml); one that changes nothing is an error. Here are also the kinds of a hub, and objects of kinds
+that are in no table: the engines' and those that give rights.
 """
 
 import copy
@@ -111,11 +111,6 @@ class Pack:
         return [obj for obj in _objects(self._texts[engine]) if obj["kind"] in wanted]
 
 
-def replaced(old: str, new: str = "") -> Edit:
-    """Return an edit: every match of a pattern is replaced."""
-    return lambda text: re.sub(old, new, text, flags=re.MULTILINE)
-
-
 @functools.cache
 def _printed(engine: str) -> str:
     size = ("--canary", "edge-1", "--clusters", "16", "--max-concurrency", "16")
@@ -164,54 +159,20 @@ async def create(api: client.Client, objects: Iterable[dict[str, Any]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A safeguard that is missing, and the story that shows it."""
+    """A safeguard that is missing, the story that shows it, and what replaces what in the text, as patterns."""
 
     what: str
     story: str
-    edit: Edit
+    replaced: dict[str, str]
 
-
-_GUARD = r"^ *!object\.\?status\.\?topologyTransition\.hasValue\(\).*\? (true|false) :\n"
-_VALUE = re.compile(r"object((?:\.\?\w+)+)\.orValue\([^)]*\)")
-
-
-def _unguarded(text: str) -> str:
-    """Read every value as if it were there, and leave out the rules for a record that is missing.
-
-    One of the two alone is harmless: CEL's && and || take either side's answer beside an error.
-    """
-    return _VALUE.sub(lambda value: f"object{value[1].replace('?', '')}", replaced(_GUARD)(text))
+    def edit(self, text: str) -> str:
+        """Return the text of a pack without the safeguard."""
+        for old, new in self.replaced.items():
+            text = re.sub(old, new, text, flags=re.MULTILINE)
+        return text
 
 
 MUTANTS = {
-    "no-canary": Mutant("no group goes first", "spoke-unreachable", replaced(r"^ *mandatoryDecisionGroups:.*\n")),
-    "no-apply": Mutant(
-        "the whole object is replaced", "canary-then-wave", replaced(r"^ *updateStrategy: \{type: ServerSide.*\n")
-    ),
-    "no-orphan": Mutant("the object goes with its work", "canary-then-wave", replaced(r"^ *deleteOption: .*\n")),
-    "no-failure": Mutant(
-        "no rule says that a cluster has failed",
-        "canary-stuck",
-        replaced(r"^ {10}- type: CEL\n {12}condition: Degraded\n(?: {12}.*\n)+"),
-    ),
-    "no-toleration": Mutant(
-        "a cluster that is unreachable is no longer placed",
-        "canary-lost",
-        replaced(r"^ *- \{key: cluster\.open-cluster-management\.io/unreachable, .*\n"),
-    ),
-    "unguarded": Mutant("rules ask a record that may be missing", "operator-missing", _unguarded),
-    "force": Mutant(
-        "conflicts are won by force", "bad-manifest", replaced("serverSideApply: {", "serverSideApply: {force: true, ")
-    ),
-    "update": Mutant(
-        "the work agent may replace the object", "bad-manifest", replaced(r"verbs: \[patch\]", "verbs: [patch, update]")
-    ),
-    "no-gate": Mutant(
-        "the policy asks a cluster that is not ready",
-        "policy",
-        replaced(r"\{\{- if or \(eq \$state \"Ready\"\).*\}\}", "{{- if true }}"),
-    ),
-    "enforce": Mutant(
-        "the policy enforces by itself", "policy", replaced("remediationAction: inform", "remediationAction: enforce")
-    ),
+    name: Mutant(**fields)
+    for name, fields in yaml.safe_load(pathlib.Path(__file__).with_name("mutants.yaml").read_text()).items()
 }

@@ -86,7 +86,7 @@ class Spoke(engines.Site):
         )
         await self.engines.agent(
             self.name,
-            self.engines.kubeconfig("hub", self._hub.kubeconfig_of(self.name)),
+            self.engines.kubeconfig("hub", self._hub.server.kubeconfig(self.name)),
             self.engines.kubeconfig("spoke", self.server.kubeconfig("agent")),
         )
 
@@ -99,7 +99,7 @@ class Spoke(engines.Site):
 
     async def lose(self) -> None:
         """Take its power: API server, operator and agent are gone at once. Raises KeepingError, RealServerError."""
-        await self.engines.stop(engines.AGENT)
+        await self.engines.end(engines.AGENT)
         await self.server.stop_api()
         await self.stop_operator()
 
@@ -108,14 +108,6 @@ class Spoke(engines.Site):
         await self.server.start_api()
         await self.start_operator()
         await self.engines.start_again(engines.AGENT)
-
-    async def request(self, topology: str) -> None:
-        """Let its administrator request a topology. Raises ClientError."""
-        await self.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": topology}})
-
-    async def start_policies(self) -> None:
-        """Start config-policy-controller, as its restricted identity. Raises KeepingError."""
-        await self.engines.policies(self.name, self.engines.kubeconfig("policy", self.server.kubeconfig("policy")))
 
     async def apply_policy(self, spec: dict[str, Any], name: str = pack.NAME) -> None:
         """Give it a ConfigurationPolicy, as a hub's policies are copied. Raises ClientError."""

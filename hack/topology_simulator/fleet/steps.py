@@ -114,16 +114,15 @@ def canary_alone(fleet: running.Fleet, judged: verdict.Verdict, soak_seconds: fl
     done = conditions.find(works.get(fleet.canary.name), "Progressing").get("lastTransitionTime")
     asked = [works[each.name]["metadata"]["creationTimestamp"] for each in fleet.others if each.name in works]
     earliest = min(asked, default=None)
-    soaked = done is not None and (earliest is None or (_time(earliest) - _time(done)).total_seconds() >= soak_seconds)
+    soaked = done is not None and (
+        earliest is None
+        or (dt.datetime.fromisoformat(earliest) - dt.datetime.fromisoformat(done)).total_seconds() >= soak_seconds
+    )
     judged.claim(
         f"no other cluster is asked before the canary is done and has soaked for {soak_seconds:g} s",
         holds=soaked,
         actual=f"the canary is done at {done}, the next is asked at {earliest}",
     )
-
-
-def _time(text: str) -> dt.datetime:
-    return dt.datetime.fromisoformat(text)
 
 
 def nobody_but(fleet: running.Fleet, judged: verdict.Verdict, when: str, clusters: Sequence[spoke.Spoke]) -> None:

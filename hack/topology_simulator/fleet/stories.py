@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .. import kinds
 from . import chronicle, hands, pack, running, spoke, steps, verdict
 
 Play = Callable[[running.Fleet, verdict.Verdict], Awaitable[None]]
@@ -64,13 +65,10 @@ async def _all_converted(
 async def _canary_then_wave(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     before = await steps.prepared(fleet)
     await fleet.hub.apply(steps.rollout(fleet))
-    await steps.all_done(fleet)
-    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
+    await _all_converted(fleet, judged, before)
     steps.one_at_a_time(fleet, judged)
-    await steps.converted(judged, fleet.spokes)
     number = len(fleet.spokes)
     await steps.surveyed(fleet, judged, "at the end", f"{number} surveyed: {number} done", 0)
-    await steps.least_writes(fleet, judged, before)
 
 
 @_story("An operand of the canary never follows: no other cluster starts until that is repaired", deadline_minutes=1)
@@ -108,7 +106,7 @@ async def _wave_stuck(fleet: running.Fleet, judged: verdict.Verdict) -> None:
 
 
 def _repaired(fleet: running.Fleet, stuck: spoke.Spoke) -> None:
-    stuck.box.actors.release(_HELD)
+    stuck.box.actors.order("release", _HELD)
     fleet.chronicle.tell("story", f"operator {_HELD} of {stuck.name} reacts again")
 
 
@@ -118,7 +116,7 @@ async def _stuck(
     """Let the last of these never end: it and those before it are asked, and no other. Return the specifications."""
     *_, stuck = clusters
     before = await steps.prepared(fleet)
-    stuck.box.actors.hold(_HELD)
+    stuck.box.actors.order("hold", _HELD)
     await fleet.hub.apply(steps.rollout(fleet, deadline_seconds=_SHORT_SECONDS))
     fleet.chronicle.tell("story", f"operator {_HELD} of {stuck.name} does not react; the deadline is a minute")
     await steps.came(fleet, chronicle.FAILED, [stuck], _STUCK_SECONDS)
@@ -171,11 +169,8 @@ async def _spoke_unreachable(fleet: running.Fleet, judged: verdict.Verdict) -> N
     rolled = await steps.rolled_out(fleet)
     judged.claim("the others are done, and the roll-out is not complete", holds=rolled != "Complete", actual=rolled)
     await steps.regained(fleet, silent)
-    await steps.all_done(fleet)
+    await _all_converted(fleet, judged, before)
     steps.asked_once(fleet, judged)
-    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    await steps.converted(judged, fleet.spokes)
-    await steps.least_writes(fleet, judged, before)
 
 
 @_story("Manifests that are wrong are refused or harmless, and the reason is in the ManifestWork")
@@ -206,7 +201,7 @@ async def _bad_manifest(fleet: running.Fleet, judged: verdict.Verdict) -> None:
 async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     lacking, slow, *later = fleet.others
     before = await steps.prepared(fleet, without=[lacking])
-    slow.box.actors.hold(_HELD)
+    slow.box.actors.order("hold", _HELD)
     await fleet.hub.apply(steps.rollout(fleet, deadline_seconds=_PENDING_SECONDS, max_concurrency=2))
     await steps.came(fleet, chronicle.REQUESTED, [fleet.canary, lacking], steps.CONVERSION_SECONDS)
     await steps.came(fleet, chronicle.CHANGED, [slow], steps.CONVERSION_SECONDS)
@@ -228,7 +223,7 @@ async def _withdraw(fleet: running.Fleet, judged: verdict.Verdict) -> None:
         holds="there is no way back" in sentence and await steps.open_requests(fleet) == [slow.name],
         actual=sentence,
     )
-    slow.box.actors.release(_HELD)
+    slow.box.actors.order("release", _HELD)
     await lacking.grow()
     fleet.chronicle.tell("story", f"{lacking.name} has its third machine now, and {slow.name} goes on")
     await steps.came(fleet, chronicle.CANCELLED, [slow], steps.CONVERSION_SECONDS)
@@ -270,7 +265,7 @@ async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     informed, enforced, asked = fleet.canary, *fleet.others[:2]
     before = await steps.prepared(fleet, without=[enforced, asked])
     for each in (informed, enforced, asked):
-        await each.start_policies()
+        await each.engines.policies(each.name, each.engines.kubeconfig("policy", each.server.kubeconfig("policy")))
     for each in (informed, enforced):
         await each.apply_policy(fleet.pack.policy())
         await steps.complies(each, "NonCompliant")
@@ -296,7 +291,7 @@ async def _policy(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     )
     await steps.came(fleet, chronicle.COMPLETED, [enforced], steps.CONVERSION_SECONDS)
     await steps.complies(enforced, "Compliant")
-    await asked.request(pack.TARGET)
+    await asked.api.patch(kinds.INFRASTRUCTURES, "cluster", {"spec": {"desiredTopology": pack.TARGET}})
     await steps.came(fleet, chronicle.REQUESTED, [asked], steps.READY_SECONDS)
     await asked.apply_policy(fleet.pack.policy(_WITHDRAW, enforced=True), _WITHDRAW)
     fleet.chronicle.tell("story", f"{asked.name} was asked and is not ready; what is left is cancelled")
@@ -332,13 +327,10 @@ async def _hub_restarted(fleet: running.Fleet, judged: verdict.Verdict) -> None:
     )
     await fleet.hub.start()
     fleet.chronicle.tell("story", "the hub is back")
-    await steps.all_done(fleet)
+    await _all_converted(fleet, judged, before)
     steps.asked_once(fleet, judged)
+    steps.one_at_a_time(fleet, judged)
     generations = {name: work["metadata"]["generation"] for name, work in (await fleet.hub.works()).items()}
     judged.claim(
         "no ManifestWork was written a second time", holds=set(generations.values()) == {1}, actual=generations
     )
-    steps.canary_alone(fleet, judged, steps.SOAK_SECONDS)
-    steps.one_at_a_time(fleet, judged)
-    await steps.converted(judged, fleet.spokes)
-    await steps.least_writes(fleet, judged, before)

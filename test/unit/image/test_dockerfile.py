@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from topology_image import builder, locks
+from topology_image import ImageError, builder, locks
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 RECIPE = builder.read_recipe(ROOT / "Dockerfile")
@@ -97,5 +97,5 @@ def test_the_digest_of_the_tag_is_written_and_nothing_else(pinned, before):
 
 @pytest.mark.parametrize("claimed", [OTHER, None])
 def test_an_answer_without_the_digest_that_it_claims_is_refused(pinned, claimed):
-    with pytest.raises(builder.BaseError, match=f"claims digest {claimed}"):
+    with pytest.raises(ImageError, match=f"claims digest {claimed}"):
         pinned(claimed)

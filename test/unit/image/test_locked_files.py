@@ -10,8 +10,8 @@ from importlib import metadata
 import pytest
 from packaging import markers, utils
 
+from topology_image import ImageError, bom, locks
 from topology_image import __main__ as command
-from topology_image import bom, locks
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -173,5 +173,5 @@ def test_what_was_installed_has_its_hash_and_the_whole_its_version():
     ],
 )
 def test_a_list_that_would_not_be_true_is_refused(differently, complaint):
-    with pytest.raises(bom.BomError, match=complaint):
+    with pytest.raises(ImageError, match=complaint):
         completed(**differently)
