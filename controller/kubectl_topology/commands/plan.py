@@ -10,7 +10,7 @@ from topology_api.vocabulary import Phase
 from topology_controller import shell
 from topology_controller.decide import records
 
-from .. import answers, cluster, disruption, front, optional, probe, progress, sections, simulate
+from .. import answers, cluster, disruption, optional, probe, progress, sections, simulate
 from ..document import command
 from . import show
 
@@ -39,9 +39,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     if judgement.leads:
         await optional.add(plan, connection, transitions.matrix, None)
     if options.probe:
-        seen = await probe.run(connection, snapshot.known)
-        plan["probes"], plan["findings"], plan["probeNotes"] = seen.probes, seen.findings, seen.notes
-        plan["checklist"] = front.with_sightings(plan["checklist"], seen.words)
+        await probe.run(plan, connection, snapshot.known)
     show(options, plan, add_plan)
     return judgement.verdict.exit_code
 
