@@ -124,7 +124,7 @@ async def _verb(options: argparse.Namespace, transitions: load.Transitions, inte
         if options.verb in _JUDGING:
             # What keeps everything from being asked is reported alone, in one line.
             connection.first = await cluster.infrastructure(connection)
-            transitions = await cluster.configured(connection, options.operator_namespace, transitions, errors.complain)
+            transitions = await cluster.configured(connection, transitions)
         name = ".live" if getattr(options, "watch", False) else f".commands.{options.verb}"
         command = importlib.import_module(name, __package__)
         run: Callable[[cluster.Connection, argparse.Namespace, load.Transitions], Awaitable[int]] = command.run

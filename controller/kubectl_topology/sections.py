@@ -179,7 +179,7 @@ def unread(document: Document, objects: Sequence[answers.Unread], operator: answ
     # Who lacks nothing but what the operator adds to that role has the role without the addition.
     forbidden = [fact["what"] for fact in objects if fact["right"]]
     common = [what for what in forbidden if cluster.HOSTS not in what]
-    others = sum(not cluster.added_to_reader(what) for what in common)
+    others = sum(not any(kind in what for kind in cluster.ADDED) for what in common)
     is_installed = operator is None or operator["state"] != "NotInstalled"
     is_added = len(common) == others or (is_installed and others > 0)
     if forbidden:

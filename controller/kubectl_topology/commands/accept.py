@@ -106,7 +106,7 @@ async def accept(
     target = write.Target(resource, name, f"ConfigMap {name}", "the request", namespace)
 
     async def read() -> Offer | Ended:
-        return judged(await cluster.head(connection, namespace), transitions, asked.check)
+        return judged(await cluster.head(connection), transitions, asked.check)
 
     offer = await read()
     if isinstance(offer, Ended):
@@ -237,7 +237,7 @@ async def _taken_up(connection: cluster.Connection, asked: argparse.Namespace, a
     if any(item.name == check and item.status is CheckStatus.MET for item in checks):
         return Ended(f"{message}. It is Met now, and is taken up only if that changes", ExitCode.TIMED_OUT)
     try:
-        operator = sections.operator_state(await cluster.head(connection, namespace))["message"]
+        operator = sections.operator_state(await cluster.head(connection))["message"]
     except errors.PluginError as error:
         operator = str(error)
     logs = shell.command("oc -n {} logs deployment/{}", namespace, vocabulary.OPERATOR_NAME)

@@ -41,7 +41,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
         owners, code = capi.audit(reading)
         show(options, owners, add_definitions)
         return code
-    snapshot = await cluster.census(connection, transitions, options.operator_namespace)
+    snapshot = await cluster.census(connection, transitions)
     answer, code = audit(snapshot, transitions)
     since = optional.changed(snapshot)
     if since is not None or snapshot.infrastructure.control_plane == Topology.SINGLE_REPLICA:

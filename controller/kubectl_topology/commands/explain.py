@@ -118,7 +118,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, trans
     from .. import cluster  # noqa: PLC0415 - most names are explained without a cluster
     from . import status  # noqa: PLC0415 - as above
 
-    snapshot = await cluster.present(connection, transitions, options.operator_namespace)
+    snapshot = await cluster.present(connection, transitions)
     return alone(options, _here(status.answer(snapshot, transitions), options.name.lower()))
 
 

@@ -46,7 +46,7 @@ _ARROWS = {"Possible": "==>", "Blocked": "-.->", "CannotTell": "-.-o", "Unsuppor
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print the graph in the form that is asked for."""
-    snapshot = await cluster.overview(connection, transitions, options.operator_namespace)
+    snapshot = await cluster.overview(connection, transitions)
     here = records.pair(snapshot.infrastructure)
     ways, _ = simulate.ways(snapshot.known, transitions, snapshot.now)
     form = mermaid if options.output == "mermaid" else dot

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print the plan of TARGET, of a manifest, or of everything that starts here."""
     if options.target is None and options.filename is None:
-        snapshot = await cluster.overview(connection, transitions, options.operator_namespace)
+        snapshot = await cluster.overview(connection, transitions)
         ways, verdict = overview(snapshot, transitions)
         show(options, ways, add_overview)
         return verdict.exit_code
-    snapshot = await cluster.everything(connection, transitions, options.operator_namespace)
+    snapshot = await cluster.everything(connection, transitions)
     if options.filename is None:
         plan, judgement = target(snapshot, transitions, options.target)
     else:

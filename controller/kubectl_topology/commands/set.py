@@ -72,7 +72,7 @@ async def request(
     """Read, judge, write, without --wait see whether the operator answers. Raises PluginError as `write.request`."""
     answer, code, generation = await write.request(
         connection,
-        lambda: cluster.everything(connection, transitions, asked.operator_namespace),
+        lambda: cluster.everything(connection, transitions),
         lambda snapshot, *_: judged(snapshot, transitions, asked, connection.acting),
         asked.target,
         dry_run=not asked.confirm,

@@ -35,7 +35,7 @@ NOT_NOW = "Looked at while a transition is under way"
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print how it stands."""
-    snapshot = await cluster.present(connection, transitions, options.operator_namespace)
+    snapshot = await cluster.present(connection, transitions)
     shown, since, record = answer(snapshot, transitions), optional.changed(snapshot), snapshot.record
     if since is not None and record is not None and advisories.is_settled(record, snapshot.now):
         await optional.add(shown, connection, transitions.matrix, since)

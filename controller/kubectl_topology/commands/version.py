@@ -46,7 +46,7 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
     """Print the versions. Raises PluginError where the cluster cannot be read, or its API lacks the fields."""
     from .. import cluster  # noqa: PLC0415 - the version of this program is printed without a cluster
 
-    snapshot = await cluster.head(connection, options.operator_namespace)
+    snapshot = await cluster.head(connection)
     versions = getattr(snapshot.known.own_operator, "status", {}).get("versions")
     names = {item.get("name"): item.get("version") for item in versions or () if isinstance(item, dict)}
     operator = names.get("operator")

@@ -65,7 +65,7 @@ async def run(
             if now.code is not None:
                 return now.printed(out)
             if loop.time() >= read_again_at:
-                absent = await _absent(connection, options.operator_namespace, known)
+                absent = await _absent(connection, known)
                 read_again_at = loop.time() + _ANEW
             shown.show(now.message, absent, known, connection.now)
             if deadline is not None and loop.time() >= deadline:
@@ -76,12 +76,12 @@ async def run(
                     await news.wait()
 
 
-async def _absent(connection: cluster.Connection, namespace: str, known: facts.Facts) -> str:
+async def _absent(connection: cluster.Connection, known: facts.Facts) -> str:
     """Why nothing happens, where no operator runs."""
     here = known.infrastructure
     if isinstance(here, facts.Unobserved):
         return ""
-    held = await live.read(connection.client, cluster.lease(namespace))
+    held = await live.read(connection.client, cluster.lease(connection.namespace))
     operator = sections.operator_state(cluster.Snapshot(known, here, held, connection.now))
     return operator["message"] if operator["state"] in sections.ABSENT else ""
 
