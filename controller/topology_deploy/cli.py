@@ -128,13 +128,13 @@ def _fleet(options: argparse.Namespace) -> None:
     from topology_controller.definitions import load
 
     from . import manifests
-    from .fleet import engines, install, plan
+    from .fleet import engines
 
     try:
         parts, explanation = fleet.pack(options, load.load(bindata.root() / "transitions"))
         folder = options.output_dir
         text = engines.stream(parts) if folder is None else engines.write(folder, options.engine, parts)
-    except (plan.PlanError, install.NotManifestsError, manifests.ManifestsError, engines.ForeignFolderError) as error:
+    except manifests.ManifestsError as error:
         raise cli.CommandError(cli.USAGE, error) from error
     except (load.DefinitionError, OSError, UnicodeDecodeError) as error:
         raise cli.CommandError(cli.FAILED, error) from error

@@ -17,6 +17,8 @@ import yaml
 from topology_api import vocabulary
 from topology_controller.decide import admission
 
+from .. import manifests
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 CANARY_WAVE = "0"
 """Value of the wave label of the clusters that go first."""
+_ADMISSION = math.ceil(admission.ECHO_BOUND.total_seconds() / 60)
+"""Minutes that an admission may wait for ClusterVersion to echo the upgrade block."""
 _NOTICE = 2
 """Minutes for an engine to see what its agent has seen."""
 _MOST = 100_000
@@ -37,7 +41,7 @@ _LABEL = re.compile(
 _QUALIFIED = 63
 
 
-class PlanError(ValueError):
+class PlanError(manifests.ManifestsError):
     """A roll-out cannot be what it was asked to be. The text names the flag, what was found and what is allowed."""
 
 
@@ -71,14 +75,9 @@ class Plan:
     """How long the operator itself gives a transition before it calls it overdue."""
 
     @property
-    def admission(self) -> int:
-        """How long an admission may wait for ClusterVersion to echo the upgrade block."""
-        return math.ceil(admission.ECHO_BOUND.total_seconds() / 60)
-
-    @property
     def minutes(self) -> int:
         """How long a cluster may take, from the request until it has been done for the soak time."""
-        return self.deadline + self.admission + self.wanted.soak + _NOTICE
+        return self.deadline + _ADMISSION + self.wanted.soak + _NOTICE
 
     @property
     def batches(self) -> int:
@@ -94,20 +93,17 @@ class Plan:
     @property
     def selector(self) -> str:
         """The clusters of the roll-out, as one line of YAML."""
-        wanted = self.wanted
-        value: dict[str, object] = {"operator": "Exists"}
-        if wanted.wave is not None:
-            value = {"operator": "In", "values": [CANARY_WAVE, wanted.wave]}
-        return flow({"matchExpressions": [{"key": wanted.wave_label, **value}]})
+        key, wave = self.wanted.wave_label, self.wanted.wave
+        every, some = {"operator": "Exists"}, {"operator": "In", "values": [CANARY_WAVE, wave]}
+        return flow({"matchExpressions": [{"key": key, **(every if wave is None else some)}]})
 
     def marks(self) -> dict[str, str]:
         """The values of the marks in bindata/fleet/templates that a plan alone decides.
 
         SOURCE is what a request is set to where it is cancelled: the API takes it for no request at all.
         """
-        wanted, others = self.wanted, {"key": "wave", "operator": "NotIn", "values": [CANARY_WAVE]}
-        if wanted.wave is not None:
-            others = {"key": "wave", "operator": "In", "values": [wanted.wave]}
+        wanted, operator = self.wanted, "NotIn" if self.wanted.wave is None else "In"
+        others = {"key": "wave", "operator": operator, "values": [wanted.wave or CANARY_WAVE]}
         return {
             "NAME": wanted.name,
             "NAMESPACE": wanted.namespace,
@@ -131,7 +127,7 @@ class Plan:
         return (
             f"{wanted.clusters} clusters, {first} first and then {wanted.max_concurrency} at once: at most "
             f"{lasting(self.timeout)} ({self.batches} {batches} of {self.minutes} min: deadline {self.deadline}, "
-            f"admission {self.admission}, soak {wanted.soak}, {_NOTICE} to be noticed)"
+            f"admission {_ADMISSION}, soak {wanted.soak}, {_NOTICE} to be noticed)"
         )
 
 
@@ -145,7 +141,7 @@ def lasting(minutes: int) -> str:
 
 
 def checked(wanted: Wanted, transitions: load.Transitions) -> Plan:
-    """Check what was asked for. Raises PlanError, which says what was found and what is allowed."""
+    """Check what was asked for. Raises ManifestsError, which says what was found and what is allowed."""
     definitions = _definitions(wanted, transitions)
     _check_names(wanted)
     bounds = (
@@ -188,7 +184,7 @@ def _deadline(definition: model.Definition) -> int:
 
 
 def check_hub(policy: str, **names: str) -> None:
-    """Check names on the hub, each given by the name of its flag, and that of a policy there. Raises PlanError."""
+    """Check names on the hub, each given by the name of its flag, and that of a policy there. Raises ManifestsError."""
     for flag, name in names.items():
         if _NAME.fullmatch(name) is None:
             raise PlanError(f"{flag} {name!r}: wanted are lowercase letters, digits and dashes, 63 at most")
