@@ -1,10 +1,10 @@
 """What an install-config leads to: the topologies a cluster is installed with, and whether masters carry workloads.
 
-The installer computes them once, before there is a cluster, from nothing but the number of machines; nothing corrects
-them afterwards. Two rules are known: the one that is `released`, and one that is `proposed` because the released one
-calls the infrastructure of three masters and one worker SingleReplica. Three steps, each a pure function: `machines`
-puts the installer's defaults in, which are a trap (no `compute` means three workers, not none), and refuses what the
-installer refuses; `outcome` applies one rule; `differences` says where the two disagree. `render` reads the file.
+The installer computes them once, before there is a cluster, from nothing but the number of machines. Two rules are
+known: the one that is `released`, and one that is `proposed` because the released one calls the infrastructure of three
+masters and one worker SingleReplica. Pure: `machines` puts the installer's defaults in, which are a trap (no `compute`
+means three workers, not none), and refuses what the installer refuses; `outcome` applies one rule. `render` reads the
+file.
 
 Source of the rules: openshift/installer, pkg/asset/manifests/topologies.go and scheduler.go (released since its pull
 request 9579; proposed in 10077), pkg/types/defaults and pkg/types/validation.
@@ -40,24 +40,12 @@ class Rule(StrEnum):
     """What they would do with the correction that is under review."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contradiction:
-    """Something that the installer would refuse: where, what was found there, and what would do."""
-
-    field: read.Path
-    actual: str
-    wanted: str
-
-    def __str__(self) -> str:
-        return f"{read.spell(self.field)}: found {self.actual}; wanted {self.wanted}"
-
-
 class ContradictionError(ValueError):
-    """An install-config that leads nowhere; `contradictions` has everything that is wrong with it."""
+    """An install-config that leads nowhere; `wrong` has what the installer would refuse, by its place in the file."""
 
-    def __init__(self, contradictions: tuple[Contradiction, ...]) -> None:
-        super().__init__("\n".join(map(str, contradictions)))
-        self.contradictions = contradictions
+    def __init__(self, wrong: Mapping[read.Path, str]) -> None:
+        super().__init__("\n".join(wrong.values()))
+        self.wrong = wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +98,7 @@ def machines(config: Mapping[str, Any]) -> Machines:
     arbiters = 0 if arbiter is None else reading.count((_ARBITER,), _ARBITER, arbiter, 0).replicas
     _check(reading, platform, control_plane, arbiter, fencing)
     if reading.wrong:
-        raise ContradictionError(tuple(reading.wrong))
+        raise ContradictionError(reading.wrong)
     return Machines(control_plane, arbiters, workers, fencing > 0, tuple(reading.counts))
 
 
@@ -123,15 +111,8 @@ def outcome(numbers: Machines, rule: Rule) -> Outcome:
     alone = (numbers.workers == 0 and masters == 1) or (numbers.workers == 1 and released)
     infrastructure = Topology.SINGLE_REPLICA if alone else Topology.HIGHLY_AVAILABLE
     schedulable = numbers.workers == 0
-    vector = Vector(
-        control_plane=control_plane,
-        infrastructure=infrastructure,
-        masters_schedulable=schedulable,
-        control_plane_nodes=numbers.control_plane,
-        arbiter_nodes=numbers.arbiters,
-        dedicated_workers=numbers.workers,
-        fencing=numbers.fencing,
-    )
+    counts = masters, numbers.arbiters, numbers.workers
+    vector = Vector(control_plane, infrastructure, schedulable, *counts, numbers.fencing)
     # Nothing in the vector is unknown, so there is an answer.
     return Outcome(control_plane, infrastructure, schedulable, classify(vector) or Shape.UNCLASSIFIED)
 
@@ -197,12 +178,12 @@ class _Reading:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._config = config
         self.counts: list[Count] = []
-        self.wrong: list[Contradiction] = []
+        self.wrong: dict[read.Path, str] = {}
 
     def refuse(self, field: read.Path, actual: str, wanted: str) -> None:
         """Note what is wrong, unless it follows from the form of what is around it."""
-        if not any(field[: len(item.field)] == item.field for item in self.wrong):
-            self.wrong.append(Contradiction(field, actual, wanted))
+        if not any(field[: len(place)] == place for place in self.wrong):
+            self.wrong[field] = f"{read.spell(field)}: found {actual}; wanted {wanted}"
 
     def get(self, path: read.Path, kind: type[_T], wanted: str) -> _T | None:
         """What stands at a path, None where nothing does; what is of another kind is refused."""

@@ -1,10 +1,8 @@
 """`cluster-topology-operator render`: what an install-config leads to, before there is a cluster.
 
 The rules are those of `install_config`; here a file becomes its numbers, each with its line, and the answer becomes
-text, JSON or YAML. The file is an install-config.yaml, or ConfigMap cluster-config-v1 of a cluster (namespace
-kube-system), which holds the one that the cluster was made from. An install-config is full of secrets: only what
-topologies follow from is ever quoted, and what is wrong with the YAML is said without the text of the line. Other keys
-are left to the installer.
+text, JSON or YAML. The file is an install-config.yaml, or ConfigMap cluster-config-v1 of a cluster (kube-system). It is
+full of secrets: only what topologies follow from is ever quoted. Other keys are left to the installer.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule
     try:
         machines = install_config.machines(document.value)
     except install_config.ContradictionError as error:
-        problems = [read.Problem(place, document.line(item.field), str(item)) for item in error.contradictions]
+        problems = [read.Problem(place, document.line(field), why) for field, why in error.wrong.items()]
         problems.sort(key=lambda problem: (problem.line or 0, problem.text))
         raise read.DefinitionError(tuple(problems)) from None
     counted = [
