@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .document import Document
 
 _ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
-_FEW: Final = 3
 REQUIRED: Final = "Required"
 ABSENT: Final = frozenset({"NotRunning", "NotInstalled"})
 """States of an operator that acts on nothing."""
@@ -60,42 +59,41 @@ def judged(snapshot: cluster.Snapshot, kind: str) -> answers.Judged:
 
 def operator_state(snapshot: cluster.Snapshot) -> answers.Operator:
     """Whether the operator runs, by its Lease: conditions and the record outlive the operator."""
+    state, message = _operator_state(snapshot)
+    return {"state": state, "message": message}
+
+
+def _operator_state(snapshot: cluster.Snapshot) -> tuple[answers.Running, str]:
     held, own = snapshot.operator, snapshot.known.own_operator
     if isinstance(held, facts.Unobserved) and not held.missing:
-        return {"state": "Unknown", "message": f"Cannot tell whether the operator runs: {held}"}
+        return "Unknown", f"Cannot tell whether the operator runs: {held}"
     if isinstance(held, facts.Unobserved):
         if isinstance(own, facts.Unobserved) and own.missing:
             absent = f"ClusterOperator {vocabulary.CLUSTER_OPERATOR} does not exist: the operator is not installed"
-            return {"state": "NotInstalled", "message": f"{absent}, so a request would have no effect"}
+            return "NotInstalled", f"{absent}, so a request would have no effect"
         if not isinstance(own, facts.Unobserved) and own.elsewhere:
-            elsewhere = "The operator runs in another cluster, and only there is it seen whether it runs"
-            return {"state": "Unknown", "message": elsewhere}
-        never = "The operator has no Lease: it has not run yet, or not in this namespace"
-        return {"state": "NotRunning", "message": never}
+            return "Unknown", "The operator runs in another cluster, and only there is it seen whether it runs"
+        return "NotRunning", "The operator has no Lease: it has not run yet, or not in this namespace"
     if not held.holder:
-        return {"state": "NotRunning", "message": "The operator was stopped: no request is acted on until it runs"}
+        return "NotRunning", "The operator was stopped: no request is acted on until it runs"
     holder = held.holder.partition("_")[0]
     if held.renew_time is None:
-        return {"state": "Unknown", "message": f"{holder} holds the Lease and has never renewed it"}
+        return "Unknown", f"{holder} holds the Lease and has never renewed it"
     seconds = held.duration_seconds
     lasting = _LEASE_DURATION if seconds is None else timedelta(seconds=min(seconds, leases.LONGEST))
     if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
-        return {"state": "Running", "message": f"leader: {holder}"}
-    when = answers.stamp(held.renew_time)
-    until = "no request is acted on until the operator runs"
-    return {"state": "NotRunning", "message": f"{holder} renewed its Lease at {when} for the last time: {until}"}
+        return "Running", f"leader: {holder}"
+    last = f"{holder} renewed its Lease at {answers.stamp(held.renew_time)} for the last time"
+    return "NotRunning", f"{last}: no request is acted on until the operator runs"
 
 
 def head(
-    document: Document,
-    answer: answers.Plan | answers.Overview | answers.Cancel,
-    more: Iterable[tuple[str, str]],
-    *,
-    request: str = "",
+    document: Document, answer: answers.Judged, more: Iterable[tuple[str, str]] = (), *, request: str = ""
 ) -> None:
     """The paragraph that an answer begins with. `request` stands for what is requested, where that needs more words."""
     requested = ("Request", request or answer["desired"] or "none")
-    fields(document, [*place(answer["cluster"]), requested, ("Operator", running(answer["operator"])), *more])
+    operator, phase = ("Operator", running(answer["operator"])), ("Phase", answer["phase"] or "")
+    fields(document, [*place(answer["cluster"]), requested, operator, phase, *more])
 
 
 def running(operator: answers.Operator) -> str:
@@ -184,7 +182,7 @@ def unread(document: Document, objects: Sequence[answers.Unread], operator: answ
     is_added = len(common) == others or (is_installed and others > 0)
     if forbidden:
         count = "1 object" if len(forbidden) == 1 else f"{len(forbidden)} objects"
-        few = f": {', '.join(forbidden)}" if len(forbidden) <= _FEW else ""
+        few = f": {', '.join(forbidden)}" if len(forbidden) <= 3 else ""
         rows: list[Row | str] = [f"You may not read {count} that this depends on{few}."]
         if others:
             granted = len(common) if is_added else others
@@ -216,8 +214,7 @@ def machines(known: facts.Facts) -> list[answers.Machine]:
     """One entry for each Machine, more where it has the addresses of several nodes. Empty where they are not read."""
     published = etcd.members(known)
     voters = frozenset() if isinstance(published, facts.Unobserved) else frozenset(published.values())
-    nodes = () if isinstance(known.control_plane_nodes, facts.Unobserved) else known.control_plane_nodes
-    addresses = {node.name: node.addresses for node in nodes if isinstance(node, facts.Node)}
+    addresses = {node.name: node.addresses for node in facts.readable(known.control_plane_nodes)}
     return [
         {
             "node": claim.node,
@@ -237,13 +234,10 @@ def machines(known: facts.Facts) -> list[answers.Machine]:
 
 def add_machines(document: Document, items: Sequence[answers.Machine]) -> None:
     """Add the Machines of the control plane, where Machines are in use: whose node each is, and how far it is."""
-    if not any(item["phase"] == "Running" for item in items):
-        return
-    rows = []
-    for item in items:
-        node = item["node"] or "no node"
-        if item["node"] is not None and item["boundBy"] != checked.BoundBy.ADDRESS.value:
-            node += " (by nodeRef only)"
+    rows, in_use = [], any(item["phase"] == "Running" for item in items)
+    for item in items if in_use else ():
+        by_address = item["node"] is None or item["boundBy"] == checked.BoundBy.ADDRESS.value
+        node = f"{item['node'] or 'no node'}{'' if by_address else ' (by nodeRef only)'}"
         host = f"{item['host']} ({item['hostState'] or 'no state'})" if item["host"] is not None else ""
         phase = "leaving" if item["leaving"] else item["phase"] or "no phase"
         rows.append((item["machine"], phase, node, host, "voter" if item["voter"] else ""))

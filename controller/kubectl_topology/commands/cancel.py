@@ -86,8 +86,9 @@ def judged(
     """Whether there is a request that can be cancelled. `by` is the field manager that made it."""
     result, message, code = _result(snapshot, transitions)
     here = snapshot.infrastructure
-    instead = [simulate.item("Plan", "What can be requested from here", "oc topology plan")]
-    instead = disruption.hosted_instead(here) if disruption.is_hosted(here) else instead
+    plan = simulate.item("Plan", "What can be requested from here", "oc topology plan")
+    audit = simulate.item("Audit", "Which parts of this cluster do not follow its topology", "oc topology audit")
+    instead = disruption.hosted_steps(here) or [audit if here.control_plane == vocabulary.EXTERNAL else plan]
     return {
         **sections.judged(snapshot, "TopologyCancel"),
         "requestedBy": by if here.desired is not None else None,
@@ -131,7 +132,7 @@ def add_cancel(document: Document, answer: answers.Cancel) -> None:
     if answer["result"] == "Written":
         # Everything here is as it is after that.
         request = f"none; before: {request}"
-    sections.head(document, answer, [("Phase", answer["phase"] or "")], request=request)
+    sections.head(document, answer, request=request)
     document.add("Warning", map(sections.sentence, answer["warnings"]))
     refused = f" {sections.REFUSED}." if answer["result"] == "Refused" else ""
     document.add("", [(answer["result"], f"{sections.sentence(answer['message'])}{refused}")])

@@ -97,12 +97,9 @@ def _plan(
     }
     if judgement.leads and definition is not None:
         target = definition.target.pair
-        plan["transition"] = {
-            "name": definition.name,
-            "summary": definition.summary,
-            "source": answers.pair(source),
-            "target": answers.pair(target),
-        }
+        plan["transition"] = answers.Transition(
+            name=definition.name, summary=definition.summary, source=answers.pair(source), target=answers.pair(target)
+        )
         plan["changes"] = [
             {"field": f"status.{name}Topology", "now": now, "then": then}
             for name, now, then in (
@@ -157,7 +154,7 @@ def _checks(results: Iterable[CheckResult]) -> list[answers.Check]:
 
 def add_overview(document: Document, answer: answers.Overview) -> None:
     """`plan`: a row for each transition, then what blocks it."""
-    sections.head(document, answer, [("Phase", answer["phase"] or "")])
+    sections.head(document, answer)
     ways = answer["transitions"]
     if ways:
         rows = [("VERDICT", "TRANSITION", "TARGET", "WHAT")]
@@ -183,21 +180,16 @@ def add_overview(document: Document, answer: answers.Overview) -> None:
 def add_plan(document: Document, answer: answers.Plan) -> None:
     """`plan TARGET`, and `plan -f`."""
     manifest, transition, left = answer.get("manifest"), answer["transition"], answer.get("notCompleteUntil", [])
-    fields = [("Phase", answer["phase"] or "")]
+    fields = []
     if manifest is not None:
         desired = manifest["desiredTopology"]
         asks = f"asks for {desired}" if desired is not None else "has no spec.desiredTopology"
-        fields += [("Manifest", f"{file['file']}:{file['line']} {asks}") for file in manifest["files"]]
+        fields = [("Manifest", f"{file['file']}:{file['line']} {asks}") for file in manifest["files"]]
     sections.head(document, answer, fields)
-    document.add(
-        "",
-        [
-            *([f"{answer['target']} by {transition['name']}: {transition['summary']}"] if transition else ()),
-            # With something left to do the sentence has the verdict in it.
-            answer["message"] if left else (answers.words(answer["verdict"]), answer["message"]),
-            *(command(step["command"]) for step in left),
-        ],
-    )
+    # With something left to do the sentence has the verdict in it.
+    verdict = answer["message"] if left else (answers.words(answer["verdict"]), answer["message"])
+    way = [f"{answer['target']} by {transition['name']}: {transition['summary']}"] if transition else []
+    document.add("", [*way, verdict, *(command(step["command"]) for step in left)])
     if (recorded := answer["recorded"]) is not None:
         age = progress.age(recorded, datetime.fromisoformat(answer["evaluated"]))
         lacking = "You may not read all that this depends on"
