@@ -30,15 +30,13 @@ from topology_controller.kube import errors as kube
 from topology_controller.kube import resource as resources
 from topology_controller.observe import catalog, facts, live, parse
 
-from . import arguments, disruption, errors, naming
+from . import answers, arguments, disruption, errors, naming
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
     from topology_controller.definitions import load
-
-    from . import answers
 
 T = TypeVar("T")
 Acting = credentials.Acting
@@ -51,6 +49,7 @@ ADDED_TO_READER = f"{vocabulary.OPERATOR_NAME}-cluster-reader"
 HOST_READER = f"{vocabulary.OPERATOR_NAME}-baremetalhost-reader"
 """Our cluster role that is added to READER too, where an administrator chooses so: it reads HOSTS."""
 HOSTS = "metal3.io"
+INSTALL_FIELDS = f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch"
 ADDED = ("operator.openshift.io", "machineconfigs.", "lca.openshift.io")
 """What READER may read only with ADDED_TO_READER, as it begins in the name of an object (`etcds.operator...`)."""
 LOOK_AGAIN = timedelta(seconds=60)
@@ -154,8 +153,7 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
         case kube.NotFound():
             installer = "The installer creates it; nothing can be shown without it"
             return errors.PluginError(f"{error.resource.describe(error.name)} does not exist", installer)
-        case _:
-            return errors.PluginError(str(error))
+    return errors.PluginError(str(error))
 
 
 _TROUBLES = (
@@ -301,19 +299,17 @@ def assembled(
     """
     lacks = known.installed.lacks if isinstance(known.installed, facts.Installed) else None
     if lacks and not applicability.native_in_charge(known):
-        hint = f"Install them with the commands of: {vocabulary.OPERATOR_NAME} manifests --crd-patch"
-        raise errors.PluginError(f"the API of this cluster lacks our fields: CustomResourceDefinition {lacks}", hint)
+        lacking = f"the API of this cluster lacks our fields: CustomResourceDefinition {lacks}"
+        raise errors.PluginError(lacking, INSTALL_FIELDS)
     here = known.infrastructure
     if isinstance(here, facts.Unobserved):
         raise errors.PluginError(f"Infrastructure was there and cannot be read any more: {here}")
-    changed: dict[catalog.Source, facts.Unobserved] = {}
-    unread: list[answers.Unread] = []
+    changed, unread = dict[catalog.Source, facts.Unobserved](), list[answers.Unread]()
+    installed = catalog.Sources.installed
     # Hosts are read because of what the Machines say, so they stand among no sources.
-    for source in (*sources, catalog.Sources.hosts, catalog.Sources.installed):
+    for source in (*sources, catalog.Sources.hosts, installed):
         fact = source.of(known)
-        if isinstance(fact, facts.Unobserved) and (
-            source is catalog.Sources.installed or not (fact.missing or fact.awaited)
-        ):
+        if isinstance(fact, facts.Unobserved) and (source is installed or not (fact.missing or fact.awaited)):
             changed[source], missing = with_right(fact, source.selection)
             unread.append(missing)
     known = catalog.filled(known, changed)

@@ -1,8 +1,8 @@
 """`wait`: until the transition is completed, or it is certain that it will not be.
 
-The idle watches of the operator (`observe.watches`) bring Infrastructure with the record, and ClusterOperator
-`topology`. Only a record that speaks of the present generation counts, since a request that was made a moment ago still
-finds the record of the one before. Whether an operator runs is read from its Lease once a minute. `standing` is pure.
+The idle watches of the operator (`observe.watches`) bring Infrastructure and ClusterOperator `topology`. Only a record
+that speaks of the present generation counts: a request that was made a moment ago still finds the one before. Whether
+an operator runs is read from its Lease once a minute. `standing` is pure.
 """
 
 from __future__ import annotations
@@ -89,9 +89,8 @@ async def _absent(connection: cluster.Connection, known: facts.Facts) -> str:
 class _Shown:
     """Prints on standard error what has changed: a line, and a row for each check that is waited for since."""
 
-    def __init__(self) -> None:
-        self._message = self._absent = ""
-        self._checks: frozenset[str] = frozenset()
+    _message = _absent = ""
+    _checks: frozenset[str] = frozenset()
 
     def show(self, message: str, absent: str, known: facts.Facts, now: datetime) -> None:
         """Print the message if it is another one than before, and why nothing happens where no operator runs."""
@@ -140,9 +139,9 @@ def standing(known: facts.Facts, transitions: load.Transitions, target: str | No
     if record.phase is Phase.COMPLETED:
         # What an administrator reads next, where it is not over with that.
         count = len(record.advisories)
-        now = f"Completed: the cluster is {records.pair(here)}{records.accepted_note(record)}"
         left = f". {count} recommended action{'s' * (count > 1)}, see: oc topology status" if count else ""
-        return Ended(f"{now}{left}", ExitCode.DONE)
+        now = f"Completed: the cluster is {records.pair(here)}{records.accepted_note(record)}"
+        return Ended(now + left, ExitCode.DONE)
     if record.phase is Phase.IDLE and here.desired == here.control_plane:
         return Ended(f"Fulfilled: the cluster is {records.pair(here)}", ExitCode.DONE)
     if record.phase is Phase.UNSUPPORTED:
