@@ -134,7 +134,6 @@ class _Parser(terminal.Parser):
         return message.removeprefix("argument ")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse what is none of the choices, with the closest of them."""
         if action.choices is not None and value not in action.choices:
             name = "/".join(action.option_strings) or action.metavar
             noun = "verb" if name == "VERB" else f"value for {name}:"
@@ -301,7 +300,6 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _contradiction(options: argparse.Namespace) -> str | None:
-    """What of the words of a verb does not fit together, in a sentence."""
     live = [f"--{flag}" for flag in ("probe", "watch", "capi") if getattr(options, flag, False)]
     if live and options.must_gather is not None:
         return f"{live[0]} needs the cluster itself: leave it out, or leave --must-gather out"

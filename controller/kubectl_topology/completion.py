@@ -73,7 +73,6 @@ def candidates(words: Sequence[str]) -> tuple[Candidates, int]:
 
 
 def _flags(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    """Every flag, by each of its names."""
     return {name: action for action in parser._actions for name in action.option_strings}  # noqa: SLF001 - argparse has no other way to tell what it understands
 
 
@@ -92,7 +91,6 @@ def _beginning(begun: str, offered: Candidates) -> Candidates:
 
 
 def _described(action: argparse.Action) -> str:
-    """The first clause of its help."""
     text = (action.help or "") % {**vars(action), "prog": naming.PROGRAM}
     clause = text.partition(";")[0].strip()
     return clause if len(clause) <= _LONGEST else clause[: _LONGEST - 3].rstrip() + "..."

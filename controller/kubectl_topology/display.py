@@ -148,7 +148,6 @@ def summary(answer: answers.Status) -> str:
 
 
 def _awaited(answer: answers.Status, check: str) -> str:
-    """A check that is not met, with how far its operands are."""
     operands = answer["operands"]["items"]
     short = [operand["name"].rpartition("/")[2] for operand in operands]
     behind = [

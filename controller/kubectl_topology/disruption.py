@@ -131,7 +131,6 @@ def _replicas(
     target: TopologyPair,
     left: Mapping[CheckName, str],
 ) -> Iterator[answers.Expected]:
-    """A row for each workload that other operators scale, and what keeps one of them from that."""
     for group in asking:
         if isinstance(operands.absence(known, group), str):
             continue

@@ -140,7 +140,6 @@ class Document:
         return lines or [first.rstrip()]
 
     def _marked(self, line: str) -> str:
-        """Paint the first word of a line that has a colour."""
         for word in line.split():
             if word in COLOURS:
                 begin, _, end = line.partition(word)

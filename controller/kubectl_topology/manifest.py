@@ -121,7 +121,6 @@ def _parsed(text: str) -> tuple[yaml.Node | None, int, str]:
 
 
 def _infrastructures(document: yaml.Node | None) -> Iterator[yaml.MappingNode]:
-    """Every Infrastructure of our API group in a document, or in the list that it is."""
     nodes: list[yaml.Node | None] = [document]
     if _string(_get(document, "apiVersion")) == _LISTS.get(_string(_get(document, "kind")) or "", "no list"):
         items = _get(document, "items")

@@ -295,7 +295,6 @@ async def _tls(address: Address, port: int, sni: str) -> Reply:
 
 
 async def _judged(ask: Any, seconds: float) -> Reply:
-    """What came of it, in our words."""
     try:
         async with asyncio.timeout(seconds):
             reply: Reply = await ask
@@ -417,7 +416,6 @@ def _where(addresses: tuple[Address, ...], owners: dict[Address, str]) -> str:
 
 
 def _reached(probes: Sequence[answers.Probe]) -> str:
-    """How many nodes answered, and which did not."""
     parts = []
     for what, (_, title) in _OF_A_NODE.items():
         rows = [probe for probe in probes if probe["what"] == what]

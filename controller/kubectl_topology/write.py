@@ -159,7 +159,6 @@ async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kub
 
 
 async def _read_back(connection: cluster.Connection, body: Raw, lost: kube.KubeError) -> tuple[int, str]:
-    """Read what became of a write that was not answered."""
     unanswered = f"the write was not answered ({lost.message or lost.reason})"
     try:
         raw = await connection.client.get(catalog.INFRASTRUCTURES, _NAME)

@@ -48,7 +48,6 @@ def _add(name: str, commands: argparse._SubParsersAction[terminal.Parser]) -> No
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raise CommandError for flags of `manifests` that do not go together."""
     definition, elsewhere = options.crd_only or options.crd_patch, options.elsewhere
     no_rights, both = definition or elsewhere == "management", "--crd-only, --crd-patch or --elsewhere management"
     for flag, mistaken, why in (

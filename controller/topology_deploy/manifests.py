@@ -297,7 +297,6 @@ def _identity(document: Raw) -> tuple[str, str, str]:
 
 
 def _without_payload(document: Raw) -> Raw:
-    """Leave out what a release payload goes by."""
     annotations = document["metadata"].pop("annotations", None) or {}
     if kept := {key: value for key, value in annotations.items() if not key.startswith(_PAYLOAD)}:
         document["metadata"]["annotations"] = kept

@@ -174,7 +174,6 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
 
 
 def _done(record: TopologyTransition, check: str) -> Ended | None:
-    """It is in the record of this attempt already."""
     accepted = {item.name: item for item in record.accepted}
     if not record.phase.changed or check not in accepted:
         return None

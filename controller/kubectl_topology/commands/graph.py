@@ -72,7 +72,6 @@ def edges(transitions: load.Transitions, here: TopologyPair, ways: list[answers.
 
 
 def _places(every: tuple[Edge, ...], here: TopologyPair) -> list[TopologyPair]:
-    """Every place of the graph once, where the cluster is first."""
     return list(dict.fromkeys([here, *(pair for edge in every for pair in (edge.source, edge.target))]))
 
 

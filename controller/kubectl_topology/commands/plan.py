@@ -225,7 +225,6 @@ def add_checklist(document: Document, answer: answers.Plan) -> None:
 
 
 def _add_probed(document: Document, answer: answers.Plan) -> None:
-    """What names and addresses answered, then what that means, and what it leaves open."""
     rows = []
     for asked in answer.get("probes", []):
         where = asked["address"] if asked["node"] is None else f"{asked['address']} ({asked['node']})"

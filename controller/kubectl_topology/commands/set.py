@@ -55,7 +55,6 @@ async def _consents(answer: answers.Set) -> bool:
 
 
 def _add_open(document: Document, planned: answers.Plan) -> None:
-    """What the transition will wait for, and what cannot be seen from inside."""
     rows: list[Row] = []
     for left in planned.get("notCompleteUntil", []):
         rows += [Row((left["check"], f"advisory {left['advisory']}")), command(left["command"], 4)]

@@ -111,7 +111,6 @@ def evaluated(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tupl
 def _available(
     snapshot: cluster.Snapshot, transitions: load.Transitions, looked: Iterable[AvailableTransition]
 ) -> Iterable[AvailableTransition]:
-    """The newest verdict of each transition."""
     record = snapshot.record
     newest = {item.name: item for item in (() if record is None else record.available)}
     at_rest = record is None or record.phase in {Phase.IDLE, Phase.UNSUPPORTED}

@@ -77,7 +77,6 @@ async def run(
 
 
 async def _absent(connection: cluster.Connection, known: facts.Facts) -> str:
-    """Why nothing happens, where no operator runs."""
     here = known.infrastructure
     if isinstance(here, facts.Unobserved):
         return ""

@@ -115,7 +115,6 @@ def _templates(compliance: str, items: list[Raw]) -> Raw:
 
 
 def _policy(namespace: str, name: str, steps: dict[str, Raw]) -> str:
-    """One policy whose steps follow each other."""
     templates: list[Raw] = []
     for step, spec in steps.items():
         templates.append({"objectDefinition": {
