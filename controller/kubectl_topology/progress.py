@@ -333,8 +333,7 @@ def _add_objects(document: Document, answer: answers.Status) -> None:
     asked = any(node["eligible"] is not None or node["why"] for node in nodes)
     rows = [(node["name"], f"Ready={node['ready']}", words[node["eligible"]], node["why"]) for node in nodes]
     document.add("Control-plane nodes", rows if asked else [row[:2] for row in rows])
-    members = []
-    for item in answer["etcd"]["items"]:
-        members.append((item["role"], item["id"], item["address"], item["node"] or "on no control-plane node"))
-    document.add("etcd members", members)
+    members, nowhere = answer["etcd"]["items"], "on no control-plane node"
+    where = [(item["role"], item["id"], item["address"], item["node"] or nowhere) for item in members]
+    document.add("etcd members", where)
     sections.add_machines(document, answer["machines"])

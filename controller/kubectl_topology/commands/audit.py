@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 import json
 import operator
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from topology_api import shape
 from topology_api.vocabulary import Topology
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from .. import answers, capi
     from ..document import Document
-
-_WORDS: Final = {True: "yes", False: "no", None: "not known"}
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
@@ -85,9 +83,8 @@ def control_plane_workers(known: facts.Facts) -> int | None:
     """How many control-plane nodes have the label node-role.kubernetes.io/worker; None when not known of each."""
     if isinstance(known.control_plane_nodes, facts.Unobserved):
         return None
-    nodes = [node for node in known.control_plane_nodes if isinstance(node, facts.Node)]
-    others = () if isinstance(known.other_nodes, facts.Unobserved) else known.other_nodes
-    unread = any(isinstance(node, facts.OtherNode) and node.master for node in others)
+    nodes = facts.readable(known.control_plane_nodes)
+    unread = any(node.master for node in facts.readable(known.other_nodes))
     return None if unread or len(nodes) < len(known.control_plane_nodes) else sum(node.worker for node in nodes)
 
 
@@ -160,12 +157,7 @@ def _platform(platform: capi.Platform) -> str:
 
 
 def _row(item: capi.Definition) -> tuple[str, ...]:
+    unmanaged = {True: "yes", False: "no", None: "not known"}[item["unmanaged"]]
     owners = [f"{each['name']} ({each['operation']})" for each in item["managers"] if each["party"] is not None]
-    return (
-        item["name"],
-        ", ".join(item["served"]) or "none",
-        item["storage"] or "none",
-        ", ".join(item["stored"]) or "none",
-        _WORDS[item["unmanaged"]],
-        ", ".join(owners) or "not known",
-    )
+    versions = (", ".join(item["served"]), item["storage"], ", ".join(item["stored"]))
+    return item["name"], *(version or "none" for version in versions), unmanaged, ", ".join(owners) or "not known"
