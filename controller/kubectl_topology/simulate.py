@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from topology_api.types import Advisory, AvailableTransition, TopologyPair, TopologyTransition
+    from topology_api.types import Advisory, AvailableTransition, Blocker, Check, TopologyPair, TopologyTransition
     from topology_controller.decide import decision
     from topology_controller.definitions import load, model
 
@@ -128,11 +128,7 @@ def by_record(
         return judgement
     asked = [spec.check for spec in definition.preflight]
     every = {name: CheckResult(name, CheckStatus.MET, "Met, as the operator evaluated it") for name in asked}
-    recorded = [
-        CheckResult(CheckName(each.name), each.status, each.message)
-        for each in item.blockers
-        if each.name in set(CheckName)
-    ]
+    recorded = [_result(each) for each in item.blockers if each.name in set(CheckName)]
     own = judgement.definition is not None and judgement.definition.name == definition.name
     live = [each for each in judgement.decision.results if own and each.status is not CheckStatus.UNKNOWN]
     every.update({result.name: result for result in (*recorded, *live) if result.name in every})
@@ -140,18 +136,17 @@ def by_record(
     failing = [result for result in results if not result.met]
     if any(result.status is CheckStatus.UNKNOWN for result in failing):
         return judgement
-    when = f"as the operator evaluated it at {answers.stamp(item.evaluated_time)}"
     verdict, message = Verdict.POSSIBLE, f"All {len(results)} preflight checks are met"
     if failing:
         names = ", ".join(result.name.value for result in failing)
         verdict, message = Verdict.BLOCKED, f"{len(failing)} of {len(results)} preflight checks not met: {names}"
-    return dataclasses.replace(
-        judgement,
-        verdict=verdict,
-        message=f"{message}, {when}",
-        definition=definition,
-        recorded=(tuple(results), item.evaluated_time),
-    )
+    message += f", as the operator evaluated it at {answers.stamp(item.evaluated_time)}"
+    evaluated = tuple(results), item.evaluated_time
+    return dataclasses.replace(judgement, verdict=verdict, message=message, definition=definition, recorded=evaluated)
+
+
+def _result(recorded: Blocker | Check) -> CheckResult:
+    return CheckResult(CheckName(recorded.name), recorded.status, recorded.message)
 
 
 def removed(known: facts.Facts, transitions: load.Transitions, now: datetime) -> Judgement:
@@ -239,12 +234,8 @@ def only_recorded(record: TopologyTransition | None, judgement: Judgement) -> tu
     definition, results = judgement.definition, judgement.results
     if record is None or definition is None or record.name != definition.name or not results:
         return ()
-    asked = {result.name.value for result in results}
-    return tuple(
-        CheckResult(CheckName(check.name), check.status, check.message)
-        for check in records.of_stage(record, Stage.PREFLIGHT)
-        if check.name not in {*asked, CheckName.UPGRADES_BLOCKED} and check.name in set(CheckName)
-    )
+    others = set(CheckName) - {result.name for result in results} - {CheckName.UPGRADES_BLOCKED}
+    return tuple(_result(check) for check in records.of_stage(record, Stage.PREFLIGHT) if check.name in others)
 
 
 def ways(
