@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 FILE: Final = "explanations.json"
 _NEAREST = 5
 _COMMAND: Final = re.compile(r"`(oc [^`]{40,})`\.?")
-_INDENT: Final = 5
 _HERE: Final = frozenset({"check", "advisory", "problem", "reason"})
 """Kinds of names that a cluster may have a message for."""
 
@@ -154,14 +153,11 @@ def _listed(sheet: document.Document, answer: Explanations) -> None:
 
 
 def _explained(sheet: document.Document, answer: Explanations) -> None:
-    rows: list[document.Row | str] = []
+    rows: list[document.Row | str] = [] if answer["here"] != [] else ["This cluster says nothing of it at the moment."]
+    rows = rows if answer["unread"] is None else [f"The cluster was not read: {answer['unread']}"]
     for here in answer["here"] or ():
         rows.append(document.Row(tuple(filter(None, (here["status"], here["message"])))))
         rows += [document.command(here["command"], 4)] if here["command"] else []
-    if answer["here"] == []:
-        rows = ["This cluster says nothing of it at the moment."]
-    if answer["unread"] is not None:
-        rows = [f"The cluster was not read: {answer['unread']}"]
     sheet.add("On this cluster", rows)
     for item in answer["items"]:
         detail = f", {item['detail']}" if item["detail"] else ""
@@ -170,15 +166,12 @@ def _explained(sheet: document.Document, answer: Explanations) -> None:
         sheet.add("Look at", [row for pair in looks for row in pair if row.cells[0]])
         for title, sentences in (("Do", item["do"]), ("Avoid", item["avoid"]), ("Call", item["call"])):
             sheet.add(title, [row for sentence in sentences for row in _sentence(sentence)])
-        where = [document.Row(("Source", item["source"]), indent=0)]
+        where, folder = [("Source", item["source"])], os.environ.get(vocabulary.RUNBOOKS_VARIABLE, "").rstrip("/")
         for name in item["runbooks"]:
             # An alert's own runbook is what stands above.
             place = "" if item["kind"] == "alert" else shell.command("oc topology explain {}", name)
-            if folder := os.environ.get(vocabulary.RUNBOOKS_VARIABLE, "").rstrip("/"):
-                place = f"{folder}/{name}.md"
-            if place:
-                where.append(document.Row(("Runbook", place), indent=0))
-        sheet.add("", where)
+            where.append(("Runbook", f"{folder}/{name}.md" if folder else place))
+        sheet.add("", [document.Row(pair, indent=0) for pair in where if pair[1]])
 
 
 def _sentence(sentence: str) -> Iterator[document.Row]:
@@ -186,7 +179,7 @@ def _sentence(sentence: str) -> Iterator[document.Row]:
     first = True
     for number, part in enumerate(_COMMAND.split(sentence)):
         if number % 2:
-            yield document.command(part, indent=_INDENT)
+            yield document.command(part, indent=5)
         elif text := part.strip():
-            yield document.Row(("-", text)) if first else document.Row((text,), indent=_INDENT)
+            yield document.Row(("-", text)) if first else document.Row((text,), indent=5)
             first = False
