@@ -2,8 +2,7 @@
 
 Nothing heavy is imported here, so that `--help` and a usage error answer at once. Flags about the connection may stand
 before the verb or after it; only the help of the program lists them. What is wrong with an argument is one line, in our
-words, with where to read on: exit code 2. What the flags put in the place of a context's entries is replaced before the
-client reads them (`kube.config`): with --token no credential plugin runs.
+words, with where to read on: exit code 2. With --token no credential plugin runs.
 """
 
 from __future__ import annotations
@@ -124,9 +123,8 @@ class _Parser(terminal.Parser):
         if unknown := re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL):
             text = unknown[1].split(" ", 1)[0]
             close = closest(text.partition("=")[0], self._flags(), 0.7) if text.startswith("--") else None
-            return f"unknown {'flag' if text.startswith('-') else 'word'} {text}" + (
-                f"; did you mean {close}?" if close else ""
-            )
+            what = f"unknown {'flag' if text.startswith('-') else 'word'} {text}"
+            return f"{what}; did you mean {close}?" if close else what
         if missing := re.fullmatch(r"the following arguments are required: (.*)", message, re.DOTALL):
             return f"{missing[1]} is missing"
         if empty := re.fullmatch(r"argument (\S+): expected one argument", message):
@@ -142,12 +140,12 @@ class _Parser(terminal.Parser):
 
     def _flags(self) -> list[str]:
         """Every flag that may stand here, a verb's own ones too where the verb is not known any more."""
-        parsers = [self, *self.verbs.values()]
-        return [name for known in parsers for action in known._actions for name in action.option_strings]  # noqa: SLF001 - argparse has no other way to tell what it understands
+        return [name for known in (self, *self.verbs.values()) for name in flags(known)]
 
 
-_TABLE: Final = "commands/kubectl-topology.toml"
-"""In bindata: what each verb is for, its examples, and its words and flags (`terminal.add`), each with its help."""
+def flags(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Every flag of a parser, by each of its names."""
+    return {name: action for action in parser._actions for name in action.option_strings}  # noqa: SLF001 - argparse has no other way to tell what it understands
 
 
 def duration(text: str) -> float:
@@ -218,13 +216,10 @@ class _Program(_Parser):
 
 def parser() -> _Program:
     """The whole command line. Raises BindataMissingError when the installation is damaged."""
-    table = tomllib.loads((bindata.root() / _TABLE).read_text(encoding="utf-8"))
+    # What each verb is for, its examples, and its words and flags (`terminal.add`), each with its help.
+    table = tomllib.loads((bindata.root() / "commands" / "kubectl-topology.toml").read_text(encoding="utf-8"))
     connection, called = table["connection"], naming.caller().program
-    listed: dict[str, Iterable[str]] = {
-        "@TOPOLOGIES@": Topology,
-        "@ACCEPTABLE@": _ACCEPTABLE,
-        "@FLEET_STATES@": FLEET_STATES,
-    }
+    listed = {"@TOPOLOGIES@": [*Topology], "@ACCEPTABLE@": _ACCEPTABLE, "@FLEET_STATES@": FLEET_STATES}
     more = f"flags of the connection, such as --context and --as: {called} options\n{table['exit-codes']}"
 
     def epilog(examples: Iterable[str]) -> str:
@@ -267,8 +262,7 @@ def parser() -> _Program:
             _add(verb, words, text, **({"default": argparse.SUPPRESS} if words in connection else {}))
     added.choices["accept"].set_defaults(timeout=30.0)
     program.verbs, program.listed = added.choices, added._choices_actions  # noqa: SLF001 - where argparse keeps the help of each verb
-    about = added.choices["help"]
-    about.add_argument("about", nargs="?", choices=sorted(added.choices), metavar="VERB")
+    added.choices["help"].add_argument("about", nargs="?", choices=sorted(added.choices), metavar="VERB")
     return program
 
 
@@ -284,8 +278,8 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
         options.text = program.format_options()
         return options
     if options.verb in {None, "help"}:
-        about = getattr(options, "about", None)
-        options.verb, options.text = "help", (program if about is None else program.verbs[about]).format_help()
+        options.text = program.verbs.get(getattr(options, "about", None), program).format_help()
+        options.verb = "help"
         return options
     if not options.request_timeout:
         # kubectl means "no bound" by 0; here every request has one.

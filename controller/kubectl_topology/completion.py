@@ -49,7 +49,7 @@ def candidates(words: Sequence[str]) -> tuple[Candidates, int]:
             awaited = None
         elif word.startswith("-") and word != "-":
             name, equals, _ = word.partition("=") if word.startswith("--") else (word[:2], word[2:], "")
-            if (action := _flags(parser).get(name)) is not None:
+            if (action := arguments.flags(parser).get(name)) is not None:
                 given.add(action.dest)
                 awaited = action if action.nargs != 0 and not equals else None
         elif parser is program:
@@ -61,27 +61,23 @@ def candidates(words: Sequence[str]) -> tuple[Candidates, int]:
         if not equals:
             return _beginning(begun, _offered(program, parser, given)), NOTHING
         # The shell puts back what stands before the equals sign.
-        awaited, begun = _flags(parser).get(flag), value
+        awaited, begun = arguments.flags(parser).get(flag), value
     elif awaited is None and parser is program:
         choices = {choice.dest: _described(choice) for choice in program.listed}
         return _beginning(begun, choices), NOTHING | IN_ORDER
     elif awaited is None:
-        expected = [action for action in parser._actions if not action.option_strings]  # noqa: SLF001 - as in `_flags`
+        expected = [action for action in parser._actions if not action.option_strings]  # noqa: SLF001 - as in `arguments.flags`
         awaited = expected[positionals] if positionals < len(expected) else None
     offered, directive = values(awaited) if awaited is not None else ({}, NOTHING)
     return _beginning(begun, offered), directive
 
 
-def _flags(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    return {name: action for action in parser._actions for name in action.option_strings}  # noqa: SLF001 - argparse has no other way to tell what it understands
-
-
 def _offered(program: argparse.ArgumentParser, parser: argparse.ArgumentParser, given: Container[str]) -> Candidates:
     """The flags that may come next; the help of the connection's flags stands at the program alone."""
-    repeated, of_program = argparse._AppendAction, _flags(program)  # noqa: SLF001 - argparse has no public name for it
+    repeated, of_program = argparse._AppendAction, arguments.flags(program)  # noqa: SLF001 - argparse has no public name for it
     return {
         name: _described(of_program.get(name, action))
-        for name, action in _flags(parser).items()
+        for name, action in arguments.flags(parser).items()
         if name.startswith("--") and (action.dest not in given or isinstance(action, repeated))
     }
 
