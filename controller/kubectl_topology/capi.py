@@ -217,20 +217,16 @@ async def read(connection: cluster.Connection) -> Reading:
     infrastructure = await cluster.whole(connection)
     client = connection.client
     try:
-        listing = await client.list(
-            catalog.CRDS,
-            reduce=lambda raw: resources.key_of(raw)[1],
-            metadata_only=True,
-            timeout=client.request_timeout,
+        keys = await client.list(
+            catalog.CRDS, reduce=resources.key_of, metadata_only=True, timeout=client.request_timeout
         )
     except kube.KubeError as error:
         raise cluster.explained(connection, error) from error
     except ValueError as error:
         raise errors.PluginError(f"the list of {catalog.CRDS.label} makes no sense: {error}") from error
-    names = frozenset(listing.items)
+    names = frozenset(name for _, name in keys.items)
     wanted = sorted(name for name in names if name.endswith(".cluster.x-k8s.io"))
-    selections = [resources.Selection(catalog.CRDS, name=name) for name in wanted]
-    sources = [catalog.Source(selection, definition) for selection in selections]
+    sources = [catalog.Source(resources.Selection(catalog.CRDS, name=name), definition) for name in wanted]
     served = bool(wanted) and _CLUSTER_APIS.label in names
     sources += [catalog.Source(resources.Selection(_CLUSTER_APIS, name="cluster"), platform)] if served else []
     unread: list[answers.Unread] = []
@@ -250,10 +246,9 @@ async def read(connection: cluster.Connection) -> Reading:
         what, selection = _REQUIREMENTS.describe(), resources.Selection(_REQUIREMENTS)
         try:
             requirements = (await client.list(_REQUIREMENTS, reduce=incompatible, page=_REQUIREMENTS_PAGE)).items
-        except kube.KubeError as error:
-            unread.append(cluster.with_right(live.unobserved(what, error), selection)[1])
-        except ValueError as error:
-            unread.append(cluster.with_right(live.malformed(what, error), selection)[1])
+        except (kube.KubeError, ValueError) as error:
+            fact = live.unobserved(what, error) if isinstance(error, kube.KubeError) else live.malformed(what, error)
+            unread.append(cluster.with_right(fact, selection)[1])
     return Reading(
         infrastructure,
         names,
@@ -275,19 +270,16 @@ def _unread_platform(fact: facts.Unobserved | None) -> Platform:
 def audit(reading: Reading) -> tuple[Audit, errors.ExitCode]:
     """The answer, and the exit code: blocked with a finding, an error when none was found and something was unread."""
     listed = reading.platform["unmanaged"]
-    by_name: dict[str, list[Requirement]] = {}
-    for name, requirement in reading.requirements:
-        by_name.setdefault(name, []).append(requirement)
     definitions: list[Definition] = []
     for each in reading.definitions:
         unmanaged = None if listed is None else each["name"] in listed
-        definitions.append({**each, "unmanaged": unmanaged, "incompatible": by_name.get(each["name"], [])})
+        unmet = [requirement for name, requirement in reading.requirements if name == each["name"]]
+        definitions.append({**each, "unmanaged": unmanaged, "incompatible": unmet})
     findings = [item for each in definitions for item in _findings(each)]
-    show, absent = "oc get clusterapis.operator.openshift.io cluster -o yaml", set(listed or ()) - reading.names
+    show, absent = "oc get clusterapis.operator.openshift.io cluster -o yaml", DeadEnd.UNMANAGED_ABSENT
     message = "is listed in ClusterAPI cluster and does not exist"
-    findings += [_finding(DeadEnd.UNMANAGED_ABSENT, name, message, show) for name in listed or () if name in absent]
-    order = [word.value for word in DeadEnd]
-    findings.sort(key=lambda item: order.index(item["name"]))
+    findings += [_finding(absent, name, message, show) for name in listed or () if name not in reading.names]
+    findings.sort(key=lambda item: [*DeadEnd].index(DeadEnd(item["name"])))
     verdict: answers.Ownership = "Consistent"
     code = errors.ExitCode.DONE
     if not all(item["informational"] for item in findings):
@@ -327,10 +319,7 @@ def _findings(each: Definition) -> Iterator[Finding]:
 
 
 def _finding(finding: DeadEnd, definition: str, message: str, command: str) -> Finding:
-    return {
-        "name": finding.value,
-        "definition": definition,
-        "message": message,
-        "command": command,
-        "informational": finding is DeadEnd.UNMANAGED_ABSENT,
-    }
+    informational = finding is DeadEnd.UNMANAGED_ABSENT
+    return Finding(
+        name=finding.value, definition=definition, message=message, command=command, informational=informational
+    )
