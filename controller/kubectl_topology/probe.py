@@ -1,11 +1,8 @@
 """`plan TARGET --probe`: asks names and addresses in front of the control plane, from the computer that runs this.
 
-`question` makes what is asked of what the API says, `look` asks, and `add` says which address belongs to which node and
-what follows. A load balancer itself cannot be looked into: what that leaves open is a line of its own.
-
 Nothing is sent that says who asks: no credential, no client certificate, no proxy. A step takes 3 s at most, all of it
-5 s, whatever stays silent: names are resolved by the system (hosts file, name servers), in threads that a silent name
-server cannot keep the program from ending by.
+5 s, whatever stays silent: names are resolved by the system, in threads that a silent name server cannot keep the
+program from ending by. A load balancer itself cannot be looked into: what that leaves open is a line of its own.
 """
 
 from __future__ import annotations
@@ -18,8 +15,7 @@ import socket
 import ssl
 import threading
 import urllib.parse
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import aiohttp
 import yarl
@@ -39,16 +35,11 @@ if TYPE_CHECKING:
     from . import answers
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Place = tuple[Address, int, str]
-"""What is asked: an address, a port, and the name that TLS is asked for, where that matters."""
-STEP_SECONDS: Final = 3.0
-"""For resolving one name, and for one address."""
-ALL_SECONDS: Final = 5.0
+Place = tuple[Address, int, str]  # an address, a port, and the name that TLS is asked for, where that matters
+STEP_SECONDS, ALL_SECONDS = 3.0, 5.0
 API_PORT, MACHINE_CONFIG_PORT, _HTTPS_PORT = 6443, 22623, 443
-MOST_ADDRESSES: Final = 16
-"""Different addresses that are asked, nodes first."""
-OF_NODES: Final = 10
-"""Of them for nodes: five, each of two families. The rest is for what names lead to."""
+MOST_ADDRESSES, OF_NODES = 16, 10
+"""Different addresses that are asked, and of them for nodes: five, each of two families."""
 _INGRESSES: Final = resources.Resource("config.openshift.io", "v1", "ingresses", "Ingress")
 _WILDCARD: Final = "console-openshift-console"
 """The name below *.apps that is resolved: a wildcard itself need not be a name that resolvers take."""
@@ -68,11 +59,9 @@ _OF_A_NODE: Final[dict[answers.Probed, tuple[int, str]]] = {
     "Node": (API_PORT, "/readyz answers on 6443"),
     "MachineConfigServer": (MACHINE_CONFIG_PORT, "22623 answers"),
 }
-"""What is asked of a node: the port, and what it means where something answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     """A host whose addresses are asked on a port."""
 
     what: answers.Probed
@@ -87,8 +76,7 @@ class Name:
         return address, self.port, self.host if self.what == "Ingress" else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """What is asked: names; nodes with their addresses; which name certificates are for; what cannot be asked."""
 
     names: tuple[Name, ...]
@@ -97,16 +85,14 @@ class Question:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """What came of asking one address, or of resolving one name."""
 
     result: answers.Reached
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """Where each name leads (Reply: nowhere), what the places that were asked replied, addresses of this computer."""
 
     leads: dict[Name, tuple[Address, ...] | Reply]
@@ -124,11 +110,10 @@ async def run(plan: answers.Plan, connection: cluster.Connection, known: facts.F
         tls = connection.client.anonymous_tls()
     except (OSError, ValueError) as error:
         why = f"Nothing was asked: the authority of the kubeconfig cannot be used: {error}"
-        add(plan, Question((), (), "", (why,)), Seen({}, {}))
-        return
+        return add(plan, Question((), (), "", (why,)), Seen({}, {}))
     if tls.verify_mode is ssl.CERT_NONE:
         notes.append("Certificates were not checked (--insecure-skip-tls-verify)")
-    add(plan, asked, await look(asked, tls), notes)
+    return add(plan, asked, await look(asked, tls), notes)
 
 
 async def _ingress(connection: cluster.Connection) -> dict[str, Any] | str:
@@ -284,7 +269,6 @@ async def _readyz(session: aiohttp.ClientSession, server_name: str, address: Add
 
 
 async def _tls(address: Address, port: int, sni: str) -> Reply:
-    """Ask whether TLS is spoken; the certificate is not looked at."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     # The machine config server and the router have authorities that no kubeconfig holds; nothing is sent to them.
@@ -311,7 +295,7 @@ async def _judged(ask: Any, seconds: float) -> Reply:
         return Reply("TimedOut", f"no answer within {seconds:.2g} s")
     if isinstance(below, ConnectionError):
         return Reply("NotReady", "the connection was closed without an answer")
-    why = (isinstance(below, OSError) and below.strerror) or str(below) or type(below).__name__
+    why = getattr(below, "strerror", None) or str(below) or type(below).__name__
     if isinstance(below, OSError) and not isinstance(below, ssl.SSLError):
         return Reply("Refused", f"no connection from here: {why}")
     return Reply("NotReady", f"what listens there does not answer as it should: {why}")

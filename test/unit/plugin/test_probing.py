@@ -180,7 +180,7 @@ async def test_real_listeners_are_told_apart_and_learn_nothing_of_the_user(site:
 
 async def test_a_certificate_for_another_name_is_no_answer(site: Site) -> None:
     await site.listening.start(site.address(1), desk.API, "ready")
-    elsewhere = dataclasses.replace(question({"master-0": site.address(1)}), server_name="api.other.example.com")
+    elsewhere = question({"master-0": site.address(1)})._replace(server_name="api.other.example.com")
     assert table(await site.look(elsewhere))["Node", site.address(1)] == "BadCertificate"
     assert table(await site.look(elsewhere, verify=False))["Node", site.address(1)] == "Ready"
 
