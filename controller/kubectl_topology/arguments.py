@@ -47,14 +47,9 @@ _GROUPS = {
 }
 REQUEST_TIMEOUT = 10.0
 """Seconds for one request, when --request-timeout is not given or 0."""
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h)")
-_PLAIN = re.compile(r"[0-9]{1,9}\Z")
-_FILES: Final = frozenset({"certificate_authority", "client_certificate", "client_key"})
 _OF_CLUSTER: Final = ("server", "certificate_authority", "tls_server_name")
 _OF_USER: Final = ("token", "client_certificate", "client_key")
-_OVERRIDING: Final = ("cluster", "user", *_OF_CLUSTER, *_OF_USER)
-"""Options that replace what a context has."""
 
 
 def target(text: str) -> str:
@@ -150,12 +145,13 @@ def flags(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 
 def duration(text: str) -> float:
     """Seconds of 90m, 1h30m, 45s, 250ms, or a plain number of seconds."""
-    if _PLAIN.match(text):
+    if re.fullmatch("[0-9]{1,9}", text):
         return float(text)
+    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90m, 1h30m or 45s")
-    return math.fsum(float(number) * _UNITS[unit] for number, unit in parts)
+    return math.fsum(float(number) * units[unit] for number, unit in parts)
 
 
 def _plain(text: str) -> str:
@@ -318,8 +314,9 @@ def overriding(options: argparse.Namespace) -> Callable[[dict[str, Any], str], N
     The content has lists of entries (name and value), as `kubernetes_asyncio` merges the files. The replacement raises
     ConfigError for an entry that does not exist.
     """
-    given = {name: value for name in _OVERRIDING if (value := getattr(options, name)) is not None}
-    for name in _FILES & given.keys():
+    replacing = ("cluster", "user", *_OF_CLUSTER, *_OF_USER)
+    given = {name: value for name in replacing if (value := getattr(options, name)) is not None}
+    for name in {"certificate_authority", "client_certificate", "client_key"} & given.keys():
         # An entry's relative file is looked for beside the kubeconfig, that of a flag in the working directory.
         given[name] = str(pathlib.Path(given[name]).expanduser().absolute())
     if not given:

@@ -28,9 +28,6 @@ from . import answers, cluster, errors, sections
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_LANES: Final = 4
-_REQUIREMENTS_PAGE: Final = 10
-"""A CompatibilityRequirement has a whole definition in it, up to 1.5 MiB."""
 _CLUSTER_APIS = resources.Resource("operator.openshift.io", "v1alpha1", "clusterapis", "ClusterAPI")
 _REQUIREMENTS = resources.Resource(
     "apiextensions.openshift.io", "v1alpha1", "compatibilityrequirements", "CompatibilityRequirement"
@@ -53,8 +50,6 @@ _PARTIES: Final = {
 
 Source: cluster-capi-operator pkg/operatorstatus, hypershift cmd/install, backplane-operator controllers (2026-08).
 """
-_PLATFORM_PREFIX: Final = "capi-operator.openshift.io/"
-_OWNED: Final = frozenset({"group", "names", "scope", "versions"})
 
 
 class DeadEnd(enum.StrEnum):
@@ -183,8 +178,8 @@ def _managers(entries: Iterable[Mapping[str, Any]]) -> Iterator[Manager]:
         if isinstance(owned, dict) and not fields.text(entry, "subresource"):
             parts = sorted(part.removeprefix("f:") for part in owned if part.startswith("f:"))
             name, party = fields.text(entry, "manager") or "unknown", None
-            if not _OWNED.isdisjoint(parts):
-                party = PLATFORM if name.startswith(_PLATFORM_PREFIX) else _PARTIES.get(name, name)
+            if not {"group", "names", "scope", "versions"}.isdisjoint(parts):
+                party = PLATFORM if name.startswith("capi-operator.openshift.io/") else _PARTIES.get(name, name)
             operation = fields.text(entry, "operation") or ""
             yield {"name": name, "operation": operation, "parts": parts, "party": party}
 
@@ -230,7 +225,7 @@ async def read(connection: cluster.Connection) -> Reading:
     served = bool(wanted) and _CLUSTER_APIS.label in names
     sources += [catalog.Source(resources.Selection(_CLUSTER_APIS, name="cluster"), platform)] if served else []
     unread: list[answers.Unread] = []
-    lanes = asyncio.Semaphore(_LANES)
+    lanes = asyncio.Semaphore(4)
 
     async def read_fact(source: catalog.Source) -> Any:
         async with lanes:
@@ -245,7 +240,8 @@ async def read(connection: cluster.Connection) -> Reading:
     if wanted and _REQUIREMENTS.label in names:
         what, selection = _REQUIREMENTS.describe(), resources.Selection(_REQUIREMENTS)
         try:
-            requirements = (await client.list(_REQUIREMENTS, reduce=incompatible, page=_REQUIREMENTS_PAGE)).items
+            # Each has a whole definition in it, up to 1.5 MiB.
+            requirements = (await client.list(_REQUIREMENTS, reduce=incompatible, page=10)).items
         except (kube.KubeError, ValueError) as error:
             fact = live.unobserved(what, error) if isinstance(error, kube.KubeError) else live.malformed(what, error)
             unread.append(cluster.with_right(fact, selection)[1])

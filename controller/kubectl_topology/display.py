@@ -21,7 +21,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from topology_controller import terminal
 
@@ -30,16 +30,11 @@ from . import answers, document, naming, progress, sections
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_COUNTING = frozenset({"evaluated", "assessment"})
-"""What of an answer is another one a second later. That is no news."""
 _ABOUT_WATCHING = {"connection": "connected again", "stale": "everything can be followed"}
 _SILENT = {**_ABOUT_WATCHING, "operator": "operator Running"}
 """What is printed only after something else was."""
-_TROUBLE_LINES: Final = 3
-"""Of each of the sentences about the connection."""
 _TAKEN, _GIVEN_BACK = "\x1b[?1049h\x1b[H\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _HOME, _EMPTIED, _EMPTY_BELOW = "\x1b[H", "\x1b[2K", "\x1b[J"
-_COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
 _DIM, _BOLD_RED = "2", "1;31"
 
 
@@ -94,7 +89,8 @@ class Lines:
         stream.flush()
 
     def _document(self, answer: answers.Status) -> None:
-        content = {name: value for name, value in answer.items() if name not in _COUNTING}
+        # What is another one a second later is no news.
+        content = {name: value for name, value in answer.items() if name not in {"evaluated", "assessment"}}
         content["available"] = [{**way, "evaluated": ""} for way in answer["available"]]
         if content == self._answer:
             return
@@ -203,7 +199,7 @@ def rows(line: str, width: int) -> int:
     """How many lines of the terminal it takes: letters of East Asia are two columns wide, and marks none."""
     columns = sum(
         0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-        for letter in _COLOUR.sub("", line)
+        for letter in re.sub(r"\x1b\[[\d;]*m", "", line)
     )
     return max(1, -(-columns // max(width, 1)))
 
@@ -220,7 +216,7 @@ def drawing(update: Update, now: datetime, size: os.terminal_size, *, colour: bo
     sheet = document.Document(max(size.columns, document.LEAST), colour, naming.caller(), whole=whole)
     lines = []
     for text in troubles:
-        folded = textwrap.wrap(terminal.plain(text), sheet.width, max_lines=_TROUBLE_LINES)
+        folded = textwrap.wrap(terminal.plain(text), sheet.width, max_lines=3)
         lines += [*(sheet.painted(line, _BOLD_RED) for line in folded), ""]
     progress.add_status(sheet, update.answer, now)
     lines += sheet.text().splitlines()

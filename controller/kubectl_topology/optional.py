@@ -34,14 +34,12 @@ if TYPE_CHECKING:
     from . import consistency
     from .document import Document
 
-_GROUP: Final = "operators.coreos.com"
-_VERSIONS = resources.Resource(_GROUP, "v1alpha1", "clusterserviceversions", "ClusterServiceVersion", namespaced=True)
+_VERSIONS = resources.Resource(
+    "operators.coreos.com", "v1alpha1", "clusterserviceversions", "ClusterServiceVersion", namespaced=True
+)
 _PODS = resources.Resource("", "v1", "pods", "Pod", namespaced=True)
 _REVIEWS = resources.Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
 _ACCOUNTS: Final = "system:serviceaccounts"
-_AT_ONCE: Final = 4
-_PAGE: Final = 10
-"""ClusterServiceVersions in one answer: each may have a megabyte."""
 _SKEW: Final = timedelta(seconds=30)
 """By how much the clock of a node may be ahead: what was started just after the change may be older."""
 _WORDS: Final[dict[answers.Goes, str]] = {
@@ -123,13 +121,14 @@ class Reader:
 
     def __init__(self, connection: cluster.Connection, matrix: matrices.Matrix, since: datetime | None) -> None:
         self._client, self._matrix, self._since, self._now = connection.client, matrix, since, connection.now
-        self._lanes = asyncio.Semaphore(_AT_ONCE)
+        self._lanes = asyncio.Semaphore(4)
         self._refused: kube.KubeError | None = None
         self.unread: dict[str, answers.Unread] = {}
 
     async def verdicts(self) -> list[answers.OptionalOperator] | None:
         """One verdict about each operator, what is to be done first; None where OLM is not."""
-        selection = resources.Selection(_VERSIONS, label_selector="!olm.copiedFrom", page=_PAGE, optional=True)
+        # Each may have a megabyte.
+        selection = resources.Selection(_VERSIONS, label_selector="!olm.copiedFrom", page=10, optional=True)
         versions = await self._list(catalog.Source(selection, operator))
         if isinstance(versions, facts.Unobserved):
             return None if versions.missing else []

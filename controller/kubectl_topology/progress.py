@@ -27,12 +27,6 @@ if TYPE_CHECKING:
     from .document import Document
 
 _UNITS: Final = ((" s", 1, 120), (" min", 60, 7200), (" h", 3600, 172800))
-_LONGEST: Final = 200
-"""Characters of a command in the first line; a longer one stands below, with its advisory."""
-_CONDITIONS: Final = {"Stuck": "TransitionStuck"}
-"""The reason with which a condition says the same as a problem, where it is another one."""
-_OF_CHECKS: Final = frozenset({"Stuck", "TransitionStuck", "Blocked"})
-"""Reasons whose message repeats what is not met."""
 _DANGER: Final = 4
 """Lines of one of the paragraphs that a screen begins with."""
 
@@ -132,7 +126,8 @@ def _action(answer: answers.Status, *, rows: bool) -> str:
     if not steps:
         return ""
     count = f"1 action {kind}" if len(steps) == 1 else f"{len(steps)} actions {kind}, first"
-    if 0 < len(steps[0]["command"]) <= _LONGEST:
+    # A longer one stands below, with its advisory.
+    if 0 < len(steps[0]["command"]) <= 200:
         return f"{count}: {steps[0]['command']}"
     return "" if rows else f"{count}: see {steps[0]['name']}"
 
@@ -166,8 +161,8 @@ def add_status(document: Document, answer: answers.Status, now: datetime | None 
     """`status`: the danger, how far it is, what is missing, what is left to do. With `now` (UTC) ages count on."""
     clock, failing = now or datetime.fromisoformat(answer["evaluated"]), _failing(answer)
     for reason, text in _troubles(answer):
-        # Of what is not met there are rows.
-        if reason not in _OF_CHECKS or not failing:
+        # Of what is not met, which these repeat, there are rows.
+        if reason not in {"Stuck", "TransitionStuck", "Blocked"} or not failing:
             document.add("", [Row((f"{reason}: {text}" if document.whole else text,), 0, lines=_DANGER)])
     first = line(answer, clock, rows=not document.whole)
     document.add("", [first])
@@ -282,9 +277,9 @@ def _troubles(answer: answers.Status) -> Iterator[tuple[str, str]]:
         yield "Danger", f"{few[voters]}: do not restart a control-plane node."
     if problem is not None:
         yield problem["reason"], problem["message"]
-    if degraded is not None and (
-        problem is None or _CONDITIONS.get(problem["reason"], problem["reason"]) != degraded["reason"]
-    ):
+    # A condition says the same as a problem: of one that is Stuck with a reason of its own.
+    same = "" if problem is None else {"Stuck": "TransitionStuck"}.get(problem["reason"], problem["reason"])
+    if degraded is not None and degraded["reason"] != same:
         yield degraded["reason"], degraded["message"]
     if disabled is not None:
         yield disabled["reason"], disabled["message"]

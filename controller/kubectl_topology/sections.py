@@ -23,14 +23,10 @@ if TYPE_CHECKING:
 
     from .document import Document
 
-_ORDER: Final = {"Unmet": 0, "Unknown": 1, "Met": 2}
 REQUIRED: Final = "Required"
 ABSENT: Final = frozenset({"NotRunning", "NotInstalled"})
 """States of an operator that acts on nothing."""
 REFUSED: Final = "Nothing was written"
-_CLOCK_SKEW: Final = timedelta(seconds=30)
-_LEASE_DURATION: Final = timedelta(seconds=270)
-"""Of a Lease that does not say its own: the longest that the operator uses."""
 
 
 def heading(kind: str, here: facts.Infrastructure, now: datetime) -> answers.Answer:
@@ -79,9 +75,9 @@ def _operator_state(snapshot: cluster.Snapshot) -> tuple[answers.Running, str]:
     holder = held.holder.partition("_")[0]
     if held.renew_time is None:
         return "Unknown", f"{holder} holds the Lease and has never renewed it"
-    seconds = held.duration_seconds
-    lasting = _LEASE_DURATION if seconds is None else timedelta(seconds=min(seconds, leases.LONGEST))
-    if snapshot.now - held.renew_time <= lasting + _CLOCK_SKEW:
+    # Of a Lease that does not say its own duration: the longest that the operator uses; and clocks may differ.
+    seconds = 270 if held.duration_seconds is None else min(held.duration_seconds, leases.LONGEST)
+    if snapshot.now - held.renew_time <= timedelta(seconds=seconds + 30):
         return "Running", f"leader: {holder}"
     last = f"{holder} renewed its Lease at {answers.stamp(held.renew_time)} for the last time"
     return "NotRunning", f"{last}: no request is acted on until the operator runs"
@@ -118,7 +114,7 @@ def place(of: state.Cluster) -> list[tuple[str, str]]:
 def checks(document: Document, title: str, answered: Sequence[answers.Check | state.Check]) -> None:
     """Checks with what was found; on a screen those that are met by name only."""
     # What is not met is looked for; the order of the definition stays otherwise.
-    ordered = sorted(answered, key=lambda check: _ORDER.get(check["status"], 1))
+    ordered = sorted(answered, key=lambda check: ["Unmet", "Unknown", "Met"].index(check["status"]))
     shown = [check for check in ordered if document.whole or check["status"] != "Met"]
     document.add(title, [(check["status"], check["name"], check["message"]) for check in shown])
     met = ", ".join(check["name"] for check in answered if check not in shown)

@@ -37,8 +37,6 @@ OBSERVED_TIMEOUT = 5.0
 """Seconds that the operator has to speak of what was written; normally it takes a tenth of one."""
 _UNKNOWN_WRITER = "an unknown client"
 _NAME = catalog.Sources.infrastructure.selection.name or ""
-_DENIED = (" denied request: ", " denied the request: ")
-"""In the 403 of an admission policy and of a webhook, which is no missing right."""
 _PREFIXES = ('Invalid value: "object": ', 'Invalid value: "": ', "Invalid value: ", "Forbidden: ")
 
 
@@ -149,7 +147,9 @@ async def _outcome(connection: cluster.Connection, body: Raw, outcome: Raw | kub
         return fields.whole(outcome, "metadata.generation"), ""
     if outcome.outcome_unknown:
         return await _read_back(connection, body, outcome)
-    if outcome.status == 422 or any(words in outcome.message for words in _DENIED):
+    # The 403 of an admission policy and of a webhook is no missing right.
+    denied = any(words in outcome.message for words in (" denied request: ", " denied the request: "))
+    if outcome.status == 422 or denied:
         return None, _own_words(outcome.message or outcome.reason)
     if isinstance(outcome, kube.Forbidden):
         # The cluster role of docs/delegation.md.

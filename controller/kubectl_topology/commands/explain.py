@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from .. import cluster
 
 FILE: Final = "explanations.json"
-_NEAREST = 5
 _COMMAND: Final = re.compile(r"`(oc [^`]{40,})`\.?")
-_HERE: Final = frozenset({"check", "advisory", "problem", "reason"})
-"""Kinds of names that a cluster may have a message for."""
 
 
 class Look(TypedDict):
@@ -101,15 +98,16 @@ def nearest(name: str) -> list[str]:
     """The names that it is part of, then those that are spelled alike; a few, each once."""
     by_lower = {explanation["name"].lower(): explanation["name"] for explanation in every()}
     text = name.lower()
-    alike = difflib.get_close_matches(text, by_lower, n=_NEAREST, cutoff=0.6)
+    alike = difflib.get_close_matches(text, by_lower, n=5, cutoff=0.6)
     parts = [lower for lower in by_lower if len(text) > 2 and text in lower]
     order = dict.fromkeys((*alike[:1], *parts, *alike))
-    return [by_lower[lower] for lower in order][:_NEAREST]
+    return [by_lower[lower] for lower in order][:5]
 
 
 def concerns_a_cluster(options: argparse.Namespace) -> bool:
     """May a cluster have a message for this name?"""
-    return options.name is not None and any(item["kind"] in _HERE for item in matching(options.name))
+    kinds = {"check", "advisory", "problem", "reason"}
+    return options.name is not None and any(item["kind"] in kinds for item in matching(options.name))
 
 
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:

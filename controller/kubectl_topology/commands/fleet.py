@@ -49,8 +49,6 @@ _WORDS: Final = {
     UNREACHABLE: "unreachable", UNREPORTED: "not reported yet",
 }  # fmt: skip
 _EXAMPLES: Final = 3
-_LONGEST: Final = 512
-"""Characters that are kept of what a cluster says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ def _work(raw: Raw, survey: str) -> Work:
                 message = str(condition.get("message", ""))
                 since = values.get("problemSince") or values.get("since", "")
                 deadline = values.get("deadline", "")
-    return Work(where, True, *(text[:_LONGEST] for text in (message, since, disabled, deadline)))  # noqa: FBT003 - in their order
+    return Work(where, True, *(text[:512] for text in (message, since, disabled, deadline)))  # noqa: FBT003 - in their order
 
 
 def _reached(raw: Raw, label: str) -> tuple[str, bool, str | None]:

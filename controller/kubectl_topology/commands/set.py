@@ -21,8 +21,6 @@ from . import accept, plan, show, wait
 if TYPE_CHECKING:
     from topology_controller.definitions import load
 
-_BEFORE = ("PointOfNoReturn", "Reboots", disruption.LONE_ROUTER, "Duration")
-"""What an administrator who is about to confirm should have read of what a plan expects."""
 _UNMET = frozenset({simulate.Verdict.BLOCKED, simulate.Verdict.CANNOT_TELL})
 
 
@@ -48,7 +46,8 @@ async def _consents(answer: answers.Set) -> bool:
     if answer["result"] != "WouldWrite" or not answer["plan"]["changes"]:
         return True
     sheet = Document.for_stream(sys.stderr)
-    expected = [step for step in answer["plan"]["expected"] if step["name"] in _BEFORE]
+    before = {"PointOfNoReturn", "Reboots", disruption.LONE_ROUTER, "Duration"}
+    expected = [step for step in answer["plan"]["expected"] if step["name"] in before]
     sections.steps(sheet, "What to expect", expected, aligned=True)
     _add_open(sheet, answer["plan"])
     return await accept.consented(sheet, answer["target"], "request it")
