@@ -54,16 +54,10 @@ def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule
         problems = [read.Problem(place, document.line(field), why) for field, why in error.wrong.items()]
         problems.sort(key=lambda problem: (problem.line or 0, problem.text))
         raise read.DefinitionError(tuple(problems)) from None
-    counted = [
-        {
-            "field": read.spell(count.field),
-            "line": document.lines.get(count.field),
-            "pool": count.pool,
-            "replicas": count.replicas,
-            "default": count.default,
-        }
-        for count in machines.counts
-    ]
+    counted = []
+    for count in machines.counts:
+        head = {"field": read.spell(count.field), "line": document.lines.get(count.field)}
+        counted.append({**head, "pool": count.pool, "replicas": count.replicas, "default": count.default})
     outcomes = {rule.value: install_config.outcome(machines, rule) for rule in rules}
     return {
         "installConfig": str(place),
@@ -148,10 +142,8 @@ def _install_config(raw: bytes, place: pathlib.Path) -> read.Document:
         return _out_of_cluster(outer, raw, place)
     if kind not in (None, "InstallConfig"):
         actual = repr(kind) if isinstance(kind, str) else "no text"
-        problem = (
-            f"is no install-config: kind: found {actual}; wanted an install-config, or ConfigMap cluster-config-v1"
-        )
-        raise _refusal(place, outer.line(("kind",)), problem)
+        problem = f"kind: found {actual}; wanted an install-config, or ConfigMap cluster-config-v1"
+        raise _refusal(place, outer.line(("kind",)), f"is no install-config: {problem}")
     return outer
 
 

@@ -224,15 +224,11 @@ def roll_out(plan: plans.Plan) -> str:
 
 def request(plan: plans.Plan) -> str:
     """The policy, and where it applies: to the same clusters as the ClusterGroupUpgrade."""
-    wanted = plan.wanted
-    raw = _filled(plan, "request.gotmpl", STATES=meaning.template(plan.pair, wanted.transition))
-    return _filled(
-        plan,
-        "policy-request.tmpl",
-        POLICY=_policy(plan, wanted.name, raw, wanted.soak),
-        PLACEMENT=placement(wanted.namespace, wanted.name, plan.selector),
-        BINDING=binding(wanted.namespace, wanted.name, wanted.name, f"{wanted.name}-withdraw"),
-    )
+    name, namespace = plan.wanted.name, plan.wanted.namespace
+    raw = _filled(plan, "request.gotmpl", STATES=meaning.template(plan.pair, plan.wanted.transition))
+    policy, places = _policy(plan, name, raw, plan.wanted.soak), placement(namespace, name, plan.selector)
+    bound = binding(namespace, name, name, f"{name}-withdraw")
+    return _filled(plan, "policy-request.tmpl", POLICY=policy, PLACEMENT=places, BINDING=bound)
 
 
 def _policy(plan: plans.Plan, name: str, raw: str, soak: int) -> str:
@@ -278,8 +274,6 @@ def flux_checks() -> str:
     requested = f"{meaning.DESIRED}.hasValue()"
     paused = f'{meaning.RECORD}.?problem.?reason.orValue("") == "Paused"'
     failed = meaning.flux({State.NOT_FOR_US: requested, State.NEEDS_A_PERSON: f"!({paused})"})
-    current = meaning.flux(
-        {State.NOT_FOR_US: f"!{requested}", **dict.fromkeys((State.SILENT, State.READY, State.DONE), "true")}
-    )
-    expressions = {"FAILED": plans.block(failed, 8), "CURRENT": plans.block(current, 8)}
-    return manifests.filled("fleet/templates/flux.tmpl", **expressions)
+    at_rest = dict.fromkeys((State.SILENT, State.READY, State.DONE), "true")
+    current = plans.block(meaning.flux({State.NOT_FOR_US: f"!{requested}", **at_rest}), 8)
+    return manifests.filled("fleet/templates/flux.tmpl", FAILED=plans.block(failed, 8), CURRENT=current)

@@ -2,10 +2,9 @@
 
 An engine sees one object and knows nothing of topologies. Here are the expressions by which three of them find the
 state: CEL for the work agent and for Flux, a Go template for the policy; Argo CD's Lua is bindata/fleet/health.lua. All
-are held to a table of recorded objects (test/unit/fleet/verdicts.yaml): who changes one changes all. The order of their
-tests is the same, and the first that holds decides. A cluster without a record is neither done nor failed, and a record
-that answers an older request says nothing about the newest. An engine that applies what stands in Git (Argo CD, Flux)
-has no target but what the object requests; where nothing is requested all is Ready for it.
+are held to a table of recorded objects (test/unit/fleet/verdicts.yaml): who changes one changes all. The first test
+that holds decides. A cluster without a record is neither done nor failed, and a record that answers an older request
+says nothing about the newest. For Argo CD and Flux, where nothing is requested all is Ready.
 
 No expression ends with an error where something is missing: one engine takes an error for success (open-cluster-
 management.io/ocm v1.2.0 pkg/work/spoke/conditions/reader.go). The CEL uses optional values; the template needs `dig`,

@@ -31,14 +31,12 @@ _ADMISSION = math.ceil(admission.ECHO_BOUND.total_seconds() / 60)
 """Minutes that an admission may wait for ClusterVersion to echo the upgrade block."""
 _NOTICE = 2
 """Minutes for an engine to see what its agent has seen."""
-_MOST = 100_000
 _HOUR, _DAY = 60, 24 * 60
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL = re.compile(
     r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 )
-_QUALIFIED = 63
 
 
 class PlanError(manifests.ManifestsError):
@@ -145,7 +143,7 @@ def checked(wanted: Wanted, transitions: load.Transitions) -> Plan:
     definitions = _definitions(wanted, transitions)
     _check_names(wanted)
     bounds = (
-        ("--clusters", wanted.clusters, 1, _MOST, ""),
+        ("--clusters", wanted.clusters, 1, 100_000, ""),
         ("--max-concurrency", wanted.max_concurrency, 1, wanted.clusters, " (--clusters)"),
         ("--soak", wanted.soak, 0, _DAY, " minutes"),
         ("--deadline", 1 if wanted.deadline is None else wanted.deadline, 1, _DAY, " minutes"),
@@ -190,8 +188,8 @@ def check_hub(policy: str, **names: str) -> None:
             raise PlanError(f"{flag} {name!r}: wanted are lowercase letters, digits and dashes, 63 at most")
     # The hub's copy of a policy in the namespace of a cluster is named NAMESPACE.NAME, a label's value besides.
     qualified = f"{names['--namespace']}.{policy}"
-    if len(qualified) > _QUALIFIED:
-        raise PlanError(f"{qualified} (namespace, name) has {len(qualified)} characters, allowed are {_QUALIFIED}")
+    if len(qualified) > 63:
+        raise PlanError(f"{qualified} (namespace, name) has {len(qualified)} characters, allowed are 63")
 
 
 def _check_names(wanted: Wanted) -> None:
