@@ -1,12 +1,9 @@
 """How `status --watch` shows an update: drawn on a terminal, or line by line anywhere else.
 
-`screen` draws what `status` prints on the terminal's second screen, each drawing over the one before; what was there
-before comes back at the end, followed by the last answer. A line that is too wide is folded by the terminal itself, so
-that a command can be copied whole. What does not fit is cut off below, where the least important stands.
-
-`Lines` is for a pipe, a file, a log and a terminal that obeys nothing (TERM=dumb): a line for every change, as `kubectl
-get -w` has it, or with `-o json` and `-o yaml` a document; what is only about the connection goes to standard error
-then. `statements` is pure: the lines that are true of an update, by subject.
+`screen` draws what `status` prints on the terminal's second screen, each drawing over the one before. A line that is
+too wide is folded by the terminal, so that a command can be copied whole. What does not fit is cut off below, where the
+least important stands. `Lines` is for a pipe, a file, a log and a terminal that obeys nothing (TERM=dumb): a line for
+every change, or with `-o json` and `-o yaml` a document; what is about the connection goes to standard error then.
 """
 
 from __future__ import annotations
@@ -131,15 +128,13 @@ def summary(answer: answers.Status) -> str:
         return f"Disabled: {answer['disabled']['message']}"
     text = f"{phase} {count['met']}/{count['total']}" if count is not None and phase != "Completed" else phase
     waiting = [_awaited(answer, check["name"]) for check in answer["checks"] if check["status"] != "Met"]
+    # The operator writes the headline a moment after the checks.
+    more = "all checks are met" if count is not None else answer["headline"]
     if phase in {"Idle", "Completed"}:
-        text += f": the cluster is {here}"
+        more = f"the cluster is {here}"
     elif waiting:
-        text += f": waiting for {', '.join(waiting)}"
-    elif count is not None:
-        # The operator writes the headline a moment after the checks.
-        text += ": all checks are met"
-    elif answer["headline"]:
-        text += f": {answer['headline']}"
+        more = f"waiting for {', '.join(waiting)}"
+    text += f": {more}" if more else ""
     return text if degraded is None else f"{text}. {degraded['message']} ({degraded['reason']})"
 
 

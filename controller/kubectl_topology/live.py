@@ -37,12 +37,8 @@ TIMING = watch.Timing(silence=100.0, cap=5.0, grace=math.inf)
 """A person is waiting: it is tried again within seconds. What was known is kept, and its age is shown."""
 _PATIENCE = 5.0
 """Seconds. A watch that is cut goes on in less; only what lasts longer is called a loss of the connection."""
-_DENIED = 10.0
-"""Seconds. A server that is being replaced may refuse good credentials for a moment."""
 _ANEW = 15.0
 """Seconds after which it is judged again without news: a Lease that is no longer renewed is no event."""
-_FIRST = 15.0
-"""Seconds that the first reading of what a request needs may take before it is shown without that."""
 _TICK, _SHORTEST = 1.0, 0.25
 """Seconds between two drawings: without news, and at least."""
 
@@ -145,10 +141,9 @@ class Following:
         await self._read_installed()
 
     async def _read_installed(self) -> None:
+        self._watches.installed = facts.Installed()
         if _record(self._watches.known()) is None:
             self._watches.installed = await live_reads.read(self._connection.client, catalog.Sources.installed)
-        else:
-            self._watches.installed = facts.Installed()
 
     async def _judge(self, now: datetime) -> None:
         known = self._watches.known()
@@ -160,8 +155,9 @@ class Following:
         if needs and not self._watches.is_open:
             self._watches.open()
             if not self._draws:
+                # With what has not come by then it is shown without that.
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_FIRST):
+                    async with asyncio.timeout(15.0):
                         await self._watches.first_answers()
         elif self._watches.is_open and not needs:
             await self._watches.close()
@@ -201,8 +197,9 @@ class Following:
         clock = asyncio.get_running_loop().time()
         if self._denied_at is None:
             self._denied_at = clock
-        elif clock - self._denied_at >= _DENIED:
-            # Asked plainly once more, which says what is wrong; if nothing is, only watching is refused.
+        elif clock - self._denied_at >= 10.0:
+            # A server that is being replaced may refuse good credentials for a moment; by now it is asked plainly once
+            # more, which says what is wrong; if nothing is, only watching is refused.
             await cluster.infrastructure(self._connection)
             if isinstance(trouble, kube.Forbidden):
                 raise self._unwatchable(trouble)

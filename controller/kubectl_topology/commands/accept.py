@@ -168,8 +168,8 @@ def judged(snapshot: cluster.Snapshot, transitions: load.Transitions, check: str
     else:
         return Offer(record, checks[check], sections.operator_state(snapshot)["message"])
     failing = {item.name for item in wait.failing(record)} if late else set()
-    could = [name for name in registry.ACCEPTABLE_CHECKS if name in failing]
-    others = f"Could be accepted now: {', '.join(could)}" if could else "Nothing could be accepted now"
+    could = ", ".join(name for name in registry.ACCEPTABLE_CHECKS if name in failing)
+    others = f"Could be accepted now: {could}" if could else "Nothing could be accepted now"
     return Ended(f"{why}. {others}", ExitCode.BLOCKED)
 
 
@@ -177,13 +177,11 @@ def _done(record: TopologyTransition, check: str) -> Ended | None:
     accepted = {item.name: item for item in record.accepted}
     if not record.phase.changed or check not in accepted:
         return None
-    failing = [item.name for item in wait.failing(record)]
+    rest = "The transition is completed once it has stayed quiet; see oc topology wait"
     if record.phase is Phase.COMPLETED:
         rest = f"The transition is completed, accepted without: {', '.join(sorted(accepted))}"
-    elif failing:
+    elif failing := [item.name for item in wait.failing(record)]:
         rest = f"The transition waits for {', '.join(failing)}; see oc topology wait"
-    else:
-        rest = "The transition is completed once it has stayed quiet; see oc topology wait"
     when = answers.stamp(accepted[check].accepted_time)
     return Ended(f"{check} was accepted at {when}. {rest}", ExitCode.DONE)
 
@@ -191,16 +189,15 @@ def _done(record: TopologyTransition, check: str) -> Ended | None:
 def _explained(connection: cluster.Connection, error: kube.KubeError) -> errors.PluginError:
     namespace = error.namespace
     if isinstance(error, kube.Forbidden):
-        user = connection.acting.user if connection.acting is not None else "YOU"
-        role = vocabulary.CHECK_ACCEPTOR
+        user, role = connection.acting.user if connection.acting is not None else "YOU", vocabulary.CHECK_ACCEPTOR
         command = shell.command("oc -n {} create rolebinding accepting --role={} --user={}", namespace, role, user)
         hint = f"Role {role} grants it: {command}. The server says: {error.message}"
         return errors.PluginError(f"{connection.lacks(error)}, and nothing was written", hint)
     if isinstance(error, kube.NotFound):
         command = shell.command("oc -n {} create configmap {}", namespace, vocabulary.ACCEPTED_CHECKS)
-        what = error.resource.describe(error.name, error.namespace)
         comes = f"It comes with the operator: {vocabulary.OPERATOR_NAME} manifests, or {command}"
         hint = f"{comes}. Where the operator is in another namespace, say --operator-namespace"
+        what = error.resource.describe(error.name, namespace)
         return errors.PluginError(f"{what} does not exist, and nothing was written", hint)
     return cluster.explained(connection, error)
 

@@ -34,8 +34,6 @@ _FINAL = frozenset(
     {Reason.HOSTED_CONTROL_PLANE, Reason.UNKNOWN_TOPOLOGY, Reason.IMAGE_BASED_INSTALL, Reason.NATIVE_CONTROLLER_ACTIVE}
 )
 """Reasons of Disabled with which the operator never carries a request out."""
-_ANEW = 60.0
-"""Seconds after which the operator's Lease is read again: one that is not renewed is no event."""
 
 
 async def run(
@@ -66,7 +64,8 @@ async def run(
                 return now.printed(out)
             if loop.time() >= read_again_at:
                 absent = await _absent(connection, known)
-                read_again_at = loop.time() + _ANEW
+                # One that is not renewed is no event.
+                read_again_at = loop.time() + 60.0
             shown.show(now.message, absent, known, connection.now)
             if deadline is not None and loop.time() >= deadline:
                 text = f"not completed after {options.timeout:g} s. {now.message}".strip(". ")
@@ -77,8 +76,7 @@ async def run(
 
 
 async def _absent(connection: cluster.Connection, known: facts.Facts) -> str:
-    here = known.infrastructure
-    if isinstance(here, facts.Unobserved):
+    if isinstance(here := known.infrastructure, facts.Unobserved):
         return ""
     held = await live.read(connection.client, cluster.lease(connection.namespace))
     operator = sections.operator_state(cluster.Snapshot(known, here, held, connection.now))
