@@ -27,13 +27,13 @@ LEAST: Final = 24
 _CUT: Final = " ..."
 _TOGETHER: Final = "\N{NO-BREAK SPACE}"
 """Stands for a space that no line ends at. `terminal.plain` leaves none in a text."""
-_CODES: Final = {"red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_RED, _GREEN, _YELLOW, _CYAN = "31", "32", "33", "36"
 COLOURS: Final = {
-    "Met": "green", "Possible": "green", "Fulfilled": "green", "Completed": "green", "Running": "green",
-    "Written": "green", "Unmet": "red", "Blocked": "red", "Unsupported": "red", "Stuck": "red", "Refused": "red",
-    "NotRunning": "red", "NotInstalled": "red", "Unknown": "yellow", "Pending": "yellow", "Admitting": "yellow",
-    "UnderWay": "cyan", "Under": "cyan", "Cannot": "yellow", "Nothing": "green", "Converging": "cyan",
-}  # fmt: skip
+    **dict.fromkeys(("Met", "Possible", "Fulfilled", "Completed", "Running", "Written", "Nothing"), _GREEN),
+    **dict.fromkeys(("Unmet", "Blocked", "Unsupported", "Stuck", "Refused", "NotRunning", "NotInstalled"), _RED),
+    **dict.fromkeys(("Unknown", "Pending", "Admitting", "Cannot"), _YELLOW),
+    **dict.fromkeys(("UnderWay", "Under", "Converging"), _CYAN),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Document:
         for word in line.split():
             if word in COLOURS:
                 begin, _, end = line.partition(word)
-                return begin + self.painted(word, _CODES[COLOURS[word]]) + end
+                return begin + self.painted(word, COLOURS[word]) + end
         return line
 
     def painted(self, text: str, code: str) -> str:

@@ -55,13 +55,8 @@ class PluginError(Exception):
     """There is no answer. `problem` is one line; `hint` says what can be done about it, empty when nothing is known."""
 
     def __init__(self, problem: str, hint: str = "") -> None:
-        super().__init__(problem, hint)
-        self.problem = problem
+        super().__init__(" ".join((f"{problem}. {hint}" if hint else problem).split()))
         self.hint = hint
-
-    def __str__(self) -> str:
-        text = f"{self.problem}. {self.hint}" if self.hint else self.problem
-        return " ".join(text.split())
 
 
 class InputError(Exception):

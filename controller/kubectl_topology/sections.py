@@ -123,23 +123,19 @@ def checks(document: Document, title: str, answered: Sequence[answers.Check | st
 
 def explained(document: Document, answered: Iterable[answers.Check | state.Check]) -> None:
     """Where to read on about the first check that is not met; its message says only what was found."""
-    name = next((check["name"] for check in answered if check["status"] != "Met"), "")
-    if name:
+    if name := next((check["name"] for check in answered if check["status"] != "Met"), ""):
         explain = shell.command("oc topology explain {}", name)
         document.add("What a check asks, and what to do", [command(explain)])
 
 
 def steps(document: Document, title: str, expected: Sequence[answers.Expected], *, aligned: bool = False) -> None:
     """What is to be expected, or done by a person, each with its command, which ends a table unless `aligned`."""
-    rows: list[Row] = []
+    rows, before = list[Row](), ""
     wide = max((len(step["name"]) for step in expected), default=0) if aligned else 0
-    before = ""
     for step in expected:
-        name = "" if step["name"] == before else step["name"]
-        before = step["name"]
+        name, before = "" if step["name"] == before else step["name"], step["name"]
         rows.append(Row((f"{name:<{wide}}", step["message"])))
-        if step["command"]:
-            rows.append(command(step["command"], 4))
+        rows += [command(step["command"], 4)] if step["command"] else []
     document.add(title, rows)
 
 
@@ -171,7 +167,7 @@ def following(document: Document, expected: Sequence[answers.Expected]) -> None:
 def unread(document: Document, objects: Sequence[answers.Unread], operator: answers.Operator | None = None) -> None:
     """What could not be read; of all rights that lack, the one role that has them, and who gives it."""
     # Who lacks nothing but what the operator adds to that role has the role without the addition.
-    forbidden = [fact["what"] for fact in objects if fact["right"]]
+    forbidden, role = [fact["what"] for fact in objects if fact["right"]], cluster.READER
     common = [what for what in forbidden if cluster.HOSTS not in what]
     others = sum(not any(kind in what for kind in cluster.ADDED) for what in common)
     is_installed = operator is None or operator["state"] != "NotInstalled"
@@ -183,12 +179,10 @@ def unread(document: Document, objects: Sequence[answers.Unread], operator: answ
         if others:
             granted = len(common) if is_added else others
             grants = "that" if granted == len(forbidden) else f"{granted} of them"
-            rows = [f"{rows[0]} Role {cluster.READER} grants {grants}:"]
-            rows.append(command(document.caller.grant(cluster.READER, "USER"), 4))
+            rows = [f"{rows[0]} Role {role} grants {grants}:", command(document.caller.grant(role, "USER"), 4)]
         if not is_added:
-            which = "the others" if others else "that"
-            by = f"ClusterRole {cluster.ADDED_TO_READER} is installed, which comes with the operator"
-            rows.append(f"Role {cluster.READER} grants {which} once {by}.")
+            once = f"once ClusterRole {cluster.ADDED_TO_READER} is installed, which comes with the operator"
+            rows.append(f"Role {role} grants {'the others' if others else 'that'} {once}.")
         if common != forbidden:
             by = f"`{vocabulary.OPERATOR_NAME} manifests --bare-metal-host-reader` prints"
             rows.append(f"BareMetalHosts: once ClusterRole {cluster.HOST_READER} is installed, which {by}.")
