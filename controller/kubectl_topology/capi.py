@@ -6,8 +6,7 @@ platform, and HyperShift or multicluster engine. Each forces what it applies, so
 
 An owner is a field manager of what every definition has: group, names, scope or versions. A forced apply of other
 versions takes spec.versions from the party before, but not the rest, so two parties are seen also when only one of them
-has the versions now. Only names are listed; those of *.cluster.x-k8s.io are then read whole, a few at a time. All but
-`read` is pure, and nothing is written.
+has the versions now. All but `read` is pure, and nothing is written.
 """
 
 from __future__ import annotations
@@ -39,17 +38,12 @@ NEEDED: Final = "v1beta2"
 controllers end with `no matches for kind "Cluster" in version "cluster.x-k8s.io/v1beta2"` (hypershift PR 8644)."""
 PLATFORM: Final = "the platform"
 _PARTIES: Final = {
-    "cluster-version-operator": PLATFORM,
-    "cluster-capi-operator": PLATFORM,
-    "capi-installer": PLATFORM,
-    "hypershift": "HyperShift",
-    "hypershift-operator": "HyperShift",
+    **dict.fromkeys(("cluster-version-operator", "cluster-capi-operator", "capi-installer"), PLATFORM),
+    **dict.fromkeys(("hypershift", "hypershift-operator"), "HyperShift"),
     "backplane-operator": "multicluster engine",
 }
-"""Field managers that are one party, which may have written by several names over time.
-
-Source: cluster-capi-operator pkg/operatorstatus, hypershift cmd/install, backplane-operator controllers (2026-08).
-"""
+"""Field managers that are one party, which may have written by several names over time. Source: cluster-capi-operator
+pkg/operatorstatus, hypershift cmd/install, backplane-operator controllers (2026-08)."""
 
 
 class DeadEnd(enum.StrEnum):
@@ -299,9 +293,8 @@ def _findings(each: Definition) -> Iterator[Finding]:
     name, served = each["name"], ", ".join(each["served"]) or "no version"
     show = shell.command("oc get crd {} -o yaml --show-managed-fields", name)
     if each["unmanaged"] and each["group"] == CORE and NEEDED not in each["served"]:
-        unmanaged = "may not add it, because ClusterAPI cluster lists it as unmanaged"
-        message = f"serves {served}; the platform needs {NEEDED} and {unmanaged}"
-        yield _finding(DeadEnd.VERSION_MISSING, name, message, show)
+        needs = f"the platform needs {NEEDED} and may not add it, because ClusterAPI cluster lists it as unmanaged"
+        yield _finding(DeadEnd.VERSION_MISSING, name, f"serves {served}; {needs}", show)
     # What the platform once applied to a definition that it leaves alone now counts no more.
     owners = dict.fromkeys(manager["party"] for manager in each["managers"])
     parties = [party for party in owners if party and (party != PLATFORM or each["unmanaged"] is False)]

@@ -1,14 +1,11 @@
 """`--must-gather DIR|FILE`: what `oc adm must-gather` or `oc adm inspect` has collected, in the place of a cluster.
 
-`Archive` has the two methods of the client that a verb reads with. Below each root are cluster-scoped-resources/GROUP
-and namespaces/NAMESPACE/GROUP (`core` is the core group) with PLURAL.yaml, a list as the server sent it, and
-PLURAL/NAME.yaml; beside them `timestamp` (a line at the begin and the end of each inspect), gather.logs, `version` and
-aggregated-discovery-apis.yaml. Sources: openshift/oc pkg/cli/admin/inspect and pkg/cli/admin/mustgather/mustgather.go
-(6b8e30c5), openshift/must-gather collection-scripts/gather (16ac27ee).
-
-Of several copies the one with the highest resourceVersion counts. What is not in there does not exist only where the
-archive proves that (`Root.lacks`, `Root.proves`); otherwise it is `NOT_COLLECTED`, which is Unknown. The time of an
-archive is when its Leases were read (the newest renewTime, within the last run), so that ages are right.
+Below each root are cluster-scoped-resources/GROUP and namespaces/NAMESPACE/GROUP (`core` is the core group) with
+PLURAL.yaml, a list as the server sent it, and PLURAL/NAME.yaml; beside them `timestamp` (a line at the begin and the
+end of each inspect), gather.logs, `version` and aggregated-discovery-apis.yaml. Sources: openshift/oc
+pkg/cli/admin/inspect, pkg/cli/admin/mustgather/mustgather.go (6b8e30c5), openshift/must-gather
+collection-scripts/gather (16ac27ee). Of several copies the newest counts. What is not in there does not exist only
+where the archive proves that, else it is Unknown. Its time is when its Leases were read, so that ages are right.
 """
 
 from __future__ import annotations

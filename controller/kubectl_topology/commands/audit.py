@@ -56,11 +56,10 @@ def audit(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple[co
     disagreements, unanswered = consistency.compared(vector, workers)
     values = {**dataclasses.asdict(vector), "control_plane_workers": workers}
     named = shape.classify(vector)
-    verdict: answers.Consistency = "Consistent"
-    code = errors.ExitCode.DONE
-    if disagreements:
-        verdict, code = "Inconsistent", errors.ExitCode.BLOCKED
-    elif all(values[name] is None for name in ("masters_schedulable", "control_plane_nodes", "dedicated_workers")):
+    verdict: answers.Consistency = "Inconsistent" if disagreements else "Consistent"
+    code = errors.ExitCode.BLOCKED if disagreements else errors.ExitCode.DONE
+    asked = ("masters_schedulable", "control_plane_nodes", "dedicated_workers")
+    if not disagreements and all(values[name] is None for name in asked):
         verdict, code = "CannotTell", errors.ExitCode.FAILED
     answer: consistency.Audit = {
         **sections.heading("TopologyAudit", here, snapshot.now),  # type: ignore[typeddict-item] # it has no key that may be left out
@@ -152,8 +151,8 @@ def _platform(platform: capi.Platform) -> str:
         return "without ClusterAPI cluster: cluster-capi-operator installs nothing here"
     current, desired, count = platform["currentRevision"], platform["desiredRevision"], len(platform["unmanaged"] or ())
     following = f", wants {desired}" if desired not in {None, current} else ""
-    alone = "1 definition" if count == 1 else f"{count} definitions"
-    return f"cluster-capi-operator has applied {current or 'no revision'}{following}, and leaves {alone} alone"
+    applied = f"cluster-capi-operator has applied {current or 'no revision'}{following}"
+    return f"{applied}, and leaves {count} definition{'s' * (count != 1)} alone"
 
 
 def _row(item: capi.Definition) -> tuple[str, ...]:

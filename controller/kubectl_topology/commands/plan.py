@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ..document import Document
 
 
+CHECKLIST = "Verify yourself, outside the cluster"
+
+
 async def run(connection: cluster.Connection, options: argparse.Namespace, transitions: load.Transitions) -> int:
     """Print the plan of TARGET, of a manifest, or of everything that starts here."""
     if options.target is None and options.filename is None:
@@ -155,15 +158,12 @@ def _checks(results: Iterable[CheckResult]) -> list[answers.Check]:
 def add_overview(document: Document, answer: answers.Overview) -> None:
     """`plan`: a row for each transition, then what blocks it."""
     sections.head(document, answer)
-    ways = answer["transitions"]
-    if ways:
-        rows = [("VERDICT", "TRANSITION", "TARGET", "WHAT")]
-        for way in ways:
-            what = way["elsewhere"] or way["summary"]
-            rows.append((answers.words(way["verdict"]), way["name"], sections.pair(way["target"]), what))
-        document.add("", rows)
-    else:
-        document.add("", [(answers.words(answer["verdict"]), sections.sentence(answer["message"]))])
+    ways, rows = answer["transitions"], list[tuple[str, ...]]([("VERDICT", "TRANSITION", "TARGET", "WHAT")])
+    for way in ways:
+        what = way["elsewhere"] or way["summary"]
+        rows.append((answers.words(way["verdict"]), way["name"], sections.pair(way["target"]), what))
+    nowhere = (answers.words(answer["verdict"]), sections.sentence(answer["message"]))
+    document.add("", rows if ways else [nowhere])
     clock = datetime.fromisoformat(answer["evaluated"])
     for way in ways:
         old = way["evaluated"] is not None and way["evaluated"] != answer["evaluated"]
@@ -204,7 +204,7 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
     document.add("What would change", changes)
     sections.steps(document, "What to expect", answer["expected"], aligned=True)
     optional.show(document, answer.get("optionalOperators", []))
-    add_checklist(document, answer)
+    sections.steps(document, CHECKLIST, answer["checklist"], aligned=True)
     sections.following(document, answer.get("next", []))
     sections.unread(document, answer["unread"], answer["operator"])
     if manifest is not None:
@@ -217,11 +217,6 @@ def add_plan(document: Document, answer: answers.Plan) -> None:
         elif answer["verdict"] != "Possible":
             title, flag = "Request it anyway (the operator waits until all checks pass)", " --allow-pending"
         document.add(title, [command(shell.command("oc topology set {} --confirm", answer["target"]) + flag)])
-
-
-def add_checklist(document: Document, answer: answers.Plan) -> None:
-    """What an administrator has to look at outside the cluster."""
-    sections.steps(document, "Verify yourself, outside the cluster", answer["checklist"], aligned=True)
 
 
 def _add_probed(document: Document, answer: answers.Plan) -> None:

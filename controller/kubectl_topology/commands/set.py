@@ -58,7 +58,7 @@ def _add_open(document: Document, planned: answers.Plan) -> None:
     for left in planned.get("notCompleteUntil", []):
         rows += [Row((left["check"], f"advisory {left['advisory']}")), command(left["command"], 4)]
     document.add("It will not complete until this is done", rows)
-    plan.add_checklist(document, planned)
+    sections.steps(document, plan.CHECKLIST, planned["checklist"], aligned=True)
 
 
 async def request(
