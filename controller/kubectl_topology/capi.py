@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypedDict
 
 from topology_controller import shell
 from topology_controller.kube import errors as kube
@@ -134,8 +133,7 @@ class Audit(answers.Answer):
     unread: list[answers.Unread]
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What was read. Of `requirements` each stands with the name of the definition that it is about."""
 
     infrastructure: facts.Infrastructure

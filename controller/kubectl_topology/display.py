@@ -16,9 +16,8 @@ import shutil
 import textwrap
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from topology_controller import terminal
 
@@ -35,16 +34,14 @@ _HOME, _EMPTIED, _EMPTY_BELOW = "\x1b[H", "\x1b[2K", "\x1b[J"
 _DIM, _BOLD_RED = "2", "1;31"
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(NamedTuple):
     """The server cannot be followed. `since` is aware UTC, `why` one line."""
 
     since: datetime
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(NamedTuple):
     """What is to be shown. `stale` names what cannot be followed although the server answers, and why."""
 
     answer: answers.Status
@@ -65,9 +62,7 @@ class Lines:
     """Prints updates as lines. `form` is text, json or yaml."""
 
     def __init__(self, stream: TextIO, complaints: TextIO, form: str) -> None:
-        self._stream = stream
-        self._complaints = complaints
-        self._form = form
+        self._stream, self._complaints, self._form = stream, complaints, form
         self._printed: dict[str, str] = dict(_SILENT if form == "text" else _ABOUT_WATCHING)
         self._answer: dict[str, object] = {}
 

@@ -12,7 +12,7 @@ import asyncio
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from topology_api import served
 from topology_controller import shell
@@ -55,8 +55,7 @@ _ORDER: Final = list[answers.Goes](_WORDS)
 _IN_ORDER: Final = frozenset({"Follows", "DoesNotRead"})
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """A pod. `started` is when the oldest of its containers was, None where none has been."""
 
     name: str
@@ -74,8 +73,7 @@ class Deployment:
     processes: facts.Fact[tuple[facts.Fact[Process], ...]] = facts.NOT_READ
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(NamedTuple):
     """A ClusterServiceVersion, in the namespace that it was installed in."""
 
     name: str

@@ -12,9 +12,8 @@ request 9579; proposed in 10077), pkg/types/defaults and pkg/types/validation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from topology_api.shape import Shape, Vector, classify
 from topology_api.vocabulary import Topology
@@ -48,8 +47,7 @@ class ContradictionError(ValueError):
         self.wrong = wrong
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(NamedTuple):
     """How many machines one pool adds. `default` says why, when the file does not; it is empty when the file does."""
 
     field: read.Path
@@ -58,8 +56,7 @@ class Count:
     default: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Machines:
+class Machines(NamedTuple):
     """How many machines of each kind the installer makes, and the pools they were counted from.
 
     `control_plane` is 1 to 5, the others are 0 or more. `fencing`: are there fencing credentials?
@@ -72,8 +69,7 @@ class Machines:
     counts: tuple[Count, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a rule makes of machines: two fields of Infrastructure's status, one of Scheduler's spec, and the shape."""
 
     control_plane: Topology

@@ -11,9 +11,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from topology_api import vocabulary
 from topology_api.vocabulary import CheckName, CheckStatus, Phase, Stage
@@ -44,8 +43,7 @@ _FINAL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """A check that can be accepted now, for the attempt of this record. `operator`: who leads, or that none runs."""
 
     record: TopologyTransition

@@ -11,9 +11,8 @@ import collections
 import functools
 import sys
 import types
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from topology_api.served import mapping
 from topology_api.vocabulary import CheckName
@@ -51,8 +50,7 @@ _WORDS: Final = {
 _EXAMPLES: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """What is kept of a ManifestWork: few bytes, since there are thousands."""
 
     cluster: str

@@ -7,8 +7,7 @@ that it can start from. What leads away from here carries its verdict. All but `
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from topology_api.types import TopologyPair
 from topology_controller import terminal
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from topology_controller.definitions import load
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """One line of the graph. `verdict` is empty for what does not start here; `notes` are lines below its name."""
 
     source: TopologyPair

@@ -14,10 +14,8 @@ bindata/fleet/templates; `plan` has the values of their marks, `meaning` the exp
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from topology_api.vocabulary import Phase, Stage
 from topology_controller import bindata
@@ -41,8 +39,7 @@ _HEAD: Final = ("file", "what", "where", "who applies it", "Git repository")
 _OWNER: Final = "owner of the roll-out"
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """A part of a pack: `place` is HUB or CLUSTERS, `text` YAML documents, the last without a line `---` behind it."""
 
     place: str
@@ -131,7 +128,7 @@ def argo(plan: plans.Plan, repository: str | None, path: str) -> tuple[File, ...
     if repository is not None:
         text = _filled(plan, "applicationset.tmpl", REPOSITORY=json.dumps(repository), PATH=json.dumps(path))
         parts.append(File(HUB, "2-applicationset.yaml", "the waves", owner, text))
-    parts[-1] = dataclasses.replace(parts[-1], text=parts[-1].text + _cancel(plan, "argo"))
+    parts[-1] = parts[-1]._replace(text=parts[-1].text + _cancel(plan, "argo"))
     text = _filled(plan, "infrastructure.tmpl")
     return (*parts, File(CLUSTERS, "infrastructure.yaml", "the request", folder, text, alone=True))
 
