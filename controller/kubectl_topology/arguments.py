@@ -236,16 +236,11 @@ def parser() -> _Program:
     added = program.add_subparsers(dest="verb", metavar="VERB", title="verbs", prog=program.prog, parser_class=_Parser)
     for name, item in table["verbs"].items():
         meaning, flags = item["meaning"], item.get("flags", {})
+        verb = added.add_parser(name, help=meaning)
         if "examples" not in item:
-            added.add_parser(name, help=meaning)
             continue
-        verb = added.add_parser(
-            name,
-            help=meaning,
-            description=textwrap.fill(f"{meaning[0].upper()}{meaning[1:]}.", _WIDTH),
-            epilog=epilog(item["examples"]),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        verb.description = textwrap.fill(f"{meaning[0].upper()}{meaning[1:]}.", _WIDTH)
+        verb.epilog, verb.formatter_class = epilog(item["examples"]), argparse.RawDescriptionHelpFormatter
         group = verb.add_argument_group("connection")
         for words in (words for words in connection if words not in flags):
             # Either side of the verb: a default here, or a second list of groups, would replace what stands before it.

@@ -74,21 +74,20 @@ def _manifests(options: argparse.Namespace) -> None:
 
     _check(options)
     runbooks = options.runbooks if options.runbooks is not None else os.environ.get(vocabulary.RUNBOOKS_VARIABLE)
-    kind = manifests.Kind.CRD_PATCH if options.crd_patch else manifests.Kind.OPERATOR
-    kind = manifests.Kind.CRD_ONLY if options.crd_only else kind
     image, namespace = options.image, options.namespace
     monitoring = not options.without_monitoring
     without = frozenset(right for right in manifests.OPTIONAL if getattr(options, f"without_{right}"))
     try:
         served = None if options.crd is None else yaml.safe_load(options.crd.read_text(encoding="utf-8"))
+        text = manifests.render(image, namespace, monitoring=monitoring, without=without)
         if options.elsewhere:
             text = manifests.elsewhere(options.elsewhere, image, namespace, monitoring=monitoring, without=without)
-        else:
-            text = manifests.render(kind, image, namespace, served, monitoring=monitoring, without=without)
+        elif options.crd_only or options.crd_patch:
+            text = manifests.whole_crd() if options.crd_only else manifests.patch(served)
         chosen = [manifests.filled("readers/baremetalhosts.yaml")] if options.bare_metal_host_reader else []
         chosen += [manifests.console(options.console)] if options.console is not None else []
         text = "---\n".join([text, *chosen])
-        if runbooks and kind is manifests.Kind.OPERATOR and monitoring:
+        if runbooks and monitoring and not (options.crd_only or options.crd_patch):
             text = manifests.linked(text, runbooks)
         elif "\nkind: PrometheusRule\n" in text:
             sys.stderr.write("warning: the alerts link no runbook: --runbooks URL is where docs/runbooks is served\n")

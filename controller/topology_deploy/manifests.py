@@ -12,7 +12,6 @@ in pkg/payload/precondition/clusterversion/upgradeable.go (release-4.20 to 4.22)
 
 from __future__ import annotations
 
-import enum
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -64,51 +63,32 @@ OVERRIDE = {
 """The entry of ClusterVersion's spec.overrides that keeps the version operator away from the definition."""
 
 
-class Kind(enum.Enum):
-    """What is printed."""
-
-    OPERATOR = "operator"
-    CRD_ONLY = "crd-only"
-    CRD_PATCH = "crd-patch"
-
-
 class ManifestsError(Exception):
     """What was asked for cannot be printed; the text says why."""
 
 
-def render(  # noqa: PLR0913 - one for each flag of the command
-    kind: Kind,
+def render(
     image: str | None = None,
     namespace: str = vocabulary.DEFAULT_NAMESPACE,
-    served: object = None,
     *,
     monitoring: bool = True,
     without: frozenset[str] = frozenset(),
 ) -> str:
-    """Return what to apply, ending with a line break. Raises ManifestsError, and load.DefinitionError.
+    """Return what to apply for the operator, ending with a line break. Raises ManifestsError.
 
     `image` None is the name and version of this operator without a registry. `monitoring`: with what the cluster's
-    Prometheus and console need. `without` are rights of OPTIONAL that OPERATOR does not get. `served` is the definition
-    of the cluster for CRD_PATCH; None prints how to get it.
+    Prometheus and console need. `without` are rights of OPTIONAL that it does not get.
     """
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", namespace):
         raise ManifestsError(f"{namespace!r} cannot be the name of a namespace: wanted a-z, 0-9 and -, 63 at most")
     if image is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/:@+-]{0,511}", image):
         raise ManifestsError(f"{image!r} cannot be an image: wanted [registry/]name[:tag][@digest]")
-    match kind:
-        case Kind.OPERATOR:
-            places = [*files("manifests"), *(files("monitoring") if monitoring else ())]
-            left_out = {OPTIONAL[right] for right in without}
-            text = _joined(place for place in places if place.name not in left_out)
-            text = text.replace(vocabulary.DEFAULT_NAMESPACE, namespace)
-            text = text.replace(IMAGE, image or f"{vocabulary.OPERATOR_NAME}:{image_tag()}")
-            return text.replace(RELEASE, _version.__version__)
-        case Kind.CRD_ONLY:
-            return whole_crd()
-        case Kind.CRD_PATCH if served is None:
-            return filled("crd/print.sh", COST=filled("crd/cost.txt", NAME=crd.NAME), NAME=crd.NAME)
-        case Kind.CRD_PATCH:
-            return _script(served)
+    left_out = {OPTIONAL[right] for right in without}
+    places = [*files("manifests"), *(files("monitoring") if monitoring else ())]
+    text = _joined(place for place in places if place.name not in left_out)
+    text = text.replace(vocabulary.DEFAULT_NAMESPACE, namespace)
+    text = text.replace(IMAGE, image or f"{vocabulary.OPERATOR_NAME}:{image_tag()}")
+    return text.replace(RELEASE, _version.__version__)
 
 
 def console(downloads: str) -> str:
@@ -139,8 +119,13 @@ def whole_crd() -> str:
     return head + yaml.safe_dump(crd.infrastructure(edges()), sort_keys=False, width=120, allow_unicode=True)
 
 
-def _script(served: object) -> str:
-    """The script for a served definition, which ends with an error for any other. Raises ManifestsError."""
+def patch(served: object = None) -> str:
+    """Return the script for a served definition, which ends with an error for any other; None: how to get that.
+
+    Raises ManifestsError, and load.DefinitionError.
+    """
+    if served is None:
+        return filled("crd/print.sh", COST=filled("crd/cost.txt", NAME=crd.NAME), NAME=crd.NAME)
     if not isinstance(served, dict):
         raise ManifestsError(f"wanted CustomResourceDefinition {crd.NAME}, found no object")
     try:
@@ -212,7 +197,7 @@ def elsewhere(
         why = "which is that of an operator for the management cluster itself"
         raise ManifestsError(f"--elsewhere management goes with --namespace: {rule}, {why}")
     monitoring = monitoring and part == "management"
-    text = render(Kind.OPERATOR, image, namespace, monitoring=monitoring, without=without)
+    text = render(image, namespace, monitoring=monitoring, without=without)
     documents = [_without_payload(document) for document in yaml.safe_load_all(text) if document]
     documents = list(_target(documents) if part == "target" else _management(documents, namespace))
     if monitoring:
