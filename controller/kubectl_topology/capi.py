@@ -187,10 +187,8 @@ def platform(raw: Mapping[str, Any]) -> Platform:
 
 
 def incompatible(raw: Mapping[str, Any]) -> tuple[str, Requirement] | None:
-    """The definition that a CompatibilityRequirement is about, and why it is not met; None when it is, or unknown.
-
-    Source: openshift/api apiextensions/v1alpha1/types_compatibilityrequirement.go (2026-08). Raises fields.Malformed.
-    """
+    """The definition that a CompatibilityRequirement is about, and why it is not met; None when it is, or unknown."""
+    # Source: openshift/api apiextensions/v1alpha1/types_compatibilityrequirement.go (2026-08).
     name = fields.text(raw, "status.crdName")
     for condition in fields.items(raw, "status.conditions"):
         if name and fields.text(condition, "type") == "Compatible" and fields.text(condition, "status") == "False":

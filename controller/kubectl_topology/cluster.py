@@ -182,10 +182,7 @@ def _unreachable(connection: Connection, error: kube.KubeError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What was read for one answer. `operator` is the operator's own Lease; `now` is aware UTC.
-
-    `collected`: it is from an archive, and what is missing there cannot be read by the operator either.
-    """
+    """What was read for one answer. `operator` is the operator's own Lease; `now` is aware UTC."""
 
     known: facts.Facts
     infrastructure: facts.Infrastructure
@@ -193,6 +190,7 @@ class Snapshot:
     now: datetime
     unread: tuple[answers.Unread, ...] = ()
     collected: bool = False
+    """It is from an archive, and what is missing there cannot be read by the operator either."""
 
     @property
     def record(self) -> TopologyTransition | None:
@@ -294,8 +292,8 @@ def assembled(
 ) -> Snapshot:
     """The snapshot of what was read of these sources, in whatever way. `operator` is the operator's Lease.
 
-    What was refused names the right that lacks. Raises PluginError when the API lacks our fields, or Infrastructure is
-    not known. Where the native controller is in charge our fields are not needed, and every answer says who is.
+    What was refused names the right that lacks. Raises PluginError when Infrastructure is not known, or the API lacks
+    our fields; where the native controller is in charge these are not needed, and every answer says who is.
     """
     lacks = known.installed.lacks if isinstance(known.installed, facts.Installed) else None
     if lacks and not applicability.native_in_charge(known):
@@ -335,10 +333,7 @@ def lease(namespace: str) -> catalog.Source:
 
 
 async def configured(connection: Connection, transitions: load.Transitions) -> load.Transitions:
-    """The definitions as the operator is configured to ask them; a line is printed where the defaults are used.
-
-    Other errors than a right that lacks and a configuration that cannot be used are left to the requests that follow.
-    """
+    """The definitions as the operator is configured to ask them; a line is printed where the defaults are used."""
     name, client, namespace = vocabulary.CONFIGURATION, connection.client, connection.namespace
     what, otherwise = catalog.CONFIG_MAPS.describe(name, namespace), "the operator may be configured otherwise"
     try:

@@ -143,8 +143,7 @@ def compared(
 ) -> tuple[list[Disagreement], list[OpenQuestion]]:
     """Hold status, scheduler and nodes against each other: every question that is answered by no, and those left open.
 
-    `control_plane_workers`: how many of the control-plane nodes have the label node-role.kubernetes.io/worker. None,
-    here and in the vector, is "not known". Counts are 0 or more. Has an answer for every vector, and never raises.
+    `control_plane_workers`: how many control-plane nodes have the worker label. None is "not known". Never raises.
     """
     every: dict[Question, tuple[str, Answer]] = {
         Question.KNOWN_CONTROL_PLANE: ("status", _known(

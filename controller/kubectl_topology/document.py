@@ -38,15 +38,13 @@ COLOURS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Cells, of which the last is wrapped within itself. A command is never broken: it is there to be copied.
-
-    `lines` is how many the last cell may take, beside the others or below them; None: as many as it needs.
-    """
+    """Cells, of which the last is wrapped within itself. A command is never broken: it is there to be copied."""
 
     cells: tuple[str, ...]
     indent: int = 2
     command: bool = False
     lines: int | None = None
+    """How many the last cell may take, beside the others or below them; None: as many as it needs."""
 
 
 def command(text: str, indent: int = 2) -> Row:
@@ -56,16 +54,14 @@ def command(text: str, indent: int = 2) -> Row:
 
 @dataclass(slots=True)
 class Document:
-    """Titles with rows, in the order in which they are added. `width` is in columns; 0 means lines of any length.
-
-    `whole` is `-o wide`: nothing is left out or cut.
-    """
+    """Titles with rows, in the order in which they are added. `width` is in columns; 0 means lines of any length."""
 
     width: int = 0
     colour: bool = False
     caller: naming.Caller = field(default_factory=naming.Caller)
     sections: list[tuple[str, tuple[Row, ...]]] = field(default_factory=list)
     whole: bool = False
+    """`-o wide`: nothing is left out or cut."""
 
     @classmethod
     def for_stream(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Document:

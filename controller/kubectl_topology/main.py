@@ -43,9 +43,6 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr.write("\n" * sys.stderr.isatty())
         errors.complain("; ".join(filter(None, ("interrupted", interrupted.text))))
         return errors.ExitCode.INTERRUPTED
-    except errors.PluginError as error:
-        errors.complain(str(error))
-        return errors.ExitCode.FAILED
     except errors.InputError as error:
         for problem in error.problems:
             errors.complain(problem)

@@ -77,10 +77,7 @@ class Caller:
 
 
 def fitting(environ: Mapping[str, str], parent: str, which: Callable[[str], str | None] = shutil.which) -> Caller:
-    """The names that fit a process with this environment, whose parent runs a program of that name.
-
-    That may be `kubectl.exe`, or `kubectl-1.32` beside other versions; but not `kubectl-topology`, which is a plugin.
-    """
+    """The names that fit this environment and parent: `kubectl.exe`, or `kubectl-1.32`, but not `kubectl-topology`."""
     words = (pathlib.PurePath(environ.get("_", "")).name, parent)
     match = next(filter(None, map(_CLIENT.fullmatch, words)), None)
     called = None if match is None else match[1]

@@ -57,10 +57,7 @@ class Count(NamedTuple):
 
 
 class Machines(NamedTuple):
-    """How many machines of each kind the installer makes, and the pools they were counted from.
-
-    `control_plane` is 1 to 5, the others are 0 or more. `fencing`: are there fencing credentials?
-    """
+    """How many machines of each kind the installer makes (control plane: 1 to 5), and the pools that were counted."""
 
     control_plane: int
     arbiters: int
@@ -205,7 +202,7 @@ class _Reading:
             counted = Count(field, name, default, f"not given, which means {default}")
         elif isinstance(replicas, bool) or not isinstance(replicas, int) or not 0 <= replicas <= _MOST:
             self.refuse(field, _quote(replicas), "a whole number, 0 or more")
-            return Count(field, name, default)
+            counted = Count(field, name, default)
         else:
             counted = Count(field, name, replicas)
         self.counts.append(counted)

@@ -120,10 +120,7 @@ def whole_crd() -> str:
 
 
 def patch(served: object = None) -> str:
-    """Return the script for a served definition, which ends with an error for any other; None: how to get that.
-
-    Raises ManifestsError, and load.DefinitionError.
-    """
+    """Return the script for a served definition, which ends with an error for any other; None: how to get that."""
     if served is None:
         return filled("crd/print.sh", COST=filled("crd/cost.txt", NAME=crd.NAME), NAME=crd.NAME)
     if not isinstance(served, dict):
@@ -184,10 +181,7 @@ def _joined(places: Iterable[pathlib.Path]) -> str:
 def elsewhere(
     part: str, image: str | None, namespace: str, *, monitoring: bool, without: frozenset[str] = frozenset()
 ) -> str:
-    """Return what goes to `target` or to `management`. Raises as `render`, and for a namespace that does not fit.
-
-    `namespace` is that of the Deployment, one for each target; in the target it is always the default one.
-    """
+    """Return what goes to `target`, or to `management` into this namespace, one for each target. Raises as `render`."""
     own = namespace != vocabulary.DEFAULT_NAMESPACE
     if part == "target" and own:
         there = f"in the target it is {vocabulary.DEFAULT_NAMESPACE}"

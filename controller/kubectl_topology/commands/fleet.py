@@ -145,8 +145,7 @@ def count(
 ) -> tuple[answers.Fleet, errors.ExitCode]:
     """The answer, and the exit code: blocked while a cluster needs a person.
 
-    `unreached` are the clusters that the hub does not reach; `unknown` says why that is not known, if it is not.
-    `waves` has the value of the wave label of those that have one.
+    `unreached` are the clusters that the hub does not reach, `unknown` is why that is not known. `waves` has labels.
     """
     refused = {work.cluster: work.message for work in works if not work.survey and work.message}
     clusters = [

@@ -264,10 +264,8 @@ def health() -> str:
 
 
 def flux_checks() -> str:
-    """The entries of a Kustomization's healthCheckExprs: what neither expression holds for is in progress.
-
-    A cluster that is not for us has failed where a request stands, and else is current. A pause is no failure.
-    """
+    """The entries of a Kustomization's healthCheckExprs: what neither expression holds for is in progress."""
+    # A cluster that is not for us has failed where a request stands, and else is current. A pause is no failure.
     requested = f"{meaning.DESIRED}.hasValue()"
     paused = f'{meaning.RECORD}.?problem.?reason.orValue("") == "Paused"'
     failed = meaning.flux({State.NOT_FOR_US: requested, State.NEEDS_A_PERSON: f"!({paused})"})

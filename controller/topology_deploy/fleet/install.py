@@ -89,8 +89,8 @@ def install(namespace: str, cluster_set: str, operator: list[Raw]) -> tuple[File
 def remove(namespace: str, cluster_set: str, operator: list[Raw]) -> tuple[File, ...]:
     """What takes it from the clusters whose label is changed: the request, the operator, then the override.
 
-    The version operator then puts its own definition back, and the fields go with ours. While a transition is Admitting
-    or Converging nothing is removed and the policy is not compliant. The rights stay: they belong to the engines.
+    The version operator then puts its own definition back. While a transition is Admitting or Converging nothing is
+    removed and the policy is not compliant. The rights stay: they belong to the engines.
     """
     names = [
         {

@@ -67,12 +67,9 @@ _REFUSED = f'{RECORD}.?problem.hasValue() || {PHASE} == "Unsupported" || {PHASE}
 
 
 def work(target: TopologyPair, transition: str | None = None) -> Tests:
-    """Where is a cluster in a roll-out of `target`?
-
-    `transition` is the name of a definition; without it a cluster is ready for the roll-out when it is ready for any
-    that leads to the target. A request that equals the topology of the control plane, and is not the target, wants
-    nothing: the API knows no other way to cancel a request by writing it.
-    """
+    """Where is a cluster in a roll-out of `target`, by this definition or by any that leads there?"""
+    # A request that equals the topology of the control plane, and is not the target, wants nothing: the API knows no
+    # other way to cancel a request by writing it.
     asked = f'{_WANTED} == "{target.control_plane}"'
     has_it = f'{_CONTROL_PLANE} == "{target.control_plane}" && {_INFRASTRUCTURE} == "{target.infrastructure}"'
     cancelled = f'({_WANTED} != "{target.control_plane}" && {_WANTED} == {_CONTROL_PLANE})'
@@ -128,10 +125,8 @@ def choice(tests: Tests, values: Mapping[State, str]) -> str:
 
 
 def template(target: TopologyPair, transition: str | None = None) -> str:
-    """Where is a cluster in a roll-out of `target`? Sets `$state`, prints nothing, and reads `$infrastructure`.
-
-    As `work`, but with the last test first: each one that holds overrides those above it, which needs no nesting.
-    """
+    """Where is a cluster in a roll-out of `target`? Sets `$state`, prints nothing, and reads `$infrastructure`."""
+    # As `work`, but with the last test first: each one that holds overrides those above it, which needs no nesting.
     desired, current = "(toString $desiredTopology)", "(toString $controlPlaneTopology)"
     rests = '(or (eq (toString $phase) "Idle") (eq (toString $phase) "Completed")) (kindIs "invalid" $problem)'
     cancelled = f'(and (ne {desired} "{target.control_plane}") (eq {desired} {current}))'

@@ -96,10 +96,8 @@ class Plan:
         return flow({"matchExpressions": [{"key": key, **(every if wave is None else some)}]})
 
     def marks(self) -> dict[str, str]:
-        """The values of the marks in bindata/fleet/templates that a plan alone decides.
-
-        SOURCE is what a request is set to where it is cancelled: the API takes it for no request at all.
-        """
+        """The values of the marks in bindata/fleet/templates that a plan alone decides."""
+        # SOURCE is what a request is set to where it is cancelled: the API takes it for no request at all.
         wanted, operator = self.wanted, "NotIn" if self.wanted.wave is None else "In"
         others = {"key": "wave", "operator": operator, "values": [wanted.wave or CANARY_WAVE]}
         return {
