@@ -156,28 +156,24 @@ def explained(connection: Connection, error: kube.KubeError) -> errors.PluginErr
     return errors.PluginError(str(error))
 
 
-_TROUBLES = (
-    (ssl.SSLCertVerificationError, "the certificate of {server} is not trusted: {why}"),
-    (ConnectionRefusedError, "connection refused by {server}: is the server running?"),
-    (socket.gaierror, "no such host in {server}"),
-)
-"""What is below a connection that could not be made, and what kubectl says then."""
-
-
 def _unreachable(connection: Connection, error: kube.KubeError) -> str:
     """Why there is no connection, without the words of libraries where it is known."""
+    server = connection.server
     cause: BaseException | None = error
     while cause is not None:
         # aiohttp keeps the error of the system beside its own one.
         for below in (cause, getattr(cause, "certificate_error", None), getattr(cause, "os_error", None)):
-            for kind, text in _TROUBLES:
-                if isinstance(below, kind):
-                    why = getattr(below, "verify_message", "") or str(below)
-                    return text.format(server=connection.server, why=why)
+            match below:
+                case ssl.SSLCertVerificationError():
+                    return f"the certificate of {server} is not trusted: {below.verify_message or below}"
+                case ConnectionRefusedError():
+                    return f"connection refused by {server}: is the server running?"
+                case socket.gaierror():
+                    return f"no such host in {server}"
         cause = cause.__cause__
     if isinstance(error, kube.TimedOut):
-        return f"no answer from {connection.server} within {connection.client.request_timeout:g} s"
-    return f"cannot reach {connection.server}: {error.message or error.reason}"
+        return f"no answer from {server} within {connection.client.request_timeout:g} s"
+    return f"cannot reach {server}: {error.message or error.reason}"
 
 
 @dataclass(frozen=True, slots=True)

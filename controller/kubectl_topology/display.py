@@ -24,7 +24,7 @@ from topology_controller import terminal
 from . import answers, document, naming, progress, sections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 _ABOUT_WATCHING = {"connection": "connected again", "stale": "everything can be followed"}
 _SILENT = {**_ABOUT_WATCHING, "operator": "operator Running"}
@@ -160,8 +160,12 @@ def screen(stream: TextIO, environ: Mapping[str, str] = os.environ, *, whole: bo
         nonlocal answer
         answer = update.answer
         size = shutil.get_terminal_size()
-        colour = document.Document.for_stream(stream, environ).colour
-        write(drawn_over(drawing(update, now, size, colour=colour, whole=whole), size.columns))
+        colour, parts = document.Document.for_stream(stream, environ).colour, []
+        # Each line is emptied before it is written to: at the end of a full one that would take its last letter.
+        for line in drawing(update, now, size, colour=colour, whole=whole):
+            more = rows(line, size.columns) - 1
+            parts.append(_EMPTIED + f"\n{_EMPTIED}" * more + (f"\x1b[{more}A\r" if more else "") + line)
+        write(_HOME + "\r\n".join(parts) + _EMPTY_BELOW)
 
     write(_TAKEN)
     try:
@@ -173,16 +177,6 @@ def screen(stream: TextIO, environ: Mapping[str, str] = os.environ, *, whole: bo
             progress.add_status(last, answer)
         with contextlib.suppress(BrokenPipeError):
             write(_GIVEN_BACK + (last.text() if answer is not None else ""))
-
-
-def drawn_over(lines: Iterable[str], width: int) -> str:
-    """What draws these lines from the top of a terminal of that many columns."""
-    # Each line is emptied before it is written to: at the end of a full one that would take its last letter.
-    parts = []
-    for line in lines:
-        more = rows(line, width) - 1
-        parts.append(_EMPTIED + f"\n{_EMPTIED}" * more + (f"\x1b[{more}A\r" if more else "") + line)
-    return _HOME + "\r\n".join(parts) + _EMPTY_BELOW
 
 
 def rows(line: str, width: int) -> int:

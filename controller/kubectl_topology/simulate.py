@@ -279,13 +279,6 @@ def _way(definition: model.Definition, item: AvailableTransition | None, platfor
     }
 
 
-def best(every: list[answers.Way]) -> Verdict:
-    """The verdict about all of them: possible if one is, not known if one may be, else blocked if one is."""
-    verdicts = {way["verdict"] for way in every}
-    order = (Verdict.POSSIBLE, Verdict.CANNOT_TELL, Verdict.BLOCKED)
-    return next((verdict for verdict in order if verdict in verdicts), Verdict.UNSUPPORTED)
-
-
 def evaluated(
     known: facts.Facts, transitions: load.Transitions, now: datetime, instead: Mapping[str, AvailableTransition]
 ) -> dict[str, AvailableTransition]:

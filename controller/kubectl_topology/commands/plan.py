@@ -129,7 +129,9 @@ def overview(snapshot: cluster.Snapshot, transitions: load.Transitions) -> tuple
     forbidden = any(fact["right"] for fact in snapshot.unread)
     recorded = {item.name: item for item in record.available} if record is not None and forbidden else {}
     ways, message = simulate.ways(snapshot.known, transitions, snapshot.now, recorded)
-    verdict = simulate.best(ways)
+    # Possible if one is, not known if one may be, else blocked if one is.
+    verdicts, order = {way["verdict"] for way in ways}, ("Possible", "CannotTell", "Blocked")
+    verdict = simulate.Verdict(next((word for word in order if word in verdicts), "Unsupported"))
     possible = sorted({way["name"] for way in ways if way["verdict"] == "Possible"})
     if snapshot.phase == Phase.CONVERGING and not ways:
         verdict = simulate.Verdict.UNDER_WAY

@@ -115,29 +115,22 @@ def _templates(compliance: str, items: list[Raw]) -> Raw:
 
 
 def _policy(namespace: str, name: str, steps: dict[str, Raw]) -> str:
-    templates: list[Raw] = []
+    templates, head = list[Raw](), {"apiVersion": _API, "kind": "ConfigurationPolicy"}
     for step, spec in steps.items():
-        templates.append({"objectDefinition": {
-            "apiVersion": _API,
-            "kind": "ConfigurationPolicy",
-            "metadata": {"name": f"topology-{name}-{step}"},
-            "spec": {
-                "remediationAction": "enforce",
-                "severity": "low",
-                "pruneObjectBehavior": "None",
-                "evaluationInterval": {"compliant": "watch", "noncompliant": "watch"},
-                **spec,
-            },
-        }})  # fmt: skip
+        before = [each["objectDefinition"]["metadata"]["name"] for each in templates]
+        metadata: Raw = {"name": f"topology-{name}-{step}"}
         if "object-templates" in spec:
             # Alerts and dashboards have templates of their own.
-            annotations = {"policy.open-cluster-management.io/disable-templates": "true"}
-            templates[-1]["objectDefinition"]["metadata"]["annotations"] = annotations
-        if len(templates) > 1:
-            before = templates[-2]["objectDefinition"]["metadata"]["name"]
-            templates[-1]["extraDependencies"] = [
-                {"apiVersion": _API, "kind": "ConfigurationPolicy", "name": before, "compliance": "Compliant"}
-            ]
+            metadata["annotations"] = {"policy.open-cluster-management.io/disable-templates": "true"}
+        templates.append({"objectDefinition": {**head, "metadata": metadata, "spec": {
+            "remediationAction": "enforce",
+            "severity": "low",
+            "pruneObjectBehavior": "None",
+            "evaluationInterval": {"compliant": "watch", "noncompliant": "watch"},
+            **spec,
+        }}})  # fmt: skip
+        if before:
+            templates[-1]["extraDependencies"] = [{**head, "name": before[-1], "compliance": "Compliant"}]
     document = {
         "apiVersion": _API,
         "kind": "Policy",
