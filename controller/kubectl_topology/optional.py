@@ -39,7 +39,6 @@ _VERSIONS = resources.Resource(
 )
 _PODS = resources.Resource("", "v1", "pods", "Pod", namespaced=True)
 _REVIEWS = resources.Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
-_ACCOUNTS: Final = "system:serviceaccounts"
 _SKEW: Final = timedelta(seconds=30)
 """By how much the clock of a node may be ahead: what was started just after the change may be older."""
 _WORDS: Final[dict[answers.Goes, str]] = {
@@ -159,12 +158,17 @@ class Reader:
             deployment.processes = await self._list(catalog.Source(selection, process))
 
     async def _may(self, namespace: str, account: str) -> bool:
+        user, every = f"system:serviceaccount:{namespace}:{account}", "system:serviceaccounts"
+        groups = [every, f"{every}:{namespace}", "system:authenticated"]
         for verb in ("get", "list"):
+            asked = {"group": catalog.CONFIG, "resource": "infrastructures", "name": "cluster", "verb": verb}
+            spec = {"user": user, "groups": groups, "resourceAttributes": asked}
+            body = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "spec": spec}
             async with self._lanes:
                 if self._refused is not None:
                     return False
                 try:
-                    review = await self._client.create(_REVIEWS, _review(namespace, account, verb))
+                    review = await self._client.create(_REVIEWS, body)
                 except kube.KubeError as error:
                     self._refused = error
                     return False
@@ -220,16 +224,6 @@ class Reader:
             when = f"{older}. Restart it when it suits"
         unseen = ", and Leases could not be read" if leases is None else ""
         return "NotKnown", f"{name} may read Infrastructure{unseen}: {when}", cure
-
-
-def _review(namespace: str, account: str, verb: str) -> dict[str, Any]:
-    attributes = {"group": catalog.CONFIG, "resource": "infrastructures", "name": "cluster", "verb": verb}
-    spec = {
-        "user": f"system:serviceaccount:{namespace}:{account}",
-        "groups": [_ACCOUNTS, f"{_ACCOUNTS}:{namespace}", "system:authenticated"],
-        "resourceAttributes": attributes,
-    }
-    return {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "spec": spec}
 
 
 def changed(snapshot: cluster.Snapshot) -> datetime | None:

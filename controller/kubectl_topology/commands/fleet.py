@@ -83,16 +83,14 @@ async def run(connection: cluster.Connection, options: argparse.Namespace, _: lo
         unreached, waves = frozenset(), {}
         unknown = connection.lacks(error) if isinstance(error, kube.Forbidden) else str(error)
     if not any(work.survey for work in listed.items):
-        raise errors.PluginError(
-            f"no ManifestWork of {survey} is there",
-            "Apply the survey first: cluster-topology-operator fleet work prints it, and --namespace names its place",
-        )
+        hint = "Apply the survey first: cluster-topology-operator fleet work prints it, and --namespace names its place"
+        raise errors.PluginError(f"no ManifestWork of {survey} is there", hint)
     answer, code = count(listed.items, unreached, datetime.now(UTC), unknown, waves)
-    if options.list is not None:
-        for name in sorted(item["name"] for item in answer["clusters"] if item["state"] == options.list):
-            sys.stdout.write(f"{terminal.plain(name)}\n")
-        return code
-    show(options, answer, table)
+    if options.list is None:
+        show(options, answer, table)
+    else:
+        names = sorted(item["name"] for item in answer["clusters"] if item["state"] == options.list)
+        sys.stdout.writelines(f"{terminal.plain(name)}\n" for name in names)
     return code
 
 
@@ -108,7 +106,7 @@ def _work(raw: Raw, survey: str) -> Work:
             if condition.get("type") == "Applied" and condition.get("status") == "False"
         )
         return Work(where, survey=False, message=next(refused, ""))
-    message, since, disabled, deadline = "", "", "", ""
+    message = since = disabled = deadline = ""
     for manifest in manifests:
         kind = mapping(manifest.get("resourceMeta")).get("kind")
         feedback = _entries(mapping(manifest.get("statusFeedback")).get("values"))

@@ -54,10 +54,10 @@ def answer(
         shown["disabled"] = None if cause is None else {"reason": cause.reason, "message": cause.message}
     stage, definition, results = _judged(snapshot, transitions, shown["stage"])
     operands: state.Operands = {"items": [], "said": NOT_NOW}
-    if record is not None and record.phase is Phase.CONVERGING and shown["disabled"] is None:
-        operands = evidence.operands(results, definition, transitions.matrix)
     nodes: state.Nodes = {"items": [], "said": NOT_NOW}
     etcd: state.Members = {"items": [], "said": NOT_NOW}
+    if record is not None and record.phase is Phase.CONVERGING and shown["disabled"] is None:
+        operands = evidence.operands(results, definition, transitions.matrix)
     if known.control_plane_nodes is not facts.NOT_READ:
         nodes = evidence.nodes(known, results, leads=True)
         etcd = evidence.members(known, stage, leads=True)

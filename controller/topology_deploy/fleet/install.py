@@ -92,14 +92,10 @@ def remove(namespace: str, cluster_set: str, operator: list[Raw]) -> tuple[File,
     The version operator then puts its own definition back. While a transition is Admitting or Converging nothing is
     removed and the policy is not compliant. The rights stay: they belong to the engines.
     """
-    names = [
-        {
-            "apiVersion": item["apiVersion"],
-            "kind": item["kind"],
-            "metadata": {key: item["metadata"][key] for key in ("name", "namespace") if key in item["metadata"]},
-        }
-        for item in operator
-    ]
+    names: list[Raw] = []
+    for item in operator:
+        metadata = {key: item["metadata"][key] for key in ("name", "namespace") if key in item["metadata"]}
+        names.append({"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": metadata})
     # Who is not there writes nothing: the operator goes before what it would write again.
     names.sort(key=lambda item: item["kind"] != "Deployment")
     steps = {
