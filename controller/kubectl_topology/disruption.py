@@ -174,8 +174,10 @@ def _backup(known: facts.Facts) -> answers.Expected:
     ready = next((node.name for node in nodes if node.ready == "True" and not node.deleting), "NODE")
     again = "Take an etcd backup now, and another one once it is completed"
     message = f"{again}: one from before the change brings the old topology back. {last}"
-    script = "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup"
-    return simulate.item("EtcdBackup", message, shell.command(script, ready))
+    command = shell.command(
+        "oc debug node/{} -- chroot /host /usr/local/bin/cluster-backup.sh /home/core/assets/backup", ready
+    )
+    return simulate.item("EtcdBackup", message, command)
 
 
 def hosted_sources(infrastructure: facts.Infrastructure, transitions: load.Transitions) -> tuple[catalog.Source, ...]:
