@@ -1,9 +1,8 @@
 """`kubectl_complete-topology`: what may come next on the command line, for the shell.
 
 kubectl and oc pass every word after `topology`, the last one being what is typed of the word to be completed. Each line
-of the answer is a candidate, with a tab and a description if there is one; the last line is a colon and a number that
-says what else the shell should do. A shell waits for this at every tab: nothing heavy is imported, no cluster is asked,
-and whatever goes wrong is no candidate.
+of the answer is a candidate, with a tab and a description if there is one; the last line is a colon and a directive. A
+shell waits for this at every tab: nothing heavy is imported, no cluster is asked, and an error is no candidate.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ _TOPOLOGIES: Final = {
 }
 _LONGEST = 80
 
-Candidates = dict[str, str]
-"""What a word could become, each with a description, which may be empty."""
+Candidates = dict[str, str]  # what a word could become, each with a description, which may be empty
 
 
 def candidates(words: Sequence[str]) -> tuple[Candidates, int]:

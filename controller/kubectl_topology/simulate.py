@@ -1,8 +1,7 @@
 """What the operator would decide if a topology were requested now, and what that means for the cluster. Pure.
 
-The question is put to the operator's own function: the request is written into the facts, nowhere else, and `decide`
-answers. So checks and messages are those that the operator would publish; what is added here is one word, and the exit
-code that goes with it.
+The request is written into the facts, nowhere else, and the operator's own `decide` answers: checks and messages are
+those that it would publish. What is added here is one word, and the exit code that goes with it.
 """
 
 from __future__ import annotations
@@ -53,11 +52,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict about one request. `message` is one sentence; `source` is the topology that it would start from.
-
-    `recorded` has the results, where they could not be had live, with the time at which the operator evaluated them.
-    `besides` are the checks as they would be, where there is no topology to start from and a single node's is assumed.
-    """
+    """The verdict about one request. `message` is one sentence; `source` is the topology that it would start from."""
 
     verdict: Verdict
     message: str
@@ -65,7 +60,9 @@ class Judgement:
     decision: decision.Decision
     definition: model.Definition | None = None
     recorded: tuple[tuple[CheckResult, ...], datetime] | None = None
+    """The results, where they could not be had live, with the time at which the operator evaluated them."""
     besides: tuple[CheckResult, ...] = ()
+    """The checks as they would be, where there is no topology to start from and a single node's is assumed."""
 
     @property
     def leads(self) -> bool:

@@ -169,9 +169,7 @@ class _Reading:
     """Collects what was counted and what is wrong while an install-config is gone through."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._config = config
-        self.counts: list[Count] = []
-        self.wrong: dict[read.Path, str] = {}
+        self._config, self.counts, self.wrong = config, list[Count](), dict[read.Path, str]()
 
     def refuse(self, field: read.Path, actual: str, wanted: str) -> None:
         """Note what is wrong, unless it follows from the form of what is around it."""
@@ -228,9 +226,8 @@ def _compute(reading: _Reading, platform: str | None) -> list[Count]:
         counted.append(reading.count(place, str(name), pool, 0 if name in (_EDGE, _ARBITER) else _DEFAULT))
     if _WORKER not in seen:
         # The installer adds it whatever else is listed, so an empty list means three workers as well.
-        counted.append(
-            Count(("compute",), _WORKER, _DEFAULT, f"no pool {_WORKER} is given, which means one of {_DEFAULT}")
-        )
+        why = f"no pool {_WORKER} is given, which means one of {_DEFAULT}"
+        counted.append(Count(("compute",), _WORKER, _DEFAULT, why))
         reading.counts.append(counted[-1])
     return counted
 
@@ -259,9 +256,8 @@ def _check(
         if is_there and platform not in ("baremetal", "none"):
             reading.refuse(("platform",), _quote(platform), f"baremetal or none where there {what}")
     if fencing and platform == "baremetal" and reading.mapping("platform", "baremetal").get("hosts"):
-        reading.refuse(
-            ("platform", "baremetal", "hosts"), "hosts beside controlPlane.fencing.credentials", "one of the two"
-        )
+        both = "hosts beside controlPlane.fencing.credentials"
+        reading.refuse(("platform", "baremetal", "hosts"), both, "one of the two")
 
 
 def _quote(value: object) -> str:
