@@ -58,7 +58,11 @@ def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule
     for count in machines.counts:
         head = {"field": read.spell(count.field), "line": document.lines.get(count.field)}
         counted.append({**head, "pool": count.pool, "replicas": count.replicas, "default": count.default})
-    outcomes = {rule.value: install_config.outcome(machines, rule) for rule in rules}
+    outcomes = {}
+    for rule in rules:
+        made = install_config.outcome(machines, rule)
+        pair = {"controlPlaneTopology": made.control_plane.value, "infrastructureTopology": made.infrastructure.value}
+        outcomes[rule.value] = {**pair, "mastersSchedulable": made.masters_schedulable, "shape": made.shape.value}
     return {
         "installConfig": str(place),
         "machines": {
@@ -67,15 +71,7 @@ def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule
             "workers": machines.workers,
             "counted": counted,
         },
-        "rules": {
-            rule: {
-                "controlPlaneTopology": outcome.control_plane.value,
-                "infrastructureTopology": outcome.infrastructure.value,
-                "mastersSchedulable": outcome.masters_schedulable,
-                "shape": outcome.shape.value,
-            }
-            for rule, outcome in outcomes.items()
-        },
+        "rules": outcomes,
         "differences": install_config.differences(machines),
         "notes": install_config.notes(machines),
     }

@@ -108,10 +108,9 @@ def judged(
     waits = is_open and not overwritten and not phase.changed
     operator = planned["operator"]
     runs = operator["state"] not in sections.ABSENT
-    result, message, code = _result(snapshot.infrastructure.desired, asked, judgement, waits=waits, runs=runs)
-    would = result == "WouldWrite"
+    here, version = snapshot.infrastructure.desired, snapshot.infrastructure.resource_version
+    result, message, code = _result(here, asked, judgement, waits=waits, runs=runs)
     acts = judgement.verdict not in {simulate.Verdict.UNSUPPORTED, simulate.Verdict.FULFILLED} and result != "Refused"
-    version = snapshot.infrastructure.resource_version
     warnings = [operator["message"]] if operator["state"] != "Running" else []
     lone = (item for item in planned["expected"] if item["name"] == disruption.LONE_ROUTER)
     warnings += [f"{item['message']}: {item['command']}" for item in lone]
@@ -120,11 +119,11 @@ def judged(
         "kind": "TopologySet",
         "evaluated": answers.stamp(snapshot.now),
         "target": asked.target,
-        "desired": snapshot.infrastructure.desired,
+        "desired": here,
         "dryRun": not asked.confirm,
         "result": result,
         "message": message,
-        "patch": write.patch(version, asked.target, acting) if would else None,
+        "patch": write.patch(version, asked.target, acting) if result == "WouldWrite" else None,
         "operatorSays": None,
         "warnings": warnings if acts else [],
         "next": _next(planned, asked, judgement, result, waits=waits or (not runs and result == "Refused")),

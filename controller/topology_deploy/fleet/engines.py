@@ -90,10 +90,9 @@ def write(folder: pathlib.Path, engine: str, parts: Sequence[File]) -> str:
     if present and (not readme.is_file() or not readme.read_text(encoding="utf-8").startswith(f"{_MARK}{engine}\n")):
         foreign.append(readme if readme.exists() else present[0])
     if foreign:
-        raise manifests.ManifestsError(
-            f"{folder} has {foreign[0].relative_to(folder)}, which fleet {engine} has not written. Nothing was "
-            "written: give an empty folder, or one with this pack only"
-        )
+        has = f"{folder} has {foreign[0].relative_to(folder)}, which fleet {engine} has not written"
+        hint = "give an empty folder, or one with this pack only"
+        raise manifests.ManifestsError(f"{has}. Nothing was written: {hint}")
     for name, content in ((_TABLE, text), *((part.path, part.text) for part in parts)):
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ operator itself allows a transition would call a cluster failed that is still in
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 import textwrap
@@ -101,17 +102,12 @@ class Plan:
         wanted, operator = self.wanted, "NotIn" if self.wanted.wave is None else "In"
         others = {"key": "wave", "operator": operator, "values": [wanted.wave or CANARY_WAVE]}
         return {
-            "NAME": wanted.name,
-            "NAMESPACE": wanted.namespace,
-            "WAVE_LABEL": wanted.wave_label,
+            **{name.upper(): f"{value}" for name, value in dataclasses.asdict(wanted).items()},
             "SELECTOR": self.selector,
             "OTHERS": flow(others),
             "SOURCE": self.definitions[0].source.control_plane.value,
-            "TARGET": wanted.target,
             "CONTROL_PLANE": self.pair.control_plane,
             "INFRASTRUCTURE": self.pair.infrastructure,
-            "MAX_CONCURRENCY": f"{wanted.max_concurrency}",
-            "SOAK": f"{wanted.soak}",
             "MINUTES": f"{self.minutes}",
             "ARITHMETIC": self.arithmetic(),
         }
