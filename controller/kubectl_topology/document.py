@@ -8,6 +8,7 @@ the terminal, which knows that it is one line when it is copied.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import os
@@ -66,9 +67,10 @@ class Document:
     @classmethod
     def for_stream(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Document:
         """A document that suits a stream."""
-        is_terminal = stream.isatty()
-        columns = environ.get("COLUMNS", "")
-        width = int(columns) if columns.isascii() and columns.isdigit() else _columns(stream) if is_terminal else 0
+        is_terminal, columns, width = stream.isatty(), environ.get("COLUMNS", ""), 0
+        with contextlib.suppress(OSError, ValueError):
+            width = os.get_terminal_size(stream.fileno()).columns if is_terminal else 0
+        width = int(columns) if columns.isascii() and columns.isdigit() else width
         dull = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
         return cls(max(width, LEAST) if width else 0, colour=is_terminal and not dull, caller=naming.caller())
 
@@ -145,10 +147,3 @@ class Document:
     def painted(self, text: str, code: str) -> str:
         """The text in a colour, where there are colours."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
-
-
-def _columns(stream: TextIO) -> int:
-    try:
-        return os.get_terminal_size(stream.fileno()).columns
-    except (OSError, ValueError):
-        return 0

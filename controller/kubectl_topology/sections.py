@@ -45,12 +45,8 @@ def heading(kind: str, here: facts.Infrastructure, now: datetime) -> answers.Ans
 
 def judged(snapshot: cluster.Snapshot, kind: str) -> answers.Judged:
     """What an answer of this kind about the request begins with."""
-    return {
-        **heading(kind, snapshot.infrastructure, snapshot.now),
-        "desired": snapshot.infrastructure.desired,
-        "phase": snapshot.phase,
-        "operator": operator_state(snapshot),
-    }
+    here, operator = snapshot.infrastructure, operator_state(snapshot)
+    return {**heading(kind, here, snapshot.now), "desired": here.desired, "phase": snapshot.phase, "operator": operator}
 
 
 def operator_state(snapshot: cluster.Snapshot) -> answers.Operator:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from topology_api import vocabulary
 from topology_api.types import TopologyTransition
@@ -40,8 +39,7 @@ _NAME = catalog.Sources.infrastructure.selection.name or ""
 _PREFIXES = ('Invalid value: "object": ', 'Invalid value: "": ', "Invalid value: ", "Forbidden: ")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """The object that is patched. Messages name it `label`, and what is written `subject`."""
 
     resource: resources.Resource

@@ -187,9 +187,8 @@ def elsewhere(
         there = f"in the target it is {vocabulary.DEFAULT_NAMESPACE}"
         raise ManifestsError(f"--namespace goes with --elsewhere management: {there}")
     if part == "management" and not own:
-        rule = f"one for each target, and not {namespace}"
-        why = "which is that of an operator for the management cluster itself"
-        raise ManifestsError(f"--elsewhere management goes with --namespace: {rule}, {why}")
+        why = f"and not {namespace}, which is that of an operator for the management cluster itself"
+        raise ManifestsError(f"--elsewhere management goes with --namespace: one for each target, {why}")
     monitoring = monitoring and part == "management"
     text = render(image, namespace, monitoring=monitoring, without=without)
     documents = [_without_payload(document) for document in yaml.safe_load_all(text) if document]
@@ -248,13 +247,9 @@ def _place(pod: Raw) -> None:
     # To its own cluster it is a workload as any other.
     del pod["priorityClassName"]
     (container,) = pod["containers"]
-    container["args"] = [
-        "run",
-        f"--kubeconfig={_FOLDER}/{KEY}",
-        "--lease-kubeconfig=in-cluster",
-        "--lease-namespace=$(POD_NAMESPACE)",
-        *(flag for flag in container["args"] if flag != "run" and not flag.startswith("--namespace=")),
-    ]
+    kept = [flag for flag in container["args"] if flag != "run" and not flag.startswith("--namespace=")]
+    leads = ["--lease-kubeconfig=in-cluster", "--lease-namespace=$(POD_NAMESPACE)"]
+    container["args"] = ["run", f"--kubeconfig={_FOLDER}/{KEY}", *leads, *kept]
     container["volumeMounts"].append({"name": "target", "mountPath": _FOLDER, "readOnly": True})
     pod["volumes"].append({"name": "target", "secret": {"secretName": SECRET}})
 
