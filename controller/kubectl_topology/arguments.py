@@ -269,7 +269,7 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
         options.text = program.format_options()
         return options
     if options.verb in {None, "help"}:
-        options.text = program.verbs.get(getattr(options, "about", None), program).format_help()
+        options.text = program.verbs.get(getattr(options, "about", None) or "", program).format_help()
         options.verb = "help"
         return options
     if not options.request_timeout:
