@@ -202,9 +202,8 @@ async def read(connection: cluster.Connection) -> Reading:
     infrastructure = await cluster.whole(connection)
     client = connection.client
     try:
-        keys = await client.list(
-            catalog.CRDS, reduce=resources.key_of, metadata_only=True, timeout=client.request_timeout
-        )
+        timeout = client.request_timeout
+        keys = await client.list(catalog.CRDS, reduce=resources.key_of, metadata_only=True, timeout=timeout)
     except kube.KubeError as error:
         raise cluster.explained(connection, error) from error
     except ValueError as error:
@@ -304,7 +303,5 @@ def _findings(each: Definition) -> Iterator[Finding]:
 
 
 def _finding(finding: DeadEnd, definition: str, message: str, command: str) -> Finding:
-    informational = finding is DeadEnd.UNMANAGED_ABSENT
-    return Finding(
-        name=finding.value, definition=definition, message=message, command=command, informational=informational
-    )
+    known = finding is DeadEnd.UNMANAGED_ABSENT
+    return Finding(name=finding.value, definition=definition, message=message, command=command, informational=known)

@@ -40,8 +40,7 @@ def candidates(words: Sequence[str]) -> tuple[Candidates, int]:
     program = arguments.parser()
     parser: argparse.ArgumentParser = program
     awaited: argparse.Action | None = None  # a flag whose value comes next
-    given: set[str] = set()
-    positionals = 0
+    given, positionals = set[str](), 0
     for word in before:
         if awaited is not None:
             awaited = None

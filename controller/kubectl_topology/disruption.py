@@ -212,7 +212,6 @@ def add_hosted(
     if here.control_plane != EXTERNAL:
         return
     every = advisories.advise(known, records.pair(here), transitions.matrix, None, now)
-    answer["advisories"] = [
-        simulate.item(each.name, each.message, each.command) for each in every if each.name in _HOLD
-    ]
+    left = [each for each in every if each.name in _HOLD]
+    answer["advisories"] = [simulate.item(each.name, each.message, each.command) for each in left]
     answer["next"] = hosted_steps(here)

@@ -123,10 +123,8 @@ class Root:
         if not resource.group or any(place[:2] == kind for place in self.places):
             return False
         with contextlib.suppress(*_FOREIGN):
-            groups = {
-                group["metadata"]["name"]: group["versions"] for group in _parsed(self.beside[_DISCOVERY])["items"]
-            }
-            versions = groups.get(resource.group, [])
+            listed = _parsed(self.beside[_DISCOVERY])["items"]
+            versions = {each["metadata"]["name"]: each["versions"] for each in listed}.get(resource.group, [])
             plurals = [item["resource"] for version in versions for item in version.get("resources") or []]
             return resource.plural not in plurals and all(version["freshness"] == "Current" for version in versions)
         return False

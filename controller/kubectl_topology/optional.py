@@ -85,9 +85,8 @@ def operator(raw: dict[str, Any]) -> Operator:
     install = fields.mapping(raw, "spec.install.spec")
     # With an OperatorGroup for all namespaces `permissions` become a ClusterRole too.
     grants = [*fields.items(install, "clusterPermissions"), *fields.items(install, "permissions")]
-    readers = {
-        fields.text(grant, "serviceAccountName") for grant in grants if any(map(_reads, fields.items(grant, "rules")))
-    }
+    grants = [grant for grant in grants if any(map(_reads, fields.items(grant, "rules")))]
+    readers = {fields.text(grant, "serviceAccountName") for grant in grants}
     deployments = []
     for item in fields.items(install, "deployments"):
         account = fields.text(item, "spec.template.spec.serviceAccountName") or "default"

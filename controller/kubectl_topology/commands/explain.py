@@ -96,8 +96,7 @@ def matching(name: str) -> list[Explanation]:
 
 def nearest(name: str) -> list[str]:
     """The names that it is part of, then those that are spelled alike; a few, each once."""
-    by_lower = {explanation["name"].lower(): explanation["name"] for explanation in every()}
-    text = name.lower()
+    by_lower, text = {explanation["name"].lower(): explanation["name"] for explanation in every()}, name.lower()
     alike = difflib.get_close_matches(text, by_lower, n=5, cutoff=0.6)
     parts = [lower for lower in by_lower if len(text) > 2 and text in lower]
     order = dict.fromkeys((*alike[:1], *parts, *alike))
@@ -136,8 +135,8 @@ def alone(options: argparse.Namespace, here: list[Here] | None = None, unread: s
     """Print what was asked for; a name that does not exist is bad usage."""
     items = list(every()) if options.name is None else matching(options.name)
     if not items:
-        near = nearest(options.name)
-        meant = f"did you mean {', '.join(near)}?" if near else "no name is like it."
+        near = ", ".join(nearest(options.name))
+        meant = f"did you mean {near}?" if near else "no name is like it."
         errors.complain(f"unknown name {options.name!r}; {meant} Without a name, explain lists all")
         return errors.ExitCode.USAGE
     head = {"apiVersion": answers.API_VERSION, "kind": "TopologyExplanationList"}
