@@ -304,7 +304,7 @@ def _contradiction(options: argparse.Namespace) -> str | None:
 
 
 def overriding(options: argparse.Namespace) -> Callable[[dict[str, Any], str], None] | None:
-    """What replaces parts of a context by the flags; None without flags. Raises ConfigError for an entry that lacks."""
+    """What puts flags in place of parts of a context; None without flags. It raises ConfigError for a missing entry."""
     replacing = ("cluster", "user", *_OF_CLUSTER, *_OF_USER)
     given = {name: value for name in replacing if (value := getattr(options, name)) is not None}
     for name in {"certificate_authority", "client_certificate", "client_key"} & given.keys():
