@@ -60,9 +60,9 @@ def examine(raw: bytes, place: pathlib.Path, rules: Sequence[install_config.Rule
         counted.append({**head, "pool": count.pool, "replicas": count.replicas, "default": count.default})
     outcomes = {}
     for rule in rules:
-        made = install_config.outcome(machines, rule)
-        pair = {"controlPlaneTopology": made.control_plane.value, "infrastructureTopology": made.infrastructure.value}
-        outcomes[rule.value] = {**pair, "mastersSchedulable": made.masters_schedulable, "shape": made.shape.value}
+        control_plane, infrastructure, schedulable, shape = install_config.outcome(machines, rule)
+        pair = {"controlPlaneTopology": control_plane.value, "infrastructureTopology": infrastructure.value}
+        outcomes[rule.value] = {**pair, "mastersSchedulable": schedulable, "shape": shape.value}
     return {
         "installConfig": str(place),
         "machines": {
